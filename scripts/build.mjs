@@ -1,0 +1,44 @@
+// Compiles the TypeScript sources to dist/. Messages go to standard error, so that a command that
+// triggers a build keeps its standard output clean.
+import { spawnSync } from "node:child_process";
+import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import path from "node:path";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+const main = path.join(root, "dist/src/cli/main.js");
+const stamp = path.join(root, "dist/.tsbuildinfo");
+
+/** True where a source file is newer than the last build. */
+export function isStale() {
+  if (!existsSync(main) || !existsSync(stamp)) return true;
+  const built = statSync(stamp).mtimeMs;
+  const newest = (folder) =>
+    readdirSync(path.join(root, folder), { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+      .some((entry) => statSync(path.join(entry.parentPath, entry.name)).mtimeMs > built);
+  return (
+    ["src", "environments", "bench", "examples"].some((f) => existsSync(path.join(root, f)) && newest(f)) ||
+    ["tsconfig.json", "package.json"].some((f) => statSync(path.join(root, f)).mtimeMs > built)
+  );
+}
+
+/** Compiles; on failure prints the compiler's messages and exits with its status. */
+export function build() {
+  const tsc = path.join(root, "node_modules/typescript/bin/tsc");
+  if (!existsSync(tsc)) {
+    console.error("Cannot build: the compiler is not installed, run `npm ci` first");
+    process.exit(2);
+  }
+  const result = spawnSync(process.execPath, [tsc, "-p", path.join(root, "tsconfig.json")], {
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
+  });
+  if (result.status !== 0) {
+    process.stderr.write(result.stdout);
+    process.exit(result.status ?? 1);
+  }
+  chmodSync(main, 0o755);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) build();

@@ -1,0 +1,118 @@
+/** How tokens are drawn. Names and ranges are the field's; absent fields keep the value named here. */
+export interface SamplingParameters {
+  /** 0 is greedy. Default 1. */
+  readonly temperature?: number;
+  /** (0, 1]. Default 1. */
+  readonly topP?: number;
+  /** -1 keeps all tokens. Default -1. */
+  readonly topK?: number;
+  /** [0, 1]. Default 0. */
+  readonly minP?: number;
+  readonly frequencyPenalty?: number;
+  readonly presencePenalty?: number;
+  readonly repetitionPenalty?: number;
+  /** Makes a request repeatable where the engine can. */
+  readonly seed?: number;
+  /** Passed on to the engine as they are, under the engine's own names. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/** One policy call: ids in. */
+export interface GenerateRequest {
+  /** Exactly the ids recorded so far. */
+  readonly promptIds: readonly number[];
+  readonly sampling: SamplingParameters;
+  /** At least 1. */
+  readonly maxNewTokens: number;
+  /** Ids that end the turn, the tokenizer's end-of-sequence id among them. */
+  readonly stopTokenIds: readonly number[];
+  /** Unique per policy call; the engine can abort by it. */
+  readonly requestId: string;
+  /** Stable over an episode, so that a router can keep it on one worker's prefix cache. */
+  readonly sessionId: string;
+}
+
+/** Why sampling ended. */
+export type Finish =
+  /** A stop id was sampled (`matched` is its id), or the engine names what it stopped on. */
+  | { readonly type: "stop"; readonly matched?: number | string }
+  /** `maxNewTokens` were sampled. */
+  | { readonly type: "length" };
+
+/** One uninterrupted stretch of sampling within a generation. */
+export interface GenerationPiece {
+  readonly requestId: string;
+  /** How many of the generation's ids this piece brought, in order. */
+  readonly tokenCount: number;
+  /** The policy's version as the engine reported it for this piece; `""` where it reports none. */
+  readonly policyVersion: string;
+  /** How the piece ended; `abort` where the engine interrupted it and it was resumed. */
+  readonly finish: "stop" | "length" | "abort";
+}
+
+/** Tokens that an engine sampled and that no sample will carry, with the reason. */
+export interface DiscardedSampling {
+  readonly requestId: string;
+  readonly reason: string;
+  /** Absent where the engine's answer never arrived. */
+  readonly tokenCount?: number;
+}
+
+/** What one policy call returned: ids and logprobs out. */
+export interface Generation {
+  /** The ids as sampled, the matched stop id included. */
+  readonly outputIds: readonly number[];
+  /** `logprobs[i]` belongs to `outputIds[i]`; natural logarithm, finite, at most 0. */
+  readonly logprobs: readonly number[];
+  readonly finish: Finish;
+  /** In order; their token counts add up to `outputIds.length`. One, unless the engine interrupted. */
+  readonly pieces: readonly GenerationPiece[];
+  /** The number of prompt tokens that the engine says it saw in the first piece. */
+  readonly promptTokenCount?: number;
+  readonly cachedTokenCount?: number;
+  /** Requests that were repeated; empty in the ordinary case. */
+  readonly discarded: readonly DiscardedSampling[];
+}
+
+/** Which probabilities an engine's logprobs are logarithms of. */
+export type LogprobConvention =
+  /** Softmax of the logits divided by the temperature, before top-k, top-p and min-p. */
+  | "tempered"
+  /** Softmax of the raw logits. */
+  | "raw"
+  /** After every sampling transform. */
+  | "processed";
+
+/** What is known of a running engine. JSON-able; recorded with the run. */
+export interface EngineDescription {
+  /** Such as `sglang`. */
+  readonly kind: string;
+  readonly url?: string;
+  readonly model?: string;
+  readonly policyVersion?: string;
+  readonly logprobConvention: LogprobConvention;
+  /** Longest prompt and output together, where the engine says so. */
+  readonly contextLength?: number;
+}
+
+/** An inference engine that takes token ids and returns token ids with their logprobs. */
+export interface Engine {
+  readonly kind: string;
+  /**
+   * Samples one turn. Interruptions by the engine (weight updates) are resumed inside.
+   *
+   * @throws RolloutError with party `engine`: `engine/unreachable`, `engine/timeout`,
+   *   `engine/overloaded`, `engine/bad-request`, `engine/prompt-too-long`, `engine/bad-reply`,
+   *   `engine/nan`, `engine/interrupted`, `engine/unauthorized`, `engine/server-error`.
+   * @throws the signal's reason where the signal is aborted; the engine is then told to stop.
+   */
+  generate(request: GenerateRequest, options?: { signal?: AbortSignal }): Promise<Generation>;
+  /**
+   * Asks the engine what it is.
+   *
+   * @throws RolloutError `engine/unreachable` where nothing answers.
+   */
+  describe(options?: { signal?: AbortSignal }): Promise<EngineDescription>;
+  /** Closes connections. The engine takes no calls afterwards. */
+  close(): Promise<void>;
+}

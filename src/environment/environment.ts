@@ -1,0 +1,69 @@
+import type { ToolDefinition } from "../message.ts";
+import type { PyDict } from "../python/value.ts";
+import type { Task } from "../task.ts";
+import type { UserSession, UserUsage } from "../user/user.ts";
+
+/** What the agent does in the environment. */
+export type Action =
+  | { readonly type: "say"; readonly content: string }
+  | { readonly type: "call"; readonly name: string; readonly arguments: PyDict };
+
+/** What an action caused. */
+export interface Step {
+  /** What the agent is shown: the tool's result or the user's line. */
+  readonly observation: string;
+  /** Who it comes from. */
+  readonly from: "tool" | "user";
+  /** The tool's name, or `user`. */
+  readonly source: string;
+  /** Whether the tool changed nothing and reports a mistake of the caller's. */
+  readonly isError?: boolean;
+  /** Why the episode is over; absent while it goes on. */
+  readonly done?: "user-left" | "terminal-tool" | "finished";
+}
+
+/** What an episode was worth. JSON-able. */
+export interface Score {
+  readonly reward: number;
+  /** How the reward came about, in the environment's own words (for τ-bench its reward_info). */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** One attempt's world: opened per episode, single use, nothing shared, nothing to reset. */
+export interface World extends AsyncDisposable {
+  /** The first thing the agent reads: the user's opening line. */
+  begin(options: { signal: AbortSignal }): Promise<string>;
+  /**
+   * Performs one action. A mistake of the model's is an observation.
+   *
+   * @throws RolloutError with party `user` or `environment` on an outage.
+   * @throws InvariantError when stepped after it was done.
+   */
+  step(action: Action, options: { signal: AbortSignal }): Promise<Step>;
+  /**
+   * Scores what was reached. Called once, after the last step, also where the episode ended
+   * without being done (the environment's own rule then applies).
+   */
+  score(options: { signal: AbortSignal }): Promise<Score>;
+  /** What the user cost so far. */
+  userUsage(): UserUsage;
+}
+
+/** A domain: tools, policy text, state, scoring. */
+export interface Environment<Data = unknown> {
+  /** Such as `tau-retail`. */
+  readonly name: string;
+  /** Where its data comes from, in words. */
+  readonly source: string;
+  /** Number of tasks of each split. */
+  readonly splits: Readonly<Record<string, number>>;
+  readonly tools: readonly ToolDefinition[];
+  /** What the agent is told to go by: the system message. */
+  readonly policyText: string;
+  /**
+   * @throws UsageError for an unknown split or an index out of range.
+   */
+  task(split: string, index: number): Task<Data>;
+  /** Opens a world for one episode. Cheap: must not copy or parse the base data. */
+  open(task: Task<Data>, options: { user: UserSession; signal: AbortSignal }): Promise<World>;
+}

@@ -1,0 +1,77 @@
+/** Who a failure is attributed to. */
+export type Party = "engine" | "user" | "environment" | "grader" | "internal";
+
+/** A failure's code: the party, a slash, and what happened, such as `engine/timeout`. */
+export type FailureCode = `${Party}/${string}`;
+
+/** What a finished episode says about the failure that ended it. JSON-able. */
+export interface Failure {
+  readonly party: Party;
+  readonly code: FailureCode;
+  readonly message: string;
+}
+
+/**
+ * An outage: something that the episode depends on (engine, user model, tool backend, grader) did
+ * not do its part. The episode that meets it is `failed`, carries no reward, is counted, and may be
+ * tried again. A model's mistake is never a `RolloutError`; it is an observation.
+ */
+export class RolloutError extends Error {
+  override readonly name = "RolloutError";
+  /** The party and what happened, such as `engine/timeout`. */
+  readonly code: FailureCode;
+  /** Whether the same request may succeed when it is made again. */
+  readonly retryable: boolean;
+
+  constructor(
+    code: FailureCode,
+    message: string,
+    { cause, retryable = false }: { cause?: unknown; retryable?: boolean } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.retryable = retryable;
+  }
+
+  get party(): Party {
+    return this.code.slice(0, this.code.indexOf("/")) as Party;
+  }
+
+  /** The JSON-able account of this failure. */
+  toFailure(): Failure {
+    return { party: this.party, code: this.code, message: this.message };
+  }
+}
+
+/**
+ * What a person gave us cannot be used: a flag, a file, a folder, a field. The message names the
+ * thing, its place and the remedy; the command line prints it as one line and exits with status 2.
+ */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+
+  constructor(message: string, { cause }: { cause?: unknown } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+  }
+}
+
+/** Our own bug: an invariant does not hold. Nothing catches it. */
+export class InvariantError extends Error {
+  override readonly name = "InvariantError";
+}
+
+/**
+ * Asserts an invariant.
+ *
+ * @throws InvariantError with the message where the condition does not hold.
+ */
+export function assertInvariant(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new InvariantError(message);
+}
+
+/** The message of anything that was thrown, with the messages of its causes. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.message === "" ? error.name : error.message;
+  return error.cause === undefined ? own : `${own}: ${describeError(error.cause)}`;
+}

@@ -1,0 +1,68 @@
+import type { PyDict, PyValue } from "./python/value.ts";
+import { isPyDict, isPyList } from "./python/value.ts";
+import { UsageError } from "./errors.ts";
+
+/** One tool call of an assistant message. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** The arguments exactly as the model wrote them (or as the engine's parser would report them). */
+  readonly argumentsText: string;
+}
+
+/** A message of the conversation, as tools, users and people read it. Never a source of token ids. */
+export type Message =
+  | { readonly role: "system" | "user"; readonly content: string }
+  | {
+      readonly role: "assistant";
+      readonly content: string;
+      readonly toolCalls?: readonly ToolCall[];
+    }
+  | {
+      readonly role: "tool";
+      readonly content: string;
+      readonly toolCallId: string;
+      readonly name: string;
+    };
+
+/** A tool as the model sees it. */
+export interface ToolDefinition {
+  readonly name: string;
+  /**
+   * The whole definition in OpenAI's shape (`{type: "function", function: {name, description,
+   * parameters}}`), with the key order and the number spelling of its source: templates print it.
+   */
+  readonly openai: PyDict;
+}
+
+/**
+ * Reads a tool definition in OpenAI's shape.
+ *
+ * @throws UsageError where `function.name` is missing; `place` names the definition in the message.
+ */
+export function toolFromOpenAi(value: PyValue, place: string): ToolDefinition {
+  const body = isPyDict(value) ? value.get("function") : undefined;
+  const name = isPyDict(body) ? body.get("name") : undefined;
+  if (!isPyDict(value) || typeof name !== "string") {
+    throw new UsageError(
+      `Cannot read ${place}: expected {"type": "function", "function": {"name": …}}`,
+    );
+  }
+  return { name, openai: value };
+}
+
+/**
+ * Reads a list of tool definitions in OpenAI's shape.
+ *
+ * @throws UsageError where it is no list, or an entry has no `function.name`.
+ */
+export function toolsFromOpenAi(value: PyValue, place: string): readonly ToolDefinition[] {
+  if (!isPyList(value)) throw new UsageError(`Cannot read ${place}: expected a list of tools`);
+  return value.map((tool, index) => toolFromOpenAi(tool, `${place}[${index}]`));
+}
+
+/** The JSON Schema of the tool's parameters, or `undefined` where it declares none. */
+export function toolParameters(tool: ToolDefinition): PyValue | undefined {
+  const body = tool.openai.get("function");
+  return isPyDict(body) ? body.get("parameters") : undefined;
+}

@@ -1,0 +1,83 @@
+import type { ToolDefinition } from "../message.ts";
+
+/** Whose behaviour `compat` reproduces. */
+export type Dialect = "sglang" | "vllm";
+
+/** What one parser call is told. */
+export interface ParseOptions {
+  readonly tools: readonly ToolDefinition[];
+  /** Default `sglang`. */
+  readonly dialect?: Dialect;
+  /** The engine release whose behaviour is wanted, such as `0.5.15` or `2026-08` (the default). */
+  readonly engineVersion?: string;
+  /** `length` marks every attempt of the turn as not executable. */
+  readonly finishReason?: "stop" | "length";
+}
+
+/** Exactly what the chosen engine release would report. */
+export interface CompatResult {
+  readonly normalText: string;
+  readonly calls: readonly CompatCall[];
+  /** The engine's parser would raise on this text; `calls` is then empty. */
+  readonly raises: boolean;
+}
+
+/** A tool call as the engine would report it. */
+export interface CompatCall {
+  readonly name: string;
+  /** The exact argument text that the engine would give. */
+  readonly argumentsText: string;
+  /** As that engine numbers it (position of the tool, ordinal, or -1). Not the call's ordinal. */
+  readonly toolIndex: number;
+}
+
+/** What became of one attempt to call a tool. */
+export type AttemptStatus =
+  | "ok"
+  | "invalid-json"
+  | "unclosed-block"
+  | "missing-name"
+  | "malformed-structure"
+  | "unknown-tool"
+  | "non-object-arguments"
+  | "schema-mismatch"
+  | "duplicate-call"
+  | "in-reasoning"
+  | "trailing-text"
+  | "marker-only"
+  | "double-encoded-arguments"
+  | "coerced"
+  | "truncated-by-length";
+
+/** One attempt to call a tool, whatever the engine would have made of it. */
+export interface Attempt {
+  /** The primary status; `ok` attempts are the ones that may be executed. */
+  readonly status: AttemptStatus;
+  /** Further things to say about the attempt, in a fixed order. */
+  readonly diagnostics: readonly { readonly status: AttemptStatus; readonly detail: string }[];
+  /** The block's text, markers included. */
+  readonly raw: string;
+  /** Place of `raw` in the text, in UTF-16 code units, end exclusive. */
+  readonly span: readonly [start: number, end: number];
+  readonly name?: string;
+  /** The arguments as the engine's parser would hand them on (Python JSON text). */
+  readonly argumentsText?: string;
+}
+
+/** What a parser makes of one turn's text. */
+export interface ParseResult {
+  readonly compat: CompatResult;
+  /** In the order of the text; together with the text outside them they account for every character. */
+  readonly attempts: readonly Attempt[];
+}
+
+/** One tool-call grammar. Total: no text makes it throw, and time is linear in the text. */
+export interface ToolCallParser {
+  /** The registry name, such as `qwen25`. */
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly dialects: readonly Dialect[];
+  /** Literals that open a tool call in this grammar; used to find parsers for templates. */
+  readonly markers: readonly string[];
+  parse(text: string, options: ParseOptions): ParseResult;
+}

@@ -1,0 +1,80 @@
+/**
+ * Python's JSON-like values, with `int` and `float` kept apart.
+ *
+ * Chat templates, tool-call parsers and τ-bench all observe the difference between `1` and `1.0`,
+ * between `2**53` and its neighbour, and the order of dictionary keys. JavaScript's own objects and
+ * numbers keep none of the three, so these modules work on the values below instead.
+ *
+ * | Python | here |
+ * |---|---|
+ * | `None` | `null` |
+ * | `bool` | `boolean` |
+ * | `int` | `bigint` |
+ * | `float` | `number` |
+ * | `str` | `string` (may hold lone surrogates, as Python's may) |
+ * | `list` | array |
+ * | `dict` | `Map` with string keys, in insertion order |
+ */
+export type PyValue = null | boolean | bigint | number | string | PyList | PyDict;
+
+/** A Python `list`. */
+export type PyList = readonly PyValue[];
+
+/** A Python `dict` with string keys, in insertion order. */
+export type PyDict = ReadonlyMap<string, PyValue>;
+
+/** Whether the value is a Python `dict`. */
+export function isPyDict(value: PyValue | undefined): value is PyDict {
+  return value instanceof Map;
+}
+
+/** Whether the value is a Python `list`. */
+export function isPyList(value: PyValue | undefined): value is PyList {
+  return Array.isArray(value);
+}
+
+/** Plain JavaScript data that stands for a JSON document. */
+export type PlainJson =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | readonly PlainJson[]
+  | PyDict
+  | { readonly [key: string]: PlainJson | undefined };
+
+/**
+ * Turns plain JavaScript data into a Python value: integral numbers become `int`, other numbers
+ * `float`, objects become dictionaries, and absent (`undefined`) members are left out. Values that
+ * are Python values already pass through.
+ */
+export function toPyValue(value: PlainJson): PyValue {
+  if (typeof value === "number") {
+    return Number.isInteger(value) && !Object.is(value, -0) ? BigInt(value) : value;
+  }
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map((item: PlainJson) => toPyValue(item));
+  if (value instanceof Map) return value;
+  return new Map(
+    Object.entries(value).flatMap(([key, member]) =>
+      member === undefined ? [] : [[key, toPyValue(member as PlainJson)] as const],
+    ),
+  );
+}
+
+/**
+ * Turns a Python value into plain JavaScript data: integers become numbers (exact up to 2^53),
+ * dictionaries become objects without a prototype. For reading and validation only: what must keep
+ * Python's text goes through `stringifyPythonJson()`.
+ */
+export function toPlainJson(value: PyValue): PlainJson {
+  if (typeof value === "bigint") return Number(value);
+  if (isPyList(value)) return value.map(toPlainJson);
+  if (isPyDict(value)) {
+    const plain: Record<string, PlainJson> = Object.create(null) as Record<string, PlainJson>;
+    for (const [key, member] of value) plain[key] = toPlainJson(member);
+    return plain;
+  }
+  return value;
+}

@@ -1,0 +1,42 @@
+/** What a template does to the history when a turn is added. */
+export type HistoryEdit =
+  /** The earlier prompt stays a prefix. */
+  | "append-only"
+  /** Earlier reasoning or text vanishes or moves. */
+  | "rewrites"
+  /** The template cannot render such a conversation. */
+  | "not-renderable";
+
+/** What was measured of one model's template and tokenizer, once at start-up. JSON-able. */
+export interface CapabilityCard {
+  /** The model folder or template file. */
+  readonly source: string;
+  /** SHA-256 of the template's text, hexadecimal. */
+  readonly templateHash: string;
+  /** Literals that end an assistant turn, as found by rendering. */
+  readonly stopLiterals: readonly string[];
+  /** Their ids; empty where only a template was given. */
+  readonly stopIds: readonly number[];
+  /** What the template does to earlier turns when the environment answers with tool results or a user line. */
+  readonly history: { readonly afterTool: HistoryEdit; readonly afterUser: HistoryEdit };
+  /** The template variable that keeps earlier reasoning, where there is one, with the value that does. */
+  readonly keepThinking?: { readonly variable: string; readonly value: boolean };
+  /** Whether the prompt ends inside an opened reasoning block. */
+  readonly opensReasoning: boolean;
+  /** How the environment delta is rendered: from a short stand-in history or from the whole one. */
+  readonly deltaBase: "short" | "full";
+  /** Whether the delta's base must carry the tools. */
+  readonly deltaNeedsTools: boolean;
+  /** Kinds of environment messages for which a right delta was measured. */
+  readonly supports: {
+    readonly system: boolean;
+    readonly user: boolean;
+    readonly tool: boolean;
+    readonly parallelTools: boolean;
+  };
+  /** Tool-call parser and reasoning parser that fit the template's own markers. */
+  readonly parser?: string;
+  readonly reasoningParser?: string;
+  /** What a person should know before training with this template. */
+  readonly warnings: readonly string[];
+}

@@ -1,0 +1,67 @@
+import type { Message, ToolDefinition } from "../message.ts";
+import type { PyDict } from "../python/value.ts";
+import type { TokenCodec } from "../tokenizer/codec.ts";
+import type { CapabilityCard } from "./capability-card.ts";
+
+/** A text and its ids. */
+export interface RenderedIds {
+  readonly ids: readonly number[];
+  readonly text: string;
+}
+
+/** What the environment adds to the ledger after a sampled turn. */
+export interface EnvironmentDelta {
+  /** To be appended with mask 0, directly after the sampled ids. */
+  readonly ids: readonly number[];
+  /** The template's text from the close of the assistant turn on. */
+  readonly text: string;
+  /**
+   * True where the policy did not close its turn (it was cut by length, say), so that `ids` begins
+   * with a close that nobody sampled.
+   */
+  readonly closeSynthesised: boolean;
+  /**
+   * The one id that the ledger must drop before appending, where the sampled stop id opens another
+   * role than the one that follows (GLM family). Absent in the ordinary case.
+   */
+  readonly droppedStopId?: number;
+}
+
+/** A conversation as a template sees it. */
+export interface Conversation {
+  /** Typed messages, or OpenAI-shaped dictionaries with any further fields. */
+  readonly messages: readonly (Message | PyDict)[];
+  readonly tools: readonly ToolDefinition[];
+}
+
+/** A model's chat template and tokenizer together: messages to ids, and the environment delta. */
+export interface Renderer {
+  readonly card: CapabilityCard;
+  readonly codec: TokenCodec;
+  /** Ids that end an assistant turn. */
+  readonly stopTokenIds: readonly number[];
+  /**
+   * The first prompt: rendered with the generation prompt, control tokens in untrusted text
+   * neutralised, encoded once.
+   *
+   * @throws UsageError where the template refuses the conversation.
+   */
+  prompt(conversation: Conversation): Promise<RenderedIds>;
+  /**
+   * What `environment` (all messages of one turn: parallel tool results, a user line, both) adds
+   * after the last sampled turn. Work grows with the new messages, not with the history, wherever
+   * the card says that a short base suffices.
+   *
+   * @throws InvariantError-free: `RolloutError` `internal/delta` where the template cannot express
+   *   these messages; never a silently wrong delta.
+   */
+  delta(request: {
+    /** All messages before the assistant turn; read only where the card asks for the full base. */
+    readonly history: readonly (Message | PyDict)[];
+    readonly assistant: Message | PyDict;
+    readonly environment: readonly (Message | PyDict)[];
+    readonly tools: readonly ToolDefinition[];
+    /** The last id that the policy sampled. */
+    readonly lastSampledId: number | undefined;
+  }): Promise<EnvironmentDelta>;
+}

@@ -1,0 +1,26 @@
+/** A token that the tokenizer matches as a whole before any other splitting. */
+export interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  /** Whether decoders may skip it: control tokens are special, `<tool_call>` often is not. */
+  readonly special: boolean;
+}
+
+/** Text to token ids and back. Implementations do their work off the event loop or in small pieces. */
+export interface TokenCodec {
+  /** `native` or `javascript`. */
+  readonly backend: string;
+  /** Number of ids, added tokens included: every id is below it. */
+  readonly vocabularySize: number;
+  readonly addedTokens: readonly AddedToken[];
+  /** Ids of the text; literals of added tokens become their ids. Adds no tokens of its own. */
+  encode(text: string): Promise<number[]>;
+  /** Ids of the text; literals of added tokens are encoded as ordinary text. */
+  encodePlain(text: string): Promise<number[]>;
+  /** Text of the ids, control tokens spelled out. For reading and parsing only. */
+  decode(ids: readonly number[]): Promise<string>;
+  /** The id of an added token's or vocabulary entry's literal. */
+  idOf(literal: string): number | undefined;
+  /** The vocabulary's spelling of an id. */
+  tokenOf(id: number): string | undefined;
+}
