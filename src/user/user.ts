@@ -1,5 +1,12 @@
 import type { Task } from "../task.ts";
 
+/**
+ * What a simulated user says when nothing is left to say. An environment ends the episode where a
+ * user's line contains it, in exactly this spelling. **Source:** sierra-research/tau-bench,
+ * tau_bench/envs/base.py.
+ */
+export const STOP_MARKER = "###STOP###";
+
 /** What talking to a user has cost so far. JSON-able. */
 export interface UserUsage {
   readonly callCount: number;

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import type { Task } from "../task.ts";
+import { defaultScript, scriptedUser } from "./scripted-user.ts";
+
+const task: Task = {
+  id: "shop/test/3",
+  environment: "shop",
+  split: "test",
+  index: 3,
+  instruction: "You want a refund for order 7.",
+  data: null,
+};
+const signal = new AbortController().signal;
+
+describe("scriptedUser()", () => {
+  test("says its lines in order whatever the agent says", async () => {
+    const session = scriptedUser({ lines: ["one", "", "three"] }).open(task, { seed: 1 });
+    expect(await session.begin({ signal })).toBe("one");
+    expect(await session.reply("What?", { signal })).toBe("");
+    expect(await session.reply("", { signal })).toBe("three");
+  });
+
+  test("takes each task's own lines from a function", async () => {
+    const user = scriptedUser({ lines: ({ id, index }) => [`${id} ${index}`] });
+    expect(await user.open(task, { seed: 1 }).begin({ signal })).toBe("shop/test/3 3");
+  });
+
+  test("starts again at the first line in every session", async () => {
+    const user = scriptedUser({ lines: ["one", "two"] });
+    for (let round = 0; round < 2; round++) {
+      const session = user.open(task, { seed: round });
+      expect(await session.begin({ signal })).toBe("one");
+      expect(await session.reply("x", { signal })).toBe("two");
+    }
+  });
+
+  test("fails with `user/script-exhausted` where no line is left", async () => {
+    const session = scriptedUser({ lines: ["one"] }).open(task, { seed: 1 });
+    await session.begin({ signal });
+    await expect(session.reply("x", { signal })).rejects.toMatchObject({
+      code: "user/script-exhausted",
+      retryable: false,
+      message:
+        "Cannot answer for task shop/test/3: all 1 lines of the script are said, " +
+        "expected a longer script or one whose last line is ###STOP###",
+    });
+  });
+
+  test("says nothing once its signal is aborted", async () => {
+    const reason = new Error("cancelled");
+    const session = scriptedUser({ lines: ["one"] }).open(task, { seed: 1 });
+    await expect(session.begin({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(await session.begin({ signal })).toBe("one");
+  });
+
+  test("costs nothing", () => {
+    const session = scriptedUser({ lines: [] }).open(task, { seed: 1 });
+    expect(session.usage()).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
+  });
+});
+
+test("`defaultScript()` states the instruction, agrees once and leaves", () => {
+  expect(defaultScript(task)).toEqual([
+    "You want a refund for order 7.",
+    "Yes, please go ahead.",
+    "###STOP###",
+  ]);
+});
