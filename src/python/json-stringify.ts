@@ -1,0 +1,122 @@
+import { compareCodePoints } from "./compare-code-points.ts";
+import { formatFloat } from "./float-text.ts";
+import { formatInt } from "./int-text.ts";
+import { PythonError } from "./python-error.ts";
+import type { PyDict, PyList, PyValue } from "./value.ts";
+import { isPyList } from "./value.ts";
+
+/** The arguments of Python's `json.dumps()`. */
+export interface PythonDumpsOptions {
+  /** Whether everything beyond printable ASCII is escaped. Default true, as in Python. */
+  readonly ensureAscii?: boolean;
+  /** A number of spaces, or the text itself; absent means one line. */
+  readonly indent?: number | string;
+  /** Default `", "` (`","` with an indent) and `": "`. */
+  readonly separators?: readonly [item: string, key: string];
+  /** Whether keys are sorted, by code point. Default false. */
+  readonly sortKeys?: boolean;
+}
+
+/** Deeper values are refused, as CPython does at about this depth, before they exhaust the stack. */
+const maxDepth = 1000;
+
+/**
+ * Writes a value exactly as Python's `json.dumps()` does.
+ *
+ * **Source:** CPython 3.11, `Lib/json/encoder.py`.
+ *
+ * @throws PythonValueError for an integer of more than 4,300 digits.
+ * @throws PythonError `RecursionError` for a value that nests beyond a thousand levels.
+ */
+export function stringifyPythonJson(value: PyValue, options: PythonDumpsOptions = {}): string {
+  const indent = typeof options.indent === "number" ? " ".repeat(options.indent) : options.indent;
+  const [itemSeparator, keySeparator] = options.separators ?? [
+    indent === undefined ? ", " : ",",
+    ": ",
+  ];
+  const pattern = options.ensureAscii === false ? escapedAlways : escapedInAscii;
+  return write(
+    value,
+    { itemSeparator, keySeparator, indent, pattern, sortKeys: options.sortKeys ?? false },
+    0,
+  );
+}
+
+interface Format {
+  readonly itemSeparator: string;
+  readonly keySeparator: string;
+  readonly indent: string | undefined;
+  readonly pattern: RegExp;
+  readonly sortKeys: boolean;
+}
+
+const escapedAlways = /["\\]|[^ -\uFFFF]/g;
+const escapedInAscii = /["\\]|[^ -~]/g;
+
+const shortEscapes: ReadonlyMap<string, string> = new Map([
+  ['"', '\\"'],
+  ["\\", "\\\\"],
+  ["\b", "\\b"],
+  ["\f", "\\f"],
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+]);
+
+function write(value: PyValue, format: Format, depth: number): string {
+  if (value === null) return "null";
+  if (typeof value === "boolean") return value ? "true" : "false";
+  if (typeof value === "bigint") return formatInt(value);
+  if (typeof value === "number") return writeFloat(value);
+  if (typeof value === "string") return writeString(value, format);
+  if (depth > maxDepth) {
+    throw new PythonError(
+      "RecursionError",
+      "maximum recursion depth exceeded while encoding a JSON object",
+    );
+  }
+  if (isPyList(value)) return writeList(value, format, depth);
+  return writeDict(value as PyDict, format, depth);
+}
+
+function writeList(value: PyList, format: Format, depth: number): string {
+  const items = value.map((item) => write(item, format, depth + 1));
+  return bracket("[", items, "]", format, depth);
+}
+
+function writeDict(value: PyDict, format: Format, depth: number): string {
+  const entries = [...value];
+  if (format.sortKeys) entries.sort(([left], [right]) => compareCodePoints(left, right));
+  const members = entries.map(
+    ([key, member]) =>
+      writeString(key, format) + format.keySeparator + write(member, format, depth + 1),
+  );
+  return bracket("{", members, "}", format, depth);
+}
+
+function bracket(
+  open: string,
+  parts: readonly string[],
+  close: string,
+  { indent, itemSeparator }: Format,
+  depth: number,
+): string {
+  if (parts.length === 0) return open + close;
+  if (indent === undefined) return open + parts.join(itemSeparator) + close;
+  const inner = `\n${indent.repeat(depth + 1)}`;
+  return `${open}${inner}${parts.join(itemSeparator + inner)}\n${indent.repeat(depth)}${close}`;
+}
+
+function writeFloat(value: number): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return formatFloat(value);
+}
+
+function writeString(value: string, { pattern }: Format): string {
+  return `"${value.replace(pattern, escapeUnit)}"`;
+}
+
+function escapeUnit(unit: string): string {
+  return shortEscapes.get(unit) ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

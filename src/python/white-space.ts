@@ -1,0 +1,17 @@
+/**
+ * Whether Python's `str.isspace()` holds for the UTF-16 code unit. U+001C to U+001F and U+0085 count,
+ * U+FEFF does not: JavaScript's own `trim()` differs in all of them.
+ */
+export function isPythonSpace(unit: number): boolean {
+  if (unit <= 0x20) return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d) || unit >= 0x1c;
+  if (unit < 0x1680) return unit === 0x85 || unit === 0xa0;
+  return (
+    unit === 0x1680 ||
+    (unit >= 0x2000 && unit <= 0x200a) ||
+    unit === 0x2028 ||
+    unit === 0x2029 ||
+    unit === 0x202f ||
+    unit === 0x205f ||
+    unit === 0x3000
+  );
+}
