@@ -12,6 +12,8 @@ export interface ParseOptions {
   readonly engineVersion?: string;
   /** `length` marks every attempt of the turn as not executable. */
   readonly finishReason?: "stop" | "length";
+  /** The engine runs with SGLANG_FORWARD_UNKNOWN_TOOLS=1. Default false. */
+  readonly forwardUnknownTools?: boolean;
 }
 
 /** Exactly what the chosen engine release would report. */

@@ -1,0 +1,76 @@
+import { UsageError } from "../errors.ts";
+import { PythonError } from "../python/python-error.ts";
+import type { Block } from "./attempt.ts";
+import { toAttempts } from "./attempt.ts";
+import type { ParseContext } from "./parse-context.ts";
+import { createParseContext } from "./parse-context.ts";
+import type {
+  CompatCall,
+  CompatResult,
+  Dialect,
+  ParseOptions,
+  ParseResult,
+  ToolCallParser,
+} from "./tool-call-parser.ts";
+
+/** What an engine's parser makes of a text. */
+export interface EngineResult {
+  readonly normalText: string;
+  readonly calls: readonly CompatCall[];
+}
+
+/** How one engine reads one format. */
+export interface EngineReading {
+  /** What the engine's parser returns for the text; throws `PythonError` where that one raises. */
+  read(text: string, context: ParseContext): EngineResult;
+}
+
+/** One tool-call format: how the engines read it, and what is really there. */
+export interface Grammar {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  /** Literals that open a tool call. */
+  readonly markers: readonly string[];
+  /** How each engine that knows the format reads it. */
+  readonly readings: Readonly<Partial<Record<Dialect, EngineReading>>>;
+  /** Every block of the text, in order and without overlap, whatever the engines make of it. */
+  findBlocks(text: string, context: ParseContext): readonly Block[];
+}
+
+/** Makes the parser of a grammar. */
+export function defineParser(grammar: Grammar): ToolCallParser {
+  const dialects = Object.keys(grammar.readings) as Dialect[];
+  return {
+    name: grammar.name,
+    aliases: grammar.aliases,
+    dialects,
+    markers: grammar.markers,
+    parse: (text, options) => parse(grammar, text, options),
+  };
+}
+
+function parse(grammar: Grammar, text: string, options: ParseOptions): ParseResult {
+  const context = createParseContext(options);
+  const compat = readAsEngine(grammar, text, context);
+  const blocks = grammar.findBlocks(text, context);
+  return {
+    compat,
+    attempts: toAttempts(blocks, { text, context, compat, finishReason: options.finishReason }),
+  };
+}
+
+function readAsEngine(grammar: Grammar, text: string, context: ParseContext): CompatResult {
+  const reading = grammar.readings[context.dialect];
+  if (reading === undefined) {
+    throw new UsageError(
+      `Cannot parse ${grammar.name} as ${context.dialect}: that engine has no such parser, ` +
+        `expected dialect ${Object.keys(grammar.readings).join(" or ")}`,
+    );
+  }
+  try {
+    return { ...reading.read(text, context), raises: false };
+  } catch (error) {
+    if (!(error instanceof PythonError)) throw error;
+    return { normalText: "", calls: [], raises: true };
+  }
+}

@@ -1,0 +1,116 @@
+import { pythonLstrip, pythonRstrip } from "../python/strip.ts";
+import type { Block, Diagnostic } from "./attempt.ts";
+import type { CallFields } from "./json-payload.ts";
+import { blocksOfPayload, readJson, readJsonPrefix } from "./json-payload.ts";
+
+/** A format whose calls are JSON between an opening and a closing tag. */
+export interface JsonTagFormat {
+  readonly open: string;
+  readonly close: string;
+  readonly fields: CallFields;
+  /** What is wrong with the white space of a closed block, for formats that are strict about it. */
+  readonly checkFrame?: (inner: string) => Diagnostic | undefined;
+}
+
+/** A block before it is judged. */
+interface Frame {
+  readonly span: readonly [start: number, end: number];
+  /** What stands between the tags. */
+  readonly inner: string;
+  readonly closed: boolean;
+}
+
+/**
+ * Finds every block of a JSON-between-tags format. A closing tag inside a JSON string does not end a
+ * block; a block that is not closed ends where the next one opens, or with the text.
+ */
+export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] {
+  const blocks: Block[] = [];
+  const openings = indexesOf(text, format.open);
+  const closings = indexesOf(text, format.close);
+  let position = 0;
+  let closingIndex = 0;
+  for (const [index, start] of openings.entries()) {
+    if (start < position) continue;
+    const innerStart = start + format.open.length;
+    while ((closings[closingIndex] ?? Infinity) < innerStart) closingIndex += 1;
+    const frame = frameAt(text, {
+      format,
+      start,
+      nextOpening: openings[index + 1] ?? text.length,
+      nextClosing: closings[closingIndex],
+    });
+    blocks.push(...judgeFrame(frame, format));
+    position = frame.span[1];
+  }
+  return blocks;
+}
+
+function frameAt(
+  text: string,
+  facts: {
+    format: JsonTagFormat;
+    start: number;
+    nextOpening: number;
+    nextClosing?: number | undefined;
+  },
+): Frame {
+  const { format, start, nextOpening, nextClosing } = facts;
+  const innerStart = start + format.open.length;
+  const rest = text.slice(innerStart);
+  const json = readJsonPrefix(rest);
+  if (json.type === "value") {
+    const gap = /^\s*/.exec(rest.slice(json.end))?.[0].length ?? 0;
+    const innerEnd = json.end + gap;
+    if (rest.startsWith(format.close, innerEnd)) {
+      const end = innerStart + innerEnd + format.close.length;
+      return { span: [start, end], inner: rest.slice(0, innerEnd), closed: true };
+    }
+  }
+  if (nextClosing !== undefined && nextClosing < nextOpening) {
+    const inner = text.slice(innerStart, nextClosing);
+    return { span: [start, nextClosing + format.close.length], inner, closed: true };
+  }
+  const end = Math.max(nextOpening, innerStart);
+  return { span: [start, end], inner: text.slice(innerStart, end), closed: false };
+}
+
+function judgeFrame(frame: Frame, format: JsonTagFormat): Block[] {
+  const { span, inner } = frame;
+  if (!frame.closed) return judgeUnclosed(frame, format);
+  const json = pythonLstrip(inner);
+  const reading = readJson(pythonRstrip(json));
+  if (reading.type === "problem") {
+    return [{ span, problem: { status: "invalid-json", detail: reading.detail } }];
+  }
+  const jsonStart = span[0] + format.open.length + inner.length - json.length;
+  const payload = { span, value: reading.value, json, jsonStart };
+  return blocksOfPayload(payload, format.fields, format.checkFrame?.(inner));
+}
+
+/** An opening tag that no JSON follows is only mentioned; otherwise a call was begun. */
+function judgeUnclosed({ span, inner }: Frame, format: JsonTagFormat): Block[] {
+  if (!/^\s*(?:[[{]|$)/.test(inner)) {
+    const detail = `${format.open} is mentioned, but no call follows it`;
+    const end = span[0] + format.open.length;
+    return [{ span: [span[0], end], problem: { status: "marker-only", detail } }];
+  }
+  const problem: Diagnostic = {
+    status: "unclosed-block",
+    detail: `the call is not closed, expected ${format.close}`,
+  };
+  const json = readJsonPrefix(inner);
+  if (json.type === "problem") return [{ span, problem }];
+  const jsonStart = span[0] + format.open.length;
+  const payload = { span, value: json.value, json: inner, jsonStart };
+  return blocksOfPayload(payload, format.fields, problem);
+}
+
+/** Where `marker` stands in the text, in order. */
+export function indexesOf(text: string, marker: string): number[] {
+  const indexes: number[] = [];
+  for (let at = text.indexOf(marker); at !== -1; at = text.indexOf(marker, at + marker.length)) {
+    indexes.push(at);
+  }
+  return indexes;
+}

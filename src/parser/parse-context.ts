@@ -1,0 +1,50 @@
+import type { ToolDefinition } from "../message.ts";
+import { toolParameters } from "../message.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import { isPyDict } from "../python/value.ts";
+import { resolveEngineVersion } from "./engine-version.ts";
+import type { Dialect, ParseOptions } from "./tool-call-parser.ts";
+
+/** What a grammar is told about the request: its tools, and whose behaviour is wanted. */
+export interface ParseContext {
+  readonly tools: readonly ToolDefinition[];
+  readonly dialect: Dialect;
+  /** A release that the dialect knows. */
+  readonly engineVersion: string;
+  /** Tool name to its position in the request; the last one where a name is given twice. */
+  readonly toolPositions: ReadonlyMap<string, number>;
+  /** Whether the engine is set to hand on calls to unknown tools. */
+  readonly forwardUnknownTools: boolean;
+}
+
+/**
+ * Reads the options of one parser call.
+ *
+ * @throws UsageError where the dialect does not know the engine release.
+ */
+export function createParseContext(options: ParseOptions): ParseContext {
+  const dialect = options.dialect ?? "sglang";
+  return {
+    tools: options.tools,
+    dialect,
+    engineVersion: resolveEngineVersion(dialect, options.engineVersion),
+    toolPositions: new Map(
+      options.tools.flatMap((tool, index) => (tool.name === "" ? [] : [[tool.name, index]])),
+    ),
+    forwardUnknownTools: options.forwardUnknownTools ?? false,
+  };
+}
+
+/** The JSON Schema of the tool's parameters where it is a dictionary. */
+export function schemaOfTool(context: ParseContext, name: string): PyDict | undefined {
+  const position = context.toolPositions.get(name);
+  const tool = position === undefined ? undefined : context.tools[position];
+  const schema = tool === undefined ? undefined : toolParameters(tool);
+  return isPyDict(schema) ? schema : undefined;
+}
+
+/** `properties` of the tool's parameters, or an empty dictionary. */
+export function propertiesOfTool(context: ParseContext, name: string): PyDict {
+  const properties = schemaOfTool(context, name)?.get("properties");
+  return isPyDict(properties) ? properties : new Map<string, PyValue>();
+}

@@ -1,0 +1,69 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import type { ValidateFunction } from "ajv";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import type { PyDict } from "../python/value.ts";
+import { toPlainJson } from "../python/value.ts";
+
+/** Formats are not checked, unknown keywords pass, and all mismatches of a call are wanted. */
+const ajv = new Ajv2020({
+  strict: false,
+  allErrors: true,
+  validateFormats: false,
+  validateSchema: false,
+  addUsedSchema: false,
+  logger: false,
+});
+
+/** A compiled schema; `null` where it is broken. */
+type Validator = ValidateFunction | null;
+
+/** How many different schemas stay compiled; the one that was compiled first goes first. */
+const MAX_COMPILED = 1000;
+
+const validatorsByText = new Map<string, Validator>();
+/** Saves writing out a schema whose tool definition was seen before. */
+const validatorsByObject = new WeakMap<PyDict, Validator>();
+
+/**
+ * Says where arguments do not fit the tool's JSON Schema (2020-12), as `path: what is expected`, such as
+ * `/days: must be integer`. A schema that is itself broken counts as none.
+ */
+export function findSchemaMismatches(schema: PyDict, value: PyDict): string[] {
+  const validate = validatorOf(schema);
+  if (validate === null || validate(toPlainJson(value))) return [];
+  return (validate.errors ?? []).map(
+    ({ instancePath, message }) => `${instancePath === "" ? "/" : instancePath}: ${message}`,
+  );
+}
+
+function validatorOf(schema: PyDict): Validator {
+  let validator = validatorsByObject.get(schema);
+  if (validator !== undefined) return validator;
+  const text = stringifyPythonJson(schema);
+  validator = validatorsByText.get(text);
+  if (validator === undefined) {
+    validator = compile(schema);
+    if (validatorsByText.size >= MAX_COMPILED) {
+      for (const oldest of validatorsByText.keys()) {
+        validatorsByText.delete(oldest);
+        break;
+      }
+    }
+    validatorsByText.set(text, validator);
+  }
+  validatorsByObject.set(schema, validator);
+  return validator;
+}
+
+function compile(schema: PyDict): Validator {
+  const plain = toPlainJson(schema) as object;
+  try {
+    return ajv.compile(plain);
+  } catch {
+    // Whatever is wrong with a schema from outside: it cannot tell right arguments from wrong ones.
+    return null;
+  } finally {
+    // The instance would keep every schema that it has ever seen.
+    ajv.removeSchema(plain);
+  }
+}

@@ -1,0 +1,78 @@
+import { PythonError } from "../../python/python-error.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { pythonTruthy } from "../../python/truthy.ts";
+import { pythonTypeName } from "../../python/type-name.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict, isPyList } from "../../python/value.ts";
+import { isSince } from "../engine-version.ts";
+import type { ParseContext } from "../parse-context.ts";
+import type { CompatCall } from "../tool-call-parser.ts";
+import { sglangVersion } from "./sglang-reading.ts";
+
+/**
+ * Turns a decoded call, or a list of them, into calls as most of SGLang's JSON formats do. Unknown
+ * names are dropped unless the request forwards them; `parameters` wins over `arguments` unless it
+ * is falsy; whatever stands there is written as Python JSON, an object or not.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/base_format_detector.py`.
+ *
+ * @throws PythonError where an entry is no object (up to `2026-08`), or its name cannot be a key.
+ */
+export function parseBaseJson(action: PyValue, context: ParseContext): CompatCall[] {
+  const entries = isPyList(action) ? action : [action];
+  return entries.flatMap((entry) => {
+    if (!isPyDict(entry)) {
+      if (isSince(sglangVersion(context), "next")) return [];
+      const type = pythonTypeName(entry);
+      throw new PythonError("AttributeError", `'${type}' object has no attribute 'get'`);
+    }
+    return parseEntry(entry, context);
+  });
+}
+
+function parseEntry(entry: PyDict, context: ParseContext): CompatCall[] {
+  const name = entry.get("name") ?? null;
+  const known = pythonTruthy(name) && isKnownName(name, context);
+  if (!known && !forwardsUnknown(context)) return [];
+  if (typeof name !== "string") {
+    throw new PythonError("ValueError", "the name of a call is no string");
+  }
+  return [
+    {
+      name,
+      argumentsText: stringifyPythonJson(argumentsOfEntry(entry), { ensureAscii: false }),
+      toolIndex: baseToolIndex(name, context),
+    },
+  ];
+}
+
+/** What SGLang takes for the arguments of a decoded call. */
+export function argumentsOfEntry(entry: PyDict): PyValue {
+  const parameters = entry.get("parameters") ?? null;
+  if (pythonTruthy(parameters)) return parameters;
+  return entry.get("arguments") ?? (entry.has("arguments") ? null : new Map<string, PyValue>());
+}
+
+/** The position of the tool in the request, where the release tells it; otherwise -1. */
+export function baseToolIndex(name: string, context: ParseContext): number {
+  const version = sglangVersion(context);
+  const hidden = isSince(version, "0.4.9") && !isSince(version, "2026-05");
+  return hidden ? -1 : (context.toolPositions.get(name) ?? -1);
+}
+
+/** Whether calls to unknown tools are handed on; SGLang can since November 2025. */
+export function forwardsUnknown(context: ParseContext): boolean {
+  return context.forwardUnknownTools && isSince(sglangVersion(context), "0.5.6");
+}
+
+/**
+ * Whether the value is the name of a tool.
+ *
+ * @throws PythonError `TypeError` for a list or an object, which Python cannot look up.
+ */
+export function isKnownName(name: PyValue, context: ParseContext): name is string {
+  if (isPyList(name) || isPyDict(name)) {
+    throw new PythonError("TypeError", `unhashable type: '${pythonTypeName(name)}'`);
+  }
+  return typeof name === "string" && context.toolPositions.has(name);
+}

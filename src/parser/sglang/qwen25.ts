@@ -1,0 +1,75 @@
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { pythonStrip } from "../../python/strip.ts";
+import type { Diagnostic } from "../attempt.ts";
+import { isSince } from "../engine-version.ts";
+import type { SglangVersion } from "../engine-version.ts";
+import type { EngineResult, Grammar } from "../grammar.ts";
+import { defineParser } from "../grammar.ts";
+import { findJsonTagBlocks } from "../json-tag-blocks.ts";
+import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../python-catch.ts";
+import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
+import { betweenTags } from "./between-tags.ts";
+import type { SglangDetector } from "./sglang-reading.ts";
+import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+
+/**
+ * The tags of a release: up to 0.4.6 without line breaks, and then a block that is no JSON raises;
+ * since then with the line breaks inside, and such a block is skipped.
+ */
+function tagsOf(version: SglangVersion): { open: string; close: string; strict: boolean } {
+  return isSince(version, "0.4.9")
+    ? { open: "<tool_call>\n", close: "\n</tool_call>", strict: false }
+    : { open: "<tool_call>", close: "</tool_call>", strict: true };
+}
+
+/**
+ * SGLang's detector for Qwen 2.5 and Qwen 3.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/qwen25_detector.py` (and
+ * `function_call_parser.py` of v0.4.5).
+ */
+export const qwen25Detector: SglangDetector = {
+  hasToolCall: (text, version) => text.includes(tagsOf(version).open),
+  detect: (text, context) => detect(text, context),
+};
+
+function detect(text: string, context: ParseContext): EngineResult {
+  const { open, close, strict } = tagsOf(sglangVersion(context));
+  const first = text.indexOf(open);
+  if (first === -1) return { normalText: text, calls: [] };
+  const calls = betweenTags(text, open, close).flatMap((inner) => {
+    const json = strict ? inner : pythonStrip(inner);
+    const payload = strict
+      ? parsePythonJson(json)
+      : catchPython(() => parsePythonJson(json), "JSONDecodeError");
+    return payload === undefined ? [] : parseBaseJson(payload, context);
+  });
+  return { normalText: pythonStrip(text.slice(0, first)), calls };
+}
+
+/** The format's white space is part of its tags. */
+function checkFrame(inner: string): Diagnostic | undefined {
+  if (inner.startsWith("\n") && inner.endsWith("\n")) return undefined;
+  return {
+    status: "malformed-structure",
+    detail: "expected a line break after <tool_call> and before </tool_call>",
+  };
+}
+
+const grammar: Grammar = {
+  name: "qwen25",
+  aliases: ["qwen"],
+  markers: ["<tool_call>"],
+  readings: { sglang: sglangReading(qwen25Detector) },
+  findBlocks: (text, context) =>
+    findJsonTagBlocks(text, {
+      open: "<tool_call>",
+      close: "</tool_call>",
+      fields: { name: "name", readArguments: argumentsOfEntry },
+      ...(isSince(sglangVersion(context), "0.4.9") ? { checkFrame } : {}),
+    }),
+};
+
+/** Qwen 2.5 and Qwen 3: `<tool_call>\n{"name": …, "arguments": …}\n</tool_call>`. */
+export const qwen25 = defineParser(grammar);

@@ -1,0 +1,39 @@
+import { isSince } from "../engine-version.ts";
+import type { SglangVersion } from "../engine-version.ts";
+import type { EngineReading, EngineResult } from "../grammar.ts";
+import type { ParseContext } from "../parse-context.ts";
+
+/** One of SGLang's detectors. */
+export interface SglangDetector {
+  /** Whether the text holds the format's start marker. */
+  hasToolCall(text: string, version: SglangVersion): boolean;
+  /** Throws `PythonError` where the detector raises. */
+  detect(text: string, context: ParseContext): EngineResult;
+}
+
+/** The SGLang release of a context whose dialect is `sglang`. */
+export function sglangVersion(context: ParseContext): SglangVersion {
+  return context.engineVersion as SglangVersion;
+}
+
+/**
+ * How SGLang's `FunctionCallParser.parse_non_stream` wraps a detector: since 0.5.6 a request without
+ * tools is not parsed; where nothing was called the text comes back whole, but since July 2026 only
+ * if the start marker is absent.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/function_call_parser.py`.
+ */
+export function sglangReading(detector: SglangDetector): EngineReading {
+  return {
+    read(text, context) {
+      const version = sglangVersion(context);
+      if (context.tools.length === 0 && isSince(version, "0.5.6")) {
+        return { normalText: text, calls: [] };
+      }
+      const marked = detector.hasToolCall(text, version);
+      const result = detector.detect(text, context);
+      if (result.calls.length > 0) return result;
+      return marked && isSince(version, "2026-08") ? result : { normalText: text, calls: [] };
+    },
+  };
+}
