@@ -14,6 +14,16 @@ export interface UserUsage {
   readonly outputTokenCount: number;
   /** Absent where no price is known. */
   readonly costUsd?: number;
+  /** What a quality gate noticed; absent where none watches. */
+  readonly quality?: UserQuality;
+}
+
+/** How often a quality gate noticed what, over the lines of one conversation. JSON-able. */
+export interface UserQuality {
+  /** Lines that looked wrong, by the problem's name; a problem that never occurred is absent. */
+  readonly problems: Readonly<Record<string, number>>;
+  /** Lines that were sampled again because of it. */
+  readonly retakeCount: number;
 }
 
 /** Who the agent talks to: a model, a script, or a person. */
@@ -34,5 +44,10 @@ export interface UserSession {
   begin(options: { signal: AbortSignal }): Promise<string>;
   /** The user's answer to what the agent said. Throws as `begin()` does. */
   reply(agentText: string, options: { signal: AbortSignal }): Promise<string>;
+  /**
+   * Takes the last line back and says another in its place; absent where the user cannot. Throws as
+   * `begin()` does; the last line then still stands.
+   */
+  retake?(options: { signal: AbortSignal }): Promise<string>;
   usage(): UserUsage;
 }

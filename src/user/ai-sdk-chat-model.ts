@@ -1,0 +1,180 @@
+import { RolloutError } from "../errors.ts";
+import type { Party } from "../errors.ts";
+import { createCallQueue } from "./call-queue.ts";
+import type { CallClock } from "./call-clock.ts";
+import { systemClock, withDeadline } from "./call-clock.ts";
+import type { BudgetMeter, ChatBudget, ChatPrices, ChatSpending } from "./chat-budget.ts";
+import { createBudgetMeter } from "./chat-budget.ts";
+import type { ChatEndpoint, LazyLanguageModel } from "./chat-endpoint.ts";
+import { chatEndpointModel } from "./chat-endpoint.ts";
+import { ChatFailure, classifyChatError } from "./chat-failure.ts";
+import type { ChatModel, ChatReply, ChatRequest } from "./chat-model.ts";
+import type { ChatRetryOptions } from "./chat-retry.ts";
+import { retryChatCall } from "./chat-retry.ts";
+import type { AiSdkLanguageModel, LanguageModelAnswer } from "./language-model-call.ts";
+import { callLanguageModel } from "./language-model-call.ts";
+
+/** How a chat model's calls are made, whichever model answers. Every field has a default. */
+export interface ChatCallOptions extends Partial<ChatRetryOptions> {
+  /** Calls in progress at once, pauses between attempts included. Default 32. */
+  readonly maxConcurrent?: number;
+  /** Calls waiting for their turn; one more fails as `user/overloaded`. Default 4,096. */
+  readonly maxWaiting?: number;
+  /** Deadline of one attempt in milliseconds, without the wait for its turn. Default 120,000. */
+  readonly timeoutMs?: number;
+  readonly budget?: ChatBudget;
+  readonly prices?: ChatPrices;
+  /** Who a failure is attributed to. Default `user`. */
+  readonly party?: Extract<Party, "user" | "grader">;
+  readonly clock?: CallClock;
+}
+
+/** Defaults of `ChatCallOptions`: four attempts ride out a restart of 10 s, not an outage. */
+export const chatCallDefaults = {
+  maxConcurrent: 32,
+  maxWaiting: 4096,
+  timeoutMs: 120_000,
+  maxAttempts: 4,
+  firstPauseMs: 1000,
+  maxPauseMs: 30_000,
+} as const;
+
+/** A chat model with what it has cost so far. */
+export interface MeteredChatModel extends ChatModel {
+  /** What all calls together took, failed attempts included. */
+  spent(): ChatSpending;
+  /** Closes kept connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * A chat model over any model of the AI SDK: bounded, retried by kind of error, with a deadline, a
+ * budget and typed failures.
+ */
+export function aiSdkChatModel(
+  options: ChatCallOptions & { readonly model: AiSdkLanguageModel },
+): MeteredChatModel {
+  const { model } = options;
+  return meteredChatModel(
+    { name: model.modelId, load: async () => model, close: async () => undefined },
+    options,
+  );
+}
+
+/**
+ * A chat model over an OpenAI-compatible server; see `aiSdkChatModel()`.
+ *
+ * @throws UsageError for a URL that is none and for a key that is not in the environment.
+ */
+export function endpointChatModel(
+  options: ChatCallOptions & {
+    readonly endpoint: ChatEndpoint;
+    readonly env: Readonly<Record<string, string | undefined>>;
+  },
+): MeteredChatModel {
+  const { endpoint, env, maxConcurrent = chatCallDefaults.maxConcurrent } = options;
+  return meteredChatModel(chatEndpointModel(endpoint, { env, maxConcurrent }), options);
+}
+
+function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): MeteredChatModel {
+  const { party = "user", clock = systemClock } = options;
+  const settings = { ...chatCallDefaults, ...options };
+  const { maxConcurrent, maxWaiting, budget, prices } = settings;
+  const meter = createBudgetMeter({ budget, prices });
+  const queue = createCallQueue({
+    maxConcurrent,
+    maxWaiting,
+    onFull: () =>
+      new ChatFailure("overloaded", `${maxWaiting} calls wait for their turn already`, {
+        retryable: true,
+      }),
+  });
+  const toRolloutError = (failure: ChatFailure): RolloutError =>
+    new RolloutError(
+      `${party}/${failure.kind}`,
+      `Cannot get a reply from ${source.name}: ${failure.message}, ` + expectedBy(failure),
+      { cause: failure.cause, retryable: failure.retryable },
+    );
+  return {
+    name: source.name,
+    async complete(request, { signal }) {
+      const call = { ...settings, request, source, meter, clock, signal };
+      try {
+        // A call keeps its turn while it pauses: an overloaded server is asked less, not more.
+        return await queue.run(() => completeWithRetries(call), { signal });
+      } catch (error) {
+        throw error instanceof ChatFailure ? toRolloutError(error) : error;
+      }
+    },
+    spent: () => meter.spent(),
+    close: () => source.close(),
+  };
+}
+
+interface ChatCall extends ChatRetryOptions {
+  readonly request: ChatRequest;
+  readonly source: LazyLanguageModel;
+  readonly meter: BudgetMeter;
+  readonly clock: CallClock;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
+  let inputTokenCount = 0;
+  let outputTokenCount = 0;
+  let costUsd: number | undefined;
+  return await retryChatCall(async () => {
+    const { text, finishReason, usage } = await attempt(call);
+    const price = call.meter.add(usage);
+    inputTokenCount += usage?.inputTokenCount ?? 0;
+    outputTokenCount += usage?.outputTokenCount ?? 0;
+    if (price !== undefined) costUsd = (costUsd ?? 0) + price;
+    if (text.trim() === "") {
+      throw new ChatFailure("empty-reply", `the reply is empty (it ended by ${finishReason})`, {
+        // A reply that thought up to its limit would do so again.
+        retryable: finishReason !== "length",
+      });
+    }
+    return {
+      text,
+      inputTokenCount,
+      outputTokenCount,
+      ...(costUsd === undefined ? {} : { costUsd }),
+      finishReason,
+    };
+  }, call);
+}
+
+async function attempt(call: ChatCall): Promise<LanguageModelAnswer> {
+  const { request, source, meter, clock, signal, timeoutMs } = call;
+  meter.assertLeft();
+  const model = await source.load();
+  try {
+    return await withDeadline((inner) => callLanguageModel(model, request, { signal: inner }), {
+      ms: timeoutMs,
+      signal,
+      clock,
+      onLate: () =>
+        new ChatFailure("timeout", `no reply within ${timeoutMs} ms`, { retryable: true }),
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw classifyChatError(error, { now: () => clock.now() });
+  }
+}
+
+function expectedBy({ kind }: ChatFailure): string {
+  switch (kind) {
+    case "unauthorized":
+      return "expected `apiKeyEnv` to name a variable with a valid key";
+    case "budget":
+      return "expected calls within the budget";
+    case "bad-request":
+      return "expected the server to accept the request";
+    case "unreachable":
+      return "expected a server at its URL";
+    default:
+      return "expected a reply with text";
+  }
+}

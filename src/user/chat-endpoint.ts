@@ -1,0 +1,137 @@
+import { UsageError } from "../errors.ts";
+import type { AiSdkLanguageModel } from "./language-model-call.ts";
+
+/** A chat model behind an OpenAI-compatible server. */
+export interface ChatEndpoint {
+  /** Up to and including the version, such as `https://api.openai.com/v1`. */
+  readonly baseUrl: string;
+  /** The server's name for the model. */
+  readonly model: string;
+  /** The environment variable that holds the key; absent where the server wants none. */
+  readonly apiKeyEnv?: string;
+  /** Further headers: their values, or the environment variables that hold them. */
+  readonly headers?: Readonly<Record<string, string | { readonly env: string }>>;
+}
+
+/** Replies larger than this, in bytes, are refused. */
+const maxReplyBytes = 16 * 1024 * 1024;
+
+/** A model of the AI SDK that is made when it is first wanted. */
+export interface LazyLanguageModel {
+  /** The endpoint's name in messages. */
+  readonly name: string;
+  /** Imports the SDK on the first call; makes no request. */
+  load(): Promise<AiSdkLanguageModel>;
+  /** Closes kept connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Describes how to reach an endpoint. Keys are read here, once, and only from the environment.
+ *
+ * @throws UsageError for a URL that is none, and for an environment variable that is not set. A
+ *   server on this machine or a private address may do without its key.
+ */
+export function chatEndpointModel(
+  endpoint: ChatEndpoint,
+  options: {
+    readonly env: Readonly<Record<string, string | undefined>>;
+    /** Connections kept open at once. */
+    readonly maxConcurrent: number;
+  },
+): LazyLanguageModel {
+  const url = readBaseUrl(endpoint.baseUrl);
+  const headers = readHeaders(endpoint, { url, env: options.env });
+  let loaded: Promise<{ model: AiSdkLanguageModel; close: () => Promise<void> }> | undefined;
+  return {
+    name: endpoint.model,
+    async load() {
+      loaded ??= connect(endpoint, { headers, maxConcurrent: options.maxConcurrent });
+      return (await loaded).model;
+    },
+    async close() {
+      if (loaded !== undefined) await (await loaded).close();
+    },
+  };
+}
+
+async function connect(
+  endpoint: ChatEndpoint,
+  options: { readonly headers: Record<string, string>; readonly maxConcurrent: number },
+): Promise<{ model: AiSdkLanguageModel; close: () => Promise<void> }> {
+  const [{ createOpenAICompatible }, { Agent, fetch }] = await Promise.all([
+    import("@ai-sdk/openai-compatible"),
+    import("undici"),
+  ]);
+  // The caller's deadline is the only one: undici's own would end slow replies after 300 s.
+  const dispatcher = new Agent({
+    connections: options.maxConcurrent,
+    keepAliveTimeout: 30_000,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxResponseSize: maxReplyBytes,
+  });
+  const provider = createOpenAICompatible({
+    name: "endpoint",
+    baseURL: endpoint.baseUrl,
+    headers: options.headers,
+    // undici's types name the same web classes as the global ones, but are not assignable.
+    fetch: ((url: string, init: object) =>
+      fetch(url, { ...init, dispatcher })) as unknown as typeof globalThis.fetch,
+  });
+  return { model: provider.chatModel(endpoint.model), close: () => dispatcher.close() };
+}
+
+function readBaseUrl(baseUrl: string): URL {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new UsageError(
+      `Cannot reach a chat model: \`baseUrl\` is ${JSON.stringify(baseUrl)}, ` +
+        "expected a URL such as http://127.0.0.1:8000/v1",
+    );
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new UsageError(
+      "Cannot reach a chat model: `baseUrl` holds a password, expected `apiKeyEnv` to name an " +
+        "environment variable with the key",
+    );
+  }
+  return url;
+}
+
+function readHeaders(
+  { apiKeyEnv, headers = {} }: ChatEndpoint,
+  { url, env }: { url: URL; env: Readonly<Record<string, string | undefined>> },
+): Record<string, string> {
+  const read: Record<string, string> = {};
+  const key = apiKeyEnv === undefined ? undefined : env[apiKeyEnv];
+  if (key !== undefined && key !== "") {
+    read["Authorization"] = `Bearer ${key}`;
+  } else if (apiKeyEnv !== undefined && !isPrivateHost(url.hostname)) {
+    throw missingVariable(apiKeyEnv, `the key of ${url.host}`);
+  }
+  for (const [name, value] of Object.entries(headers)) {
+    const text = typeof value === "string" ? value : env[value.env];
+    if (typeof value === "object" && (text === undefined || text === "")) {
+      throw missingVariable(value.env, `the header ${name} for ${url.host}`);
+    }
+    if (text !== undefined) read[name] = text;
+  }
+  return read;
+}
+
+function missingVariable(name: string, holds: string): UsageError {
+  return new UsageError(
+    `Cannot reach a chat model: the environment variable ${name} is not set, expected ${holds}`,
+  );
+}
+
+/** Loopback, private and link-local addresses, and names that only resolve on this network. */
+function isPrivateHost(hostname: string): boolean {
+  return (
+    /^(?:127|10)\.\d+\.\d+\.\d+$/.test(hostname) ||
+    /^(?:192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))\.\d+\.\d+$/.test(hostname) ||
+    /^\[(?:::1|f[cd][0-9a-f]{2}:.*|fe80:.*)\]$/.test(hostname) ||
+    /^(?:[^.]+|.*\.(?:localhost|local|internal))$/.test(hostname)
+  );
+}

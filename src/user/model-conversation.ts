@@ -1,0 +1,167 @@
+import { RolloutError, assertInvariant } from "../errors.ts";
+import type { ChatMessage, ChatModel, ChatReply } from "./chat-model.ts";
+import { ownUserPrompts } from "./own-user-prompts.ts";
+import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
+import { defaultGreeting, fillInstruction } from "./user-prompts.ts";
+import type { UserRepairChoice } from "./user-repairs.ts";
+import { isRepaired } from "./user-repairs.ts";
+import type { User, UserSession, UserUsage } from "./user.ts";
+
+/** Settings that all model users share. */
+export interface ModelUserOptions {
+  /** Plays the user. */
+  readonly model: ChatModel;
+  /** Default: our own words; a benchmark's come from `readUserPrompts()`. */
+  readonly prompts?: UserPrompts;
+  /** Behaviours of the original to correct. Default: none. */
+  readonly repair?: UserRepairChoice;
+  /** What the agent is taken to have said first. Default `Hi! How can I help you today?`. */
+  readonly greeting?: string;
+  /** Absent: the server's default, as in τ-bench. */
+  readonly temperature?: number;
+  /** Upper bound of a line in tokens. Absent: the server's default, as in τ-bench. */
+  readonly maxTokens?: number;
+  /** Whether calls carry a seed made from the episode's. Not every server takes one. Default no. */
+  readonly seeded?: boolean;
+}
+
+/** What a strategy works with while it finds the user's next line. */
+export interface UserTurn {
+  /** What the simulator remembers: it is the assistant there, and the agent is the user. */
+  readonly memory: ChatMessage[];
+  /** Asks the model that plays the user (or another) and returns its text. */
+  ask(messages: readonly ChatMessage[], options?: { model?: ChatModel }): Promise<string>;
+}
+
+/** One way to play a user with a model. */
+export interface UserStrategy {
+  readonly name: string;
+  readonly systemPrompt: InstructedPrompt;
+  /** Finds the next line, and changes the memory so that it holds what the strategy remembers. */
+  nextLine(turn: UserTurn): Promise<string>;
+}
+
+/** The prompts of a model user's options. */
+export function promptsOf({ prompts = ownUserPrompts }: ModelUserOptions): UserPrompts {
+  return prompts;
+}
+
+/** A user that plays each task's instruction by a strategy. */
+export function modelUser(strategy: UserStrategy, options: ModelUserOptions): User {
+  return {
+    strategy: strategy.name,
+    open: ({ instruction }, { seed }) =>
+      openModelConversation(strategy, options, { instruction, seed }),
+  };
+}
+
+/**
+ * One conversation by a strategy. τ-bench asks the model for one line (`react`: two) before it has
+ * an instruction and throws it away; that call is not made here.
+ *
+ * The session's calls throw RolloutError `user/empty-reply` for a line without text,
+ * `user/bad-reply` for one that the strategy cannot read, and whatever the chat model throws. The
+ * memory is then as it was before.
+ */
+export function openModelConversation(
+  strategy: UserStrategy,
+  options: ModelUserOptions,
+  { instruction, seed }: { instruction: string | null; seed: number },
+): UserSession {
+  const { greeting = defaultGreeting } = options;
+  const calls = countedCalls(options, seed);
+  const memory: ChatMessage[] = [
+    { role: "system", content: fillInstruction(strategy.systemPrompt, instruction) },
+  ];
+  let beforeLine: readonly ChatMessage[] | undefined;
+
+  async function takeLine(signal: AbortSignal): Promise<string> {
+    const line = await strategy.nextLine({
+      memory,
+      ask: (messages, { model = options.model } = {}) => calls.ask(messages, { model, signal }),
+    });
+    if (line.trim() !== "") return line;
+    throw new RolloutError(
+      "user/empty-reply",
+      `Cannot take the user's line: ${strategy.name} made it empty, expected text`,
+      { retryable: true },
+    );
+  }
+
+  async function sayAfter(start: readonly ChatMessage[], signal: AbortSignal): Promise<string> {
+    const saved = memory.slice();
+    memory.splice(0, memory.length, ...start);
+    try {
+      const line = await takeLine(signal);
+      beforeLine = start;
+      return line;
+    } catch (error) {
+      memory.splice(0, memory.length, ...saved);
+      throw error;
+    }
+  }
+
+  return {
+    begin: ({ signal }) => sayAfter([...memory, { role: "user", content: greeting }], signal),
+    reply: (content, { signal }) => sayAfter([...memory, { role: "user", content }], signal),
+    retake: ({ signal }) => {
+      assertInvariant(beforeLine !== undefined, "retake() needs a line that was said");
+      return sayAfter(beforeLine, signal);
+    },
+    usage: () => calls.usage(),
+  };
+}
+
+/** Asks models on behalf of one conversation and adds up what that takes. */
+function countedCalls(options: ModelUserOptions, seed: number) {
+  const { repair = [], temperature, maxTokens, seeded = false } = options;
+  let usage: UserUsage = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
+  let askedCount = 0;
+  return {
+    usage: () => usage,
+    async ask(
+      messages: readonly ChatMessage[],
+      { model, signal }: { model: ChatModel; signal: AbortSignal },
+    ): Promise<string> {
+      const callSeed = (seed + askedCount) % 2 ** 31;
+      askedCount += 1;
+      const reply = await model.complete(
+        {
+          messages: messages.slice(),
+          ...(temperature === undefined ? {} : { temperature }),
+          ...(maxTokens === undefined ? {} : { maxTokens }),
+          ...(seeded ? { seed: callSeed } : {}),
+        },
+        { signal },
+      );
+      usage = addReply(usage, reply);
+      return readText(reply, { model, repair });
+    },
+  };
+}
+
+function addReply(usage: UserUsage, reply: ChatReply): UserUsage {
+  return {
+    ...usage,
+    callCount: usage.callCount + 1,
+    inputTokenCount: usage.inputTokenCount + reply.inputTokenCount,
+    outputTokenCount: usage.outputTokenCount + reply.outputTokenCount,
+    ...(reply.costUsd === undefined ? {} : { costUsd: (usage.costUsd ?? 0) + reply.costUsd }),
+  };
+}
+
+function readText(
+  { text, finishReason }: ChatReply,
+  { model, repair }: { model: ChatModel; repair: UserRepairChoice },
+): string {
+  if (finishReason === "length" && isRepaired(repair, "cut-line")) {
+    throw new RolloutError(
+      "user/bad-reply",
+      `Cannot use the reply of ${model.name}: it is cut at its token limit, expected a whole line`,
+      { retryable: true },
+    );
+  }
+  if (!isRepaired(repair, "think-block")) return text;
+  // A block that never ends is all thought.
+  return text.replace(/^\s*<think>(?:[^]*?<\/think>|[^]*$)\s*/, "");
+}

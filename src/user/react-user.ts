@@ -1,0 +1,53 @@
+import { afterLabel } from "./after-label.ts";
+import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
+import { modelUser, promptsOf } from "./model-conversation.ts";
+import { STOP_MARKER } from "./user.ts";
+import type { User } from "./user.ts";
+import type { UserRepairChoice } from "./user-repairs.ts";
+import { isRepaired } from "./user-repairs.ts";
+
+/** A model that thinks before it answers as the user, in one call a line. */
+export function reactUser(options: ModelUserOptions): User {
+  return modelUser(reactStrategy(options), options);
+}
+
+/**
+ * One call; the line is read out of the reply, and the whole reply is remembered.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`ReactUserSimulationEnv`).
+ */
+export function reactStrategy(options: ModelUserOptions): UserStrategy {
+  const { repair = [] } = options;
+  return {
+    name: "react",
+    systemPrompt: promptsOf(options).react,
+    async nextLine({ memory, ask }) {
+      const content = await ask(memory);
+      memory.push({ role: "assistant", content });
+      return readReactLine(content, repair);
+    },
+  };
+}
+
+const thoughtLabel = "Thought:";
+const responseLabel = "User Response:";
+
+/**
+ * Reads the line out of a reply. As in the original, a stop marker anywhere is a stop, and what
+ * follows `Thought:` is sent with everything in it, unless that is repaired.
+ *
+ * @throws RolloutError `user/bad-reply` where the reply has no label, or has it twice.
+ */
+export function readReactLine(reply: string, repair: UserRepairChoice): string {
+  const mayRepeat = isRepaired(repair, "labels");
+  if (isRepaired(repair, "stop-in-thought") && reply.includes(responseLabel)) {
+    if (afterLabel(reply, responseLabel, { mayRepeat }).includes(STOP_MARKER)) return STOP_MARKER;
+  } else if (reply.includes(STOP_MARKER)) {
+    return STOP_MARKER;
+  }
+  const isLeakRepaired = isRepaired(repair, "thought-leak") && reply.includes(responseLabel);
+  if (!isLeakRepaired && reply.includes(thoughtLabel)) {
+    return afterLabel(reply, thoughtLabel, { mayRepeat });
+  }
+  return afterLabel(reply, responseLabel, { mayRepeat });
+}

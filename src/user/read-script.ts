@@ -1,0 +1,59 @@
+import { readFile } from "node:fs/promises";
+import { UsageError, describeError } from "../errors.ts";
+import type { Task } from "../task.ts";
+
+/**
+ * Reads the lines of a scripted user from a JSON file: a list of lines for every task, or an object
+ * from task id to that task's lines. What comes back takes a task and is for `scriptedUser()`; it
+ * throws UsageError for a task that the file does not name.
+ *
+ * @throws UsageError naming the file and the place where it cannot be used.
+ */
+export async function readScript(
+  file: string,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<(task: Task) => readonly string[]> {
+  const value = await readJson(file, signal);
+  if (Array.isArray(value)) {
+    const lines = asLines(value, file);
+    return () => lines;
+  }
+  if (typeof value !== "object" || value === null) {
+    throw new UsageError(
+      `Cannot read the script ${file}: expected a list of lines or an object from task id to lines`,
+    );
+  }
+  const linesById = new Map(
+    Object.entries(value).map(([id, lines]) => [id, asLines(lines, `${file}: ${id}`)] as const),
+  );
+  return ({ id }) => {
+    const lines = linesById.get(id);
+    if (lines !== undefined) return lines;
+    const known = [...linesById.keys()].slice(0, 3).join(", ");
+    throw new UsageError(
+      `Cannot play the user of task ${id}: ${file} has no lines for it, only for ` +
+        `${linesById.size} other tasks (${known}${linesById.size > 3 ? ", …" : ""})`,
+    );
+  };
+}
+
+async function readJson(file: string, signal: AbortSignal | undefined): Promise<unknown> {
+  try {
+    const options = signal === undefined ? {} : { signal };
+    return JSON.parse(await readFile(file, { encoding: "utf8", ...options }));
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new UsageError(`Cannot read the script ${file}: ${describeError(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function asLines(value: unknown, place: string): readonly string[] {
+  if (!Array.isArray(value)) throw new UsageError(`Cannot read ${place}: expected a list of lines`);
+  if (value.length === 0) throw new UsageError(`Cannot read ${place}: expected at least one line`);
+  return value.map((line: unknown, index) => {
+    if (typeof line === "string") return line;
+    throw new UsageError(`Cannot read ${place}[${index}]: expected a text`);
+  });
+}

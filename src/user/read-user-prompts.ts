@@ -1,0 +1,89 @@
+import { readFile } from "node:fs/promises";
+import { UsageError, describeError } from "../errors.ts";
+import { ownUserPrompts } from "./own-user-prompts.ts";
+import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
+import { userPromptsFromPython } from "./user-prompts-from-python.ts";
+
+/**
+ * Reads the prompts of τ-bench's user simulators, from one of two files: a bundle's
+ * `user-simulator-prompts.json` (`{"llm": {"none": …, "with": …}, "react": {…}}`, the instruction
+ * in `with` written as `DO THIS`; optionally `verify` and `reflect`, texts with `{transcript}` and
+ * `{response}`), or a checkout's own `tau_bench/envs/user.py`. Judges whose text the file does not
+ * give are asked in our own words.
+ *
+ * @throws UsageError naming the file and the place where it cannot be used.
+ */
+export async function readUserPrompts(
+  file: string,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<UserPrompts> {
+  const text = await readText(file, signal);
+  if (file.endsWith(".py")) return userPromptsFromPython(text, file);
+  const prompts = asRecord(parseJson(text, file), file);
+  return {
+    llm: instructedPrompt(prompts["llm"], `${file}: llm`),
+    react: instructedPrompt(prompts["react"], `${file}: react`),
+    verify: judgePrompt(prompts["verify"], `${file}: verify`) ?? ownUserPrompts.verify,
+    reflect: judgePrompt(prompts["reflect"], `${file}: reflect`) ?? ownUserPrompts.reflect,
+  };
+}
+
+async function readText(file: string, signal: AbortSignal | undefined): Promise<string> {
+  try {
+    return await readFile(file, { encoding: "utf8", ...(signal === undefined ? {} : { signal }) });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new UsageError(`Cannot read the user prompts ${file}: ${describeError(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`Cannot read the user prompts ${file}: ${describeError(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** How the bundle writes the place of the instruction. */
+const instructionPlace = "DO THIS";
+
+function instructedPrompt(value: unknown, place: string): InstructedPrompt {
+  const prompt = asRecord(value, place);
+  const withInstruction = asText(prompt["with"], `${place}.with`).split(instructionPlace);
+  if (withInstruction.length !== 2) {
+    throw new UsageError(
+      `Cannot read ${place}.with: ${instructionPlace} occurs ${withInstruction.length - 1} times, ` +
+        "expected once, where the instruction goes",
+    );
+  }
+  return {
+    withInstruction: withInstruction.join("{instruction}"),
+    withoutInstruction: asText(prompt["none"], `${place}.none`),
+  };
+}
+
+function judgePrompt(value: unknown, place: string): string | undefined {
+  if (value === undefined) return undefined;
+  const text = asText(value, place);
+  for (const name of ["{transcript}", "{response}"]) {
+    if (!text.includes(name)) throw new UsageError(`Cannot read ${place}: expected ${name} in it`);
+  }
+  return text;
+}
+
+function asRecord(value: unknown, place: string): Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Readonly<Record<string, unknown>>;
+  }
+  throw new UsageError(`Cannot read ${place}: expected an object`);
+}
+
+function asText(value: unknown, place: string): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw new UsageError(`Cannot read ${place}: expected a text`);
+}

@@ -1,0 +1,61 @@
+import { UsageError } from "../errors.ts";
+
+/**
+ * Behaviours of τ-bench's user simulators that can be corrected, each by its name. Without any, the
+ * simulators do what the original does, so that numbers compare with published ones.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py.
+ */
+export const userRepairs = {
+  "cut-line": "every strategy: a line cut at the token limit is sent; repaired, it is a failure",
+  "think-block": "every strategy: a leading <think> block is sent; repaired, it is left out",
+  "thought-leak":
+    "react: the thought and the label of the response are sent too; repaired, only the response is",
+  "stop-in-thought":
+    "react: a stop marker in the thought ends the conversation; repaired, only one in the response",
+  labels:
+    "react, reflection: a label that occurs twice is a failure; repaired, the text after the last " +
+    "one counts",
+  "draft-object":
+    "verify: the judge is shown the draft as a printed Python object; repaired, as its text",
+  "judge-roles":
+    "verify, reflection: the judge sees the customer's lines labelled Agent and the agent's " +
+    "Customer; repaired, the right way round",
+  "judge-word":
+    'verify, reflection: any judgement that contains "true", as "untrue" does, accepts; repaired, ' +
+    "its first word must be true",
+  "forgotten-line":
+    "verify: a line that is sent although the judge rejected it is not remembered; repaired, it is",
+  "kept-drafts":
+    "reflection: rejected drafts stay in memory and the first is sent in the end; repaired, only " +
+    "the line that was sent is remembered, and it is the last draft",
+} as const;
+
+/** The name of one correction; see `userRepairs`. */
+export type UserRepair = keyof typeof userRepairs;
+
+/** Which behaviours to correct: all, or the named ones. */
+export type UserRepairChoice = "all" | readonly UserRepair[];
+
+/**
+ * Reads a choice of repairs: `all`, `none`, or names.
+ *
+ * @throws UsageError for a name that is none.
+ */
+export function readUserRepairs(choice: string | readonly string[]): UserRepairChoice {
+  if (choice === "all") return "all";
+  if (choice === "none") return [];
+  const names = typeof choice === "string" ? choice.split(",").map((name) => name.trim()) : choice;
+  return names.map((name) => {
+    if (Object.hasOwn(userRepairs, name)) return name as UserRepair;
+    throw new UsageError(
+      `Cannot repair ${JSON.stringify(name)}: no such behaviour, expected all, none, or some of ` +
+        Object.keys(userRepairs).join(", "),
+    );
+  });
+}
+
+/** Whether a behaviour is to be corrected. */
+export function isRepaired(choice: UserRepairChoice, name: UserRepair): boolean {
+  return choice === "all" || choice.includes(name);
+}
