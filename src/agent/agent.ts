@@ -1,0 +1,65 @@
+import type { Action } from "../environment/environment.ts";
+import type { Message, ToolDefinition } from "../message.ts";
+import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+
+/** What the agent shows the policy before the first turn. */
+export interface Opening {
+  readonly messages: readonly Message[];
+  /** The tools that the chat template prints; empty where the agent describes tools in its own text. */
+  readonly tools: readonly ToolDefinition[];
+}
+
+/** One thing to do about a turn, in order. */
+export type Intent =
+  /** Perform the action; a call's observation goes back under `callId`. */
+  | { readonly type: "act"; readonly callId: string; readonly action: Action }
+  /** Do nothing in the environment; tell the policy why under `callId`. */
+  | {
+      readonly type: "refuse";
+      readonly callId: string;
+      readonly name: string;
+      readonly status: AttemptStatus | "extra-call";
+      readonly observation: string;
+    };
+
+/** What the agent makes of a sampled turn. */
+export interface Reading {
+  /** The turn as a message, for tools, users and people. */
+  readonly message: Message;
+  /** The reasoning that was cut off before the message was read; `""` where there was none. */
+  readonly reasoning: string;
+  /** At least one. */
+  readonly intents: readonly Intent[];
+  /** How often each status occurred among the turn's attempts. */
+  readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
+}
+
+/** An observation on its way back to the policy. */
+export interface Observed {
+  readonly callId: string;
+  readonly name: string;
+  readonly from: "tool" | "user";
+  readonly text: string;
+}
+
+/** The strategy around the policy. Stateless: all state is in the conversation. */
+export interface Agent {
+  /** Such as `tool-calling`. */
+  readonly strategy: string;
+  open(start: {
+    readonly policyText: string;
+    readonly tools: readonly ToolDefinition[];
+    readonly firstUserText: string;
+  }): Opening;
+  /** Reads what the policy sampled. Total: whatever was sampled, there is a reading. */
+  read(turn: {
+    readonly text: string;
+    readonly tools: readonly ToolDefinition[];
+    readonly turnIndex: number;
+    readonly finish: "stop" | "length";
+    /** Whether the prompt ended inside an opened reasoning block. */
+    readonly reasoningOpened: boolean;
+  }): Reading;
+  /** The messages that carry the observations of one turn. */
+  observe(observed: readonly Observed[]): readonly Message[];
+}

@@ -1,0 +1,35 @@
+import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { Segment } from "../trajectory/trajectory-recorder.ts";
+import type { EpisodeCounts, TurnRecord } from "./episode.ts";
+
+/** The sums over an episode's turns and segments. */
+export function countEpisode(
+  turns: readonly TurnRecord[],
+  segments: readonly Segment[],
+  formatErrorCount: number,
+): EpisodeCounts {
+  const attemptCounts: Partial<Record<AttemptStatus, number>> = {};
+  for (const turn of turns) {
+    for (const [status, count] of Object.entries(turn.attemptCounts)) {
+      const key = status as AttemptStatus;
+      attemptCounts[key] = (attemptCounts[key] ?? 0) + count;
+    }
+  }
+  return {
+    turnCount: turns.length,
+    sampledTokenCount: sum(turns.map((turn) => turn.sampledTokenCount)),
+    tokenCount: sum(segments.map((segment) => segment.tokenIds.length)),
+    toolCallCount: sum(
+      turns.map(
+        ({ steps }) =>
+          steps.filter((step) => step.result === "acted" && step.source !== "user").length,
+      ),
+    ),
+    formatErrorCount,
+    attemptCounts,
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

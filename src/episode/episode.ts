@@ -1,0 +1,72 @@
+import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { DiscardedSampling } from "../engine/engine.ts";
+import type { Message } from "../message.ts";
+import type { RolloutEnd, RolloutIdentity } from "../trajectory/sample.ts";
+import type { Segment } from "../trajectory/trajectory-recorder.ts";
+import type { UserUsage } from "../user/user.ts";
+
+/** One tool call or reply that a turn caused. JSON-able. */
+export interface TurnStep {
+  /** The tool's name, or `user`. */
+  readonly source: string;
+  readonly callId: string;
+  readonly observation: string;
+  /** `acted`: the environment performed it; `refused`: it never reached the environment. */
+  readonly result: "acted" | "refused";
+  readonly isError?: boolean;
+}
+
+/** One policy call and what it caused. JSON-able. */
+export interface TurnRecord {
+  readonly turnIndex: number;
+  /** The sampled text, control tokens spelled out, without the closing stop token. */
+  readonly text: string;
+  /** The reasoning that was cut off before the text was read. */
+  readonly reasoning?: string;
+  readonly finish: "stop" | "length";
+  readonly sampledTokenCount: number;
+  readonly promptTokenCount: number;
+  readonly cachedTokenCount?: number;
+  readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
+  readonly steps: readonly TurnStep[];
+  /** Samplings that no sample carries; absent in the ordinary case. */
+  readonly discarded?: readonly DiscardedSampling[];
+  /** How often the engine interrupted and resumed the turn; absent where it did not. */
+  readonly interruptionCount?: number;
+  readonly engineMs: number;
+  readonly environmentMs: number;
+}
+
+/** Sums over an episode. JSON-able. */
+export interface EpisodeCounts {
+  readonly turnCount: number;
+  readonly sampledTokenCount: number;
+  /** Ids over all segments. */
+  readonly tokenCount: number;
+  readonly toolCallCount: number;
+  readonly formatErrorCount: number;
+  readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
+}
+
+/** One attempt at a task, finished: the whole story, as `episodes.jsonl` holds it. JSON-able. */
+export interface Episode extends RolloutIdentity, RolloutEnd {
+  /** Version of this format. */
+  readonly format: 1;
+  readonly environment: string;
+  readonly split: string;
+  readonly taskIndex: number;
+  /** 0-based place within the group. */
+  readonly sampleIndex: number;
+  readonly seed: number;
+  /** How the reward came about, in the environment's words; absent where nothing scored. */
+  readonly rewardDetails?: Readonly<Record<string, unknown>>;
+  readonly counts: EpisodeCounts;
+  readonly userUsage: UserUsage;
+  /** Milliseconds since the epoch. */
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly messages: readonly Message[];
+  readonly turns: readonly TurnRecord[];
+  /** The ids; written to `samples.jsonl` rather than to `episodes.jsonl`. */
+  readonly segments: readonly Segment[];
+}

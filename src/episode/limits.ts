@@ -1,0 +1,36 @@
+/** How far an episode may go. Every wait of an episode ends by one of these. */
+export interface EpisodeLimits {
+  /** Policy calls. Default 30, as τ-bench's. */
+  readonly maxTurns: number;
+  /** Ids sampled in one turn. Default 1,024. */
+  readonly maxTokensPerTurn: number;
+  /** Ids after the first prompt, sampled or not. Default unlimited. */
+  readonly maxEpisodeTokens: number;
+  /** Prompt and output together; what the engine names as its context length, where it does. */
+  readonly maxContextTokens: number;
+  /** Turns without one well-formed call among malformed ones. Default 10. */
+  readonly maxFormatErrors: number;
+  /** Whole episode, milliseconds. Default 30 minutes. */
+  readonly episodeTimeoutMs: number;
+  /** One user reply, milliseconds. Default 2 minutes. */
+  readonly userTimeoutMs: number;
+  /** One tool call, milliseconds. Default 1 minute. */
+  readonly toolTimeoutMs: number;
+  /** Scoring, milliseconds. Default 1 minute. */
+  readonly scoreTimeoutMs: number;
+  /** What a turn that was cut by length does: ends the episode, or is closed and answered. */
+  readonly onLength: "end" | "close-and-continue";
+}
+
+export const defaultLimits: EpisodeLimits = {
+  maxTurns: 30,
+  maxTokensPerTurn: 1024,
+  maxEpisodeTokens: Infinity,
+  maxContextTokens: Infinity,
+  maxFormatErrors: 10,
+  episodeTimeoutMs: 30 * 60_000,
+  userTimeoutMs: 2 * 60_000,
+  toolTimeoutMs: 60_000,
+  scoreTimeoutMs: 60_000,
+  onLength: "end",
+};

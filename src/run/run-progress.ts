@@ -1,0 +1,131 @@
+import type { FailureCode } from "../errors.ts";
+import type { Outcome, StopReason } from "../trajectory/sample.ts";
+import type { EpisodeRow } from "./run-folder.ts";
+
+/** Where a run stands. JSON-able; also the heart of `summary.json`. */
+export interface RunProgress {
+  /** Episodes that the run has in all. */
+  readonly planned: number;
+  /** Episodes that are finished, those of earlier starts included. */
+  readonly finished: number;
+  /** Of these, the ones that an earlier start finished. */
+  readonly resumed: number;
+  readonly running: number;
+  readonly outcomes: Readonly<Record<Outcome, number>>;
+  readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;
+  /** Failed episodes by code. */
+  readonly failures: Readonly<Partial<Record<FailureCode, number>>>;
+  /** Failed attempts that were played again. */
+  readonly retried: number;
+  /** Episodes that have a reward. */
+  readonly scored: number;
+  /** Mean over the scored episodes; absent where there are none. */
+  readonly rewardMean?: number;
+  readonly turnCount: number;
+  readonly toolCallCount: number;
+  readonly formatErrorCount: number;
+  /** Ids that the policy sampled: the trained ones. */
+  readonly sampledTokenCount: number;
+  /** Ids of all rows, trained or not. */
+  readonly tokenCount: number;
+  /** Since this start, milliseconds. */
+  readonly elapsedMs: number;
+  /** Sampled since this start. */
+  readonly sampledTokensPerSecond: number;
+}
+
+/** Counts what happens in a run. */
+export class RunTally {
+  readonly #planned: number;
+  readonly #startedAtMs: number;
+  readonly #now: () => number;
+  readonly #outcomes: Record<Outcome, number> = { completed: 0, truncated: 0, failed: 0 };
+  readonly #stopReasons: Partial<Record<StopReason, number>> = {};
+  readonly #failures: Partial<Record<FailureCode, number>> = {};
+  #resumed = 0;
+  #running = 0;
+  #retried = 0;
+  #scored = 0;
+  #rewardSum = 0;
+  #turnCount = 0;
+  #toolCallCount = 0;
+  #formatErrorCount = 0;
+  #sampledTokenCount = 0;
+  #tokenCount = 0;
+  /** Sampled in this start, turn by turn, so that the rate does not wait for episodes to end. */
+  #liveTokenCount = 0;
+
+  constructor({ planned, now }: { planned: number; now: () => number }) {
+    this.#planned = planned;
+    this.#now = now;
+    this.#startedAtMs = now();
+  }
+
+  episodeResumed(row: EpisodeRow): void {
+    this.#resumed++;
+    this.#add(row);
+  }
+
+  episodeStarted(): void {
+    this.#running++;
+  }
+
+  /** The attempt ended without a finished episode. */
+  episodeLeft(): void {
+    this.#running--;
+  }
+
+  attemptRetried(): void {
+    this.#retried++;
+  }
+
+  turnEnded(sampledTokenCount: number): void {
+    this.#liveTokenCount += sampledTokenCount;
+  }
+
+  episodeFinished(row: EpisodeRow): void {
+    this.#running--;
+    this.#add(row);
+  }
+
+  progress(): RunProgress {
+    const elapsedMs = this.#now() - this.#startedAtMs;
+    const finished = Object.values(this.#outcomes).reduce((sum, count) => sum + count, 0);
+    return {
+      planned: this.#planned,
+      finished,
+      resumed: this.#resumed,
+      running: this.#running,
+      outcomes: { ...this.#outcomes },
+      stopReasons: { ...this.#stopReasons },
+      failures: { ...this.#failures },
+      retried: this.#retried,
+      scored: this.#scored,
+      ...(this.#scored === 0 ? {} : { rewardMean: this.#rewardSum / this.#scored }),
+      turnCount: this.#turnCount,
+      toolCallCount: this.#toolCallCount,
+      formatErrorCount: this.#formatErrorCount,
+      sampledTokenCount: this.#sampledTokenCount,
+      tokenCount: this.#tokenCount,
+      elapsedMs,
+      sampledTokensPerSecond: elapsedMs === 0 ? 0 : (this.#liveTokenCount * 1000) / elapsedMs,
+    };
+  }
+
+  #add({ outcome, stopReason, failure, reward, counts }: EpisodeRow): void {
+    this.#outcomes[outcome]++;
+    this.#stopReasons[stopReason] = (this.#stopReasons[stopReason] ?? 0) + 1;
+    if (failure !== undefined) {
+      this.#failures[failure.code] = (this.#failures[failure.code] ?? 0) + 1;
+    }
+    if (reward !== undefined) {
+      this.#scored++;
+      this.#rewardSum += reward;
+    }
+    this.#turnCount += counts.turnCount;
+    this.#toolCallCount += counts.toolCallCount;
+    this.#formatErrorCount += counts.formatErrorCount;
+    this.#sampledTokenCount += counts.sampledTokenCount;
+    this.#tokenCount += counts.tokenCount;
+  }
+}

@@ -1,0 +1,153 @@
+import type { Episode } from "../episode/episode.ts";
+import { playEpisode, type EpisodeSetup } from "../episode/play-episode.ts";
+import type { PlannedEpisode } from "./plan-run.ts";
+import type { RunFolder } from "./run-folder.ts";
+import { RunTally, type RunProgress } from "./run-progress.ts";
+
+/** How a run is carried out. */
+export interface RunOptions {
+  readonly plan: readonly PlannedEpisode[];
+  readonly setup: Omit<EpisodeSetup, "onTurn">;
+  readonly folder: RunFolder;
+  /** Episodes played at once. At least 1. */
+  readonly concurrency: number;
+  /** How often an episode is played before its failure is final. At least 1. */
+  readonly attempts: number;
+  /** The run stops when this many episodes have failed in a row: something is down for good. */
+  readonly maxFailuresInRow: number;
+  readonly signal: AbortSignal;
+  /** Told whenever an episode starts or ends. */
+  readonly onProgress?: (progress: RunProgress) => void;
+  /** Told of each finished episode of this start, after it is on the disk. */
+  readonly onEpisode?: (episode: Episode) => void;
+}
+
+/** How a run ended. */
+export interface RunResult {
+  readonly progress: RunProgress;
+  /** `finished`: every planned episode is on the disk. The others can be resumed. */
+  readonly end: "finished" | "interrupted" | "too-many-failures";
+}
+
+/**
+ * Plays the episodes of a plan that are not finished yet, a bounded number at once, and journals
+ * each as it ends. An abort leaves the unfinished ones for the next start.
+ *
+ * @throws whatever `playEpisode()` throws on our own bugs, after the other episodes were stopped.
+ */
+export async function runRollouts(options: RunOptions): Promise<RunResult> {
+  const { plan, folder, setup, signal } = options;
+  const tally = new RunTally({ planned: plan.length, now: setup.now });
+  for (const row of folder.finished) tally.episodeResumed(row);
+  const done = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
+  const waiting = plan.filter(({ rolloutId }) => !done.has(rolloutId))[Symbol.iterator]();
+  const stop = new AbortController();
+  const forward = () => stop.abort(signal.reason);
+  if (signal.aborted) forward();
+  signal.addEventListener("abort", forward, { once: true });
+  const state: WorkerState = { options, tally, waiting, stop, failuresInRow: 0, crash: undefined };
+  await folder.writeEvent({
+    type: "run-started",
+    atMs: setup.now(),
+    planned: plan.length,
+    resumed: done.size,
+  });
+  const workerCount = Math.min(options.concurrency, plan.length);
+  await Promise.all(Array.from({ length: workerCount }, () => work(state)));
+  signal.removeEventListener("abort", forward);
+  if (state.crash !== undefined) throw state.crash.error;
+  const end = endOf(state);
+  const progress = tally.progress();
+  await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
+  await folder.writeSummary({ end, ...progress });
+  return { progress, end };
+}
+
+interface WorkerState {
+  readonly options: RunOptions;
+  readonly tally: RunTally;
+  readonly waiting: Iterator<PlannedEpisode>;
+  readonly stop: AbortController;
+  failuresInRow: number;
+  crash: { readonly error: unknown } | undefined;
+}
+
+function endOf({ options, failuresInRow, tally, stop }: WorkerState): RunResult["end"] {
+  const { planned, finished } = tally.progress();
+  if (finished === planned) return "finished";
+  const failed = failuresInRow >= options.maxFailuresInRow;
+  return failed && stop.signal.aborted && !options.signal.aborted
+    ? "too-many-failures"
+    : "interrupted";
+}
+
+/** Plays one episode after the other until none is waiting or the run stops. */
+async function work(state: WorkerState): Promise<void> {
+  const { stop, waiting } = state;
+  while (!stop.signal.aborted) {
+    const next = waiting.next();
+    if (next.done === true) return;
+    try {
+      await playAndRecord(state, next.value);
+    } catch (error) {
+      if (stop.signal.aborted && error === stop.signal.reason) return;
+      state.crash ??= { error };
+      stop.abort(error);
+      return;
+    }
+  }
+}
+
+async function playAndRecord(state: WorkerState, planned: PlannedEpisode): Promise<void> {
+  const { options, tally, stop } = state;
+  const { folder, setup } = options;
+  tally.episodeStarted();
+  let isCounted = false;
+  try {
+    const episode = await playWithRetries(state, planned);
+    await folder.writeEpisode(episode, planned);
+    tally.episodeFinished(episode);
+    isCounted = true;
+    await folder.writeEvent(episodeEvent("episode-finished", episode, setup.now()));
+    state.failuresInRow = episode.outcome === "failed" ? state.failuresInRow + 1 : 0;
+    if (state.failuresInRow >= options.maxFailuresInRow) {
+      stop.abort(new DOMException("too many episodes failed in a row", "AbortError"));
+    }
+    options.onEpisode?.(episode);
+  } finally {
+    if (!isCounted) tally.episodeLeft();
+    options.onProgress?.(tally.progress());
+  }
+}
+
+async function playWithRetries(state: WorkerState, planned: PlannedEpisode): Promise<Episode> {
+  const { options, tally, stop } = state;
+  const setup: EpisodeSetup = {
+    ...options.setup,
+    onTurn: (turn) => tally.turnEnded(turn.sampledTokenCount),
+  };
+  for (let attempt = 1; ; attempt++) {
+    options.onProgress?.(tally.progress());
+    const episode = await playEpisode({ ...planned, attempt }, setup, {
+      signal: stop.signal,
+    });
+    if (episode.outcome !== "failed" || attempt >= options.attempts) return episode;
+    tally.attemptRetried();
+    const event = episodeEvent("attempt-failed", episode, setup.now());
+    await options.folder.writeEvent({ ...event, attempt });
+  }
+}
+
+function episodeEvent(type: string, episode: Episode, atMs: number) {
+  const { rolloutId, outcome, stopReason, reward, failure, durationMs } = episode;
+  return {
+    type,
+    atMs,
+    rolloutId,
+    outcome,
+    stopReason,
+    ...(reward === undefined ? {} : { reward }),
+    ...(failure === undefined ? {} : { failure }),
+    durationMs,
+  };
+}

@@ -1,0 +1,185 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Generation } from "../engine/engine.ts";
+import { toSamples, type Sample } from "./sample.ts";
+import { TrajectoryRecorder } from "./trajectory-recorder.ts";
+import { verifyFile } from "./verify-file.ts";
+import { verifySample } from "./verify-sample.ts";
+
+function generation(outputIds: number[], logprobs: number[], policyVersion: string): Generation {
+  return {
+    outputIds,
+    logprobs,
+    finish: { type: "stop" },
+    pieces: [{ requestId: "r", tokenCount: outputIds.length, policyVersion, finish: "stop" }],
+    discarded: [],
+  };
+}
+
+const identity = { rolloutId: "t#0", groupId: "t", taskId: "t" };
+
+/** The worked example of the trainer contracts: two calls around one tool result. */
+function workedExample(): Sample {
+  const recorder = new TrajectoryRecorder();
+  recorder.openSegment([1, 2, 3]);
+  recorder.appendTurn(generation([10, 11], [-0.1, -0.2], "7"));
+  recorder.appendDelta({ ids: [20, 21], text: "", closeSynthesised: false });
+  recorder.appendTurn(generation([12, 99], [-0.3, -0.4], "8"));
+  const end = { outcome: "completed", stopReason: "user-left", reward: 1 } as const;
+  return toSamples(recorder.toSegments(), identity, end, {})[0]!;
+}
+
+describe("toSamples()", () => {
+  test("gives the row of the worked example", () => {
+    const { turns, ...row } = workedExample();
+    expect(row).toEqual({
+      format: 1,
+      rolloutId: "t#0",
+      groupId: "t",
+      taskId: "t",
+      segment: 0,
+      tokenIds: [1, 2, 3, 10, 11, 20, 21, 12, 99],
+      promptLength: 3,
+      lossMask: [0, 0, 0, 1, 1, 0, 0, 1, 1],
+      logprobs: [0, 0, 0, -0.1, -0.2, 0, 0, -0.3, -0.4],
+      policyVersions: ["", "", "", "7", "7", "", "", "8", "8"],
+      reward: 1,
+      outcome: "completed",
+      stopReason: "user-left",
+      metadata: {},
+    });
+    expect(turns).toMatchObject([
+      { turnIndex: 0, start: 3, end: 5, finish: "stop" },
+      { turnIndex: 1, start: 7, end: 9, finish: "stop" },
+    ]);
+  });
+
+  test("leaves the reward out where nothing scored the episode", () => {
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1]);
+    const failure = { party: "engine", code: "engine/timeout", message: "m" } as const;
+    const end = { outcome: "failed", stopReason: "failure", failure } as const;
+    const [row] = toSamples(recorder.toSegments(), identity, end, {});
+    expect(row).not.toHaveProperty("reward");
+    expect(verifySample(row)).toEqual([]);
+  });
+
+  test("masks a close that nobody sampled", () => {
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1]);
+    recorder.appendTurn({ ...generation([10], [-0.5], "7"), finish: { type: "length" } });
+    recorder.appendDelta({ ids: [99, 20], text: "", closeSynthesised: true });
+    const [segment] = recorder.toSegments();
+    expect(segment!.lossMask).toEqual([0, 1, 0, 0]);
+    expect(segment!.spans.map(({ kind }) => kind)).toEqual([
+      "prompt",
+      "sampled",
+      "synthesised-close",
+      "environment",
+    ]);
+  });
+
+  test("gives each token the policy version of its own piece", () => {
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1]);
+    recorder.appendTurn({
+      ...generation([10, 11, 12], [-1, -2, -3], ""),
+      pieces: [
+        { requestId: "a", tokenCount: 2, policyVersion: "7", finish: "abort" },
+        { requestId: "b", tokenCount: 1, policyVersion: "8", finish: "stop" },
+      ],
+    });
+    expect(recorder.toSegments()[0]!.policyVersions).toEqual(["", "7", "7", "8"]);
+  });
+});
+
+describe("verifySample()", () => {
+  test("finds nothing in a sound row", () => {
+    expect(verifySample(JSON.parse(JSON.stringify(workedExample())))).toEqual([]);
+  });
+
+  test.each<[string, (row: Record<string, unknown>) => void, string]>([
+    ["a changed sampled id", (row) => ((row["tokenIds"] as number[])[4] = 12), "trained-is-sampled"],
+    ["a changed environment id", (row) => ((row["tokenIds"] as number[])[5] = 22), "request-is-ledger"],
+    ["a changed prompt id", (row) => ((row["tokenIds"] as number[])[0] = 9), "request-is-ledger"],
+    ["a trained prompt token", (row) => ((row["lossMask"] as number[])[2] = 1), "mask"],
+    ["an untrained sampled token", (row) => ((row["lossMask"] as number[])[8] = 0), "mask"],
+    ["a null logprob", (row) => ((row["logprobs"] as unknown[])[3] = null), "logprobs"],
+    ["a positive logprob", (row) => ((row["logprobs"] as number[])[3] = 0.5), "logprobs"],
+    ["a logprob without a mask", (row) => ((row["logprobs"] as number[])[5] = -0.1), "logprobs"],
+    ["a missing logprob", (row) => (row["logprobs"] as number[]).pop(), "length"],
+    ["a version without a mask", (row) => ((row["policyVersions"] as string[])[5] = "7"), "policy-versions"],
+    ["an id that is none", (row) => ((row["tokenIds"] as unknown[])[1] = -4), "token-ids"],
+    ["a prompt that is too long", (row) => (row["promptLength"] = 40), "prompt-length"],
+    ["a prompt that ends elsewhere", (row) => (row["promptLength"] = 2), "turns"],
+    ["overlapping turns", (row) => ((row["turns"] as { start: number }[])[1]!.start = 4), "turns"],
+    ["a reward of null", (row) => (row["reward"] = null), "reward"],
+    ["an unknown outcome", (row) => (row["outcome"] = "aborted"), "outcome"],
+    ["a failed episode with a reward", (row) => (row["outcome"] = "failed"), "reward"],
+    ["another format", (row) => (row["format"] = 2), "format"],
+    ["no task", (row) => delete row["taskId"], "shape"],
+  ])("finds %s", (_, harm, rule) => {
+    const row = JSON.parse(JSON.stringify(workedExample())) as Record<string, unknown>;
+    harm(row);
+    expect(verifySample(row).map((violation) => violation.rule)).toContain(rule);
+  });
+
+  test("reads rows without hashes, as other tools write them", () => {
+    const row = JSON.parse(JSON.stringify(workedExample())) as { turns: Record<string, unknown>[] };
+    row.turns = row.turns.map(({ start, end, finish }) => ({ start, end, finish }));
+    expect(verifySample(row)).toEqual([]);
+  });
+});
+
+describe("verifyFile()", () => {
+  const dirs: string[] = [];
+  afterEach(async () => {
+    for (const dir of dirs.splice(0)) await rm(dir, { recursive: true });
+  });
+
+  async function fileOf(...lines: string[]): Promise<string> {
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-"));
+    dirs.push(dir);
+    const file = path.join(dir, "samples.jsonl");
+    await writeFile(file, lines.map((line) => `${line}\n`).join(""));
+    return file;
+  }
+
+  test("names line and rule", async () => {
+    const sound = JSON.stringify(workedExample());
+    const broken = JSON.stringify({ ...workedExample(), rolloutId: "t#1", lossMask: [1] });
+    const file = await fileOf(sound, broken, '{"format":1,"tok');
+    expect(await verifyFile(file)).toEqual({
+      file,
+      samples: 3,
+      violations: [
+        { line: 2, rule: "length", detail: "lossMask has 1 entries for 9 token ids" },
+        { line: 3, rule: "json", detail: "the line is no valid JSON (a torn line?)" },
+      ],
+    });
+  });
+
+  test("finds a turn that is trained in two segments, and a segment that is missing", async () => {
+    const first = workedExample();
+    const file = await fileOf(
+      JSON.stringify(first),
+      JSON.stringify({ ...first, segment: 2 }),
+      JSON.stringify({ ...first, rolloutId: "t#2", segment: 1 }),
+    );
+    const { violations } = await verifyFile(file);
+    expect(violations.map(({ line, rule }) => `${line} ${rule}`)).toEqual([
+      "2 segments",
+      "2 trained-once",
+      "2 trained-once",
+      "3 segments",
+    ]);
+  });
+
+  test("says which file cannot be read", async () => {
+    await expect(verifyFile("/nowhere/samples.jsonl")).rejects.toThrow(
+      "Cannot read /nowhere/samples.jsonl",
+    );
+  });
+});

@@ -1,0 +1,31 @@
+/** Who wrote a stretch of ids. */
+export type SpanKind =
+  /** The first prompt of a segment. */
+  | "prompt"
+  /** The policy: ids exactly as the engine returned them. */
+  | "sampled"
+  /** The environment: tool results, user lines, and the template's text around them. */
+  | "environment"
+  /** The close of a turn that the policy did not close itself. */
+  | "synthesised-close";
+
+/** A stretch of ids with one author. JSON-able. */
+export interface Span {
+  readonly kind: SpanKind;
+  /** Place of the first id in the segment. */
+  readonly start: number;
+  /** Place after the last id. */
+  readonly end: number;
+  /** The turn that sampled the span; absent for other kinds. */
+  readonly turnIndex?: number;
+}
+
+/**
+ * The loss mask, derived from who wrote each span: 1 where the policy sampled the token, 0
+ * elsewhere. `mask[i]` belongs to the segment's `i`-th id.
+ */
+export function lossMask(spans: readonly Span[]): (0 | 1)[] {
+  return spans.flatMap(({ kind, start, end }) =>
+    new Array<0 | 1>(end - start).fill(kind === "sampled" ? 1 : 0),
+  );
+}

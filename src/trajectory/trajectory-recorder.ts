@@ -1,0 +1,146 @@
+import type { Generation } from "../engine/engine.ts";
+import { assertInvariant } from "../errors.ts";
+import type { EnvironmentDelta } from "../renderer/renderer.ts";
+import { hashIds } from "./rolling-hash.ts";
+import { TokenLedger, isSampledSpan } from "./token-ledger.ts";
+import { lossMask } from "./span.ts";
+import type { Span } from "./span.ts";
+
+/** Where one turn's sampled ids lie in its segment. JSON-able. */
+export interface TurnSpan {
+  /** 0-based over the whole episode. */
+  readonly turnIndex: number;
+  /** Place of the first sampled id; everything before it was the prompt of this turn. */
+  readonly start: number;
+  readonly end: number;
+  readonly finish: "stop" | "length";
+  /** Hash of the ids that the engine was sent (`hashIds()` of the segment's ids before `start`). */
+  readonly promptHash: string;
+  /** Hash of the ids that the engine returned, taken before they entered the ledger. */
+  readonly outputHash: string;
+  /** The stop id that had to leave the ledger again, where one had to. */
+  readonly droppedStopId?: number;
+}
+
+/** One append-only stretch of an episode: one training row. JSON-able. */
+export interface Segment {
+  readonly tokenIds: readonly number[];
+  readonly promptLength: number;
+  readonly spans: readonly Span[];
+  /** `lossMask[i]` belongs to `tokenIds[i]`; derived from the spans. */
+  readonly lossMask: readonly (0 | 1)[];
+  /** `logprobs[i]` belongs to `tokenIds[i]`; 0 where the mask is 0. */
+  readonly logprobs: readonly number[];
+  /** `policyVersions[i]` belongs to `tokenIds[i]`; `""` where the mask is 0. */
+  readonly policyVersions: readonly string[];
+  readonly turns: readonly TurnSpan[];
+}
+
+interface OpenSegment {
+  readonly ledger: TokenLedger;
+  readonly turns: TurnSpan[];
+}
+
+/** Records an episode's ids, segment by segment. */
+export class TrajectoryRecorder {
+  readonly #segments: OpenSegment[] = [];
+  #turnCount = 0;
+
+  /** Opens a segment with a freshly rendered prompt: the first one, or after a history rewrite. */
+  openSegment(promptIds: readonly number[]): void {
+    const ledger = new TokenLedger();
+    ledger.appendPrompt(promptIds);
+    this.#segments.push({ ledger, turns: [] });
+  }
+
+  /** The next prompt, as a live view of the ledger. */
+  get promptIds(): readonly number[] {
+    return this.#open().ledger.ids;
+  }
+
+  /** Ids in the open segment. */
+  get length(): number {
+    return this.#open().ledger.length;
+  }
+
+  /** Ids of the open segment after its first prompt, sampled or not. */
+  get responseLength(): number {
+    const { ledger } = this.#open();
+    return ledger.length - ledger.promptLength;
+  }
+
+  get segmentCount(): number {
+    return this.#segments.length;
+  }
+
+  /** Records one turn's generation, verbatim. The prompt of the turn is everything before it. */
+  appendTurn(generation: Generation): void {
+    const { ledger, turns } = this.#open();
+    const start = ledger.length;
+    const promptHash = ledger.digest();
+    const outputHash = hashIds(generation.outputIds);
+    const turnIndex = this.#turnCount++;
+    ledger.appendSampled(turnIndex, generation);
+    const finish = generation.finish.type;
+    turns.push({ turnIndex, start, end: ledger.length, finish, promptHash, outputHash });
+  }
+
+  /** Records what the environment answered. */
+  appendDelta(delta: EnvironmentDelta): void {
+    const { ledger, turns } = this.#open();
+    const turn = turns.at(-1);
+    assertInvariant(turn !== undefined, "the environment answers a turn");
+    if (delta.droppedStopId !== undefined) {
+      ledger.dropStopId(delta.droppedStopId);
+      turns[turns.length - 1] = {
+        ...turn,
+        end: turn.end - 1,
+        droppedStopId: delta.droppedStopId,
+      };
+    }
+    const closeLength = delta.closeSynthesised ? 1 : 0;
+    if (delta.closeSynthesised && turn.end > turn.start) {
+      ledger.appendSynthesisedClose(delta.ids.slice(0, closeLength));
+      ledger.appendEnvironment(delta.ids.slice(closeLength));
+    } else {
+      ledger.appendEnvironment(delta.ids);
+    }
+  }
+
+  /** Everything recorded so far, as plain data. */
+  toSegments(): readonly Segment[] {
+    return this.#segments.map(({ ledger, turns }) => toSegment(ledger, turns));
+  }
+
+  #open(): OpenSegment {
+    const segment = this.#segments.at(-1);
+    assertInvariant(segment !== undefined, "an episode begins with its prompt");
+    return segment;
+  }
+}
+
+function toSegment(ledger: TokenLedger, turns: readonly TurnSpan[]): Segment {
+  const logprobs = new Array<number>(ledger.length).fill(0);
+  const policyVersions = new Array<string>(ledger.length).fill("");
+  for (const span of ledger.spans) {
+    if (!isSampledSpan(span)) continue;
+    let place = span.start;
+    for (const logprob of span.logprobs) logprobs[place++] = logprob;
+    place = span.start;
+    for (const { tokenCount, policyVersion } of span.pieces) {
+      policyVersions.fill(policyVersion, place, place + tokenCount);
+      place += tokenCount;
+    }
+  }
+  return {
+    tokenIds: [...ledger.ids],
+    promptLength: ledger.promptLength,
+    spans: ledger.spans.map(({ kind, start, end, turnIndex }) =>
+      turnIndex === undefined ? { kind, start, end } : { kind, start, end, turnIndex },
+    ),
+    lossMask: lossMask(ledger.spans),
+    logprobs,
+    policyVersions,
+    turns: [...turns],
+  };
+}
