@@ -13,6 +13,7 @@ describe("pythonEquals()", () => {
     ["1", 1n, false],
     [null, false, false],
     [Number.NaN, Number.NaN, false],
+    [[Number.NaN], [Number.NaN], true],
     [[1n, [2]], [true, [2n]], true],
     [[1n], [1n, 2n], false],
     [[], new Map(), false],

@@ -3,29 +3,35 @@ import { isPyDict, isPyList } from "./value.ts";
 
 /**
  * Python's `==`: `1 == 1.0 == True`, integers and floats compare by their exact values, dictionaries
- * whatever their order. Not a number equals nothing; two containers that share one such object, which
- * Python calls equal, are told apart here.
+ * whatever their order. Not a number equals nothing by itself, but see `isOrEquals()` for containers.
  */
 export function pythonEquals(left: PyValue, right: PyValue): boolean {
   if (left === right) return true;
   if (isNumeric(left)) {
     // Loose equality compares a bigint and a number by their mathematical values.
-    // eslint-disable-next-line eqeqeq
     return isNumeric(right) && asNumber(left) == asNumber(right);
   }
   if (isPyList(left)) {
     return (
       isPyList(right) &&
       left.length === right.length &&
-      left.every((item, index) => pythonEquals(item, right[index] as PyValue))
+      left.every((item, index) => isOrEquals(item, right[index] as PyValue))
     );
   }
   if (!isPyDict(left) || !isPyDict(right) || left.size !== right.size) return false;
   for (const [key, value] of left) {
     const other = right.get(key);
-    if (other === undefined || !pythonEquals(value, other)) return false;
+    if (other === undefined || !isOrEquals(value, other)) return false;
   }
   return true;
+}
+
+/**
+ * Python's `left is right or left == right`, by which containers compare their elements, `in` searches
+ * a list, and `count()` counts. Every `NaN` that `json.loads()` reads is one and the same object.
+ */
+export function isOrEquals(left: PyValue, right: PyValue): boolean {
+  return Object.is(left, right) || pythonEquals(left, right);
 }
 
 function isNumeric(value: PyValue): value is boolean | bigint | number {

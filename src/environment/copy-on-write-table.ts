@@ -1,0 +1,75 @@
+/** What a table is made from. */
+export interface CopyOnWriteTableOptions<Frozen, Owned extends Frozen> {
+  /** The records that every episode shares. Never changed. */
+  readonly base: ReadonlyMap<string, Frozen>;
+  /** Makes an episode's own copy of a shared record. */
+  readonly copy: (record: Frozen) => Owned;
+}
+
+/**
+ * One episode's view of a table of records that all episodes share: opening it copies nothing, a
+ * record is copied when it is first written, and every other episode goes on seeing the base.
+ * `Frozen` is a record as it may be read, `Owned` as its owner may change it.
+ */
+export class CopyOnWriteTable<Frozen, Owned extends Frozen = Frozen> {
+  readonly #options: CopyOnWriteTableOptions<Frozen, Owned>;
+  /** Own records by id; `null` where a shared record was deleted. Absent until the first write. */
+  #changes: Map<string, Owned | null> | undefined;
+
+  constructor(options: CopyOnWriteTableOptions<Frozen, Owned>) {
+    this.#options = options;
+  }
+
+  has(id: string): boolean {
+    const own = this.#changes?.get(id);
+    return own === undefined ? this.#options.base.has(id) : own !== null;
+  }
+
+  /** The record for reading; `undefined` where there is none. */
+  get(id: string): Frozen | undefined {
+    const own = this.#changes?.get(id);
+    return own === undefined ? this.#options.base.get(id) : (own ?? undefined);
+  }
+
+  /** The record for writing, copied from the base on the first call; `undefined` where there is none. */
+  own(id: string): Owned | undefined {
+    const own = this.#changes?.get(id);
+    if (own !== undefined) return own ?? undefined;
+    const shared = this.#options.base.get(id);
+    if (shared === undefined) return undefined;
+    const copy = this.#options.copy(shared);
+    this.set(id, copy);
+    return copy;
+  }
+
+  /** Adds or replaces a record, which then belongs to this table. */
+  set(id: string, record: Owned): void {
+    this.#changes ??= new Map();
+    this.#changes.set(id, record);
+  }
+
+  /** Removes a record; returns whether there was one. */
+  delete(id: string): boolean {
+    if (!this.has(id)) return false;
+    this.#changes ??= new Map();
+    if (this.#options.base.has(id)) this.#changes.set(id, null);
+    else this.#changes.delete(id);
+    return true;
+  }
+
+  /** All records for reading: those of the base in its order, then added ones in the order of adding. */
+  *entries(): Generator<readonly [id: string, record: Frozen]> {
+    for (const [id, shared] of this.#options.base) {
+      const own = this.#changes?.get(id);
+      if (own !== null) yield [id, own ?? shared];
+    }
+    for (const [id, own] of this.#changes ?? []) {
+      if (own !== null && !this.#options.base.has(id)) yield [id, own];
+    }
+  }
+
+  /** What differs from the base, or may: written records by id, `null` for deleted ones. */
+  get changes(): ReadonlyMap<string, Owned | null> {
+    return this.#changes ?? new Map<string, Owned | null>();
+  }
+}

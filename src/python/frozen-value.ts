@@ -1,0 +1,36 @@
+import { InvariantError } from "../errors.ts";
+import type { PyDict, PyValue } from "./value.ts";
+import { isPyDict, isPyList } from "./value.ts";
+
+/**
+ * A deep copy that refuses to be changed: lists are frozen, and changing a dictionary throws an
+ * InvariantError. For data that many episodes share.
+ */
+export function freezeValue(value: PyValue): PyValue {
+  if (isPyList(value)) return Object.freeze(value.map(freezeValue));
+  return isPyDict(value) ? freezeDict(value) : value;
+}
+
+/** A deep copy of a dictionary that refuses to be changed, as `freezeValue()` makes it. */
+export function freezeDict(dict: PyDict): PyDict {
+  return new FrozenDict(dict);
+}
+
+class FrozenDict extends Map<string, PyValue> {
+  constructor(entries: PyDict) {
+    super();
+    for (const [key, member] of entries) super.set(key, freezeValue(member));
+  }
+
+  override set(key: string): never {
+    throw new InvariantError(`Cannot set ${JSON.stringify(key)} of shared data: it is frozen`);
+  }
+
+  override delete(key: string): never {
+    throw new InvariantError(`Cannot delete ${JSON.stringify(key)} of shared data: it is frozen`);
+  }
+
+  override clear(): never {
+    throw new InvariantError("Cannot clear shared data: it is frozen");
+  }
+}
