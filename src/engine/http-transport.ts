@@ -1,0 +1,133 @@
+import type { Dispatcher } from "undici";
+import { Pool } from "undici";
+
+/** What to send. */
+export interface HttpRequest {
+  readonly method: "GET" | "POST";
+  /** Begins with a slash; appended to the path of the transport's own URL. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** JSON text. */
+  readonly body?: string;
+  /** Bounds the wait. Where it aborts, the exchange's connection is dropped. */
+  readonly signal: AbortSignal;
+}
+
+/** How an exchange ended. */
+export type HttpOutcome =
+  | HttpReply
+  /** No whole reply came. `sent` is false only where no byte of the request was written. */
+  | { readonly type: "broken"; readonly sent: boolean; readonly cause: Error }
+  /** The request's signal aborted. `sent` as above. */
+  | { readonly type: "aborted"; readonly sent: boolean };
+
+/** A whole reply, whatever its status. */
+export interface HttpReply {
+  readonly type: "reply";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+/** One server's connections. */
+export interface HttpTransport {
+  /** The server's address without a trailing slash. */
+  readonly url: string;
+  /** Makes one HTTP exchange. Repeats nothing, follows no redirect, does not throw. */
+  send(request: HttpRequest): Promise<HttpOutcome>;
+  /** Drops all connections; exchanges under way end `broken`. */
+  close(): Promise<void>;
+}
+
+/** Settings of a transport. */
+export interface HttpTransportOptions {
+  /** Origin and, where the server lives under one, a path. */
+  readonly url: string;
+  /** Time for a connection to be made, in milliseconds. */
+  readonly connectMs: number;
+  /** Most connections at a time; further requests wait for one. */
+  readonly maxConnections: number;
+  /** Longest reply in bytes. */
+  readonly maxReplyBytes: number;
+}
+
+/**
+ * How long an idle connection is kept, in milliseconds. Below uvicorn's five seconds, which it does
+ * not announce: a connection that the server closes just as a request goes out looks like a request
+ * that may have been sampled.
+ */
+const KEEP_ALIVE_MS = 4_000;
+
+/** Opens a pool of keep-alive connections to one server; connections are made when first needed. */
+export function createHttpTransport(options: HttpTransportOptions): HttpTransport {
+  const { origin, pathname } = new URL(options.url);
+  const basePath = pathname.replace(/\/+$/, "");
+  const pool = new Pool(origin, {
+    connections: options.maxConnections,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connect: { timeout: options.connectMs },
+    // A long generation sends nothing for minutes; the request's own signal is its deadline.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxResponseSize: options.maxReplyBytes,
+  });
+  return {
+    url: origin + basePath,
+    send: (request) => exchange(pool, basePath, request),
+    close: () => pool.destroy(),
+  };
+}
+
+function exchange(pool: Pool, basePath: string, request: HttpRequest): Promise<HttpOutcome> {
+  const { signal } = request;
+  if (signal.aborted) return Promise.resolve({ type: "aborted", sent: false });
+  return new Promise((resolve) => {
+    let sent = false;
+    let controller: Dispatcher.DispatchController | undefined;
+    const settle = (outcome: HttpOutcome): void => {
+      signal.removeEventListener("abort", onAbort);
+      resolve(outcome);
+    };
+    const onAbort = (): void => {
+      settle({ type: "aborted", sent });
+      controller?.abort(new Error("The request was cancelled"));
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+
+    let status = 0;
+    let headers: HttpReply["headers"] = {};
+    const chunks: Buffer[] = [];
+    pool.dispatch(
+      {
+        method: request.method,
+        path: basePath + request.path,
+        headers: {
+          ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+          ...request.headers,
+        },
+        body: request.body ?? null,
+      },
+      {
+        // Called when a connection is free and the request is about to be written to it.
+        onRequestStart(started) {
+          controller = started;
+          if (signal.aborted) started.abort(new Error("The request was cancelled"));
+          else sent = true;
+        },
+        onResponseStart(_controller, statusCode, replyHeaders) {
+          status = statusCode;
+          headers = replyHeaders;
+        },
+        onResponseData(_controller, chunk) {
+          chunks.push(chunk);
+        },
+        onResponseEnd() {
+          settle({ type: "reply", status, headers, text: Buffer.concat(chunks).toString("utf8") });
+        },
+        onResponseError(_controller, cause) {
+          settle({ type: "broken", sent, cause });
+        },
+      },
+    );
+  });
+}

@@ -1,0 +1,243 @@
+import type { Finish } from "../engine.ts";
+import type { AttemptFailure } from "../http-failure.ts";
+import { failureOfStatus } from "../http-failure.ts";
+import type { PieceRequest } from "./generate-body.ts";
+
+/** What a piece brought. `logprobs[i]` belongs to `ids[i]`. */
+export interface SampledPiece {
+  readonly ids: readonly number[];
+  readonly logprobs: readonly number[];
+  /** `""` where the engine reports none. */
+  readonly policyVersion: string;
+  readonly promptTokenCount?: number;
+  readonly cachedTokenCount?: number;
+}
+
+/** What a reply of `/generate` says. */
+export type PieceReply =
+  | { readonly type: "finished"; readonly piece: SampledPiece; readonly finish: Finish }
+  /** The engine stopped sampling on its own account; what it had sampled is valid. */
+  | { readonly type: "interrupted"; readonly piece: SampledPiece; readonly message: string }
+  /** The engine met NaN and ended the turn with an id that nothing sampled. */
+  | { readonly type: "nan-happened"; readonly tokenCount: number }
+  | { readonly type: "failed"; readonly failure: AttemptFailure; readonly tokenCount?: number };
+
+/** Ids go into 32-bit arrays. */
+const LARGEST_ID = 2 ** 31 - 1;
+
+/** What is wrong with a reply; becomes a failure before it leaves this file. */
+class ReplyProblem extends Error {
+  readonly code: "engine/bad-reply" | "engine/nan";
+  readonly expected: string;
+
+  constructor(problem: string, expected: string, code: ReplyProblem["code"] = "engine/bad-reply") {
+    super(problem);
+    this.code = code;
+    this.expected = expected;
+  }
+}
+
+/**
+ * Reads the body of an HTTP 200 of `/generate`. Ids and logprobs are taken together, from
+ * `meta_info.output_token_logprobs`; every other account that the reply gives of them must agree.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`) and
+ * schedule_batch.py (`finish_reason`).
+ */
+export function decodeGenerateReply(text: string, request: PieceRequest): PieceReply {
+  try {
+    return readReply(parseObject(text), request);
+  } catch (error) {
+    if (!(error instanceof ReplyProblem)) throw error;
+    const { code, message, expected } = error;
+    return {
+      type: "failed",
+      failure: { code, problem: message, expected, retry: false, maySample: true },
+    };
+  }
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
+  const meta = readObject(reply, "meta_info");
+  const reason = readObject(meta, "finish_reason", "meta_info.");
+  const { type, matched, message, status_code: status } = reason;
+
+  if (type === "abort" && typeof status === "number" && status >= 400) {
+    const failure = failureOfStatus(status, typeof message === "string" ? message : "");
+    return { type: "failed", failure, tokenCount: countReported(reply, meta) };
+  }
+  if (type === "stop" && matched === "NaN happened") {
+    return { type: "nan-happened", tokenCount: countReported(reply, meta) };
+  }
+  const piece = readPiece(reply, meta, request);
+  if (type === "abort") {
+    return { type: "interrupted", piece, message: typeof message === "string" ? message : "" };
+  }
+  if (piece.ids.length === 0) throw new ReplyProblem("no ids were sampled", "at least one");
+  if (type === "length") return { type: "finished", piece, finish: { type } };
+  if (type === "stop") {
+    return { type: "finished", piece, finish: readStop(matched, piece.ids) };
+  }
+  throw new ReplyProblem(
+    `meta_info.finish_reason.type is ${show(type)}`,
+    "`stop`, `length` or `abort`",
+  );
+}
+
+function readStop(matched: unknown, ids: readonly number[]): Finish {
+  if (typeof matched === "string") return { type: "stop", matched };
+  if (typeof matched !== "number") return { type: "stop" };
+  if (ids.at(-1) !== matched) {
+    throw new ReplyProblem(
+      `sampling stopped on id ${matched} but the last id is ${show(ids.at(-1))}`,
+      "the matched id to be the last one",
+    );
+  }
+  return { type: "stop", matched };
+}
+
+function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): SampledPiece {
+  const { ids, logprobs } = readTokens(meta["output_token_logprobs"] ?? emptyIfNone(reply, meta));
+  checkCount(ids.length, meta["completion_tokens"], "meta_info.completion_tokens");
+  checkCount(
+    ids.length,
+    meta["output_token_logprobs_length"],
+    "meta_info.output_token_logprobs_length",
+  );
+  checkSameIds(ids, reply["output_ids"]);
+  if (ids.length > request.maxNewTokens) {
+    throw new ReplyProblem(`${ids.length} ids were sampled`, `at most ${request.maxNewTokens}`);
+  }
+  const promptTokenCount = readCount(meta, "prompt_tokens");
+  if (promptTokenCount !== undefined && promptTokenCount !== request.inputIds.length) {
+    throw new ReplyProblem(
+      `meta_info.prompt_tokens is ${promptTokenCount}`,
+      `the ${request.inputIds.length} that were sent`,
+    );
+  }
+  const cachedTokenCount = readCount(meta, "cached_tokens");
+  const version = meta["weight_version"];
+  return {
+    ids,
+    logprobs,
+    policyVersion: typeof version === "string" || typeof version === "number" ? `${version}` : "",
+    ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
+    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+  };
+}
+
+/** A request that was aborted before it ran has no logprobs to report; one that ran must. */
+function emptyIfNone(reply: JsonObject, meta: JsonObject): unknown {
+  const reason = meta["finish_reason"] as JsonObject;
+  return reason["type"] === "abort" && countReported(reply, meta) === 0 ? [] : undefined;
+}
+
+function readTokens(entries: unknown): { ids: number[]; logprobs: number[] } {
+  const field = "meta_info.output_token_logprobs";
+  if (!Array.isArray(entries)) {
+    throw new ReplyProblem(`${field} is ${show(entries)}`, "a list of [logprob, id, text]");
+  }
+  const ids: number[] = [];
+  const logprobs: number[] = [];
+  for (const [index, entry] of entries.entries()) {
+    if (!Array.isArray(entry)) {
+      throw new ReplyProblem(`${field}[${index}] is ${show(entry)}`, "[logprob, id, text]");
+    }
+    const [logprob, id] = entry as unknown[];
+    if (!isTokenId(id)) {
+      throw new ReplyProblem(`${field}[${index}][1] is ${show(id)}`, `an id, 0 to ${LARGEST_ID}`);
+    }
+    // Engines write NaN and infinities as null.
+    if (typeof logprob !== "number" || !Number.isFinite(logprob) || logprob > 0) {
+      throw new ReplyProblem(
+        `${field}[${index}][0], of sampled id ${id}, is ${show(logprob)}`,
+        "a finite logarithm, at most 0",
+        "engine/nan",
+      );
+    }
+    ids.push(id);
+    logprobs.push(logprob);
+  }
+  return { ids, logprobs };
+}
+
+function isTokenId(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= LARGEST_ID;
+}
+
+function checkSameIds(ids: readonly number[], outputIds: unknown): void {
+  if (outputIds === undefined || outputIds === null) return;
+  if (!Array.isArray(outputIds)) {
+    throw new ReplyProblem(`output_ids is ${show(outputIds)}`, "a list of ids");
+  }
+  if (outputIds.length !== ids.length) {
+    throw new ReplyProblem(
+      `output_ids has ${outputIds.length} ids and meta_info.output_token_logprobs ${ids.length}`,
+      "one logprob for each id",
+    );
+  }
+  const differing = ids.findIndex((id, index) => id !== outputIds[index]);
+  if (differing >= 0) {
+    throw new ReplyProblem(
+      `output_ids[${differing}] is ${show(outputIds[differing])}`,
+      `${ids[differing]}, as in meta_info.output_token_logprobs`,
+    );
+  }
+}
+
+function checkCount(count: number, reported: unknown, field: string): void {
+  if (reported === undefined || reported === null || reported === count) return;
+  throw new ReplyProblem(`${field} is ${show(reported)}`, `${count}, one for each logprob`);
+}
+
+function readCount(meta: JsonObject, name: string): number | undefined {
+  const value = meta[name];
+  if (value === undefined || value === null) return undefined;
+  if (Number.isInteger(value) && (value as number) >= 0) return value as number;
+  throw new ReplyProblem(`meta_info.${name} is ${show(value)}`, "a count");
+}
+
+/** How many tokens a reply speaks of whose tokens are not used. */
+function countReported(reply: JsonObject, meta: JsonObject): number {
+  const entries = meta["output_token_logprobs"] ?? reply["output_ids"];
+  return Array.isArray(entries) ? entries.length : (readCount(meta, "completion_tokens") ?? 0);
+}
+
+function parseObject(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ReplyProblem(
+      `the reply is not JSON: ${show(text.slice(0, SHOWN_LENGTH))}`,
+      "one JSON object",
+    );
+  }
+  if (Array.isArray(value)) {
+    throw new ReplyProblem(`the reply is a list of ${value.length}`, "one JSON object");
+  }
+  if (value === null || typeof value !== "object") {
+    throw new ReplyProblem(`the reply is ${show(value)}`, "one JSON object");
+  }
+  return value as JsonObject;
+}
+
+function readObject(parent: JsonObject, name: string, place = ""): JsonObject {
+  const value = parent[name];
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    throw new ReplyProblem(`${place}${name} is ${show(value)}`, "an object");
+  }
+  return value as JsonObject;
+}
+
+const SHOWN_LENGTH = 80;
+
+/** A value from a reply, short enough for a message. */
+function show(value: unknown): string {
+  if (value === undefined) return "absent";
+  const text = JSON.stringify(value);
+  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+}

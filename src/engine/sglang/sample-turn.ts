@@ -1,0 +1,328 @@
+import { RolloutError } from "../../errors.ts";
+import type { Deadline } from "../deadline.ts";
+import { startDeadline } from "../deadline.ts";
+import type {
+  DiscardedSampling,
+  Finish,
+  GenerateRequest,
+  Generation,
+  GenerationPiece,
+} from "../engine.ts";
+import type { AttemptFailure } from "../http-failure.ts";
+import { failureOfOutcome, failureOfStatus, readErrorMessage } from "../http-failure.ts";
+import { readRetryAfterMs, retryDelayMs } from "../http-retry.ts";
+import type { PieceRequest } from "./generate-body.ts";
+import { encodeGenerateBody } from "./generate-body.ts";
+import type { PieceReply, SampledPiece } from "./generate-reply.ts";
+import { decodeGenerateReply } from "./generate-reply.ts";
+import type { SglangSettings } from "./sglang-options.ts";
+import type { Worker, WorkerSet } from "./worker-set.ts";
+
+/** What sampling a turn works with. */
+export interface TurnContext {
+  readonly workers: WorkerSet;
+  readonly settings: SglangSettings;
+  /** Tells the engine to stop sampling a request, where it can be told. Bounded, never throws. */
+  readonly abortRequest: (worker: Worker, requestId: string) => Promise<void>;
+  /** The caller's signal. */
+  readonly signal: AbortSignal | undefined;
+  /** Aborts when the engine is closed. */
+  readonly closing: AbortSignal;
+}
+
+/** What a turn has brought so far. `logprobs[i]` belongs to `ids[i]`. */
+interface TurnProgress {
+  readonly ids: number[];
+  readonly logprobs: number[];
+  readonly pieces: GenerationPiece[];
+  readonly discarded: DiscardedSampling[];
+  /** Requests made, which numbers them. */
+  requestCount: number;
+  /** Failures since something was last sampled. */
+  failureCount: number;
+  resumeCount: number;
+  /** Interruptions since something was last sampled. */
+  idleResumeCount: number;
+  nanCount: number;
+  promptTokenCount?: number;
+  cachedTokenCount?: number;
+}
+
+/**
+ * Samples one turn: repeats what failed, resumes what the engine interrupted. A request that may
+ * have been sampled is aborted and recorded before a fresh one takes its place.
+ *
+ * @throws RolloutError, or the signal's reason, as `Engine.generate()` says.
+ */
+export async function sampleTurn(
+  request: GenerateRequest,
+  context: TurnContext,
+): Promise<Generation> {
+  const { settings, signal, closing } = context;
+  const { clock, timeouts } = settings;
+  using turn = startDeadline({ ms: timeouts.turnMs, parents: [signal, closing], clock });
+  const progress: TurnProgress = {
+    ids: [],
+    logprobs: [],
+    pieces: [],
+    discarded: [],
+    requestCount: 0,
+    failureCount: 0,
+    resumeCount: 0,
+    idleResumeCount: 0,
+    nanCount: 0,
+  };
+  for (;;) {
+    const worker = context.workers.pick(request.sessionId);
+    const piece = nextPiece(request, progress);
+    const reply = await samplePiece({ piece, worker, turn, request, context });
+    switch (reply.type) {
+      case "finished":
+        addPiece(progress, { piece, sampled: reply.piece, finish: reply.finish.type });
+        return toGeneration(progress, reply.finish);
+      case "interrupted": {
+        const finish = finishOfInterrupted(reply.piece, piece, request);
+        addPiece(progress, { piece, sampled: reply.piece, finish: finish?.type ?? "abort" });
+        if (finish !== undefined) return toGeneration(progress, finish);
+        await wait(resumeDelayMs(progress, { reply, piece, worker, settings }), turn, context);
+        break;
+      }
+      case "nan-happened":
+        countNan(progress, { piece, worker, tokenCount: reply.tokenCount });
+        break;
+      case "failed": {
+        const { failure, tokenCount } = reply;
+        if (failure.maySample) {
+          await context.abortRequest(worker, piece.requestId);
+          discard(progress, piece, failure.problem, tokenCount);
+        }
+        await wait(failureDelayMs(progress, { failure, piece, worker, settings }), turn, context);
+        break;
+      }
+      default:
+        reply satisfies never;
+    }
+  }
+}
+
+/**
+ * Names the request afresh each time. The number goes in front: an engine may abort every request
+ * whose name *begins* with the one it is told.
+ */
+function nextPiece(turn: GenerateRequest, progress: TurnProgress): PieceRequest {
+  const number = progress.requestCount++;
+  return {
+    requestId: number === 0 ? turn.requestId : `r${number}~${turn.requestId}`,
+    inputIds: progress.ids.length === 0 ? turn.promptIds : [...turn.promptIds, ...progress.ids],
+    maxNewTokens: turn.maxNewTokens - progress.ids.length,
+    turn,
+  };
+}
+
+/** One HTTP exchange. Throws only where the whole turn is over. */
+async function samplePiece({
+  piece,
+  worker,
+  turn,
+  request,
+  context,
+}: {
+  piece: PieceRequest;
+  worker: Worker;
+  turn: Deadline;
+  request: GenerateRequest;
+  context: TurnContext;
+}): Promise<PieceReply> {
+  const { clock, timeouts, headers } = context.settings;
+  throwIfOver(turn, context);
+  using deadline = startDeadline({ ms: timeouts.requestMs, parents: [turn.signal], clock });
+  const outcome = await worker.transport.send({
+    method: "POST",
+    path: "/generate",
+    headers: { ...headers, "x-smg-routing-key": toHeaderValue(request.sessionId) },
+    body: encodeGenerateBody(piece),
+    signal: deadline.signal,
+  });
+  if (outcome.type === "reply") {
+    if (outcome.status === 200) return decodeGenerateReply(outcome.text, piece);
+    const failure = failureOfStatus(outcome.status, readErrorMessage(outcome.text));
+    const retryAfterMs = readRetryAfterMs(outcome.headers);
+    return {
+      type: "failed",
+      failure: retryAfterMs === undefined ? failure : { ...failure, retryAfterMs },
+    };
+  }
+  if (outcome.type === "aborted" && turn.signal.aborted) {
+    if (outcome.sent) await context.abortRequest(worker, piece.requestId);
+    throwIfOver(turn, context);
+  }
+  context.workers.markDown(worker);
+  return { type: "failed", failure: failureOfOutcome(outcome, timeouts.requestMs) };
+}
+
+/** A session id as it stands where a header can carry it, percent-encoded otherwise. */
+function toHeaderValue(sessionId: string): string {
+  return /^[\x21-\x7e]+$/.test(sessionId) ? sessionId : encodeURIComponent(sessionId);
+}
+
+function addPiece(
+  progress: TurnProgress,
+  {
+    piece,
+    sampled,
+    finish,
+  }: { piece: PieceRequest; sampled: SampledPiece; finish: GenerationPiece["finish"] },
+): void {
+  // A request that was aborted in the waiting queue saw no prompt and sampled nothing.
+  if (sampled.ids.length === 0) return;
+  if (progress.pieces.length === 0) {
+    const { promptTokenCount, cachedTokenCount } = sampled;
+    if (promptTokenCount !== undefined) progress.promptTokenCount = promptTokenCount;
+    if (cachedTokenCount !== undefined) progress.cachedTokenCount = cachedTokenCount;
+  }
+  for (const id of sampled.ids) progress.ids.push(id);
+  for (const logprob of sampled.logprobs) progress.logprobs.push(logprob);
+  progress.pieces.push({
+    requestId: piece.requestId,
+    tokenCount: sampled.ids.length,
+    policyVersion: sampled.policyVersion,
+    finish,
+  });
+  progress.failureCount = 0;
+  progress.idleResumeCount = 0;
+}
+
+function toGeneration(progress: TurnProgress, finish: Finish): Generation {
+  const { ids, logprobs, pieces, discarded, promptTokenCount, cachedTokenCount } = progress;
+  return {
+    outputIds: ids,
+    logprobs,
+    finish,
+    pieces,
+    ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
+    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+    discarded,
+  };
+}
+
+/**
+ * How an interrupted turn ended after all: an engine makes one more step after it was told to abort,
+ * and that step may have sampled the stop id or used up the budget.
+ */
+function finishOfInterrupted(
+  sampled: SampledPiece,
+  piece: PieceRequest,
+  turn: GenerateRequest,
+): Finish | undefined {
+  const last = sampled.ids.at(-1);
+  if (last !== undefined && turn.stopTokenIds.includes(last))
+    return { type: "stop", matched: last };
+  return sampled.ids.length === piece.maxNewTokens ? { type: "length" } : undefined;
+}
+
+/** @throws RolloutError `engine/interrupted` where the turn was interrupted too often. */
+function resumeDelayMs(
+  progress: TurnProgress,
+  {
+    reply,
+    piece,
+    worker,
+    settings,
+  }: {
+    reply: { message: string };
+    piece: PieceRequest;
+    worker: Worker;
+    settings: SglangSettings;
+  },
+): number {
+  const { maxResumes, delayMs, maxDelayMs } = settings.resume;
+  if (progress.resumeCount === maxResumes) {
+    throw new RolloutError(
+      "engine/interrupted",
+      `Cannot sample request ${piece.requestId} at ${worker.url}: ` +
+        `interrupted ${maxResumes + 1} times (${reply.message || "no reason given"}), ` +
+        `expected at most ${maxResumes}`,
+      { retryable: true },
+    );
+  }
+  progress.resumeCount += 1;
+  progress.idleResumeCount += 1;
+  return Math.min(delayMs * 2 ** Math.min(progress.idleResumeCount - 1, 30), maxDelayMs);
+}
+
+/** @throws RolloutError `engine/nan` the second time. */
+function countNan(
+  progress: TurnProgress,
+  { piece, worker, tokenCount }: { piece: PieceRequest; worker: Worker; tokenCount: number },
+): void {
+  progress.nanCount += 1;
+  discard(progress, piece, "NaN happened", tokenCount);
+  if (progress.nanCount < 2) return;
+  throw new RolloutError(
+    "engine/nan",
+    `Cannot sample request ${piece.requestId} at ${worker.url}: ` +
+      "the engine met NaN twice in one turn, expected finite logits",
+  );
+}
+
+function discard(
+  progress: TurnProgress,
+  piece: PieceRequest,
+  reason: string,
+  tokenCount: number | undefined,
+): void {
+  progress.discarded.push({
+    requestId: piece.requestId,
+    reason,
+    ...(tokenCount === undefined ? {} : { tokenCount }),
+  });
+}
+
+/** @throws RolloutError where it is no use to try again, or was tried often enough. */
+function failureDelayMs(
+  progress: TurnProgress,
+  {
+    failure,
+    piece,
+    worker,
+    settings,
+  }: { failure: AttemptFailure; piece: PieceRequest; worker: Worker; settings: SglangSettings },
+): number {
+  const { retry: policy, random } = settings;
+  progress.failureCount += 1;
+  const { failureCount } = progress;
+  if (!failure.retry || failureCount >= policy.maxAttempts) {
+    const attempts = failureCount === 1 ? "" : ` (attempt ${failureCount})`;
+    throw new RolloutError(
+      failure.code,
+      `Cannot sample request ${piece.requestId} at ${worker.url}${attempts}: ` +
+        `${failure.problem}, expected ${failure.expected}`,
+      { cause: failure.cause, retryable: failure.retry && failure.code !== "engine/timeout" },
+    );
+  }
+  const { retryAfterMs = 0 } = failure;
+  return retryDelayMs({ failureCount, policy, random, retryAfterMs });
+}
+
+async function wait(ms: number, turn: Deadline, context: TurnContext): Promise<void> {
+  try {
+    await context.settings.clock.sleep(ms, { signal: turn.signal });
+  } catch (error) {
+    if (!turn.signal.aborted) throw error;
+  }
+  throwIfOver(turn, context);
+}
+
+/** Throws where the turn is cancelled, the engine closed, or the turn's own time over. */
+function throwIfOver(turn: Deadline, { signal, closing, settings }: TurnContext): void {
+  if (!turn.signal.aborted) return;
+  signal?.throwIfAborted();
+  if (closing.aborted) {
+    throw new RolloutError("engine/unreachable", "Cannot sample: the engine was closed");
+  }
+  throw new RolloutError(
+    "engine/timeout",
+    `Cannot sample at ${settings.urls.join(", ")}: ` +
+      `the turn took longer than ${settings.timeouts.turnMs} ms, expected it to end in time`,
+  );
+}

@@ -1,0 +1,119 @@
+import { UsageError } from "../errors.ts";
+import type { Message } from "../message.ts";
+import { isPyDict, type PyDict } from "../python/value.ts";
+import type { CapabilityCard } from "../renderer/capability-card.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import type { TokenCodec } from "../tokenizer/codec.ts";
+
+/** The id that closes every turn of the character renderer. */
+export const characterStopId = 0x11_0001;
+
+const openId = 0x11_0000;
+const openLiteral = "<|open|>";
+const stopLiteral = "<|stop|>";
+
+/**
+ * A renderer without a model: each code point is its own id, and a turn is `<|open|>role\ntext<|stop|>`.
+ * Exact, synchronous in effect, and small enough to write expected ids by hand.
+ */
+export function characterRenderer(): Renderer {
+  const codec = characterCodec();
+  return {
+    card,
+    codec,
+    stopTokenIds: [characterStopId],
+    async prompt({ messages }) {
+      const turns = messages.map(describeTurn);
+      const ids = [...turns.flatMap(turnIds), ...opening()];
+      return { ids, text: await codec.decode(ids) };
+    },
+    async delta({ environment, lastSampledId }) {
+      const closeSynthesised = lastSampledId !== characterStopId;
+      const turns = environment.map(describeTurn);
+      const ids = [
+        ...(closeSynthesised ? [characterStopId] : []),
+        ...turns.flatMap(turnIds),
+        ...opening(),
+      ];
+      return { ids, text: await codec.decode(ids), closeSynthesised };
+    },
+  };
+}
+
+/** Ids of a sampled turn of the character renderer, its close included. */
+export function characterIds(text: string): number[] {
+  return [...plainIds(text), characterStopId];
+}
+
+const card: CapabilityCard = {
+  source: "character renderer",
+  templateHash: "",
+  stopLiterals: [stopLiteral],
+  stopIds: [characterStopId],
+  history: { afterTool: "append-only", afterUser: "append-only" },
+  opensReasoning: false,
+  deltaBase: "short",
+  deltaNeedsTools: false,
+  supports: { system: true, user: true, tool: true, parallelTools: true },
+  warnings: [],
+};
+
+function characterCodec(): TokenCodec {
+  return {
+    backend: "characters",
+    vocabularySize: characterStopId + 1,
+    addedTokens: [
+      { id: openId, content: openLiteral, special: true },
+      { id: characterStopId, content: stopLiteral, special: true },
+    ],
+    encode: async (text) =>
+      text
+        .split(/(<\|open\|>|<\|stop\|>)/u)
+        .flatMap((part) =>
+          part === openLiteral
+            ? [openId]
+            : part === stopLiteral
+              ? [characterStopId]
+              : plainIds(part),
+        ),
+    encodePlain: async (text) => plainIds(text),
+    decode: async (ids) => ids.map(spell).join(""),
+    idOf: (literal) =>
+      literal === openLiteral
+        ? openId
+        : literal === stopLiteral
+          ? characterStopId
+          : literal.codePointAt(0),
+    tokenOf: spell,
+  };
+}
+
+function spell(id: number): string {
+  if (id === openId) return openLiteral;
+  return id === characterStopId ? stopLiteral : String.fromCodePoint(id);
+}
+
+function plainIds(text: string): number[] {
+  return Array.from(text, (character) => character.codePointAt(0)!);
+}
+
+function opening(): number[] {
+  return [openId, ...plainIds("assistant\n")];
+}
+
+function describeTurn(message: Message | PyDict): { role: string; content: string } {
+  const role = isPyDict(message as PyDict)
+    ? (message as PyDict).get("role")
+    : (message as Message).role;
+  const content = isPyDict(message as PyDict)
+    ? (message as PyDict).get("content")
+    : (message as Message).content;
+  if (typeof role !== "string" || typeof content !== "string") {
+    throw new UsageError("Cannot render a message without role and content");
+  }
+  return { role, content };
+}
+
+function turnIds({ role, content }: { role: string; content: string }): number[] {
+  return [openId, ...plainIds(`${role}\n${content}`), characterStopId];
+}

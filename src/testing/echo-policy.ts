@@ -1,0 +1,20 @@
+import type { ServerPolicy } from "./server-policy.ts";
+
+/** Settings of `echoPolicy()`. */
+export interface EchoPolicyOptions {
+  /** How many of the prompt's last ids are said again. Default: all of them. */
+  readonly tokenCount?: number;
+  /** Default 2. */
+  readonly stopTokenId?: number;
+}
+
+/** Says the end of the prompt again, then stops. `logprob` of the i-th token (0-based) is -(i + 1) / 16. */
+export function echoPolicy({ tokenCount, stopTokenId = 2 }: EchoPolicyOptions = {}): ServerPolicy {
+  return {
+    name: "echo",
+    begin({ inputIds }) {
+      const echoed = inputIds.slice(Math.max(inputIds.length - (tokenCount ?? inputIds.length), 0));
+      return [...echoed, stopTokenId].map((id, index) => ({ id, logprob: -(index + 1) / 16 }));
+    },
+  };
+}

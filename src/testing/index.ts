@@ -1,0 +1,25 @@
+export type { Deferred } from "./deferred.ts";
+export { createDeferred } from "./deferred.ts";
+export type { EchoPolicyOptions } from "./echo-policy.ts";
+export { echoPolicy } from "./echo-policy.ts";
+export type { ManualClock, ManualClockOptions } from "./manual-clock.ts";
+export { manualClock } from "./manual-clock.ts";
+export type {
+  ScriptedEngine,
+  ScriptedEngineOptions,
+  ScriptedGeneration,
+} from "./scripted-engine.ts";
+export { scriptedEngine } from "./scripted-engine.ts";
+export type { ScriptedPolicy, ScriptedTurn } from "./scripted-policy.ts";
+export { scriptedPolicy } from "./scripted-policy.ts";
+export type { SeededPolicyOptions } from "./seeded-policy.ts";
+export { seededPolicy } from "./seeded-policy.ts";
+export type { FaultRequest, ServerFault, ServerFaults } from "./server-fault.ts";
+export type { PolicyRequest, PolicyToken, PolicyTokens, ServerPolicy } from "./server-policy.ts";
+export type {
+  RecordedRequest,
+  ServerStats,
+  SglangTestServer,
+  SglangTestServerOptions,
+} from "./sglang-test-server.ts";
+export { startSglangTestServer } from "./sglang-test-server.ts";

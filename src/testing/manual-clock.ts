@@ -1,0 +1,105 @@
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../engine/clock.ts";
+
+/** A clock that moves when it is told to. */
+export interface ManualClock extends Clock {
+  /** Every wait that was asked for, in milliseconds, in order. */
+  readonly sleeps: readonly number[];
+  /** Waits that are not over. */
+  readonly pendingCount: number;
+  /**
+   * Moves on and ends what is due, in the order of time; what a woken wait does next happens before
+   * the next one is woken.
+   */
+  advance(ms: number): Promise<void>;
+  /** Resolves once a wait of exactly so many milliseconds has begun and is not over. */
+  untilSleeping(ms: number): Promise<void>;
+}
+
+/** Settings of `manualClock()`. */
+export interface ManualClockOptions {
+  /** Where the clock starts, in milliseconds. Default 0. */
+  readonly startMs?: number;
+  /**
+   * Waits of at most so many milliseconds need nobody: they end at once and move the clock. Default
+   * -1: none. Useful where back-off should take no time while deadlines stand still.
+   */
+  readonly skipUpToMs?: number;
+}
+
+interface Sleeper {
+  readonly ms: number;
+  readonly dueMs: number;
+  readonly wake: () => void;
+}
+
+/** Makes a clock that stands still. Pass its `now` and `sleep` where an option takes them. */
+export function manualClock({
+  startMs = 0,
+  skipUpToMs = -1,
+}: ManualClockOptions = {}): ManualClock {
+  let nowMs = startMs;
+  const sleeps: number[] = [];
+  const sleepers = new Set<Sleeper>();
+  const observers = new Set<() => void>();
+
+  async function advanceTo(untilMs: number): Promise<void> {
+    for (;;) {
+      const [next] = [...sleepers]
+        .filter(({ dueMs }) => dueMs <= untilMs)
+        .toSorted((a, b) => a.dueMs - b.dueMs);
+      if (next === undefined) break;
+      nowMs = Math.max(nowMs, next.dueMs);
+      next.wake();
+      await setImmediate();
+    }
+    nowMs = Math.max(nowMs, untilMs);
+  }
+
+  function sleep(ms: number, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason as Error);
+        return;
+      }
+      sleeps.push(ms);
+      const end = (): void => {
+        sleepers.delete(sleeper);
+        signal?.removeEventListener("abort", onAbort);
+      };
+      const onAbort = (): void => {
+        end();
+        reject(signal?.reason as Error);
+      };
+      const wake = (): void => {
+        end();
+        resolve();
+      };
+      const sleeper: Sleeper = { ms, dueMs: nowMs + ms, wake };
+      sleepers.add(sleeper);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      for (const observe of observers) observe();
+      if (ms <= skipUpToMs) void advanceTo(sleeper.dueMs);
+    });
+  }
+
+  return {
+    now: () => nowMs,
+    sleep,
+    sleeps,
+    get pendingCount() {
+      return sleepers.size;
+    },
+    advance: (ms) => advanceTo(nowMs + ms),
+    untilSleeping: (ms) =>
+      new Promise((resolve) => {
+        const observe = (): void => {
+          if (![...sleepers].some((sleeper) => sleeper.ms === ms)) return;
+          observers.delete(observe);
+          resolve();
+        };
+        observers.add(observe);
+        observe();
+      }),
+  };
+}

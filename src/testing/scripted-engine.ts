@@ -1,0 +1,176 @@
+import type {
+  Engine,
+  EngineDescription,
+  Finish,
+  GenerateRequest,
+  Generation,
+} from "../engine/engine.ts";
+import type { RolloutError } from "../errors.ts";
+import { InvariantError } from "../errors.ts";
+
+/** What a scripted engine does with one call. */
+export type ScriptedGeneration =
+  | {
+      /** The ids to return. */
+      readonly outputIds: readonly number[];
+      /** One for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
+      readonly logprobs?: readonly number[];
+      /**
+       * Default: `stop` on the last id where it is one of the request's stop ids, else `length`.
+       */
+      readonly finish?: Finish;
+      /** Default `""`. */
+      readonly policyVersion?: string;
+      /** Anything else of the generation that should differ from the ordinary. */
+      readonly generation?: Partial<Generation>;
+      /** The prompt that the call must carry. */
+      readonly promptIds?: readonly number[];
+      /** Refuses, by returning why, a call that the script did not expect. */
+      readonly check?: (request: GenerateRequest) => string | undefined;
+    }
+  /** The call fails. */
+  | { readonly error: RolloutError }
+  /** The call ends when its signal aborts, and not before. */
+  | { readonly hangs: true };
+
+/** An engine that plays a script. */
+export interface ScriptedEngine extends Engine {
+  readonly kind: "scripted";
+  /** Every call, in order. */
+  readonly requests: readonly GenerateRequest[];
+  /**
+   * Asserts that the script was played to its end, and that nothing else was asked for.
+   *
+   * @throws InvariantError naming what is left or was unexpected.
+   */
+  assertDrained(): void;
+}
+
+/** Settings of `scriptedEngine()`. */
+export interface ScriptedEngineOptions {
+  readonly description?: Partial<EngineDescription>;
+}
+
+type Script =
+  | readonly ScriptedGeneration[]
+  | Readonly<Record<string, readonly ScriptedGeneration[]>>;
+
+/**
+ * An engine in this process that returns what it is given, call by call: one list for all sessions,
+ * or one for each session id where several episodes run at once. A call that the script does not
+ * foresee throws an `InvariantError`, and `assertDrained()` complains of what nobody asked for.
+ */
+export function scriptedEngine(
+  script: Script,
+  { description = {} }: ScriptedEngineOptions = {},
+): ScriptedEngine {
+  const shared = isList(script) ? [...script] : undefined;
+  const bySession = new Map(
+    isList(script) ? [] : Object.entries(script).map(([id, turns]) => [id, [...turns]] as const),
+  );
+  const requests: GenerateRequest[] = [];
+  const complaints: string[] = [];
+  let isClosed = false;
+
+  function complain(message: string): never {
+    complaints.push(message);
+    throw new InvariantError(message);
+  }
+
+  async function generate(
+    request: GenerateRequest,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<Generation> {
+    if (isClosed) complain("The engine takes no calls after close()");
+    signal?.throwIfAborted();
+    // Kept as it was: the caller's array may grow.
+    requests.push({ ...request, promptIds: [...request.promptIds] });
+    const turn = (shared ?? bySession.get(request.sessionId))?.shift();
+    if (turn === undefined) {
+      return complain(
+        `Cannot sample request ${request.requestId} of session ${request.sessionId}: ` +
+          "the script has no turn left for it",
+      );
+    }
+    if ("error" in turn) throw turn.error;
+    if ("hangs" in turn) return untilAborted(signal);
+    const refusal = refusalOf(turn, request);
+    if (refusal !== undefined) {
+      return complain(`Cannot sample request ${request.requestId}: ${refusal}`);
+    }
+    return toGeneration(turn, request);
+  }
+
+  return {
+    kind: "scripted",
+    requests,
+    generate,
+    describe: async ({ signal } = {}) => {
+      signal?.throwIfAborted();
+      return { kind: "scripted", logprobConvention: "tempered", ...description };
+    },
+    close: async () => {
+      isClosed = true;
+    },
+    assertDrained() {
+      const left = [["all sessions", shared ?? []] as const, ...bySession].flatMap(
+        ([session, turns]) =>
+          turns.length === 0 ? [] : [`${turns.length} turns of ${session} were never asked for`],
+      );
+      const all = [...complaints, ...left];
+      if (all.length > 0) throw new InvariantError(`The script is not drained: ${all.join("; ")}`);
+    },
+  };
+}
+
+function isList(script: Script): script is readonly ScriptedGeneration[] {
+  return Array.isArray(script);
+}
+
+type ScriptedSampling = Extract<ScriptedGeneration, { outputIds: readonly number[] }>;
+
+function refusalOf(turn: ScriptedSampling, request: GenerateRequest): string | undefined {
+  const { promptIds, check, outputIds } = turn;
+  if (promptIds !== undefined && !isSameIds(promptIds, request.promptIds)) {
+    return `its prompt is [${request.promptIds.join(", ")}], expected [${promptIds.join(", ")}]`;
+  }
+  if (outputIds.length > request.maxNewTokens) {
+    return `the script samples ${outputIds.length} ids, expected at most ${request.maxNewTokens}`;
+  }
+  return check?.(request);
+}
+
+function isSameIds(left: readonly number[], right: readonly number[]): boolean {
+  return left.length === right.length && left.every((id, index) => id === right[index]);
+}
+
+function toGeneration(turn: ScriptedSampling, request: GenerateRequest): Generation {
+  const { outputIds, policyVersion = "", generation = {} } = turn;
+  const last = outputIds.at(-1);
+  const stops = last !== undefined && request.stopTokenIds.includes(last);
+  const finish: Finish =
+    turn.finish ?? (stops ? { type: "stop", matched: last } : { type: "length" });
+  return {
+    outputIds,
+    logprobs: turn.logprobs ?? outputIds.map((_, index) => -(index + 1) / 16),
+    finish,
+    pieces: [
+      {
+        requestId: request.requestId,
+        tokenCount: outputIds.length,
+        policyVersion,
+        finish: finish.type,
+      },
+    ],
+    promptTokenCount: request.promptIds.length,
+    discarded: [],
+    ...generation,
+  };
+}
+
+/** Never resolves: the caller's signal is the only way out. */
+function untilAborted(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
+}

@@ -1,0 +1,114 @@
+import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.ts";
+
+/** One turn of a script. */
+export interface ScriptedTurn {
+  /** The ids to sample, the stop id included where the turn is to end on one. */
+  readonly outputIds: readonly number[];
+  /** One for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
+  readonly logprobs?: readonly number[];
+  /** What the last id completes: a stop string, or another cause that the engine names. */
+  readonly matched?: string;
+  /** Refuses, by returning why, a request that the script did not expect. */
+  readonly check?: (request: PolicyRequest) => string | undefined;
+}
+
+/** A scripted policy, and what is left of its script. */
+export interface ScriptedPolicy extends ServerPolicy {
+  /** Turns that nobody asked for yet, by session. */
+  remaining(): Readonly<Record<string, number>>;
+}
+
+interface SessionScript {
+  readonly turns: readonly ScriptedTurn[];
+  /** Turns that were begun. */
+  begun: number;
+  /** The prompt of the last turn that was begun. */
+  promptIds: readonly number[];
+}
+
+/**
+ * Plays turns from a script, one list for all sessions or one for each session id. A request that
+ * repeats the last prompt gets the same turn again, and one that continues it by some of the turn's
+ * ids gets the rest, so that retries and resumptions play as they would on an engine that samples
+ * the same again.
+ *
+ * A single list is played for whichever sessions ask, in the order in which they ask; give one list
+ * for each session where several run at once.
+ */
+export function scriptedPolicy(
+  script: readonly ScriptedTurn[] | Readonly<Record<string, readonly ScriptedTurn[]>>,
+): ScriptedPolicy {
+  const shared = isList(script) ? toSession(script) : undefined;
+  const bySession = new Map(
+    isList(script) ? [] : Object.entries(script).map(([id, turns]) => [id, toSession(turns)]),
+  );
+  return {
+    name: "scripted",
+    begin(request) {
+      const session = shared ?? bySession.get(request.routingKey ?? "");
+      if (session === undefined) {
+        throw new Error(`Cannot play a turn: there is no script for session ${request.routingKey}`);
+      }
+      return nextTokens(session, request);
+    },
+    remaining: () =>
+      Object.fromEntries(
+        [...(shared === undefined ? bySession : new Map([["", shared]]))].map(([id, session]) => [
+          id,
+          session.turns.length - session.begun,
+        ]),
+      ),
+  };
+}
+
+function isList(
+  script: readonly ScriptedTurn[] | Readonly<Record<string, readonly ScriptedTurn[]>>,
+): script is readonly ScriptedTurn[] {
+  return Array.isArray(script);
+}
+
+function toSession(turns: readonly ScriptedTurn[]): SessionScript {
+  return { turns, begun: 0, promptIds: [] };
+}
+
+function nextTokens(session: SessionScript, request: PolicyRequest): PolicyToken[] {
+  const playedCount = playedBefore(session, request.inputIds);
+  if (playedCount === undefined) {
+    const next = session.turns[session.begun];
+    if (next === undefined) {
+      throw new Error(`Cannot play turn ${session.begun + 1}: the script has ${session.begun}`);
+    }
+    const refusal = next.check?.(request);
+    if (refusal !== undefined) throw new Error(`Cannot play turn ${session.begun + 1}: ${refusal}`);
+    session.begun += 1;
+    session.promptIds = request.inputIds;
+  }
+  const turn = session.turns[session.begun - 1];
+  return turn === undefined ? [] : toTokens(turn).slice(playedCount ?? 0);
+}
+
+/** How many ids of the current turn the request already holds; `undefined` where it asks for another turn. */
+function playedBefore(
+  { turns, begun, promptIds }: SessionScript,
+  inputIds: readonly number[],
+): number | undefined {
+  const turn = turns[begun - 1];
+  const played = inputIds.length - promptIds.length;
+  if (turn === undefined || played < 0 || played >= Math.max(turn.outputIds.length, 1)) {
+    return undefined;
+  }
+  const same = inputIds.every((id, index) =>
+    index < promptIds.length
+      ? id === promptIds[index]
+      : id === turn.outputIds[index - promptIds.length],
+  );
+  return same ? played : undefined;
+}
+
+function toTokens({ outputIds, logprobs, matched }: ScriptedTurn): PolicyToken[] {
+  return outputIds.map((id, index) => ({
+    id,
+    logprob: logprobs?.[index] ?? -(index + 1) / 16,
+    ...(matched !== undefined && index === outputIds.length - 1 ? { matched } : {}),
+  }));
+}

@@ -1,0 +1,50 @@
+import type { PolicyToken, ServerPolicy } from "./server-policy.ts";
+
+/** Settings of `seededPolicy()`. */
+export interface SeededPolicyOptions {
+  /** Default 0. */
+  readonly seed?: number;
+  /** Ids are below it. Default 1 000. */
+  readonly vocabularySize?: number;
+  /** Sampled with the probability that `meanLength` asks for. Default 2. */
+  readonly stopTokenId?: number;
+  /** Mean number of tokens of a turn, the stop id included. Default 32. */
+  readonly meanLength?: number;
+}
+
+/**
+ * Random-looking turns. Each token and its logprob is a function of the seed and of all ids before
+ * it, so a turn that is resumed after an abort goes on exactly as it would have, and a request that
+ * is made again is answered alike.
+ */
+export function seededPolicy({
+  seed = 0,
+  vocabularySize = 1_000,
+  stopTokenId = 2,
+  meanLength = 32,
+}: SeededPolicyOptions = {}): ServerPolicy {
+  function* tokens(inputIds: readonly number[]): Generator<PolicyToken> {
+    let state = mix(seed ^ 0x9e3779b9);
+    for (const id of inputIds) state = mix(state ^ id);
+    for (;;) {
+      const stops = mix(state ^ 0x51ed270b) % meanLength === 0;
+      const id = stops ? stopTokenId : mix(state ^ 0x2545f491) % vocabularySize;
+      // Sixteenths are exact in binary and in decimal, so they survive JSON as they are.
+      yield { id, logprob: -(mix(state ^ 0x68bc21eb) % 64) / 16 };
+      state = mix(state ^ id);
+    }
+  }
+  return { name: "seeded", begin: ({ inputIds }) => tokens(inputIds) };
+}
+
+/**
+ * MurmurHash3's finalizer: spreads 32 bits over 32 bits.
+ *
+ * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
+ */
+function mix(value: number): number {
+  let state = value | 0;
+  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
+  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
+  return (state ^ (state >>> 16)) >>> 0;
+}

@@ -1,0 +1,48 @@
+import type { PolicyRequest } from "./server-policy.ts";
+
+/** Something that goes wrong with one `/generate` request. */
+export type ServerFault =
+  /** Answered at once, sampling nothing. `body` as it stands where it is text, else as JSON. */
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      readonly body?: unknown;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  /** The connection is reset: at once, or after the reply was sampled where `afterSampling`. */
+  | { readonly kind: "reset"; readonly afterSampling?: boolean }
+  /** No answer until the client gives up. */
+  | { readonly kind: "hang" }
+  /** The reply is sampled, and its text ends in the middle. */
+  | { readonly kind: "truncated-json" }
+  /** The reply is a web page. */
+  | { readonly kind: "html" }
+  /** The logprob at this position is `null`, as NaN and infinities are. */
+  | { readonly kind: "null-logprob"; readonly position: number }
+  /** The token after so many is out of the vocabulary: replaced by a stop id, as the engine does. */
+  | { readonly kind: "nan-happened"; readonly afterTokens: number }
+  /** The engine aborts the request after so many tokens; with a status, it fails with that. */
+  | {
+      readonly kind: "abort-after";
+      readonly tokens: number;
+      readonly status?: number;
+      readonly message?: string;
+    }
+  /** The request is aborted before it runs. */
+  | { readonly kind: "abort-in-queue" }
+  /** The reply is sampled, then changed. In process only. */
+  | {
+      readonly kind: "alter";
+      readonly alter: (reply: Record<string, unknown>) => unknown;
+    };
+
+/**
+ * Which requests fail how: a list, taken one for each request with `undefined` and `null` for
+ * requests that go well, or a function of the request and its number (0-based).
+ */
+export type ServerFaults =
+  | readonly (ServerFault | undefined | null)[]
+  | ((request: FaultRequest, requestIndex: number) => ServerFault | undefined);
+
+/** What a fault function may go by. */
+export type FaultRequest = Pick<PolicyRequest, "inputIds" | "rid" | "routingKey">;

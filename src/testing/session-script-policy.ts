@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.ts";
+
+/** What every session samples, turn by turn. */
+export interface SessionScripts {
+  /** Ids that open each assistant turn in a prompt; their number tells which turn is asked for. */
+  readonly turnMarkerIds: readonly number[];
+  /** By session id: the ids of each turn, closing stop id included. */
+  readonly sessions: Readonly<Record<string, readonly (readonly number[])[]>>;
+  /** Sampled by sessions that are not listed, and after the last turn. */
+  readonly otherwise: readonly number[];
+}
+
+/**
+ * Plays scripts without remembering anything: which turn is asked for, and how much of it is there
+ * already, is read off the prompt itself. A server that is killed and started again goes on as if
+ * nothing had happened, and an episode that is played again begins anew.
+ */
+export function sessionScriptPolicy(scripts: SessionScripts): ServerPolicy {
+  return {
+    name: "session-script",
+    begin({ inputIds, routingKey }: PolicyRequest): readonly PolicyToken[] {
+      const { turnIndex, sampledIds } = locateTurn(inputIds, scripts.turnMarkerIds);
+      const turns = scripts.sessions[routingKey ?? ""] ?? [];
+      const turnIds = turns[turnIndex] ?? scripts.otherwise;
+      const isPrefix = sampledIds.every((id, index) => id === turnIds[index]);
+      if (!isPrefix || sampledIds.length >= turnIds.length) {
+        throw new Error(
+          `Cannot play turn ${turnIndex} of session ${routingKey}: the prompt ends with other ids than the script's`,
+        );
+      }
+      return turnIds.slice(sampledIds.length).map((id, index) => ({
+        id,
+        logprob: scriptedLogprob(id, sampledIds.length + index),
+      }));
+    },
+  };
+}
+
+/** Makes the policy in a server process. `options` is `{"file": path of a JSON file of scripts}`. */
+export async function createPolicy(options: { readonly file: string }): Promise<ServerPolicy> {
+  return sessionScriptPolicy(JSON.parse(await readFile(options.file, "utf8")) as SessionScripts);
+}
+
+/** A made-up logprob that depends on the id and its place, so that a shifted row cannot pass. */
+export function scriptedLogprob(id: number, index: number): number {
+  return -(((id * 31 + index * 17) % 997) + 1) / 512;
+}
+
+function locateTurn(
+  inputIds: readonly number[],
+  marker: readonly number[],
+): { turnIndex: number; sampledIds: readonly number[] } {
+  let turnIndex = -1;
+  let end = inputIds.length;
+  for (let start = 0; start + marker.length <= inputIds.length; start++) {
+    if (marker.every((id, offset) => inputIds[start + offset] === id)) {
+      turnIndex++;
+      end = start + marker.length;
+    }
+  }
+  return { turnIndex, sampledIds: inputIds.slice(end) };
+}

@@ -1,0 +1,162 @@
+import type { HttpExchange } from "./http-exchange.ts";
+import { sendErrorResponse, sendJson, sendText } from "./http-exchange.ts";
+import type { PauseMode, RequestScheduler } from "./request-scheduler.ts";
+
+/** What the control routes work with. */
+export interface ControlContext {
+  readonly scheduler: RequestScheduler;
+  readonly modelPath: string;
+  readonly contextLength: number;
+  readonly weightVersion: () => string;
+  readonly setWeightVersion: (version: string) => void;
+  readonly clearCache: () => void;
+  /** What `/test/stats` reports. */
+  readonly stats: () => unknown;
+}
+
+type Route = (exchange: HttpExchange, context: ControlContext) => void | Promise<void>;
+type JsonObject = Readonly<Record<string, unknown>>;
+
+const PAUSE_MODES: readonly PauseMode[] = ["abort", "retract", "in_place"];
+
+/**
+ * The engine's endpoints besides `/generate`, by path. `/test/stats` is this server's own.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py.
+ */
+export const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
+  "/health": (exchange) => sendText(exchange, ""),
+  "/health_generate": (exchange) => sendText(exchange, ""),
+  "/model_info": sendModelInfo,
+  "/get_model_info": sendModelInfo,
+  "/server_info": sendServerInfo,
+  "/get_server_info": sendServerInfo,
+  "/v1/models": sendModels,
+  "/v1/loads": sendLoads,
+  "/get_load": sendLoads,
+  "/abort_request": abortRequest,
+  "/pause_generation": pauseGeneration,
+  "/continue_generation": continueGeneration,
+  "/flush_cache": flushCache,
+  "/update_weight_version": updateWeightVersion,
+  "/update_weights_from_disk": updateWeightsFromDisk,
+  "/test/stats": (exchange, { stats }) => sendJson(exchange, stats()),
+};
+
+function sendModelInfo(exchange: HttpExchange, context: ControlContext): void {
+  sendJson(exchange, {
+    model_path: context.modelPath,
+    served_model_name: context.modelPath,
+    tokenizer_path: context.modelPath,
+    is_generation: true,
+    preferred_sampling_params: null,
+    weight_version: context.weightVersion(),
+    load_format: "auto",
+    has_image_understanding: false,
+    has_audio_understanding: false,
+    model_type: "test",
+    architectures: ["TestForCausalLM"],
+  });
+}
+
+function sendServerInfo(exchange: HttpExchange, context: ControlContext): void {
+  sendJson(exchange, {
+    model_path: context.modelPath,
+    context_length: context.contextLength,
+    max_req_input_len: context.contextLength - 1,
+    max_total_num_tokens: 2 ** 20,
+    internal_states: [{}],
+    version: "test",
+  });
+}
+
+function sendModels(exchange: HttpExchange, context: ControlContext): void {
+  const { modelPath: id, contextLength } = context;
+  sendJson(exchange, {
+    object: "list",
+    data: [{ id, object: "model", root: id, max_model_len: contextLength }],
+  });
+}
+
+function sendLoads(exchange: HttpExchange, { scheduler }: ControlContext): void {
+  sendJson(exchange, {
+    version: "test",
+    num_accelerators: 1,
+    loads: [
+      {
+        dp_rank: 0,
+        num_running_reqs: scheduler.runningCount,
+        num_waiting_reqs: scheduler.waitingCount,
+      },
+    ],
+  });
+}
+
+/** Says 200 to everything; what is not live is not there to abort. */
+function abortRequest(exchange: HttpExchange, { scheduler }: ControlContext): void {
+  const { rid = "", abort_all: all } = readBody(exchange);
+  if (all === true) scheduler.abortAll();
+  else if (typeof rid === "string" && rid !== "") scheduler.abort(rid);
+  sendText(exchange, "");
+}
+
+async function pauseGeneration(exchange: HttpExchange, context: ControlContext): Promise<void> {
+  const given = readBody(exchange)["mode"] ?? "abort";
+  const mode = PAUSE_MODES.find((name) => name === given);
+  if (mode === undefined) {
+    sendErrorResponse(exchange, { status: 400, message: "mode: unknown", type: "Bad Request" });
+    return;
+  }
+  await context.scheduler.pause(mode);
+  sendJson(exchange, { message: "Generation paused successfully.", status: "ok" });
+}
+
+function continueGeneration(exchange: HttpExchange, { scheduler }: ControlContext): void {
+  scheduler.continue();
+  sendJson(exchange, { message: "Generation continued successfully.", status: "ok" });
+}
+
+function flushCache(exchange: HttpExchange, { scheduler, clearCache }: ControlContext): void {
+  if (scheduler.runningCount + scheduler.waitingCount > 0) {
+    sendText(exchange, "Cache not flushed: there are running or waiting requests.\n", {
+      status: 400,
+    });
+    return;
+  }
+  clearCache();
+  sendText(exchange, "Cache flushed.\n");
+}
+
+function updateWeightVersion(exchange: HttpExchange, context: ControlContext): void {
+  const { new_version: version, abort_all_requests: abortAll = true } = readBody(exchange);
+  if (typeof version !== "string") {
+    const message = "new_version: not a string";
+    sendErrorResponse(exchange, { status: 400, message, type: "Bad Request" });
+    return;
+  }
+  if (abortAll === true) context.scheduler.abortAll();
+  context.setWeightVersion(version);
+  const message = `Weight version updated to ${version}`;
+  sendJson(exchange, { success: true, message, new_version: version });
+}
+
+function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext): void {
+  const body = readBody(exchange);
+  if (typeof body["model_path"] !== "string") {
+    sendJson(exchange, { success: false, message: "model_path: missing" }, { status: 400 });
+    return;
+  }
+  if (body["abort_all_requests"] === true) context.scheduler.abortAll();
+  const { weight_version: version, flush_cache: flush = true } = body;
+  if (typeof version === "string") context.setWeightVersion(version);
+  if (flush === true) context.clearCache();
+  const message = "Succeeded to update model weights.";
+  sendJson(exchange, { success: true, message, num_paused_requests: 0 });
+}
+
+/** An empty object for an empty body; the control routes are lenient. */
+function readBody({ body }: HttpExchange): JsonObject {
+  if (body.trim() === "") return {};
+  const value: unknown = JSON.parse(body);
+  return value !== null && typeof value === "object" ? (value as JsonObject) : {};
+}

@@ -1,0 +1,211 @@
+import type { FaultRequest, ServerFault } from "../server-fault.ts";
+import type { HttpExchange } from "./http-exchange.ts";
+import { sendErrorResponse, sendJson, sendText, sendValueError } from "./http-exchange.ts";
+import type { ReplyContext } from "./reply-encoding.ts";
+import { encodeReply } from "./reply-encoding.ts";
+import type { DecodedGenerate, DecodedRequest } from "./request-decoding.ts";
+import { RequestRefused, decodeGenerate } from "./request-decoding.ts";
+import type { ForcedEnd, LiveSequence, RequestScheduler } from "./request-scheduler.ts";
+
+/** What serving `/generate` works with. */
+export interface GenerateContext extends ReplyContext {
+  readonly scheduler: RequestScheduler;
+  readonly contextLength: number;
+  readonly incrementalStreaming: boolean;
+  /** How long it takes to notice that a client is gone, in milliseconds. */
+  readonly disconnectPollMs: number;
+  readonly newRid: () => string;
+  readonly nextFault: (request: FaultRequest) => ServerFault | undefined;
+  readonly cachedTokenCount: (request: FaultRequest) => number;
+  readonly onDecoded: (request: DecodedRequest, routingKey: string | undefined) => void;
+  readonly onFinished: (sequence: LiveSequence) => void;
+}
+
+/** Serves one `/generate` request. */
+export async function serveGenerate(
+  exchange: HttpExchange,
+  context: GenerateContext,
+): Promise<void> {
+  const decoded = decodeOrRefuse(exchange, context);
+  if (decoded === undefined) return;
+  const header = exchange.request.headers["x-smg-routing-key"];
+  const routingKey = typeof header === "string" ? header : undefined;
+  const [first] = decoded.requests;
+  if (first === undefined) return;
+  for (const request of decoded.requests) context.onDecoded(request, routingKey);
+
+  const fault = context.nextFault({ inputIds: first.inputIds, rid: first.rid, routingKey });
+  if (fault !== undefined && answerWithFault(exchange, fault)) return;
+  const forcedEnd = toForcedEnd(fault, first);
+  const sequences = decoded.requests.map((request) =>
+    context.scheduler.admit(request, {
+      routingKey,
+      cachedTokenCount: context.cachedTokenCount({ ...request, routingKey }),
+      forcedEnd,
+    }),
+  );
+  watchDisconnect(exchange, sequences, context);
+  if (decoded.stream) streamReplies(exchange, sequences, { decoded, context });
+  await Promise.all(sequences.map(({ done }) => done));
+  for (const sequence of sequences) context.onFinished(sequence);
+  if (!decoded.stream) sendReplies(exchange, sequences, { decoded, context, fault });
+}
+
+function decodeOrRefuse(
+  exchange: HttpExchange,
+  context: GenerateContext,
+): DecodedGenerate | undefined {
+  const { scheduler, contextLength, newRid } = context;
+  try {
+    const isLive = (rid: string): boolean => scheduler.isLive(rid);
+    return decodeGenerate(exchange.body, { contextLength, newRid, isLive });
+  } catch (error) {
+    if (!(error instanceof RequestRefused)) throw error;
+    const { style, status, message, isStream } = error;
+    if (isStream && style === "value") sendStreamedError(exchange, message);
+    else if (style === "value") sendValueError(exchange, message);
+    else if (style === "shape") {
+      sendErrorResponse(exchange, { status, message, type: "Bad Request" });
+    } else sendText(exchange, message, { status, headers: { "content-type": "text/plain" } });
+    return undefined;
+  }
+}
+
+/** Whether the fault is an answer in itself. */
+function answerWithFault(exchange: HttpExchange, fault: ServerFault): boolean {
+  switch (fault.kind) {
+    case "status": {
+      const { status, body = "", headers = {} } = fault;
+      if (typeof body === "string") sendText(exchange, body, { status, headers });
+      else sendJson(exchange, body, { status, headers });
+      return true;
+    }
+    case "reset":
+      if (fault.afterSampling !== true) exchange.request.socket.resetAndDestroy();
+      return fault.afterSampling !== true;
+    case "html":
+      sendText(exchange, "<html><body>It works!</body></html>", {
+        headers: { "content-type": "text/html" },
+      });
+      return true;
+    case "hang":
+      return true;
+    default:
+      return false;
+  }
+}
+
+function toForcedEnd(
+  fault: ServerFault | undefined,
+  { stopTokenIds }: DecodedRequest,
+): ForcedEnd | undefined {
+  switch (fault?.kind) {
+    case "abort-after": {
+      const { tokens: afterTokens, status, message = "Aborted" } = fault;
+      const finish = { type: "abort" as const, message, status_code: status ?? null };
+      return { afterTokens, finish };
+    }
+    case "abort-in-queue":
+      return {
+        afterTokens: 0,
+        inQueue: true,
+        finish: { type: "abort", message: "Abort in waiting queue" },
+      };
+    case "nan-happened":
+      return {
+        afterTokens: fault.afterTokens + 1,
+        finish: { type: "stop", matched: "NaN happened" },
+        replaceLastBy: stopTokenIds[0] ?? 0,
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** The engine looks after its clients now and then, and aborts what nobody waits for. */
+function watchDisconnect(
+  { response }: HttpExchange,
+  sequences: readonly LiveSequence[],
+  { scheduler, disconnectPollMs }: GenerateContext,
+): void {
+  response.once("close", () => {
+    if (response.writableFinished) return;
+    const drop = (): void => {
+      for (const { request } of sequences) scheduler.drop(request.rid);
+    };
+    if (disconnectPollMs === 0) drop();
+    else setTimeout(drop, disconnectPollMs).unref();
+  });
+}
+
+interface ReplyOptions {
+  readonly decoded: DecodedGenerate;
+  readonly context: GenerateContext;
+  readonly fault?: ServerFault | undefined;
+}
+
+function sendReplies(
+  exchange: HttpExchange,
+  sequences: readonly LiveSequence[],
+  { decoded, context, fault }: ReplyOptions,
+): void {
+  for (const { finish } of sequences) {
+    if (finish?.type !== "abort" || typeof finish.status_code !== "number") continue;
+    const { status_code: status, message } = finish;
+    if (status === 400) sendValueError(exchange, message);
+    else sendErrorResponse(exchange, { status, message });
+    return;
+  }
+  if (fault?.kind === "reset") {
+    exchange.request.socket.resetAndDestroy();
+    return;
+  }
+  if (fault?.kind === "null-logprob") {
+    for (const { outputLogprobs } of sequences) outputLogprobs[fault.position] = Number.NaN;
+  }
+  const replies = sequences.map((sequence) => encodeReply(sequence, context));
+  const reply = decoded.isList ? replies : (replies[0] ?? {});
+  if (fault?.kind === "truncated-json") {
+    const text = JSON.stringify(reply);
+    sendText(exchange, text.slice(0, text.length / 2));
+  } else if (fault?.kind === "alter" && !Array.isArray(reply)) {
+    sendJson(exchange, fault.alter(reply));
+  } else sendJson(exchange, reply);
+}
+
+/**
+ * Server-sent events: a frame whenever tokens came, cumulative unless the server says otherwise,
+ * then `[DONE]`. Failures are frames too, under HTTP 200.
+ */
+function streamReplies(
+  { response }: HttpExchange,
+  sequences: readonly LiveSequence[],
+  { decoded, context }: ReplyOptions,
+): void {
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  response.flushHeaders();
+  let openCount = sequences.length;
+  for (const [index, sequence] of sequences.entries()) {
+    let sent = 0;
+    sequence.onProgress = () => {
+      const since = context.incrementalStreaming ? sent : 0;
+      sent = sequence.outputIds.length;
+      const frame = encodeReply(sequence, context, { since });
+      response.write(toEvent(decoded.isList ? { ...frame, index } : frame));
+      if (sequence.state !== "finished") return;
+      openCount -= 1;
+      if (openCount === 0) response.end("data: [DONE]\n\n");
+    };
+  }
+}
+
+function sendStreamedError(exchange: HttpExchange, message: string): void {
+  const error = { message, type: "invalid_request_error", code: 400, retryable: false };
+  sendText(exchange, `${toEvent({ error })}data: [DONE]\n\n`, {
+    headers: { "content-type": "text/event-stream" },
+  });
+}
+
+function toEvent(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}

@@ -1,0 +1,74 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** One HTTP request and the way to answer it. */
+export interface HttpExchange {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The body's text, read to its end. */
+  readonly body: string;
+}
+
+/** Reads a request to its end. */
+export async function readExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<HttpExchange> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+  return {
+    method: request.method ?? "GET",
+    path: pathname,
+    query: searchParams,
+    request,
+    response,
+    body: Buffer.concat(chunks).toString("utf8"),
+  };
+}
+
+/** Answers with JSON. NaN and infinities become `null`, as they do in the engine's own JSON. */
+export function sendJson(
+  { response }: HttpExchange,
+  value: unknown,
+  {
+    status = 200,
+    headers = {},
+  }: { status?: number; headers?: Readonly<Record<string, string>> } = {},
+): void {
+  sendText({ response }, JSON.stringify(value), {
+    status,
+    headers: { "content-type": "application/json", ...headers },
+  });
+}
+
+/** Answers with text as it stands; does nothing where the client is gone. */
+export function sendText(
+  { response }: Pick<HttpExchange, "response">,
+  text: string,
+  {
+    status = 200,
+    headers = {},
+  }: { status?: number; headers?: Readonly<Record<string, string>> } = {},
+): void {
+  if (response.destroyed || response.writableEnded) return;
+  const bytes = Buffer.from(text, "utf8");
+  response.writeHead(status, { ...headers, "content-length": bytes.length });
+  response.end(bytes);
+}
+
+/** The engine's error for a value that it refuses. */
+export function sendValueError(exchange: HttpExchange, message: string): void {
+  sendJson(exchange, { error: { message } }, { status: 400 });
+}
+
+/** The engine's error in its other shape: malformed requests, and failures of the scheduler. */
+export function sendErrorResponse(
+  exchange: HttpExchange,
+  { status, message, type = String(status) }: { status: number; message: string; type?: string },
+): void {
+  sendJson(exchange, { object: "error", message, type, param: null, code: status }, { status });
+}

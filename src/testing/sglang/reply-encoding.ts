@@ -1,0 +1,107 @@
+import type { LiveSequence } from "./request-scheduler.ts";
+
+/** What replies depend on. */
+export interface ReplyContext {
+  readonly weightVersion: () => string;
+  /** Whether `meta_info.weight_versions` is reported, as releases from mid-2026 do. */
+  readonly reportsVersionSpans: boolean;
+  /** Text of ids. */
+  readonly detokenize: (ids: readonly number[]) => string;
+}
+
+/** A part of the output, in tokens: from `start` on, `end` exclusive. */
+interface Window {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * One sequence as the engine's JSON has it: the final reply, or one frame of a stream. `since` is
+ * the number of tokens that earlier frames brought, where frames are increments.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`).
+ */
+export function encodeReply(
+  sequence: LiveSequence,
+  context: ReplyContext,
+  { since = 0 }: { since?: number } = {},
+): Record<string, unknown> {
+  const { request, outputIds } = sequence;
+  const window = { start: since, end: outputIds.length };
+  return {
+    text: encodeText(sequence, context, window),
+    output_ids: outputIds.slice(window.start, window.end),
+    ...(request.returnPromptTokenIds ? { prompt_token_ids: request.inputIds } : {}),
+    meta_info: encodeMeta(sequence, context, window),
+  };
+}
+
+function encodeMeta(
+  sequence: LiveSequence,
+  context: ReplyContext,
+  window: Window,
+): Record<string, unknown> {
+  const { request, outputIds, versionSpans } = sequence;
+  return {
+    id: request.rid,
+    finish_reason: sequence.finish ?? null,
+    // A request that was aborted in the queue says nothing of its prompt.
+    ...(sequence.hasRun
+      ? {
+          prompt_tokens: request.inputIds.length,
+          cached_tokens: sequence.cachedTokenCount,
+          num_retractions: sequence.retractionCount,
+          reasoning_tokens: 0,
+        }
+      : {}),
+    weight_version: context.weightVersion(),
+    ...(context.reportsVersionSpans && sequence.hasRun
+      ? { weight_versions: versionSpans, weight_version: versionSpans.at(-1)?.version }
+      : {}),
+    ...(request.returnLogprob ? encodeLogprobs(sequence, context, window) : {}),
+    completion_tokens: outputIds.length,
+    e2e_latency: 0,
+  };
+}
+
+function encodeLogprobs(
+  { request, outputIds, outputLogprobs, hasRun }: LiveSequence,
+  { detokenize }: ReplyContext,
+  { start, end }: Window,
+): Record<string, unknown> {
+  const toText = (id: number): string | null =>
+    request.returnTextInLogprobs ? detokenize([id]) : null;
+  const output: [logprob: number | undefined, id: number, text: string | null][] = [];
+  for (let index = start; index < end; index++) {
+    const id = outputIds[index] ?? 0;
+    output.push([outputLogprobs[index], id, toText(id)]);
+  }
+  // The first token of a prompt has nothing before it to be scored by.
+  const scored =
+    request.logprobStartLen < 0 || !hasRun ? [] : request.inputIds.slice(request.logprobStartLen);
+  return {
+    input_token_logprobs: scored.map((id, index) => [
+      index + request.logprobStartLen === 0 ? null : -1,
+      id,
+      toText(id),
+    ]),
+    output_token_logprobs: output,
+    output_token_logprobs_length: outputIds.length,
+    ...(request.topLogprobsNum > 0 ? { output_top_logprobs: output.map((entry) => [entry]) } : {}),
+  };
+}
+
+/** The text leaves out the stop token or stop string, unless the request keeps it; the ids never do. */
+function encodeText(
+  { request, outputIds, finish }: LiveSequence,
+  { detokenize }: ReplyContext,
+  { start, end }: Window,
+): string {
+  const matched = finish?.type === "stop" ? finish.matched : undefined;
+  const trims = request.samplingParams["no_stop_trim"] !== true && matched !== undefined;
+  if (!trims) return detokenize(outputIds.slice(start, end));
+  if (typeof matched === "number") return detokenize(outputIds.slice(start, end - 1));
+  const text = detokenize(outputIds.slice(start, end));
+  const cut = text.lastIndexOf(matched);
+  return cut < 0 ? text : text.slice(0, cut);
+}

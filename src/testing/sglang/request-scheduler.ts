@@ -1,0 +1,377 @@
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../../engine/clock.ts";
+import { createDeferred } from "../deferred.ts";
+import type { PolicyToken, PolicyTokens, ServerPolicy } from "../server-policy.ts";
+import type { DecodedRequest } from "./request-decoding.ts";
+
+/** Why a sequence ended, in the engine's own shape. */
+export type FinishReason =
+  | { readonly type: "stop"; readonly matched: number | string }
+  | { readonly type: "length"; readonly length: number }
+  | {
+      readonly type: "abort";
+      readonly message: string;
+      readonly status_code?: number | null;
+      readonly err_type?: string | null;
+    };
+
+/** Tokens that one version of the weights sampled, counted from the first output token. */
+export interface VersionSpan {
+  readonly version: string;
+  readonly start: number;
+  end: number;
+}
+
+/** A sequence being served. */
+export interface LiveSequence {
+  readonly request: DecodedRequest;
+  readonly routingKey: string | undefined;
+  readonly outputIds: number[];
+  readonly outputLogprobs: number[];
+  readonly versionSpans: VersionSpan[];
+  /**
+   * `held`: came while the engine was paused. `waiting`: in the scheduler's queue. `running`: being
+   * sampled. `finished`: `finish` says how.
+   */
+  state: "held" | "waiting" | "running" | "finished";
+  finish: FinishReason | undefined;
+  /** Whether it ever ran: the engine reports no prompt for what was aborted in the queue. */
+  hasRun: boolean;
+  retractionCount: number;
+  cachedTokenCount: number;
+  /** Settles when the sequence is finished. */
+  readonly done: Promise<void>;
+  /** Called after each token and at the end. */
+  onProgress: (() => void) | undefined;
+}
+
+/** An end that is forced on a sequence, for tests. */
+export interface ForcedEnd {
+  /** It comes when so many tokens are sampled, unless the sequence ends before. */
+  readonly afterTokens: number;
+  /** It comes before the sequence runs at all. */
+  readonly inQueue?: boolean;
+  readonly finish: FinishReason;
+  /** Takes the place of the last token's id; its logprob is then NaN. */
+  readonly replaceLastBy?: number;
+}
+
+/** What comes with a sequence. */
+export interface Admission {
+  readonly routingKey: string | undefined;
+  /** Only reported. */
+  readonly cachedTokenCount: number;
+  readonly forcedEnd?: ForcedEnd | undefined;
+}
+
+/** How the engine is paused. */
+export type PauseMode = "abort" | "retract" | "in_place";
+
+/** Settings of a scheduler. */
+export interface SchedulerOptions {
+  readonly policy: ServerPolicy;
+  /** Sequences sampled at a time; further ones wait. */
+  readonly maxRunning: number;
+  /** Time for one token, in milliseconds. */
+  readonly tokenLatencyMs: number;
+  /** Tokens sampled before the event loop gets a turn. */
+  readonly tokensPerTick: number;
+  readonly clock: Clock;
+  /** The version of the weights at this moment. */
+  readonly weightVersion: () => string;
+  /** Told what a policy complains of. */
+  readonly onComplaint: (message: string) => void;
+}
+
+/** What the scheduler keeps beside a sequence. */
+interface Entry extends LiveSequence {
+  readonly settleDone: () => void;
+  readonly aborter: AbortController;
+  readonly forcedEnd: ForcedEnd | undefined;
+  /** How it is to end, once it has made its last step. */
+  pendingAbort: FinishReason | undefined;
+  wantsRetraction: boolean;
+  iterator: Iterator<PolicyToken> | AsyncIterator<PolicyToken> | undefined;
+}
+
+/**
+ * Serves sequences as the engine's tokenizer manager and scheduler do: holds what comes while
+ * paused, queues what exceeds its capacity, samples the rest token by token, and aborts on demand.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (pause, abort) and
+ * scheduler.py (queues, retraction).
+ */
+export class RequestScheduler {
+  readonly #options: SchedulerOptions;
+  /** In order of arrival, by name. Holds everything that is not finished. */
+  readonly #live = new Map<string, Entry>();
+  readonly #waiting: Entry[] = [];
+  #runningCount = 0;
+  #pause: PauseMode | undefined;
+  #continued = createDeferred();
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+  }
+
+  get pauseMode(): PauseMode | undefined {
+    return this.#pause;
+  }
+
+  get runningCount(): number {
+    return this.#runningCount;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
+  get heldCount(): number {
+    return [...this.#live.values()].filter(({ state }) => state === "held").length;
+  }
+
+  isLive(rid: string): boolean {
+    return this.#live.has(rid);
+  }
+
+  /** Takes a sequence; its `done` settles when it ends. */
+  admit(
+    request: DecodedRequest,
+    { routingKey, cachedTokenCount, forcedEnd }: Admission,
+  ): LiveSequence {
+    const { promise: done, resolve: settleDone } = createDeferred();
+    const entry: Entry = {
+      request,
+      routingKey,
+      outputIds: [],
+      outputLogprobs: [],
+      versionSpans: [],
+      state: this.#pause === undefined ? "waiting" : "held",
+      finish: undefined,
+      hasRun: false,
+      retractionCount: 0,
+      cachedTokenCount,
+      done,
+      onProgress: undefined,
+      settleDone,
+      aborter: new AbortController(),
+      forcedEnd,
+      pendingAbort: undefined,
+      wantsRetraction: false,
+      iterator: undefined,
+    };
+    this.#live.set(request.rid, entry);
+    if (entry.state === "waiting") {
+      this.#waiting.push(entry);
+      this.#startWaiting();
+    }
+    return entry;
+  }
+
+  /**
+   * Aborts every sequence whose name begins with `rid`, but only where one of exactly that name is
+   * live. Says whether there was one.
+   */
+  abort(rid: string): boolean {
+    const exact = this.#live.get(rid);
+    if (exact === undefined || exact.state === "held") return false;
+    for (const [name, entry] of this.#live) if (name.startsWith(rid)) this.#abortEntry(entry);
+    return true;
+  }
+
+  abortAll(): void {
+    for (const entry of this.#live.values()) this.#abortEntry(entry);
+  }
+
+  /** Forgets a sequence that nobody waits for any more, held ones included. */
+  drop(rid: string): void {
+    const entry = this.#live.get(rid);
+    if (entry === undefined) return;
+    if (entry.state === "held") this.#finish(entry, { type: "abort", message: "Disconnected" });
+    else this.#abortEntry(entry);
+  }
+
+  /** Pauses. In mode `abort` the promise settles when nothing is in flight. */
+  async pause(mode: PauseMode): Promise<void> {
+    this.#pause = mode;
+    if (mode === "retract") {
+      for (const entry of this.#live.values()) {
+        if (entry.state === "running") entry.wantsRetraction = true;
+      }
+    }
+    if (mode !== "abort") return;
+    const inFlight = [...this.#live.values()].filter(({ state }) => state !== "held");
+    this.abortAll();
+    await Promise.all(inFlight.map(({ done }) => done));
+  }
+
+  continue(): void {
+    this.#pause = undefined;
+    this.#continued.resolve();
+    this.#continued = createDeferred();
+    for (const entry of this.#live.values()) {
+      if (entry.state !== "held") continue;
+      entry.state = "waiting";
+      this.#waiting.push(entry);
+    }
+    this.#startWaiting();
+  }
+
+  #abortEntry(entry: Entry): void {
+    if (entry.state === "waiting") {
+      this.#waiting.splice(this.#waiting.indexOf(entry), 1);
+      this.#finish(entry, { type: "abort", message: "Abort in waiting queue" });
+    } else if (entry.state === "running") {
+      entry.pendingAbort ??= { type: "abort", message: "Aborted", status_code: null };
+      entry.aborter.abort();
+    }
+  }
+
+  #startWaiting(): void {
+    if (this.#pause !== undefined) return;
+    while (this.#runningCount < this.#options.maxRunning) {
+      const entry = this.#waiting.shift();
+      if (entry === undefined) return;
+      if (entry.forcedEnd?.inQueue === true) {
+        this.#finish(entry, entry.forcedEnd.finish);
+        continue;
+      }
+      this.#runningCount += 1;
+      entry.state = "running";
+      entry.hasRun = true;
+      void this.#run(entry);
+    }
+  }
+
+  /** Never rejects: what a policy throws is an answer. */
+  async #run(entry: Entry): Promise<void> {
+    let finish: FinishReason | undefined;
+    try {
+      finish = await this.#sample(entry);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#options.onComplaint(message);
+      finish = entry.pendingAbort ?? { type: "abort", message, status_code: 400 };
+    }
+    this.#runningCount -= 1;
+    if (finish === undefined) this.#retract(entry);
+    else this.#finish(entry, finish);
+    this.#startWaiting();
+  }
+
+  /** Samples until the sequence ends; `undefined` where it goes back to the queue. */
+  async #sample(entry: Entry): Promise<FinishReason | undefined> {
+    const { tokenLatencyMs, tokensPerTick } = this.#options;
+    entry.iterator ??= iterate(await this.#begin(entry));
+    if (entry.forcedEnd?.afterTokens === 0) return entry.forcedEnd.finish;
+    for (let count = 1; ; count++) {
+      await this.#untilThawed(entry);
+      if (entry.wantsRetraction) return undefined;
+      if (tokenLatencyMs > 0) await this.#step(tokenLatencyMs, entry);
+      else if (count % tokensPerTick === 0) await setImmediate();
+
+      const next = entry.iterator.next();
+      const result = next instanceof Promise ? await orAborted(next, entry) : next;
+      if (result === undefined) return entry.pendingAbort;
+      if (result.done === true) {
+        throw new Error(
+          `Cannot go on with request ${entry.request.rid}: the policy ended after ` +
+            `${entry.outputIds.length} tokens, expected a stop id or the budget to end the turn`,
+        );
+      }
+      this.#append(entry, result.value);
+      const finish = entry.pendingAbort ?? finishAfter(entry, result.value);
+      if (finish !== undefined) return finish;
+      entry.onProgress?.();
+    }
+  }
+
+  #begin(entry: Entry): PolicyTokens | Promise<PolicyTokens> {
+    const { request, routingKey, aborter } = entry;
+    return this.#options.policy.begin({
+      inputIds: request.inputIds,
+      rid: request.rid,
+      routingKey,
+      samplingParams: request.samplingParams,
+      maxNewTokens: request.maxNewTokens,
+      stopTokenIds: request.stopTokenIds,
+      signal: aborter.signal,
+    });
+  }
+
+  #append(entry: Entry, { id, logprob }: PolicyToken): void {
+    entry.outputIds.push(id);
+    entry.outputLogprobs.push(logprob);
+    const version = this.#options.weightVersion();
+    const end = entry.outputIds.length;
+    const last = entry.versionSpans.at(-1);
+    if (last?.version === version) last.end = end;
+    else entry.versionSpans.push({ version, start: end - 1, end });
+  }
+
+  /** Waits for one token's time; an abort cuts it short, the token comes all the same. */
+  async #step(ms: number, { aborter }: Entry): Promise<void> {
+    try {
+      await this.#options.clock.sleep(ms, { signal: aborter.signal });
+    } catch (error) {
+      if (!aborter.signal.aborted) throw error;
+    }
+  }
+
+  async #untilThawed(entry: Entry): Promise<void> {
+    while (this.#pause === "in_place" && !entry.aborter.signal.aborted) {
+      await orAborted(this.#continued.promise, entry);
+    }
+  }
+
+  #retract(entry: Entry): void {
+    entry.wantsRetraction = false;
+    entry.retractionCount += 1;
+    entry.state = "waiting";
+    this.#waiting.unshift(entry);
+  }
+
+  #finish(entry: Entry, finish: FinishReason): void {
+    entry.state = "finished";
+    entry.finish = finish;
+    this.#live.delete(entry.request.rid);
+    entry.onProgress?.();
+    entry.settleDone();
+  }
+}
+
+function iterate(tokens: PolicyTokens): Iterator<PolicyToken> | AsyncIterator<PolicyToken> {
+  return Symbol.asyncIterator in tokens
+    ? tokens[Symbol.asyncIterator]()
+    : tokens[Symbol.iterator]();
+}
+
+/** How the sequence ends with this token, if it does. A budget of 0 still samples one token. */
+function finishAfter(
+  { request, outputIds, outputLogprobs, forcedEnd }: Entry,
+  token: PolicyToken,
+): FinishReason | undefined {
+  if (outputIds.length === forcedEnd?.afterTokens) {
+    if (forcedEnd.replaceLastBy !== undefined) {
+      outputIds[outputIds.length - 1] = forcedEnd.replaceLastBy;
+      outputLogprobs[outputIds.length - 1] = Number.NaN;
+    }
+    return forcedEnd.finish;
+  }
+  if (outputIds.length >= request.maxNewTokens) {
+    return { type: "length", length: outputIds.length };
+  }
+  if (request.stopTokenIds.includes(token.id)) return { type: "stop", matched: token.id };
+  return token.matched === undefined ? undefined : { type: "stop", matched: token.matched };
+}
+
+/** The promise's value, or `undefined` where the sequence is aborted first. */
+function orAborted<T>(promise: Promise<T>, { aborter }: Entry): Promise<T | undefined> {
+  const { signal } = aborter;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => resolve(undefined);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
