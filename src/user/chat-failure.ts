@@ -43,17 +43,14 @@ export class ChatFailure extends Error {
 export function classifyChatError(error: unknown, { now }: { now: () => number }): ChatFailure {
   if (error instanceof ChatFailure) return error;
   const { name, statusCode, isRetryable } = readFields(error);
-  if (isTooLarge(error))
-    return new ChatFailure("bad-reply", describeError(error), { cause: error });
+  const message = shorten(describeError(error));
+  if (isTooLarge(error)) return new ChatFailure("bad-reply", message, { cause: error });
   if (statusCode !== undefined) return classifyStatus(error, { statusCode, isRetryable, now });
   if (isRetryable === true || isNetworkError(error)) {
-    return new ChatFailure("unreachable", describeError(error), { retryable: true, cause: error });
+    return new ChatFailure("unreachable", message, { retryable: true, cause: error });
   }
   const kind = kindByName.get(name ?? "") ?? "model-error";
-  return new ChatFailure(kind, describeError(error), {
-    retryable: kind === "bad-reply",
-    cause: error,
-  });
+  return new ChatFailure(kind, message, { retryable: kind === "bad-reply", cause: error });
 }
 
 const kindByName: ReadonlyMap<string, ChatFailureKind> = new Map([
@@ -80,14 +77,17 @@ function classifyStatus(
 ): ChatFailure {
   const { statusCode, isRetryable, now } = options;
   const { responseBody, responseHeaders } = readFields(error);
-  const message = `HTTP ${statusCode}: ${describeError(error)}`;
+  const message = `HTTP ${statusCode}: ${shorten(describeError(error))}`;
   const retryAfterMs = readRetryAfter(responseHeaders, now);
   const again = { retryable: true, retryAfterMs, cause: error };
   const never = { cause: error };
   // The connection broke while a good reply was being read.
   if (statusCode < 300 && isRetryable === true)
     return new ChatFailure("unreachable", message, again);
-  if (statusCode < 300) return new ChatFailure("bad-reply", message, again);
+  if (statusCode < 300) {
+    const reply = JSON.stringify(shorten(responseBody ?? ""));
+    return new ChatFailure("bad-reply", `HTTP ${statusCode}: ${reply} is no completion`, again);
+  }
   if (statusCode === 401 || statusCode === 403) {
     return new ChatFailure("unauthorized", message, never);
   }
@@ -101,6 +101,12 @@ function classifyStatus(
   }
   if (statusCode >= 500) return new ChatFailure("server-error", message, again);
   return new ChatFailure("bad-request", message, never);
+}
+
+/** One line of at most 300 characters: what servers answer is long, and goes into tables. */
+function shorten(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length <= 300 ? line : `${line.slice(0, 299)}…`;
 }
 
 interface ErrorFields {

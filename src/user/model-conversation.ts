@@ -30,7 +30,10 @@ export interface UserTurn {
   /** What the simulator remembers: it is the assistant there, and the agent is the user. */
   readonly memory: ChatMessage[];
   /** Asks the model that plays the user (or another) and returns its text. */
-  ask(messages: readonly ChatMessage[], options?: { model?: ChatModel }): Promise<string>;
+  readonly ask: (
+    messages: readonly ChatMessage[],
+    options?: { model?: ChatModel },
+  ) => Promise<string>;
 }
 
 /** One way to play a user with a model. */

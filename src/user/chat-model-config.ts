@@ -1,0 +1,81 @@
+import { z } from "zod";
+import { UsageError } from "../errors.ts";
+import type { MeteredChatModel } from "./ai-sdk-chat-model.ts";
+import { endpointChatModel } from "./ai-sdk-chat-model.ts";
+
+const count = z.int().min(1);
+
+const chatModelSchema = z.strictObject({
+  baseUrl: z.string(),
+  model: z.string().min(1),
+  apiKeyEnv: z.string().min(1).exactOptional(),
+  headers: z
+    .record(z.string(), z.union([z.string(), z.strictObject({ env: z.string() })]))
+    .exactOptional(),
+  maxConcurrent: count.exactOptional(),
+  maxWaiting: z.int().min(0).exactOptional(),
+  timeoutMs: count.exactOptional(),
+  maxAttempts: count.exactOptional(),
+  firstPauseMs: z.number().min(0).exactOptional(),
+  maxPauseMs: z.number().min(0).exactOptional(),
+  budget: z
+    .strictObject({
+      maxTokenCount: count.exactOptional(),
+      maxCostUsd: z.number().positive().exactOptional(),
+    })
+    .exactOptional(),
+  prices: z
+    .strictObject({
+      inputUsd: z.number().min(0),
+      outputUsd: z.number().min(0),
+      cachedInputUsd: z.number().min(0).exactOptional(),
+    })
+    .exactOptional(),
+});
+
+/** A chat model as configuration: `ChatEndpoint` and `ChatCallOptions` in one. JSON-able. */
+export type ChatModelConfig = Readonly<z.infer<typeof chatModelSchema>>;
+
+/**
+ * Makes a chat model from configuration; unknown fields are errors.
+ *
+ * @throws UsageError naming the field; `place` says where the configuration stands.
+ */
+export function chatModelFromConfig(
+  config: unknown,
+  options: {
+    readonly place: string;
+    readonly party: "user" | "grader";
+    readonly env: Readonly<Record<string, string | undefined>>;
+  },
+): MeteredChatModel {
+  const { place, party, env } = options;
+  const { baseUrl, model, apiKeyEnv, headers, ...calls } = parseConfig(chatModelSchema, config, {
+    what: "use the chat model",
+    place,
+  });
+  const endpoint = {
+    baseUrl,
+    model,
+    ...(apiKeyEnv === undefined ? {} : { apiKeyEnv }),
+    ...(headers === undefined ? {} : { headers }),
+  };
+  return endpointChatModel({ ...calls, endpoint, env, party });
+}
+
+/**
+ * Checks configuration against a schema.
+ *
+ * @throws UsageError "Cannot <what>: <place>.<field> is …" with the first complaint.
+ */
+export function parseConfig<Schema extends z.ZodType>(
+  schema: Schema,
+  config: unknown,
+  { what, place }: { what: string; place: string },
+): z.infer<Schema> {
+  const result = schema.safeParse(config);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const path = [place, ...(issue?.path ?? [])].filter((part) => part !== "").join(".");
+  throw new UsageError(`Cannot ${what}: ${path === "" ? "" : `\`${path}\`: `}${issue?.message}`);
+}

@@ -1,0 +1,181 @@
+import { z } from "zod";
+import { aiSdkChatModel } from "./ai-sdk-chat-model.ts";
+import type { ChatModelConfig } from "./chat-model-config.ts";
+import { chatModelFromConfig, parseConfig } from "./chat-model-config.ts";
+import type { ChatModel } from "./chat-model.ts";
+import { humanUser } from "./human-user.ts";
+import type { AiSdkLanguageModel } from "./language-model-call.ts";
+import { llmUser } from "./llm-user.ts";
+import type { QualityGateOptions } from "./quality-gate.ts";
+import { withQualityGate } from "./quality-gate.ts";
+import { reactUser } from "./react-user.ts";
+import { reflectionUser } from "./reflection-user.ts";
+import type { ScriptLines } from "./scripted-user.ts";
+import { defaultScript, scriptedUser } from "./scripted-user.ts";
+import type { UserPrompts } from "./user-prompts.ts";
+import { readUserRepairs } from "./user-repairs.ts";
+import type { User } from "./user.ts";
+import { verifyUser } from "./verify-user.ts";
+
+/** The ways to play a user. */
+export const userStrategies = [
+  "scripted",
+  "llm",
+  "react",
+  "verify",
+  "reflection",
+  "human",
+] as const;
+
+/** One of `userStrategies`. */
+export type UserStrategyName = (typeof userStrategies)[number];
+
+/** A chat model, a model of the AI SDK, or the configuration of an OpenAI-compatible server. */
+export type ChatModelChoice = ChatModel | AiSdkLanguageModel | ChatModelConfig;
+
+interface ModelChoices {
+  readonly model: ChatModelChoice;
+  /** Default: our own words; see `readUserPrompts()`. */
+  readonly prompts?: UserPrompts;
+  /** `all`, `none`, or names of `userRepairs`. Default `none`. */
+  readonly repair?: string | readonly string[];
+  readonly greeting?: string;
+  readonly temperature?: number;
+  readonly maxTokens?: number;
+  readonly seeded?: boolean;
+  /** Absent: nothing watches. */
+  readonly qualityGate?: QualityGateOptions;
+}
+
+interface JudgeChoices {
+  /** Default: the model that plays the user. */
+  readonly judge?: ChatModelChoice;
+  readonly maxDrafts?: number;
+}
+
+/** A user as configuration. Fields that a strategy does not have are errors. */
+export type CreateUserOptions =
+  /** Without lines: `defaultScript()`. */
+  | { readonly strategy: "scripted"; readonly lines?: ScriptLines }
+  | { readonly strategy: "human" }
+  | ({ readonly strategy: "llm" | "react" } & ModelChoices)
+  | ({ readonly strategy: "verify" | "reflection" } & ModelChoices & JudgeChoices);
+
+/** Where a user reaches the world outside; tests pass their own. */
+export interface UserSurroundings {
+  /** Environment variables that hold keys. Default: the process's. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The person's terminal. Default: the process's. */
+  readonly input?: NodeJS.ReadableStream;
+  readonly output?: NodeJS.WritableStream;
+}
+
+/**
+ * Makes a user from one object. Reads no file and makes no call.
+ *
+ * @throws UsageError naming the field that cannot be used.
+ */
+export function createUser(options: CreateUserOptions, around: UserSurroundings = {}): User {
+  const config = parseConfig(userSchema, options, { what: "create a user", place: "" });
+  const { env = process.env, input = process.stdin, output = process.stdout } = around;
+  switch (config.strategy) {
+    case "scripted":
+      return scriptedUser({ lines: config.lines ?? defaultScript });
+    case "human":
+      return humanUser({ input, output });
+    default:
+      return createModelUser(config, env);
+  }
+}
+
+type ModelUserConfig = Exclude<
+  z.infer<typeof userSchema>,
+  { readonly strategy: "scripted" | "human" }
+>;
+
+function createModelUser(
+  config: ModelUserConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): User {
+  const {
+    strategy,
+    model: modelChoice,
+    judge: judgeChoice,
+    repair = "none",
+    qualityGate,
+    ...rest
+  } = { judge: undefined, ...config };
+  const model = toChatModel(modelChoice, { place: "model", env });
+  const shared = { ...rest, model, repair: readUserRepairs(repair) };
+  const judge =
+    judgeChoice === undefined ? model : toChatModel(judgeChoice, { place: "judge", env });
+  const user = {
+    llm: () => llmUser(shared),
+    react: () => reactUser(shared),
+    verify: () => verifyUser({ ...shared, judge }),
+    reflection: () => reflectionUser({ ...shared, judge }),
+  }[strategy]();
+  return qualityGate === undefined ? user : withQualityGate(user, qualityGate);
+}
+
+function toChatModel(
+  choice: unknown,
+  { place, env }: { place: string; env: Readonly<Record<string, string | undefined>> },
+): ChatModel {
+  if (hasMethod(choice, "complete")) return choice as ChatModel;
+  if (hasMethod(choice, "doGenerate"))
+    return aiSdkChatModel({ model: choice as AiSdkLanguageModel });
+  return chatModelFromConfig(choice, { place, env, party: "user" });
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return typeof (value as Record<string, unknown> | null | undefined)?.[name] === "function";
+}
+
+const count = z.int().min(1);
+const instructed = z.strictObject({ withInstruction: z.string(), withoutInstruction: z.string() });
+
+const modelFields = {
+  model: z.unknown(),
+  prompts: z
+    .strictObject({ llm: instructed, react: instructed, verify: z.string(), reflect: z.string() })
+    .exactOptional(),
+  repair: z.union([z.string(), z.array(z.string())]).exactOptional(),
+  greeting: z.string().exactOptional(),
+  temperature: z.number().min(0).exactOptional(),
+  maxTokens: count.exactOptional(),
+  seeded: z.boolean().exactOptional(),
+  qualityGate: z
+    .strictObject({
+      maxRetakes: z.int().min(0).max(10).exactOptional(),
+      maxSharedWords: count.exactOptional(),
+    })
+    .exactOptional(),
+};
+
+const judgeFields = {
+  ...modelFields,
+  judge: z.unknown().exactOptional(),
+  maxDrafts: count.max(100).exactOptional(),
+};
+
+const userSchema = z.discriminatedUnion("strategy", [
+  z.strictObject({
+    strategy: z.literal("scripted"),
+    lines: z
+      .custom<ScriptLines>(isScript, "expected a list of lines, or a function from task to lines")
+      .exactOptional(),
+  }),
+  z.strictObject({ strategy: z.literal("human") }),
+  z.strictObject({ strategy: z.literal("llm"), ...modelFields }),
+  z.strictObject({ strategy: z.literal("react"), ...modelFields }),
+  z.strictObject({ strategy: z.literal("verify"), ...judgeFields }),
+  z.strictObject({ strategy: z.literal("reflection"), ...judgeFields }),
+]);
+
+function isScript(value: unknown): boolean {
+  if (typeof value === "function") return true;
+  return (
+    Array.isArray(value) && value.length > 0 && value.every((line) => typeof line === "string")
+  );
+}

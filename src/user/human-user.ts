@@ -1,0 +1,85 @@
+import { RolloutError } from "../errors.ts";
+import type { CallQueue } from "./call-queue.ts";
+import { createCallQueue } from "./call-queue.ts";
+import type { LineReader } from "./line-reader.ts";
+import { createLineReader } from "./line-reader.ts";
+import { STOP_MARKER } from "./user.ts";
+import type { User, UserSession } from "./user.ts";
+
+/** Settings of `humanUser()`. */
+export interface HumanUserOptions {
+  /** Where the person writes, such as `process.stdin`. */
+  readonly input: NodeJS.ReadableStream;
+  /** Where the person reads, such as `process.stdout`. */
+  readonly output: NodeJS.WritableStream;
+}
+
+/**
+ * A person at a terminal: sees the task's instruction and what the agent says, and answers a line
+ * at a time. Conversations that run at once take turns at the terminal. The input is read from the
+ * first question on.
+ *
+ * `begin()` and `reply()` throw RolloutError `user/left` where the input has ended.
+ */
+export function humanUser({ input, output }: HumanUserOptions): User {
+  const turns = createCallQueue({
+    maxConcurrent: 1,
+    maxWaiting: Infinity,
+    onFull: () => new RolloutError("user/overloaded", "Cannot wait for the terminal"),
+  });
+  let reader: LineReader | undefined;
+  const terminal: Terminal = {
+    turns,
+    write: (text) => void output.write(text),
+    next: (options) => (reader ??= createLineReader(input)).next(options),
+  };
+  return {
+    strategy: "human",
+    open: ({ id, instruction }) => openAt(terminal, { id, instruction }),
+  };
+}
+
+interface Terminal extends LineReader {
+  readonly turns: CallQueue;
+  write(text: string): void;
+}
+
+function openAt(terminal: Terminal, task: { id: string; instruction: string }): UserSession {
+  const ask = (text: string, signal: AbortSignal): Promise<string> =>
+    terminal.turns.run(
+      async () => {
+        terminal.write(`\n[${task.id}]\n${withoutControls(text)}\n`);
+        return await readAnswer(terminal, { id: task.id, signal });
+      },
+      { signal },
+    );
+  const rules = `You play this customer. Write ${STOP_MARKER} when nothing is left to say.`;
+  return {
+    begin: ({ signal }) => ask(`${rules}\n\n${task.instruction}`, signal),
+    reply: (agentText, { signal }) => ask(`Agent: ${agentText}`, signal),
+    usage: () => ({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 }),
+  };
+}
+
+async function readAnswer(
+  terminal: Terminal,
+  { id, signal }: { id: string; signal: AbortSignal },
+): Promise<string> {
+  for (;;) {
+    terminal.write("> ");
+    const line = await terminal.next({ signal });
+    if (line === null) {
+      throw new RolloutError(
+        "user/left",
+        `Cannot answer for task ${id}: the input has ended, expected a line`,
+      );
+    }
+    // An empty line is a slip of the hand, not an answer.
+    if (line.trim() !== "") return line;
+  }
+}
+
+/** Leaves out what could steer the terminal: the agent's text is not to be trusted. */
+function withoutControls(text: string): string {
+  return text.replace(/[^\P{Cc}\n\t]/gu, "");
+}

@@ -1,0 +1,135 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What the server does with one request. */
+export type ScriptedAnswer =
+  /** A completion with this text. */
+  | string
+  /** A completion in full. */
+  | {
+      readonly content: string | null;
+      readonly reasoning?: string;
+      readonly finishReason?: string;
+      /** Input and output tokens; `null` reports none. Default 10 and 5. */
+      readonly usage?: readonly [number, number] | null;
+    }
+  /** Any HTTP answer. */
+  | {
+      readonly status: number;
+      readonly body: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  /** Never answers, or cuts the connection before or within the answer. */
+  | { readonly trouble: "hang" | "cut" | "cut-within" };
+
+/** One request that the server took. */
+export interface TakenRequest {
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A server on the loopback address that answers `/chat/completions` from a list. */
+export interface ChatCompletionsServer extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:40000/v1`. */
+  readonly baseUrl: string;
+  readonly requests: readonly TakenRequest[];
+  /** Connections opened so far. */
+  readonly connectionCount: () => number;
+  /** Settles when the next hanging request has arrived. */
+  hanging(): Promise<void>;
+}
+
+/** Starts a server; the answers are used in order, and 500 is the answer when none is left. */
+export async function startChatCompletionsServer(
+  answers: readonly ScriptedAnswer[],
+): Promise<ChatCompletionsServer> {
+  const requests: TakenRequest[] = [];
+  let connectionCount = 0;
+  let hangingCount = 0;
+  const watchers: (() => void)[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const answer = answers[requests.length] ?? { status: 500, body: "the script is exhausted" };
+      requests.push({
+        path: request.url ?? "",
+        headers: request.headers,
+        body: JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>,
+      });
+      if (typeof answer === "object" && "trouble" in answer && answer.trouble === "hang") {
+        hangingCount += 1;
+        for (const watcher of watchers.splice(0)) watcher();
+      } else send(response, answer);
+    });
+  });
+  server.on("connection", () => (connectionCount += 1));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    requests,
+    connectionCount: () => connectionCount,
+    async hanging() {
+      while (hangingCount === 0) await new Promise<void>((resolve) => watchers.push(resolve));
+      hangingCount -= 1;
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function send(response: ServerResponse, answer: ScriptedAnswer): void {
+  if (typeof answer === "object" && "trouble" in answer) {
+    if (answer.trouble === "cut") {
+      response.destroy();
+      return;
+    }
+    response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+    response.write('{"choices": [', () => response.destroy());
+    return;
+  }
+  if (typeof answer === "object" && "status" in answer) {
+    response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
+    response.end(answer.body);
+    return;
+  }
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(
+    JSON.stringify(completion(typeof answer === "string" ? { content: answer } : answer)),
+  );
+}
+
+function completion({
+  content,
+  reasoning,
+  finishReason = "stop",
+  usage = [10, 5],
+}: Extract<ScriptedAnswer, { content: string | null }>): object {
+  return {
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1,
+    model: "test-model",
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content, reasoning_content: reasoning },
+        finish_reason: finishReason,
+      },
+    ],
+    ...(usage === null
+      ? {}
+      : {
+          usage: {
+            prompt_tokens: usage[0],
+            completion_tokens: usage[1],
+            total_tokens: usage[0] + usage[1],
+          },
+        }),
+  };
+}
