@@ -19,7 +19,7 @@ export function isStale() {
       .some((entry) => statSync(path.join(entry.parentPath, entry.name)).mtimeMs > built);
   return (
     ["src", "environments", "bench", "examples"].some((f) => existsSync(path.join(root, f)) && newest(f)) ||
-    ["tsconfig.json", "package.json"].some((f) => statSync(path.join(root, f)).mtimeMs > built)
+    ["tsconfig.json", "tsconfig.build.json", "package.json"].some((f) => statSync(path.join(root, f)).mtimeMs > built)
   );
 }
 
@@ -30,7 +30,7 @@ export function build() {
     console.error("Cannot build: the compiler is not installed, run `npm ci` first");
     process.exit(2);
   }
-  const result = spawnSync(process.execPath, [tsc, "-p", path.join(root, "tsconfig.json")], {
+  const result = spawnSync(process.execPath, [tsc, "-p", path.join(root, "tsconfig.build.json")], {
     stdio: ["ignore", "pipe", "inherit"],
     encoding: "utf8",
   });

@@ -60,8 +60,9 @@ export async function startChatCompletionsServer(
         body: JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>,
       });
       if (typeof answer === "object" && "trouble" in answer && answer.trouble === "hang") {
-        hangingCount += 1;
-        for (const watcher of watchers.splice(0)) watcher();
+        const watcher = watchers.shift();
+        if (watcher === undefined) hangingCount += 1;
+        else watcher();
       } else send(response, answer);
     });
   });
@@ -73,8 +74,8 @@ export async function startChatCompletionsServer(
     requests,
     connectionCount: () => connectionCount,
     async hanging() {
-      while (hangingCount === 0) await new Promise<void>((resolve) => watchers.push(resolve));
-      hangingCount -= 1;
+      if (hangingCount === 0) await new Promise<void>((resolve) => watchers.push(resolve));
+      else hangingCount -= 1;
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -14,7 +14,7 @@ export async function* readLines(path: string): AsyncGenerator<string> {
  *
  * @throws SyntaxError where a line before the last is no JSON.
  */
-export async function* readJsonl(path: string): AsyncGenerator<unknown> {
+export async function* readJsonl(path: string): AsyncGenerator {
   let torn: SyntaxError | undefined;
   for await (const line of readLines(path)) {
     if (torn !== undefined) throw torn;

@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import { toolFromOpenAi } from "../message.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { toPyValue } from "../python/value.ts";
+import { toolCallingAgent } from "./tool-calling-agent.ts";
+import { instructTemplate, toolUsePolicies } from "./tool-use-policy.ts";
+
+const tools = ["get_order", "cancel_order"].map((name) =>
+  toolFromOpenAi(
+    toPyValue({
+      type: "function",
+      function: { name, parameters: { type: "object", properties: { order_id: { type: "string" } } } },
+    }),
+    name,
+  ),
+);
+
+const agent = toolCallingAgent({
+  parser: findToolCallParser("qwen25"),
+  toolUsePolicy: toolUsePolicies["many"]!,
+});
+
+function read(text: string, options: { finish?: "stop" | "length"; one?: boolean } = {}) {
+  const reader = options.one === true
+    ? toolCallingAgent({ parser: findToolCallParser("qwen25"), toolUsePolicy: toolUsePolicies["one"]! })
+    : agent;
+  return reader.read({
+    text,
+    tools,
+    turnIndex: 3,
+    finish: options.finish ?? "stop",
+    reasoningOpened: false,
+  });
+}
+
+function call(json: string): string {
+  return `<tool_call>\n${json}\n</tool_call>`;
+}
+
+describe("toolCallingAgent()", () => {
+  test("says a turn without a call to the user, as it stands", () => {
+    expect(read(" Hello!\n").intents).toEqual([
+      { type: "act", callId: "t0003c000", action: { type: "say", content: " Hello!\n" } },
+    ]);
+  });
+
+  test("makes the calls of a turn in order, integers and floats kept apart", () => {
+    const text = `Let me see.\n${call('{"name": "get_order", "arguments": {"order_id": "#W1", "n": 1, "x": 1.0}}')}\n${call('{"name": "cancel_order", "arguments": {"order_id": "#W1"}}')}`;
+    const { intents, message, attemptCounts } = read(text);
+    expect(intents).toEqual([
+      {
+        type: "act",
+        callId: "t0003c000",
+        action: {
+          type: "call",
+          name: "get_order",
+          arguments: new Map<string, unknown>([
+            ["order_id", "#W1"],
+            ["n", 1n],
+            ["x", 1],
+          ]),
+        },
+      },
+      {
+        type: "act",
+        callId: "t0003c001",
+        action: { type: "call", name: "cancel_order", arguments: new Map([["order_id", "#W1"]]) },
+      },
+    ]);
+    expect(message).toEqual({
+      role: "assistant",
+      content: "Let me see.",
+      toolCalls: [
+        { id: "t0003c000", name: "get_order", argumentsText: '{"order_id": "#W1", "n": 1, "x": 1.0}' },
+        { id: "t0003c001", name: "cancel_order", argumentsText: '{"order_id": "#W1"}' },
+      ],
+    });
+    expect(attemptCounts).toEqual({ ok: 2 });
+  });
+
+  test.each([
+    ['{"name": "get_order", "arguments": {"order_id": }}', "invalid-json", "Error: the tool call is not valid JSON"],
+    ['{"arguments": {}}', "missing-name", "Error: the tool call has no name"],
+    [
+      '{"name": "refund", "arguments": {}}',
+      "unknown-tool",
+      'Error: unknown tool "refund", the available tools are: get_order, cancel_order',
+    ],
+    [
+      '{"name": "get_order", "arguments": [1]}',
+      "non-object-arguments",
+      "Error: the arguments of the tool call must be a JSON object",
+    ],
+  ])("shows the model what is wrong with %s", (json, status, observation) => {
+    const [intent] = read(call(json)).intents;
+    expect(intent).toMatchObject({ type: "refuse", callId: "t0003c000", status, observation });
+  });
+
+  test("answers a good call and a bad one each for itself", () => {
+    const text = `${call("{bad}")}\n${call('{"name": "get_order", "arguments": {"order_id": "#W1"}}')}`;
+    expect(read(text).intents.map((intent) => intent.type)).toEqual(["refuse", "act"]);
+  });
+
+  test("executes nothing of a turn that was cut by length", () => {
+    const good = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
+    expect(read(good, { finish: "length" }).intents).toMatchObject([
+      { type: "refuse", status: "truncated-by-length", observation: "Error: the tool call was cut off" },
+    ]);
+  });
+
+  test("with one call a turn, executes the first and refuses the others", () => {
+    const good = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
+    expect(read(`${good}\n${good}`, { one: true }).intents).toMatchObject([
+      { type: "act", callId: "t0003c000" },
+      { type: "refuse", callId: "t0003c001", status: "extra-call" },
+    ]);
+  });
+
+  test("carries tool results and user lines back in their own roles", () => {
+    expect(
+      agent.observe([
+        { callId: "t0000c000", name: "get_order", from: "tool", text: "pending" },
+        { callId: "t0001c000", name: "user", from: "user", text: "thanks" },
+      ]),
+    ).toEqual([
+      { role: "tool", content: "pending", toolCallId: "t0000c000", name: "get_order" },
+      { role: "user", content: "thanks" },
+    ]);
+  });
+});
+
+describe("tool-use policies", () => {
+  const opening = (name: string) =>
+    toolCallingAgent({ parser: findToolCallParser("qwen25"), toolUsePolicy: toolUsePolicies[name]! }).open(
+      { policyText: "Policy.", tools, firstUserText: "Hi" },
+    ).messages[0]!.content;
+
+  test("tell the model in the system message, in the template, or nowhere", () => {
+    expect(opening("many")).toBe("Policy.");
+    expect(opening("one")).toContain("Policy.\n\nMake at most one tool call in each turn.");
+    expect(opening("one-in-template")).toBe("Policy.");
+    const sentence = "You may call one or more functions to assist with the user query.";
+    expect(instructTemplate(`{{ '${sentence}' }}`, toolUsePolicies["one-in-template"]!)).toContain(
+      "{{ 'Make at most one tool call in each turn.",
+    );
+  });
+
+  test("fail loudly where the template has no place for the instruction", () => {
+    expect(() => instructTemplate("{{ messages }}", toolUsePolicies["one-in-template"]!)).toThrow(
+      'Cannot place the tool-use policy "one-in-template"',
+    );
+  });
+});

@@ -1,0 +1,138 @@
+import { toolCallingAgent, type SplitReasoning } from "../agent/tool-calling-agent.ts";
+import type { Agent } from "../agent/agent.ts";
+import { instructTemplate, toolUsePolicies, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
+import type { Engine, EngineDescription, SamplingParameters } from "../engine/engine.ts";
+import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
+import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
+import { UsageError } from "../errors.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { parsePythonJson } from "../python/json-parse.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import { createRenderer } from "../renderer/create-renderer.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import {
+  listOf,
+  numberOf,
+  numberWithDefault,
+  requiredText,
+  textOf,
+  type Settings,
+} from "./option.ts";
+
+/** The engine that the settings name. */
+export function buildEngine(settings: Settings): Engine {
+  const urls = listOf(settings, "url");
+  if (urls.length === 0) {
+    throw new UsageError("Missing --url: the address of the engine, such as http://127.0.0.1:30000");
+  }
+  const apiKey = readSecret(settings, "api-key-env");
+  return createSglangEngine({
+    url: urls,
+    mode: textOf(settings, "engine-mode") as "auto" | "router" | "direct",
+    timeouts: { turnMs: numberWithDefault(settings, "engine-timeout") * 1000 },
+    ...(apiKey === undefined ? {} : { apiKey }),
+  });
+}
+
+/** Keys come from the environment only, so that they are in no file and no process list. */
+function readSecret(settings: Settings, name: string): string | undefined {
+  const variable = textOf(settings, name);
+  if (variable === undefined) return undefined;
+  const secret = process.env[variable];
+  if (secret === undefined || secret === "") {
+    throw new UsageError(`Cannot read the key for --${name}: the variable ${variable} is not set`);
+  }
+  return secret;
+}
+
+/** The renderer that the settings name. */
+export async function buildRenderer(settings: Settings, now: () => number): Promise<Renderer> {
+  const policy = toolUsePolicy(settings);
+  return await createRenderer({
+    modelDir: requiredText(settings, "model", "the model's folder, with tokenizer.json"),
+    historyPolicy: textOf(settings, "history") as "keep" | "split" | "refuse",
+    guardPolicy: textOf(settings, "guard") as "neutralise" | "special-only" | "hf-parity" | "reject",
+    variables: templateVariables(settings),
+    editTemplate: (source) => instructTemplate(source, policy),
+    now: new Date(now()),
+  });
+}
+
+/** The chat template's variables, from `name=json` settings. */
+export function templateVariables(settings: Settings): PyDict {
+  const variables = new Map<string, PyValue>();
+  for (const entry of listOf(settings, "template-variable")) {
+    const split = entry.indexOf("=");
+    if (split <= 0) {
+      throw new UsageError(`Cannot read --template-variable ${entry}: expected name=value`);
+    }
+    variables.set(entry.slice(0, split), readVariable(entry.slice(split + 1)));
+  }
+  return variables;
+}
+
+/** JSON where it is JSON, text otherwise, so that quotes are not needed on the command line. */
+function readVariable(text: string): PyValue {
+  try {
+    return parsePythonJson(text);
+  } catch {
+    return text;
+  }
+}
+
+function toolUsePolicy(settings: Settings): ToolUsePolicy {
+  const policy = toolUsePolicies[textOf(settings, "tool-use") ?? "many"];
+  if (policy === undefined) throw new UsageError("Cannot use --tool-use: unknown policy");
+  return policy;
+}
+
+/** The tool-calling agent, with the parsers that the settings or the template name. */
+export function buildAgent(settings: Settings, renderer: Renderer): Agent {
+  const parserName = textOf(settings, "parser") ?? renderer.card.parser;
+  if (parserName === undefined) {
+    throw new UsageError(
+      "Cannot tell the tool-call parser from the chat template: name one with --parser (see `parse --list`)",
+    );
+  }
+  const splitReasoning = buildSplitReasoning(settings, renderer);
+  const engineVersion = textOf(settings, "engine-version");
+  return toolCallingAgent({
+    parser: findToolCallParser(parserName),
+    toolUsePolicy: toolUsePolicy(settings),
+    ...(engineVersion === undefined ? {} : { engineVersion }),
+    ...(splitReasoning === undefined ? {} : { splitReasoning }),
+  });
+}
+
+function buildSplitReasoning(_settings: Settings, _renderer: Renderer): SplitReasoning | undefined {
+  return undefined;
+}
+
+/** The episode limits; the engine's context length bounds the context where no setting does. */
+export function buildLimits(settings: Settings, engine: EngineDescription): EpisodeLimits {
+  const milliseconds = (name: string) => numberWithDefault(settings, name) * 1000;
+  return {
+    ...defaultLimits,
+    maxTurns: numberWithDefault(settings, "max-turns"),
+    maxTokensPerTurn: numberWithDefault(settings, "max-tokens-per-turn"),
+    maxEpisodeTokens: numberOf(settings, "max-episode-tokens") ?? Infinity,
+    maxContextTokens: numberOf(settings, "max-context") ?? engine.contextLength ?? Infinity,
+    maxFormatErrors: numberWithDefault(settings, "max-format-errors"),
+    episodeTimeoutMs: milliseconds("episode-timeout"),
+    userTimeoutMs: milliseconds("user-timeout"),
+    toolTimeoutMs: milliseconds("tool-timeout"),
+    onLength: textOf(settings, "on-length") as EpisodeLimits["onLength"],
+  };
+}
+
+/** The sampling parameters. */
+export function buildSampling(settings: Settings): SamplingParameters {
+  const seed = numberOf(settings, "sampling-seed");
+  return {
+    temperature: numberWithDefault(settings, "temperature"),
+    topP: numberWithDefault(settings, "top-p"),
+    topK: numberWithDefault(settings, "top-k"),
+    minP: numberWithDefault(settings, "min-p"),
+    ...(seed === undefined ? {} : { seed }),
+  };
+}

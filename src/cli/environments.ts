@@ -1,0 +1,63 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import type { Environment } from "../environment/environment.ts";
+import { UsageError } from "../errors.ts";
+
+/** How an environment is found by name. */
+interface EnvironmentEntry {
+  readonly name: string;
+  /** Whether it plays on a τ-bench bundle. */
+  readonly needsBundle: boolean;
+  readonly load: (dataDir: string | undefined) => Promise<Environment>;
+}
+
+/** Every environment that the command line knows. */
+export const environmentEntries: readonly EnvironmentEntry[] = [
+  {
+    name: "tau-retail",
+    needsBundle: true,
+    load: async (dataDir) => {
+      const { createTauRetail, loadTauBenchBundle } = await import(
+        "../../environments/tau-bench/index.ts"
+      );
+      return createTauRetail({ bundle: await loadTauBenchBundle(await bundleDir(dataDir)) });
+    },
+  },
+];
+
+/**
+ * Loads an environment by name. `dataDir` is the folder given by `--data`, where one was.
+ *
+ * @throws UsageError for an unknown name, or data that is absent or broken.
+ */
+export async function loadEnvironment(name: string, dataDir: string | undefined): Promise<Environment> {
+  const entry = environmentEntries.find((candidate) => candidate.name === name);
+  if (entry === undefined) {
+    const known = environmentEntries.map((candidate) => candidate.name).join(", ");
+    throw new UsageError(`Cannot find environment "${name}": expected one of ${known}`);
+  }
+  return await entry.load(dataDir);
+}
+
+/** Where a bundle is looked for when no folder is named, in this order. */
+const bundlePlaces = ["data/tau-bench", "../shared/data/tau-bench"];
+
+/** The τ-bench bundle at hand, or `undefined` where there is none. */
+export async function findBundle(): Promise<string | undefined> {
+  const fromVariable = process.env["TURNWRIGHT_TAU_BENCH"];
+  const places = fromVariable === undefined ? bundlePlaces : [fromVariable, ...bundlePlaces];
+  for (const place of places) {
+    const found = await stat(path.join(place, "retail")).catch(() => undefined);
+    if (found?.isDirectory() === true) return place;
+  }
+  return undefined;
+}
+
+async function bundleDir(dataDir: string | undefined): Promise<string> {
+  const dir = dataDir ?? (await findBundle());
+  if (dir !== undefined) return dir;
+  throw new UsageError(
+    "Cannot find τ-bench's data: name a bundle folder with --data DIR or TURNWRIGHT_TAU_BENCH " +
+      `(looked in ${bundlePlaces.join(", ")})`,
+  );
+}

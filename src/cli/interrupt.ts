@@ -1,0 +1,15 @@
+/**
+ * A signal that is aborted by the first Ctrl-C (or SIGTERM): the run then stops cleanly. A second
+ * one ends the process at once.
+ */
+export function stopOnInterrupt(): AbortSignal {
+  const controller = new AbortController();
+  const onSignal = () => {
+    if (controller.signal.aborted) process.exit(130);
+    process.stderr.write("\nstopping: finished episodes are kept (Ctrl-C again to quit at once)\n");
+    controller.abort(new DOMException("the run was interrupted", "AbortError"));
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  return controller.signal;
+}

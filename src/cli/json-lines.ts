@@ -1,0 +1,126 @@
+import { createReadStream } from "node:fs";
+import { access } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
+import { parsePythonJson } from "../python/json-parse.ts";
+import { isPyDict, toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+
+/** Where a command reads its lines from. */
+export interface LinesInput {
+  /** A file; absent: standard input. */
+  readonly file?: string;
+  readonly stdin: Readable;
+}
+
+/** What a line that cannot be handled says in its place. */
+export class LineError extends Error {
+  override readonly name = "LineError";
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * Answers JSON lines with JSON lines, one for one and in order. A line that cannot be handled is
+ * answered by its error, and the rest goes on. Numbers keep Python's spelling on the way through.
+ *
+ * @returns the exit status: 0, or 1 where a line could not be handled.
+ * @throws UsageError where the input cannot be read.
+ */
+export async function answerJsonLines(
+  input: LinesInput,
+  write: (text: string) => Promise<void> | void,
+  answer: (line: PyDict) => Promise<PlainJson> | PlainJson,
+): Promise<0 | 1> {
+  let status: 0 | 1 = 0;
+  for await (const text of await linesOf(input)) {
+    if (text.trim() === "") continue;
+    let id: PyValue | undefined;
+    try {
+      const line = parseLine(text);
+      id = line.get("id");
+      await write(`${toLine(await answer(line), id)}\n`);
+    } catch (error) {
+      if (error instanceof InvariantError) throw error;
+      status = 1;
+      const body = { error: { code: codeOf(error), message: describeError(error) } };
+      await write(`${toLine(body, id)}\n`);
+    }
+  }
+  return status;
+}
+
+async function linesOf({ file, stdin }: LinesInput): Promise<AsyncIterable<string>> {
+  if (file === undefined) return createInterface({ input: stdin, crlfDelay: Infinity });
+  try {
+    await access(file);
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file}: ${describeError(error)}`);
+  }
+  return createInterface({ input: createReadStream(file), crlfDelay: Infinity });
+}
+
+function parseLine(text: string): PyDict {
+  let value: PyValue;
+  try {
+    value = parsePythonJson(text);
+  } catch (error) {
+    throw new LineError("bad-json", `the line is no JSON: ${describeError(error)}`);
+  }
+  if (!isPyDict(value)) throw new LineError("bad-line", "the line is no JSON object");
+  return value;
+}
+
+function toLine(body: PlainJson, id: PyValue | undefined): string {
+  const value = toPyValue(body);
+  const members: readonly (readonly [string, PyValue])[] = isPyDict(value) ? [...value] : [];
+  const echoed: readonly (readonly [string, PyValue])[] = id === undefined ? [] : [["id", id]];
+  const text = stringifyPythonJson(new Map([...echoed, ...members]), {
+    ensureAscii: false,
+    separators: [",", ":"],
+  });
+  // A lone surrogate has no UTF-8 form; its escape does.
+  return text.replaceAll(/\p{Surrogate}/gu, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof LineError || error instanceof RolloutError) return error.code;
+  if (error instanceof UsageError) return "bad-input";
+  return error instanceof Error ? error.name : "error";
+}
+
+/** A member that must be a text. */
+export function textMember(line: PyDict, name: string): string {
+  const value = line.get(name);
+  if (typeof value !== "string") throw new LineError("bad-line", `"${name}" must be a text`);
+  return value;
+}
+
+/** A member that must be a list where it is given; empty where it is absent or null. */
+export function listMember(line: PyDict, name: string): readonly PyValue[] {
+  const value = line.get(name);
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new LineError("bad-line", `"${name}" must be a list`);
+  return value as readonly PyValue[];
+}
+
+/** A member that must be a list of objects; empty where it is absent or null. */
+export function dictListMember(line: PyDict, name: string): readonly PyDict[] {
+  return listMember(line, name).map((item, index) => {
+    if (!isPyDict(item)) throw new LineError("bad-line", `"${name}"[${index}] must be an object`);
+    return item;
+  });
+}
+
+/** A member that must be an object where it is given; empty where it is absent or null. */
+export function dictMember(line: PyDict, name: string): PyDict {
+  const value = line.get(name);
+  if (value === undefined || value === null) return new Map();
+  if (!isPyDict(value)) throw new LineError("bad-line", `"${name}" must be an object`);
+  return value;
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from "commander";
+import { readFile } from "node:fs/promises";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { addDemoCommand } from "./commands/demo.ts";
+import { addEnvCommand } from "./commands/env.ts";
+import { addParseCommand } from "./commands/parse.ts";
+import { addRolloutCommand } from "./commands/rollout.ts";
+import { addTemplateCommands } from "./commands/template.ts";
+import { addVerifyCommand } from "./commands/verify.ts";
+
+async function main(): Promise<void> {
+  const program = new Command("turnwright")
+    .description("Token-exact, multi-turn agent rollouts for reinforcement learning")
+    .version(await readVersion())
+    .showHelpAfterError("(run with --help for the flags)")
+    .exitOverride();
+  addRolloutCommand(program);
+  addDemoCommand(program);
+  addVerifyCommand(program);
+  addEnvCommand(program);
+  addParseCommand(program);
+  addTemplateCommands(program);
+  for (const command of allCommands(program)) command.exitOverride();
+  await program.parseAsync();
+}
+
+function allCommands(command: Command): Command[] {
+  return command.commands.flatMap((child) => [child, ...allCommands(child)]);
+}
+
+async function readVersion(): Promise<string> {
+  const file = new URL("../../../package.json", import.meta.url);
+  return (JSON.parse(await readFile(file, "utf8")) as { version: string }).version;
+}
+
+try {
+  await main();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    // Help and version end with 0; everything else that commander refuses is bad input.
+    process.exitCode = error.exitCode === 0 ? 0 : 2;
+  } else if (error instanceof UsageError || error instanceof RolloutError) {
+    process.stderr.write(`turnwright: ${describeError(error).replaceAll(/\s*\n\s*/g, " ")}\n`);
+    process.exitCode = 2;
+  } else {
+    throw error;
+  }
+}

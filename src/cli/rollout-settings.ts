@@ -1,0 +1,230 @@
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import { defaultLimits } from "../episode/limits.ts";
+import type { Setting, SettingKind } from "./option.ts";
+
+const text: SettingKind = { type: "text" };
+const seconds: SettingKind = { type: "number", min: 0.001, max: 604_800 };
+
+function count(min: number): SettingKind {
+  return { type: "number", min, max: Infinity, whole: true };
+}
+
+/** Every setting of `turnwright rollout`: a flag each, and the keys of its configuration file. */
+export const rolloutSettings: readonly Setting[] = [
+  // What is played.
+  { name: "env", kind: text, value: "name", help: "environment, such as tau-retail (see `env list`)" },
+  { name: "data", kind: text, value: "dir", help: "the environment's data: a τ-bench bundle folder" },
+  { name: "split", kind: text, help: "which tasks", default: "test" },
+  { name: "tasks", kind: text, value: "list", help: "task indexes: all, or such as 0-31,40", default: "all" },
+  { name: "samples", kind: count(1), value: "n", help: "episodes per task: the group's size", default: 1 },
+  { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
+  // The policy.
+  {
+    name: "engine",
+    kind: { type: "choice", choices: ["sglang"] },
+    help: "inference engine",
+    default: "sglang",
+  },
+  {
+    name: "url",
+    kind: { type: "list" },
+    help: "the engine's or router's address; several for several workers",
+  },
+  {
+    name: "engine-mode",
+    kind: { type: "choice", choices: ["auto", "router", "direct"] },
+    help: "whether the address is a router or a worker",
+    default: "auto",
+  },
+  {
+    name: "api-key-env",
+    kind: text,
+    value: "variable",
+    help: "environment variable that holds the engine's API key",
+  },
+  { name: "model", kind: text, value: "dir", help: "model folder: tokenizer.json, chat template" },
+  { name: "parser", kind: text, value: "name", help: "tool-call parser (default: by the chat template)" },
+  {
+    name: "engine-version",
+    kind: text,
+    value: "release",
+    help: "engine release whose parser behaviour is recorded",
+    default: "2026-08",
+  },
+  {
+    name: "reasoning-parser",
+    kind: text,
+    value: "name",
+    help: "reasoning parser, or none (default: by the chat template)",
+  },
+  {
+    name: "template-variable",
+    kind: { type: "list" },
+    value: "name=json",
+    help: "variable for the chat template, such as enable_thinking=false",
+  },
+  {
+    name: "history",
+    kind: { type: "choice", choices: ["keep", "split", "refuse"] },
+    help: "what to do with templates that rewrite history",
+    default: "keep",
+  },
+  {
+    name: "guard",
+    kind: { type: "choice", choices: ["neutralise", "special-only", "hf-parity", "reject"] },
+    help: "control tokens in tool results and user lines",
+    default: "neutralise",
+  },
+  {
+    name: "tool-use",
+    kind: { type: "choice", choices: Object.keys(toolUsePolicies) },
+    help: "how many calls a turn may make, and where the model is told",
+    default: "many",
+  },
+  {
+    name: "temperature",
+    kind: { type: "number", min: 0, max: 100 },
+    value: "t",
+    help: "sampling temperature",
+    default: 1,
+  },
+  { name: "top-p", kind: { type: "number", min: 0, max: 1 }, value: "p", help: "nucleus sampling", default: 1 },
+  {
+    name: "top-k",
+    kind: { type: "number", min: -1, max: Infinity, whole: true },
+    value: "k",
+    help: "most likely tokens kept; -1 for all",
+    default: -1,
+  },
+  { name: "min-p", kind: { type: "number", min: 0, max: 1 }, value: "p", help: "least share of the top token", default: 0 },
+  { name: "sampling-seed", kind: count(0), value: "n", help: "makes the engine's sampling repeatable, where it can" },
+  // The user.
+  {
+    name: "user",
+    kind: { type: "choice", choices: ["scripted", "llm", "react", "verify", "reflection", "human"] },
+    help: "who the agent talks to",
+  },
+  { name: "user-url", kind: text, value: "url", help: "OpenAI-compatible endpoint of the user model" },
+  { name: "user-model", kind: text, value: "name", help: "name of the user model" },
+  {
+    name: "user-api-key-env",
+    kind: text,
+    value: "variable",
+    help: "environment variable that holds the user model's API key",
+  },
+  {
+    name: "user-temperature",
+    kind: { type: "number", min: 0, max: 100 },
+    value: "t",
+    help: "temperature of the user model (default: the endpoint's)",
+  },
+  {
+    name: "user-concurrency",
+    kind: count(1),
+    value: "n",
+    help: "requests to the user model at once",
+    default: 32,
+  },
+  {
+    name: "user-script",
+    kind: text,
+    value: "file",
+    help: "lines of the scripted user: a JSON list, or an object of lists by task",
+  },
+  // Limits.
+  { name: "max-turns", kind: count(1), value: "n", help: "policy calls per episode", default: defaultLimits.maxTurns },
+  {
+    name: "max-tokens-per-turn",
+    kind: count(1),
+    value: "n",
+    help: "tokens sampled in one turn",
+    default: defaultLimits.maxTokensPerTurn,
+  },
+  { name: "max-episode-tokens", kind: count(1), value: "n", help: "tokens after the first prompt" },
+  {
+    name: "max-context",
+    kind: count(1),
+    value: "n",
+    help: "prompt and output together (default: what the engine names)",
+  },
+  {
+    name: "max-format-errors",
+    kind: count(1),
+    value: "n",
+    help: "turns with only malformed calls",
+    default: defaultLimits.maxFormatErrors,
+  },
+  {
+    name: "on-length",
+    kind: { type: "choice", choices: ["end", "close-and-continue"] },
+    help: "what a turn cut by length does",
+    default: defaultLimits.onLength,
+  },
+  {
+    name: "episode-timeout",
+    kind: seconds,
+    value: "s",
+    help: "seconds for a whole episode",
+    default: defaultLimits.episodeTimeoutMs / 1000,
+  },
+  {
+    name: "user-timeout",
+    kind: seconds,
+    value: "s",
+    help: "seconds for one user reply",
+    default: defaultLimits.userTimeoutMs / 1000,
+  },
+  {
+    name: "tool-timeout",
+    kind: seconds,
+    value: "s",
+    help: "seconds for one tool call",
+    default: defaultLimits.toolTimeoutMs / 1000,
+  },
+  {
+    name: "engine-timeout",
+    kind: seconds,
+    value: "s",
+    help: "seconds for one turn, with all repetitions",
+    default: 1200,
+  },
+  // The run.
+  { name: "concurrency", kind: count(1), value: "n", help: "episodes at once", default: 64 },
+  { name: "attempts", kind: count(1), value: "n", help: "plays of an episode before its failure is final", default: 2 },
+  {
+    name: "max-failures",
+    kind: count(1),
+    value: "n",
+    help: "failed episodes in a row that stop the run",
+    default: 20,
+  },
+  { name: "out", kind: text, value: "dir", help: "the run's folder; the same command on it resumes" },
+  {
+    name: "format",
+    kind: { type: "choice", choices: ["slime"] },
+    help: "also write the samples for this trainer",
+  },
+  { name: "retry-failed", kind: { type: "flag" }, help: "on resuming, play failed episodes again" },
+  { name: "json", kind: { type: "flag" }, help: "print progress as JSON lines on standard output" },
+  { name: "quiet", kind: { type: "flag" }, help: "print no progress" },
+];
+
+/** Settings that do not change what is played: a run may be resumed with others. */
+export const operationalSettings: ReadonlySet<string> = new Set([
+  "url",
+  "engine-mode",
+  "api-key-env",
+  "user-url",
+  "user-api-key-env",
+  "user-concurrency",
+  "data",
+  "model",
+  "concurrency",
+  "attempts",
+  "max-failures",
+  "out",
+  "retry-failed",
+  "json",
+  "quiet",
+  "engine-timeout",
+]);

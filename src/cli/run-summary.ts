@@ -1,0 +1,53 @@
+import type { RunFolder } from "../run/run-folder.ts";
+import type { RunResult } from "../run/run-rollouts.ts";
+import { formatCount } from "./progress-line.ts";
+
+/** What a run came to, for people. */
+export function printRunSummary({ progress, end }: RunResult, folder: RunFolder): string {
+  const { outcomes, failures, stopReasons } = progress;
+  const masked = progress.tokenCount - progress.sampledTokenCount;
+  const rows: [string, string][] = [
+    [
+      "episodes",
+      `${progress.finished} of ${progress.planned}: ${outcomes.completed} completed, ` +
+        `${outcomes.truncated} truncated, ${outcomes.failed} failed`,
+    ],
+    ["ended by", listCounts(stopReasons)],
+    [
+      "reward",
+      progress.rewardMean === undefined
+        ? "none (no episode was scored)"
+        : `${progress.rewardMean.toFixed(3)} mean over ${progress.scored} scored episodes`,
+    ],
+    [
+      "tokens",
+      `${formatCount(progress.sampledTokenCount)} sampled (trained), ${formatCount(masked)} masked, ` +
+        `${formatCount(progress.sampledTokensPerSecond)} sampled/s`,
+    ],
+    [
+      "turns",
+      `${formatCount(progress.turnCount)}, with ${formatCount(progress.toolCallCount)} tool calls ` +
+        `and ${formatCount(progress.formatErrorCount)} malformed turns`,
+    ],
+  ];
+  if (Object.keys(failures).length > 0) rows.push(["failures", listCounts(failures)]);
+  if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
+  rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s`]);
+  rows.push(["samples", folder.samplesFile]);
+  if (folder.slimeFile !== undefined) rows.push(["for slime", folder.slimeFile]);
+  const width = Math.max(...rows.map(([name]) => name.length));
+  const table = rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join("");
+  return `\n${headline[end]}\n\n${table}`;
+}
+
+const headline: Readonly<Record<RunResult["end"], string>> = {
+  finished: "The run is finished.",
+  interrupted: "The run was interrupted. Start the same command again to go on where it stopped.",
+  "too-many-failures":
+    "The run stopped: too many episodes failed in a row. Mend the cause and start the same command again.",
+};
+
+function listCounts(counts: Readonly<Partial<Record<string, number>>>): string {
+  const entries = Object.entries(counts).map(([name, count]) => `${name} ×${count}`);
+  return entries.length === 0 ? "–" : entries.join(", ");
+}

@@ -1,0 +1,331 @@
+import { describe, expect, test } from "vitest";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
+import type { Action, Environment, Step, World } from "../environment/environment.ts";
+import { InvariantError, RolloutError } from "../errors.ts";
+import { toolFromOpenAi } from "../message.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { toPyValue } from "../python/value.ts";
+import type { Task } from "../task.ts";
+import { characterIds, characterRenderer, characterStopId } from "../testing/character-renderer.ts";
+import { verifySample } from "../trajectory/verify-sample.ts";
+import { toSamples } from "../trajectory/sample.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import { defaultLimits, type EpisodeLimits } from "./limits.ts";
+import { playEpisode, type EpisodeSetup } from "./play-episode.ts";
+
+const task: Task = {
+  id: "lamp/test/0",
+  environment: "lamp",
+  split: "test",
+  index: 0,
+  instruction: "Turn the lamp on.",
+  data: undefined,
+};
+
+const switchTool = toolFromOpenAi(
+  toPyValue({ type: "function", function: { name: "switch", parameters: { type: "object" } } }),
+  "switch",
+);
+
+/** A lamp: one tool that switches it on, and a user who leaves when told goodbye. */
+function lamp(onStep?: (action: Action) => Step | undefined): Environment {
+  return {
+    name: "lamp",
+    source: "test",
+    splits: { test: 1 },
+    tools: [switchTool],
+    policyText: "You switch the lamp.",
+    task: () => task,
+    async open(_task, { user }): Promise<World> {
+      let isOn = false;
+      let isDone = false;
+      return {
+        begin: ({ signal }) => user.begin({ signal }),
+        async step(action, { signal }) {
+          const own = onStep?.(action);
+          if (own !== undefined) return own;
+          if (action.type === "say") {
+            const observation = await user.reply(action.content, { signal });
+            isDone = observation.includes("###STOP###");
+            return { observation, from: "user", source: "user", ...(isDone ? { done: "user-left" } : {}) };
+          }
+          isOn = true;
+          return { observation: "on", from: "tool", source: action.name };
+        },
+        score: async () => ({ reward: isOn && isDone ? 1 : 0, details: { isOn } }),
+        userUsage: () => user.usage(),
+        [Symbol.asyncDispose]: async () => {},
+      };
+    },
+  };
+}
+
+type Reply = Partial<Generation> | Error | "hang";
+
+/** An engine that gives prepared generations and remembers what it was asked. */
+function preparedEngine(replies: readonly Reply[]): Engine & { readonly requests: GenerateRequest[] } {
+  const requests: GenerateRequest[] = [];
+  return {
+    kind: "prepared",
+    requests,
+    async generate(request, { signal } = {}) {
+      requests.push({ ...request, promptIds: [...request.promptIds] });
+      const reply = replies[requests.length - 1];
+      if (reply === undefined) throw new Error("no reply is prepared");
+      if (reply instanceof Error) throw reply;
+      if (reply === "hang") {
+        return await new Promise((_, reject) => {
+          signal?.addEventListener("abort", () => reject(signal.reason as Error));
+        });
+      }
+      const outputIds = reply.outputIds ?? [];
+      return {
+        outputIds,
+        logprobs: outputIds.map((id) => -(id % 7) / 8),
+        finish: { type: "stop" },
+        pieces: [
+          { requestId: "r", tokenCount: outputIds.length, policyVersion: "1", finish: "stop" },
+        ],
+        discarded: [],
+        ...reply,
+      };
+    },
+    describe: async () => ({ kind: "prepared", logprobConvention: "tempered" }),
+    close: async () => {},
+  };
+}
+
+const switchCall = '<tool_call>\n{"name": "switch", "arguments": {}}\n</tool_call>';
+
+function says(text: string): Partial<Generation> {
+  return { outputIds: characterIds(text) };
+}
+
+async function play(
+  replies: readonly Reply[],
+  options: {
+    lines?: readonly string[];
+    environment?: Environment;
+    limits?: Partial<EpisodeLimits>;
+    signal?: AbortSignal;
+  } = {},
+) {
+  const engine = preparedEngine(replies);
+  const setup: EpisodeSetup = {
+    environment: options.environment ?? lamp(),
+    user: scriptedUser({ lines: options.lines ?? ["Lamp on, please.", "###STOP###"] }),
+    engine,
+    renderer: characterRenderer(),
+    agent: toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies["many"]!,
+    }),
+    sampling: {},
+    limits: { ...defaultLimits, ...options.limits },
+    now: () => 1000,
+  };
+  const episode = await playEpisode(
+    { task, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0", sampleIndex: 0, seed: 0 },
+    setup,
+    { signal: options.signal ?? new AbortController().signal },
+  );
+  const samples = toSamples(episode.segments, episode, episode, {});
+  for (const sample of samples) expect(verifySample(JSON.parse(JSON.stringify(sample)))).toEqual([]);
+  return { episode, engine };
+}
+
+describe("playEpisode()", () => {
+  test("plays to the user's goodbye, and trains exactly the sampled ids", async () => {
+    const { episode, engine } = await play([says(switchCall), says("It is on. Goodbye!")]);
+    expect(episode).toMatchObject({
+      outcome: "completed",
+      stopReason: "user-left",
+      reward: 1,
+      rewardDetails: { isOn: true },
+    });
+    const [segment] = episode.segments;
+    const trained = segment!.tokenIds.filter((_, index) => segment!.lossMask[index] === 1);
+    expect(trained).toEqual([...characterIds(switchCall), ...characterIds("It is on. Goodbye!")]);
+    expect(engine.requests.map(({ promptIds }) => promptIds)).toEqual(
+      segment!.turns.map(({ start }) => segment!.tokenIds.slice(0, start)),
+    );
+    expect(await characterRenderer().codec.decode(segment!.tokenIds)).toBe(
+      "<|open|>system\nYou switch the lamp.<|stop|><|open|>user\nLamp on, please.<|stop|>" +
+        `<|open|>assistant\n${switchCall}<|stop|><|open|>tool\non<|stop|>` +
+        "<|open|>assistant\nIt is on. Goodbye!<|stop|>",
+    );
+    expect(episode.messages.map(({ role, content }) => [role, content])).toEqual([
+      ["system", "You switch the lamp."],
+      ["user", "Lamp on, please."],
+      ["assistant", ""],
+      ["tool", "on"],
+      ["assistant", "It is on. Goodbye!"],
+      ["user", "###STOP###"],
+    ]);
+  });
+
+  test("records ids as sampled where re-encoding their text would give others", async () => {
+    // The character 'é' as one code point, and as a letter with a combining accent.
+    const odd = [...Array.from("caf"), "e", "\u0301"].map((character) => character.codePointAt(0)!);
+    const { episode } = await play([{ outputIds: [...odd, characterStopId] }]);
+    expect(episode.segments[0]!.tokenIds.slice(-6)).toEqual([...odd, characterStopId]);
+  });
+
+  test("shows a malformed call to the model and goes on", async () => {
+    const { episode } = await play([says("<tool_call>\n{bad}\n</tool_call>"), says("Sorry. Goodbye!")]);
+    expect(episode.turns[0]!.steps).toEqual([
+      {
+        source: "unreadable_call",
+        callId: "t0000c000",
+        observation: "Error: the tool call is not valid JSON",
+        result: "refused",
+        isError: true,
+      },
+    ]);
+    expect(episode).toMatchObject({ outcome: "completed", reward: 0 });
+    expect(episode.counts).toMatchObject({ formatErrorCount: 1, toolCallCount: 0 });
+  });
+
+  test("ends after the allowed number of malformed turns", async () => {
+    const bad = says("<tool_call>\n{bad}\n</tool_call>");
+    const { episode } = await play([bad, bad, bad], { limits: { maxFormatErrors: 3 } });
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "format-errors", reward: 0 });
+  });
+
+  test("ends after the allowed number of turns", async () => {
+    const { episode } = await play([says(switchCall), says(switchCall)], { limits: { maxTurns: 2 } });
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "max-turns", reward: 0 });
+    expect(episode.turns).toHaveLength(2);
+  });
+
+  test("never executes a call of a turn that was cut by length", async () => {
+    const acted: Action[] = [];
+    const environment = lamp((action) => {
+      acted.push(action);
+      return undefined;
+    });
+    const cut = { outputIds: characterIds(switchCall).slice(0, -1), finish: { type: "length" } } as const;
+    const { episode } = await play([cut], { environment });
+    expect(acted).toEqual([]);
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "length", reward: 0 });
+    expect(episode.segments[0]!.tokenIds.at(-1)).not.toBe(characterStopId);
+  });
+
+  test("can close a turn that was cut by length, with a close that is not trained", async () => {
+    const cut = { outputIds: [97, 98], finish: { type: "length" } } as const;
+    const { episode } = await play([cut, says("Goodbye!")], {
+      lines: ["Hi", "What?", "###STOP###"],
+      limits: { onLength: "close-and-continue" },
+    });
+    const [segment] = episode.segments;
+    const [first] = segment!.turns;
+    expect(segment!.tokenIds.slice(first!.start, first!.end + 1)).toEqual([97, 98, characterStopId]);
+    expect(segment!.lossMask.slice(first!.start, first!.end + 1)).toEqual([1, 1, 0]);
+    expect(episode.outcome).toBe("completed");
+  });
+
+  test("gives a turn only the tokens that are left", async () => {
+    const { engine, episode } = await play([says("abc"), says("Goodbye!")], {
+      lines: ["Hi", "Yes?", "###STOP###"],
+      limits: { maxEpisodeTokens: 40, maxTokensPerTurn: 30 },
+    });
+    expect(engine.requests.map(({ maxNewTokens }) => maxNewTokens)).toEqual([30, 14]);
+    expect(episode.outcome).toBe("completed");
+    const full = await play([says("abcdefgh")], {
+      lines: ["Hi", "Yes?"],
+      limits: { maxEpisodeTokens: 20, maxTokensPerTurn: 30 },
+    });
+    expect(full.episode).toMatchObject({ outcome: "truncated", stopReason: "max-tokens" });
+    const context = await play([], { limits: { maxContextTokens: 10 } });
+    expect(context.episode).toMatchObject({ outcome: "truncated", stopReason: "context-full" });
+  });
+
+  test("an engine that fails leaves a failed episode without a reward, with what was recorded", async () => {
+    const outage = new RolloutError("engine/unreachable", "Cannot reach it");
+    const { episode } = await play([says(switchCall), outage]);
+    expect(episode).toMatchObject({
+      outcome: "failed",
+      stopReason: "failure",
+      failure: { party: "engine", code: "engine/unreachable", message: "Cannot reach it" },
+    });
+    expect(episode).not.toHaveProperty("reward");
+    expect(episode.segments[0]!.turns).toHaveLength(1);
+  });
+
+  test("a user who does not answer fails the user, not the agent", async () => {
+    const environment = lamp();
+    const silent = {
+      strategy: "silent",
+      open: () => ({
+        begin: async () => "Hi",
+        reply: () => new Promise<string>(() => {}),
+        usage: () => ({ callCount: 1, inputTokenCount: 0, outputTokenCount: 0 }),
+      }),
+    };
+    const episode = await playEpisode(
+      { task, rolloutId: "r", groupId: "g", sampleIndex: 0, seed: 0 },
+      {
+        environment,
+        user: silent,
+        engine: preparedEngine([says("Hello?")]),
+        renderer: characterRenderer(),
+        agent: toolCallingAgent({
+          parser: findToolCallParser("qwen25"),
+          toolUsePolicy: toolUsePolicies["many"]!,
+        }),
+        sampling: {},
+        limits: { ...defaultLimits, userTimeoutMs: 5 },
+        now: () => 0,
+      },
+      { signal: new AbortController().signal },
+    );
+    expect(episode).toMatchObject({
+      outcome: "failed",
+      failure: {
+        party: "user",
+        code: "user/timeout",
+        message: "Cannot hear the user's reply in task lamp/test/0: no answer within 5 ms",
+      },
+    });
+    expect(episode.turns).toHaveLength(1);
+  });
+
+  test("a tool that throws fails the environment, and our own bugs pass", async () => {
+    const throwing = lamp((action) => {
+      if (action.type === "call") throw new TypeError("connection lost");
+      return undefined;
+    });
+    const { episode } = await play([says(switchCall)], { environment: throwing });
+    expect(episode.failure).toEqual({
+      party: "environment",
+      code: "environment/exception",
+      message: "Cannot call tool switch in task lamp/test/0: connection lost",
+    });
+    const buggy = lamp(() => {
+      throw new InvariantError("ours");
+    });
+    await expect(play([says("x")], { environment: buggy })).rejects.toThrow(InvariantError);
+  });
+
+  test("the deadline truncates, keeps what was recorded, and scores nothing", async () => {
+    const { episode } = await play([says(switchCall), "hang"], { limits: { episodeTimeoutMs: 20 } });
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode).not.toHaveProperty("reward");
+    expect(episode.turns).toHaveLength(1);
+  });
+
+  test("an abort by the caller is no episode", async () => {
+    const controller = new AbortController();
+    const playing = play(["hang"], { signal: controller.signal });
+    controller.abort(new Error("stop now"));
+    await expect(playing).rejects.toThrow("stop now");
+  });
+
+  test("same replies, same bytes", async () => {
+    const replies = [says(switchCall), says("Goodbye!")];
+    const [first, second] = [await play(replies), await play(replies)];
+    expect(JSON.stringify(first.episode)).toBe(JSON.stringify(second.episode));
+  });
+});

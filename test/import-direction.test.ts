@@ -1,0 +1,48 @@
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+/** The folders of src in the order in which a task travels: each knows only itself and earlier ones. */
+const layers: readonly (readonly string[])[] = [
+  ["internal", "python", "message.ts", "errors.ts", "task.ts"],
+  ["tokenizer", "engine", "environment", "user"],
+  ["renderer", "parser", "trajectory"],
+  ["agent", "reward"],
+  ["episode"],
+  ["group"],
+  ["run", "sink"],
+  ["gateway", "service", "cli", "viewer"],
+];
+
+/** Public fakes and the public surface may look everywhere. */
+const free = new Set(["testing", "index.ts"]);
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../src");
+
+function layerOf(part: string): number {
+  return layers.findIndex((layer) => layer.includes(part));
+}
+
+test("imports point from later folders to earlier ones", async () => {
+  const files = (await readdir(root, { recursive: true })).filter(
+    (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
+  );
+  const wrong: string[] = [];
+  for (const file of files) {
+    const part = file.split(path.sep)[0]!;
+    if (free.has(part)) continue;
+    expect(layerOf(part), `src/${part} has its place in the layers`).toBeGreaterThanOrEqual(0);
+    const source = await readFile(path.join(root, file), "utf8");
+    for (const [, target] of source.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)) {
+      const resolved = path.relative(root, path.resolve(root, path.dirname(file), target!));
+      const targetPart = resolved.split(path.sep)[0]!;
+      const isOutside = resolved.startsWith("..");
+      if (isOutside ? layerOf(part) < layers.length - 1 : layerOf(targetPart) > layerOf(part)) {
+        wrong.push(`src/${file} imports ${target}`);
+      }
+      if (targetPart === "testing" && part !== "cli") wrong.push(`src/${file} imports ${target}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
