@@ -1,8 +1,11 @@
-import { Template } from "@huggingface/jinja";
-import { UsageError } from "../errors.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
-import { toPlainJson } from "../python/value.ts";
-import { TemplateError } from "./template-error.ts";
+import type { RenderContext } from "./jinja-frame.ts";
+import { createRootFrame } from "./jinja-frame.ts";
+import { parseTemplate } from "./jinja-parser.ts";
+import { analyzeStatements, JinjaScope } from "./jinja-scope.ts";
+import { compileStatements } from "./jinja-statement.ts";
+import { toTemplateError } from "./template-error.ts";
+import { strftimeAt, templateGlobals } from "./template-globals.ts";
 
 /** What a chat template renders. */
 export interface ChatTemplateInput {
@@ -12,7 +15,7 @@ export interface ChatTemplateInput {
   readonly addGenerationPrompt: boolean;
   /** Further variables, such as `bos_token` and `enable_thinking`. */
   readonly variables: PyDict;
-  /** What `strftime_now` calls now; the time of the call where it is absent. */
+  /** What `strftime_now` calls now, in the machine's time zone. Default the time of the call. */
   readonly now?: Date;
 }
 
@@ -24,31 +27,46 @@ export interface ChatTemplate {
 }
 
 /**
- * Compiles a chat template.
+ * Compiles a chat template: Jinja with Python's semantics, set up as the transformers library does.
+ *
+ * Integers and floats stay apart, dictionaries keep their order, `str()` of anything is Python's,
+ * and what fails in Python fails here.
+ *
+ * **Source:** huggingface/transformers, `src/transformers/utils/chat_template_utils.py`.
  *
  * @throws UsageError naming the line where the template is not valid.
  */
 export function compileChatTemplate(source: string): ChatTemplate {
-  let template: Template;
-  try {
-    template = new Template(source);
-  } catch (cause) {
-    throw new UsageError("Cannot compile the chat template", { cause });
-  }
+  const statements = parseTemplate(source);
+  const scope = new JinjaScope();
+  analyzeStatements(scope, statements);
+  const run = compileStatements(statements, { scope, soft: false, inLoop: false });
   return {
     source,
-    render({ messages, tools, addGenerationPrompt, variables }) {
+    render(input) {
+      const output = { text: "" };
       try {
-        return template.render({
-          ...(toPlainJson(variables) as Record<string, unknown>),
-          messages: toPlainJson(messages),
-          tools: tools && toPlainJson(tools),
-          documents: null,
-          add_generation_prompt: addGenerationPrompt,
-        });
-      } catch (cause) {
-        throw new TemplateError("TemplateError", String(cause));
+        run(createRootFrame(scope, contextOf(input)), output);
+      } catch (error) {
+        throw toTemplateError(error);
       }
+      return output.text;
+    },
+  };
+}
+
+function contextOf(input: ChatTemplateInput): RenderContext {
+  const { messages, tools, addGenerationPrompt, variables, now } = input;
+  return {
+    resolve(name) {
+      if (name === "messages") return messages;
+      if (name === "tools") return tools;
+      if (name === "add_generation_prompt") return addGenerationPrompt;
+      const variable = variables.get(name);
+      if (variable !== undefined) return variable;
+      if (name === "documents") return null;
+      if (name === "strftime_now") return strftimeAt(now ?? new Date());
+      return templateGlobals.get(name);
     },
   };
 }

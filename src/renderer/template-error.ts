@@ -1,18 +1,15 @@
+import type { PythonExceptionName } from "../python/python-error.ts";
+import { PythonError } from "../python/python-error.ts";
+
 /** The names that Python gives to the errors of a template. */
 export type TemplateErrorKind =
+  | PythonExceptionName
+  | "AssertionError"
+  | "FilterArgumentError"
+  | "SecurityError"
   | "TemplateError"
   | "TemplateRuntimeError"
-  | "UndefinedError"
-  | "SecurityError"
-  | "FilterArgumentError"
-  | "TypeError"
-  | "ValueError"
-  | "KeyError"
-  | "IndexError"
-  | "OverflowError"
-  | "ZeroDivisionError"
-  | "AssertionError"
-  | "RecursionError";
+  | "UndefinedError";
 
 /** A chat template refused a conversation: `raise_exception`, an undefined value, a wrong type. */
 export class TemplateError extends Error {
@@ -24,4 +21,26 @@ export class TemplateError extends Error {
     super(message);
     this.kind = kind;
   }
+}
+
+/** Python's `TypeError`, which most misuses of a value raise. */
+export function typeError(message: string): TemplateError {
+  return new TemplateError("TypeError", message);
+}
+
+/** Python's `ValueError`. */
+export function valueError(message: string): TemplateError {
+  return new TemplateError("ValueError", message);
+}
+
+/**
+ * What a render that failed raises: errors of the Python kernel and an exhausted stack (a macro that
+ * calls itself) become a `TemplateError`; anything else is our own bug and stays as it is.
+ */
+export function toTemplateError(error: unknown): unknown {
+  if (error instanceof PythonError) return new TemplateError(error.exception, error.message);
+  if (error instanceof RangeError && /call stack/i.test(error.message)) {
+    return new TemplateError("RecursionError", "maximum recursion depth exceeded");
+  }
+  return error;
 }

@@ -1,0 +1,60 @@
+import type { JinjaArguments, JinjaExpression } from "./jinja-ast.ts";
+import type { ExpressionPlace } from "./jinja-expression.ts";
+import { compileExpression } from "./jinja-expression.ts";
+import type { Evaluate, Frame } from "./jinja-frame.ts";
+import { callMethod } from "./template-attribute.ts";
+import { typeError } from "./template-error.ts";
+import { callValue } from "./template-function.ts";
+import { toList } from "./template-iterate.ts";
+import type { CallArguments, TemplateValue } from "./template-value.ts";
+import { isDict, noArguments, textOf, typeName } from "./template-value.ts";
+
+/** Computes a call's arguments. */
+export type EvaluateArguments = (frame: Frame) => CallArguments;
+
+const noNames: ReadonlyMap<string, TemplateValue> = new Map();
+
+/** Turns a call's arguments into a function that computes them. */
+export function compileArguments(args: JinjaArguments, place: ExpressionPlace): EvaluateArguments {
+  const positional = args.positional.map((part) => compileExpression(part, place));
+  const named = args.named.map(([name, part]) => ({ name, value: compileExpression(part, place) }));
+  const rest = args.rest && compileExpression(args.rest, place);
+  const namedRest = args.namedRest && compileExpression(args.namedRest, place);
+  if (named.length === 0 && rest === undefined && namedRest === undefined) {
+    if (positional.length === 0) return () => noArguments;
+    return (frame) => ({ positional: positional.map((part) => part(frame)), named: noNames });
+  }
+  return (frame) => {
+    const values = positional.map((part) => part(frame));
+    if (rest !== undefined) values.push(...toList(rest(frame)));
+    const members = new Map(named.map(({ name, value }) => [name, value(frame)] as const));
+    if (namedRest !== undefined) addMembers(members, namedRest(frame));
+    return { positional: values, named: members };
+  };
+}
+
+function addMembers(members: Map<string, TemplateValue>, extra: TemplateValue): void {
+  if (!isDict(extra)) {
+    throw typeError(`argument after ** must be a mapping, not ${typeName(extra)}`);
+  }
+  for (const [key, value] of extra) {
+    const name = textOf(key);
+    if (name === undefined) throw typeError("keywords must be strings");
+    if (members.has(name)) throw typeError(`got multiple values for keyword argument '${name}'`);
+    members.set(name, value);
+  }
+}
+
+/** Turns a call into a function that makes it; a method is called without being bound first. */
+export function compileCall(
+  callee: JinjaExpression,
+  args: EvaluateArguments,
+  place: ExpressionPlace,
+): Evaluate {
+  if (callee.type === "attribute") {
+    const object = compileExpression(callee.object, place);
+    return (frame) => callMethod(object(frame), callee.name, args(frame));
+  }
+  const value = compileExpression(callee, place);
+  return (frame) => callValue(value(frame), args(frame));
+}

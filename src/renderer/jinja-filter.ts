@@ -1,0 +1,52 @@
+import type { JinjaFilter } from "./jinja-ast.ts";
+import { compileArguments } from "./jinja-call.ts";
+import type { ExpressionPlace } from "./jinja-expression.ts";
+import type { Evaluate } from "./jinja-frame.ts";
+import { templateSyntaxError } from "./jinja-token.ts";
+import { findFilter } from "./template-filters.ts";
+import { findTest } from "./template-tests.ts";
+import { runtimeError } from "./template-value.ts";
+
+/**
+ * Applies a filter to what `operand` computes.
+ *
+ * @throws UsageError where no such filter exists and Jinja looks for it at once.
+ */
+export function compileFilter(
+  operand: Evaluate,
+  { name, args, line }: JinjaFilter,
+  place: ExpressionPlace,
+): Evaluate {
+  const filter = findFilter(name);
+  if (filter === undefined) return missing("filter", name, line, place);
+  const given = compileArguments(args, place);
+  return (frame) => filter(operand(frame), given(frame));
+}
+
+/**
+ * Applies a test to what `operand` computes.
+ *
+ * @throws UsageError where no such test exists and Jinja looks for it at once.
+ */
+export function compileTest(
+  operand: Evaluate,
+  { name, args, line }: JinjaFilter,
+  place: ExpressionPlace,
+): Evaluate {
+  const test = findTest(name);
+  if (test === undefined) return missing("test", name, line, place);
+  const given = compileArguments(args, place);
+  return (frame) => test(operand(frame), given(frame));
+}
+
+function missing(
+  what: "filter" | "test",
+  name: string,
+  line: number,
+  { soft }: ExpressionPlace,
+): Evaluate {
+  if (!soft) throw templateSyntaxError(line, `no ${what} named '${name}'`);
+  return () => {
+    throw runtimeError(`No ${what} named '${name}' found.`);
+  };
+}

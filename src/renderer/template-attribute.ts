@@ -1,0 +1,166 @@
+import {
+  dictMethods,
+  listMethods,
+  tupleMethods,
+  unsafeDictMethods,
+  unsafeListMethods,
+} from "./template-container-methods.ts";
+import { dictGet } from "./template-compare.ts";
+import type { BoundArguments, Signature } from "./template-function.ts";
+import { bindArguments, BuiltinFunction, callValue } from "./template-function.ts";
+import { escapeHtml } from "./template-markup.ts";
+import { formatFields, formatMapping } from "./template-str-format.ts";
+import { stringMethods, unsupportedStringMethods } from "./template-string-methods.ts";
+import { itemOf } from "./template-subscript.ts";
+import { reprOf } from "./template-text.ts";
+import { undefinedError } from "./template-undefined.ts";
+import type { CallArguments, TemplateValue } from "./template-value.ts";
+import {
+  isDict,
+  isList,
+  Markup,
+  objectOf,
+  runtimeError,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+} from "./template-value.ts";
+
+/**
+ * `value.name`: an attribute or method, else the member under that key, else undefined.
+ *
+ * @throws TemplateError where the value itself is undefined.
+ */
+export function getAttribute(value: TemplateValue, name: string): TemplateValue {
+  if (value instanceof Undefined) throw undefinedError(value);
+  const attribute = attributeOf(value, name);
+  if (attribute !== undefined) return attribute;
+  const member = isDict(value) ? value.get(name) : undefined;
+  return member === undefined ? new Undefined({ object: value, name }) : member;
+}
+
+/**
+ * `value[key]`: the item or member, else for a text the attribute of that name, else undefined.
+ *
+ * @throws TemplateError where the value itself is undefined.
+ */
+export function getItem(value: TemplateValue, key: TemplateValue): TemplateValue {
+  if (value instanceof Undefined) throw undefinedError(value);
+  const item = itemOf(value, key);
+  if (item !== undefined) return item;
+  const name = textOf(key);
+  const attribute = name === undefined ? undefined : attributeOf(value, name);
+  return attribute === undefined ? new Undefined({ object: value, name: key }) : attribute;
+}
+
+/** `value.name(…)`, without making a bound method in between where the value is plain. */
+export function callMethod(
+  value: TemplateValue,
+  name: string,
+  args: CallArguments,
+): TemplateValue {
+  const method = findMethod(value, name);
+  return method === undefined ? callValue(getAttribute(value, name), args) : method(args);
+}
+
+/** The methods that plain values have: what to run when one is called. */
+function findMethod(
+  value: TemplateValue,
+  name: string,
+): ((args: CallArguments) => TemplateValue) | undefined {
+  if (isDict(value)) return bound(dictMethods.get(name), value);
+  if (textOf(value) !== undefined) return findStringMethod(value as string | Markup, name);
+  if (isList(value)) return bound(listMethods.get(name), value);
+  if (value instanceof Tuple) return bound(tupleMethods.get(name), value);
+  return undefined;
+}
+
+function bound<Owner>(
+  method:
+    | { readonly signature: Signature; run(owner: Owner, args: BoundArguments): TemplateValue }
+    | undefined,
+  owner: Owner,
+): ((args: CallArguments) => TemplateValue) | undefined {
+  return method && ((args) => method.run(owner, bindArguments(method.signature, args)));
+}
+
+function findStringMethod(
+  value: string | Markup,
+  name: string,
+): ((args: CallArguments) => TemplateValue) | undefined {
+  if (name === "format") return (args) => formatFields(value, args);
+  if (name === "format_map") {
+    return ({ positional }) => formatMapping(value, positional[0] ?? null);
+  }
+  const method = stringMethods.get(name);
+  if (method === undefined) return undefined;
+  if (typeof value === "string") {
+    return (args) => method.run(value, bindArguments(method.signature, args));
+  }
+  return (args) => {
+    const given = bindArguments(method.signature, args).map((argument, index) =>
+      argument !== undefined && method.escaped.includes(index) ? escapeHtml(argument) : argument,
+    );
+    return markUp(method.run(value.text, given));
+  };
+}
+
+/** A result's strings, marked as safe as the string was whose method gave it. */
+function markUp(value: TemplateValue): TemplateValue {
+  if (typeof value === "string") return new Markup(value);
+  if (isList(value)) return value.map(markUp);
+  return value instanceof Tuple ? new Tuple(value.items.map(markUp)) : value;
+}
+
+/** An attribute that the value has in Python; `undefined` where it has none of that name. */
+function attributeOf(value: TemplateValue, name: string): TemplateValue | undefined {
+  if (isUnsafe(value, name)) {
+    const hint =
+      `access to attribute ${reprOf(name)} of ${reprOf(typeName(value))} object is unsafe.`;
+    return new Undefined({ hint, object: value, name, kind: "SecurityError" });
+  }
+  const method = findMethod(value, name);
+  if (method !== undefined) return new BuiltinFunction(method);
+  assertSupported(value, name);
+  return objectOf(value)?.attribute?.(name);
+}
+
+function isUnsafe(value: TemplateValue, name: string): boolean {
+  if (name.startsWith("__") && name.endsWith("__")) return pythonDunders.has(name);
+  if (isDict(value)) return unsafeDictMethods.has(name);
+  return isList(value) && unsafeListMethods.has(name);
+}
+
+/** Attributes that every Python object has. */
+const pythonDunders: ReadonlySet<string> = new Set(
+  ("class delattr dir doc eq format ge getattribute gt hash init init_subclass le lt ne new " +
+    "reduce reduce_ex repr setattr sizeof str subclasshook")
+    .split(" ")
+    .map((name) => `__${name}__`),
+);
+
+/** Attributes of Python's numbers, which no template has use for. */
+const numberAttributes: ReadonlySet<string> = new Set(
+  (
+    "as_integer_ratio bit_count bit_length conjugate denominator from_bytes fromhex hex imag " +
+    "is_integer numerator real to_bytes"
+  ).split(" "),
+);
+
+/** Refuses loudly what Python has and this interpreter has not. */
+function assertSupported(value: TemplateValue, name: string): void {
+  const isNumber =
+    typeof value === "bigint" || typeof value === "number" || typeof value === "boolean";
+  const unsupported = isNumber
+    ? numberAttributes.has(name)
+    : textOf(value) !== undefined && unsupportedStringMethods.has(name);
+  if (unsupported) throw runtimeError(`Cannot use ${typeName(value)}.${name} in a chat template`);
+}
+
+/** The member of a dictionary that no attribute hides; for the most frequent kind of access. */
+export function memberOf(value: TemplateValue, name: string): TemplateValue | undefined {
+  return isDict(value) && !dictMethods.has(name) && !unsafeDictMethods.has(name)
+    ? dictGet(value, name)
+    : undefined;
+}

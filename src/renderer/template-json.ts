@@ -1,0 +1,81 @@
+import type { PythonDumpsOptions } from "../python/json-stringify.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { formatFloat } from "../python/float-text.ts";
+import { formatInt } from "../python/int-text.ts";
+import type { PyValue } from "../python/value.ts";
+import { compareForSort } from "./template-compare.ts";
+import { typeError, valueError } from "./template-error.ts";
+import type { BoundArguments } from "./template-function.ts";
+import { isTruthy, toList } from "./template-iterate.ts";
+import type { TemplateValue } from "./template-value.ts";
+import { isDict, isList, textOf, Tuple, typeName } from "./template-value.ts";
+
+/**
+ * The `tojson` filter as the transformers library defines it: `json.dumps()` without HTML escapes,
+ * non-ASCII text as it is, and Python's layout arguments.
+ *
+ * **Source:** huggingface/transformers, `src/transformers/utils/chat_template_utils.py`.
+ *
+ * @throws TemplateError `TypeError` for what JSON cannot hold, an undefined value for one.
+ */
+export function toJsonText(
+  value: TemplateValue,
+  [ensureAscii = false, indent = null, separators = null, sortKeys = false]: BoundArguments,
+): string {
+  const sorted = isTruthy(sortKeys);
+  return stringifyPythonJson(toJsonValue(value, sorted), {
+    ensureAscii: isTruthy(ensureAscii),
+    ...indentOption(indent),
+    ...separatorsOption(separators),
+  });
+}
+
+function indentOption(indent: TemplateValue): Pick<PythonDumpsOptions, "indent"> {
+  if (indent === null) return {};
+  const text = textOf(indent);
+  if (text !== undefined) return { indent: text };
+  if (typeof indent !== "bigint" && typeof indent !== "boolean") {
+    throw typeError(`can't multiply sequence by non-int of type '${typeName(indent)}'`);
+  }
+  return { indent: Math.max(0, Number(indent)) };
+}
+
+function separatorsOption(separators: TemplateValue): Pick<PythonDumpsOptions, "separators"> {
+  if (separators === null) return {};
+  const [item, key, ...rest] = toList(separators).map(textOf);
+  if (item === undefined || key === undefined || rest.length > 0) {
+    throw valueError("json separators must be two strings");
+  }
+  return { separators: [item, key] };
+}
+
+/** The value as JSON data: tuples as lists, keys as text, safe strings as strings. */
+function toJsonValue(value: TemplateValue, sorted: boolean): PyValue {
+  if (value === null || typeof value !== "object") return value;
+  if (isList(value)) return value.map((item) => toJsonValue(item, sorted));
+  if (value instanceof Tuple) return value.items.map((item) => toJsonValue(item, sorted));
+  if (!isDict(value)) {
+    const text = textOf(value);
+    if (text !== undefined) return text;
+    throw typeError(`Object of type ${typeName(value)} is not JSON serializable`);
+  }
+  const entries = [...value];
+  if (sorted) entries.sort(([left], [right]) => compareForSort(left, right));
+  const members = new Map<string, PyValue>();
+  for (const [key, member] of entries) {
+    const name = toJsonKey(key);
+    if (members.has(name)) throw valueError(`Cannot write two members named ${name} as JSON`);
+    members.set(name, toJsonValue(member, sorted));
+  }
+  return members;
+}
+
+function toJsonKey(key: TemplateValue): string {
+  const text = textOf(key);
+  if (text !== undefined) return text;
+  if (key === null) return "null";
+  if (typeof key === "boolean") return String(key);
+  if (typeof key === "bigint") return formatInt(key);
+  if (typeof key === "number") return formatFloat(key);
+  throw typeError(`keys must be str, int, float, bool or None, not ${typeName(key)}`);
+}

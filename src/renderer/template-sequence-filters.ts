@@ -1,0 +1,230 @@
+import { calculate } from "./template-arithmetic.ts";
+import { getAttribute } from "./template-attribute.ts";
+import { compareForSort, compareOrder, contains, equals, numberOf } from "./template-compare.ts";
+import { itemTuples } from "./template-container-methods.ts";
+import { TemplateError, typeError } from "./template-error.ts";
+import type { NamedFilter } from "./template-filter.ts";
+import { defineFilter } from "./template-filter.ts";
+import { attributeGetter, comparisonGetter, ignoreCase } from "./template-item-getter.ts";
+import type { GetFromItem } from "./template-item-getter.ts";
+import { Generator, isTruthy, iterate, toList } from "./template-iterate.ts";
+import { sliceOf } from "./template-subscript.ts";
+import { strOf } from "./template-text.ts";
+import { undefinedError } from "./template-undefined.ts";
+import type { TemplateList, TemplateObject, TemplateValue } from "./template-value.ts";
+import { isDict, objectOf, textOf, Tuple, typeName, Undefined } from "./template-value.ts";
+
+function sortBy(items: TemplateList, key: GetFromItem, reverse: TemplateValue): TemplateList {
+  const keyed = items.map((item) => ({ item, key: key(item) }));
+  // Python keeps equal items in their order also where it sorts downwards.
+  const sign = isTruthy(reverse) ? -1 : 1;
+  keyed.sort((left, right) => sign * compareForSort(left.key, right.key));
+  return keyed.map(({ item }) => item);
+}
+
+function sort(
+  value: TemplateValue,
+  reverse: TemplateValue = false,
+  caseSensitive: TemplateValue = false,
+  attribute: TemplateValue = null,
+): TemplateValue {
+  const getters = (textOf(attribute)?.split(",") ?? [attribute]).map((part) =>
+    comparisonGetter(part, caseSensitive),
+  );
+  return sortBy(toList(value), (item) => getters.map((get) => get(item)), reverse);
+}
+
+function dictSort(
+  value: TemplateValue,
+  caseSensitive: TemplateValue = false,
+  by: TemplateValue = "key",
+  reverse: TemplateValue = false,
+): TemplateValue {
+  if (by !== "key" && by !== "value") {
+    throw argumentError('You can only sort by either "key" or "value"');
+  }
+  if (value instanceof Undefined) throw undefinedError(value);
+  if (!isDict(value)) {
+    throw new TemplateError(
+      "AttributeError",
+      `'${typeName(value)}' object has no attribute 'items'`,
+    );
+  }
+  const key: GetFromItem = (item) => {
+    const part = (item as Tuple).items[by === "key" ? 0 : 1] as TemplateValue;
+    return isTruthy(caseSensitive) ? part : ignoreCase(part);
+  };
+  return sortBy([...itemTuples(value)], key, reverse);
+}
+
+function join(
+  value: TemplateValue,
+  separator: TemplateValue = "",
+  attribute: TemplateValue = null,
+): string {
+  const get = attributeGetter(attribute);
+  return Array.from(iterate(value), (item) => strOf(get(item))).join(strOf(separator));
+}
+
+function first(value: TemplateValue): TemplateValue {
+  for (const item of iterate(value)) return item;
+  return new Undefined({ hint: "No first item, sequence was empty." });
+}
+
+function last(value: TemplateValue): TemplateValue {
+  const object = objectOf(value);
+  if (object !== undefined && (object.iterate === undefined || object.length === undefined)) {
+    throw typeError(`'${typeName(value)}' object is not reversible`);
+  }
+  const item = toList(value).at(-1);
+  return item === undefined
+    ? new Undefined({ hint: "No last item, sequence was empty." })
+    : item;
+}
+
+function reverse(value: TemplateValue): TemplateValue {
+  if (textOf(value) !== undefined) {
+    return sliceOf(value, { start: null, stop: null, step: -1n });
+  }
+  return new Generator([...iterate(value)].toReversed(), "list_reverseiterator");
+}
+
+function extreme(
+  operator: "<" | ">",
+  value: TemplateValue,
+  caseSensitive: TemplateValue,
+  attribute: TemplateValue,
+): TemplateValue {
+  const key = comparisonGetter(attribute, caseSensitive);
+  let best: { readonly item: TemplateValue; readonly key: TemplateValue } | undefined;
+  for (const item of iterate(value)) {
+    const candidate = { item, key: key(item) };
+    if (best === undefined || compareOrder(candidate.key, operator, best.key)) best = candidate;
+  }
+  return best === undefined
+    ? new Undefined({ hint: "No aggregated item, sequence was empty." })
+    : best.item;
+}
+
+function* unique(value: TemplateValue, key: GetFromItem): Iterable<TemplateValue> {
+  const seen: TemplateValue[] = [];
+  for (const item of iterate(value)) {
+    const candidate = key(item);
+    if (contains(seen, candidate)) continue;
+    seen.push(candidate);
+    yield item;
+  }
+}
+
+function sum(
+  value: TemplateValue,
+  attribute: TemplateValue = null,
+  start: TemplateValue = 0n,
+): TemplateValue {
+  const get = attributeGetter(attribute);
+  let total = start;
+  for (const item of iterate(value)) total = calculate(total, "+", get(item));
+  return total;
+}
+
+/** A group of the `groupby` filter: a tuple with names. */
+function makeGroup(grouper: TemplateValue, list: TemplateList): TemplateValue {
+  const pair = new Tuple([grouper, list]);
+  const group: TemplateObject = {
+    pythonType: "_GroupTuple",
+    attribute: (name) => (name === "grouper" ? grouper : name === "list" ? list : undefined),
+    iterate: () => pair.items[Symbol.iterator](),
+    length: () => 2,
+    itemAt: (index) => pair.items[index],
+    repr: () => strOf(pair),
+  };
+  return group;
+}
+
+function groupBy(
+  value: TemplateValue,
+  attribute: TemplateValue = null,
+  fallback: TemplateValue = null,
+  caseSensitive: TemplateValue = false,
+): TemplateValue {
+  const key = comparisonGetter(attribute, caseSensitive, fallback);
+  const shown = attributeGetter(attribute, fallback);
+  const groups: { key: TemplateValue; items: TemplateValue[] }[] = [];
+  for (const item of sortBy(toList(value), key, false)) {
+    const itemKey = key(item);
+    const group = groups.at(-1);
+    if (group !== undefined && equals(group.key, itemKey)) group.items.push(item);
+    else groups.push({ key: itemKey, items: [item] });
+  }
+  return groups.map(({ items }) => makeGroup(shown(items[0] as TemplateValue), items));
+}
+
+function* batch(value: TemplateValue, size: number, fill: TemplateValue): Iterable<TemplateValue> {
+  let group: TemplateValue[] = [];
+  for (const item of iterate(value)) {
+    if (group.length === size) {
+      yield group;
+      group = [];
+    }
+    group.push(item);
+  }
+  if (group.length === 0) return;
+  if (fill !== null) while (group.length < size) group.push(fill);
+  yield group;
+}
+
+function* slice(value: TemplateValue, count: number, fill: TemplateValue): Iterable<TemplateValue> {
+  const items = toList(value);
+  const size = Math.floor(items.length / count);
+  const larger = items.length % count;
+  let start = 0;
+  for (let index = 0; index < count; index++) {
+    const end = start + size + (index < larger ? 1 : 0);
+    const part = items.slice(start, end);
+    yield fill !== null && index >= larger ? [...part, fill] : part;
+    start = end;
+  }
+}
+
+function integer(value: TemplateValue | undefined): number {
+  const number = numberOf(value ?? null);
+  if (typeof number === "bigint") return Number(number);
+  throw typeError(`'${typeName(value ?? null)}' object cannot be interpreted as an integer`);
+}
+
+function argumentError(message: string): TemplateError {
+  return new TemplateError("FilterArgumentError", message);
+}
+
+/** The filters that work on lists and dictionaries as a whole. */
+export const sequenceFilters: readonly NamedFilter[] = [
+  defineFilter("attr name", (value, name = "") => {
+    const attribute = getAttribute(value, strOf(name));
+    const isMember = isDict(value) && value.get(name) === attribute;
+    return isMember ? new Undefined({ object: value, name }) : attribute;
+  }),
+  defineFilter("batch linecount fill_with?", (value, size, fill = null) => {
+    return new Generator(batch(value, integer(size), fill));
+  }),
+  defineFilter("dictsort case_sensitive? by? reverse?", dictSort),
+  defineFilter("first", first),
+  defineFilter("groupby attribute default? case_sensitive?", groupBy),
+  defineFilter("join d? attribute?", join),
+  defineFilter("last", last),
+  defineFilter("max case_sensitive? attribute?", (value, caseSensitive = false, attribute = null) =>
+    extreme(">", value, caseSensitive, attribute),
+  ),
+  defineFilter("min case_sensitive? attribute?", (value, caseSensitive = false, attribute = null) =>
+    extreme("<", value, caseSensitive, attribute),
+  ),
+  defineFilter("reverse", reverse),
+  defineFilter("slice slices fill_with?", (value, count, fill = null) => {
+    return new Generator(slice(value, integer(count), fill));
+  }),
+  defineFilter("sort reverse? case_sensitive? attribute?", sort),
+  defineFilter("sum attribute? start?", sum),
+  defineFilter("unique case_sensitive? attribute?", (value, caseSensitive = false, attribute = null) =>
+    new Generator(unique(value, comparisonGetter(attribute, caseSensitive))),
+  ),
+];
+
