@@ -26,7 +26,10 @@ export interface GenerateRequest {
   readonly maxNewTokens: number;
   /** Ids that end the turn, the tokenizer's end-of-sequence id among them. */
   readonly stopTokenIds: readonly number[];
-  /** Unique per policy call; the engine can abort by it. */
+  /**
+   * Unique per policy call; the engine can abort by it, and may then abort every request whose id
+   * begins with it, so none should be the beginning of another's.
+   */
   readonly requestId: string;
   /** Stable over an episode, so that a router can keep it on one worker's prefix cache. */
   readonly sessionId: string;
@@ -39,14 +42,17 @@ export type Finish =
   /** `maxNewTokens` were sampled. */
   | { readonly type: "length" };
 
-/** One uninterrupted stretch of sampling within a generation. */
+/** One stretch of sampling within a generation: uninterrupted, and by one version of the policy. */
 export interface GenerationPiece {
   readonly requestId: string;
   /** How many of the generation's ids this piece brought, in order. */
   readonly tokenCount: number;
   /** The policy's version as the engine reported it for this piece; `""` where it reports none. */
   readonly policyVersion: string;
-  /** How the piece ended; `abort` where the engine interrupted it and it was resumed. */
+  /**
+   * How the piece ended; `abort` where the engine interrupted it and it was resumed, or where the
+   * policy's version changed and sampling went on.
+   */
   readonly finish: "stop" | "length" | "abort";
 }
 
@@ -70,7 +76,7 @@ export interface Generation {
   /** The number of prompt tokens that the engine says it saw in the first piece. */
   readonly promptTokenCount?: number;
   readonly cachedTokenCount?: number;
-  /** Requests that were repeated; empty in the ordinary case. */
+  /** Requests that were repeated though they may have been sampled; empty in the ordinary case. */
   readonly discarded: readonly DiscardedSampling[];
 }
 

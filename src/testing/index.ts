@@ -2,6 +2,15 @@ export type { Deferred } from "./deferred.ts";
 export { createDeferred } from "./deferred.ts";
 export type { EchoPolicyOptions } from "./echo-policy.ts";
 export { echoPolicy } from "./echo-policy.ts";
+export type {
+  ConformanceTestApi,
+  ConformanceTurn,
+  EngineCase,
+  EngineHarness,
+  EngineScenario,
+  EngineUnderTest,
+} from "./engine-conformance.ts";
+export { registerEngineConformance } from "./engine-conformance.ts";
 export type { ManualClock, ManualClockOptions } from "./manual-clock.ts";
 export { manualClock } from "./manual-clock.ts";
 export type {
@@ -23,3 +32,7 @@ export type {
   SglangTestServerOptions,
 } from "./sglang-test-server.ts";
 export { startSglangTestServer } from "./sglang-test-server.ts";
+export type { SglangTestRouter, SglangTestRouterOptions } from "./sglang-test-router.ts";
+export { startSglangTestRouter } from "./sglang-test-router.ts";
+export type { SpawnedServer, SpawnedServerOptions } from "./spawn-sglang-test-server.ts";
+export { spawnSglangTestServer } from "./spawn-sglang-test-server.ts";

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type {
   Engine,
   EngineDescription,
@@ -5,8 +6,7 @@ import type {
   GenerateRequest,
   Generation,
 } from "../engine/engine.ts";
-import type { RolloutError } from "../errors.ts";
-import { InvariantError } from "../errors.ts";
+import { InvariantError, RolloutError } from "../errors.ts";
 
 /** What a scripted engine does with one call. */
 export type ScriptedGeneration =
@@ -30,7 +30,7 @@ export type ScriptedGeneration =
     }
   /** The call fails. */
   | { readonly error: RolloutError }
-  /** The call ends when its signal aborts, and not before. */
+  /** The call ends when its signal aborts or the engine is closed, and not before. */
   | { readonly hangs: true };
 
 /** An engine that plays a script. */
@@ -65,12 +65,13 @@ export function scriptedEngine(
   { description = {} }: ScriptedEngineOptions = {},
 ): ScriptedEngine {
   const shared = isList(script) ? [...script] : undefined;
-  const bySession = new Map(
-    isList(script) ? [] : Object.entries(script).map(([id, turns]) => [id, [...turns]] as const),
+  const bySession = new Map<string, ScriptedGeneration[]>(
+    isList(script) ? [] : Object.entries(script).map(([id, turns]) => [id, [...turns]]),
   );
   const requests: GenerateRequest[] = [];
   const complaints: string[] = [];
-  let isClosed = false;
+  const closing = new AbortController();
+  setMaxListeners(0, closing.signal);
 
   function complain(message: string): never {
     complaints.push(message);
@@ -81,7 +82,7 @@ export function scriptedEngine(
     request: GenerateRequest,
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<Generation> {
-    if (isClosed) complain("The engine takes no calls after close()");
+    if (closing.signal.aborted) complain("The engine takes no calls after close()");
     signal?.throwIfAborted();
     // Kept as it was: the caller's array may grow.
     requests.push({ ...request, promptIds: [...request.promptIds] });
@@ -93,7 +94,7 @@ export function scriptedEngine(
       );
     }
     if ("error" in turn) throw turn.error;
-    if ("hangs" in turn) return untilAborted(signal);
+    if ("hangs" in turn) return untilAborted(signal, closing.signal);
     const refusal = refusalOf(turn, request);
     if (refusal !== undefined) {
       return complain(`Cannot sample request ${request.requestId}: ${refusal}`);
@@ -110,7 +111,7 @@ export function scriptedEngine(
       return { kind: "scripted", logprobConvention: "tempered", ...description };
     },
     close: async () => {
-      isClosed = true;
+      closing.abort(new RolloutError("engine/unreachable", "The engine was closed"));
     },
     assertDrained() {
       const left = [["all sessions", shared ?? []] as const, ...bySession].flatMap(
@@ -168,9 +169,11 @@ function toGeneration(turn: ScriptedSampling, request: GenerateRequest): Generat
   };
 }
 
-/** Never resolves: the caller's signal is the only way out. */
-function untilAborted(signal: AbortSignal | undefined): Promise<never> {
+/** Never resolves: the signals are the only way out. */
+function untilAborted(...signals: readonly (AbortSignal | undefined)[]): Promise<never> {
   return new Promise((_resolve, reject) => {
-    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    for (const signal of signals) {
+      signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    }
   });
 }

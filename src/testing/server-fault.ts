@@ -9,8 +9,8 @@ export type ServerFault =
       readonly body?: unknown;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** The connection is reset: at once, or after the reply was sampled where `afterSampling`. */
-  | { readonly kind: "reset"; readonly afterSampling?: boolean }
+  /** The connection is reset: at once (default), when the reply was sampled, or within the reply. */
+  | { readonly kind: "reset"; readonly when?: "at-once" | "after-sampling" | "within-reply" }
   /** No answer until the client gives up. */
   | { readonly kind: "hang" }
   /** The reply is sampled, and its text ends in the middle. */

@@ -7,10 +7,17 @@ import type { PieceRequest } from "./generate-body.ts";
 export interface SampledPiece {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
-  /** `""` where the engine reports none. */
-  readonly policyVersion: string;
+  /** Which version of the policy sampled how many of the ids, in order. */
+  readonly versions: readonly VersionRun[];
   readonly promptTokenCount?: number;
   readonly cachedTokenCount?: number;
+}
+
+/** Ids in a row that one version sampled. */
+export interface VersionRun {
+  readonly tokenCount: number;
+  /** `""` where the engine reports none. */
+  readonly policyVersion: string;
 }
 
 /** What a reply of `/generate` says. */
@@ -76,7 +83,11 @@ function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
     return { type: "interrupted", piece, message: typeof message === "string" ? message : "" };
   }
   if (piece.ids.length === 0) throw new ReplyProblem("no ids were sampled", "at least one");
-  if (type === "length") return { type: "finished", piece, finish: { type } };
+  if (type === "length") {
+    // The engine looks at the budget first: a stop id as the very last token is `length` to it.
+    const finish = findStop(piece.ids, request) ?? { type };
+    return { type: "finished", piece, finish };
+  }
   if (type === "stop") {
     return { type: "finished", piece, finish: readStop(matched, piece.ids) };
   }
@@ -84,6 +95,13 @@ function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
     `meta_info.finish_reason.type is ${show(type)}`,
     "`stop`, `length` or `abort`",
   );
+}
+
+/** The stop that the last id is, if it is one. */
+export function findStop(ids: readonly number[], { turn }: PieceRequest): Finish | undefined {
+  const last = ids.at(-1);
+  const stops = last !== undefined && turn.stopTokenIds.includes(last);
+  return stops ? { type: "stop", matched: last } : undefined;
 }
 
 function readStop(matched: unknown, ids: readonly number[]): Finish {
@@ -118,14 +136,47 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
     );
   }
   const cachedTokenCount = readCount(meta, "cached_tokens");
-  const version = meta["weight_version"];
   return {
     ids,
     logprobs,
-    policyVersion: typeof version === "string" || typeof version === "number" ? `${version}` : "",
+    versions: readVersions(meta, ids.length),
     ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
     ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
   };
+}
+
+/**
+ * Which version sampled what. Newer releases say it token by token in `weight_versions`; the others
+ * report only the version at the end, `weight_version`, which a turn that an update was slipped
+ * under without an abort then carries as a whole.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/utils/weight_versions.py.
+ */
+function readVersions(meta: JsonObject, tokenCount: number): readonly VersionRun[] {
+  const spans = meta["weight_versions"];
+  if (spans === undefined || spans === null) {
+    const version = meta["weight_version"];
+    const isGiven = typeof version === "string" || typeof version === "number";
+    return [{ tokenCount, policyVersion: isGiven ? `${version}` : "" }];
+  }
+  const runs: VersionRun[] = [];
+  let place = 0;
+  for (const span of Array.isArray(spans) ? (spans as unknown[]) : [spans]) {
+    const { version, start, end } = (span ?? {}) as JsonObject;
+    if (typeof version !== "string" || start !== place || typeof end !== "number" || end < place) {
+      throw new ReplyProblem(
+        `meta_info.weight_versions holds ${show(span)}`,
+        `a span that begins at token ${place}`,
+      );
+    }
+    if (end > place) runs.push({ tokenCount: end - place, policyVersion: version });
+    place = end;
+  }
+  if (place === tokenCount) return runs;
+  throw new ReplyProblem(
+    `meta_info.weight_versions ends at token ${place}`,
+    `the end, at ${tokenCount}`,
+  );
 }
 
 /** A request that was aborted before it ran has no logprobs to report; one that ran must. */

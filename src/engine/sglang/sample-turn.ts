@@ -14,7 +14,7 @@ import { readRetryAfterMs, retryDelayMs } from "../http-retry.ts";
 import type { PieceRequest } from "./generate-body.ts";
 import { encodeGenerateBody } from "./generate-body.ts";
 import type { PieceReply, SampledPiece } from "./generate-reply.ts";
-import { decodeGenerateReply } from "./generate-reply.ts";
+import { decodeGenerateReply, findStop } from "./generate-reply.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 import type { Worker, WorkerSet } from "./worker-set.ts";
 
@@ -81,7 +81,7 @@ export async function sampleTurn(
         addPiece(progress, { piece, sampled: reply.piece, finish: reply.finish.type });
         return toGeneration(progress, reply.finish);
       case "interrupted": {
-        const finish = finishOfInterrupted(reply.piece, piece, request);
+        const finish = finishOfInterrupted(reply.piece, piece);
         addPiece(progress, { piece, sampled: reply.piece, finish: finish?.type ?? "abort" });
         if (finish !== undefined) return toGeneration(progress, finish);
         await wait(resumeDelayMs(progress, { reply, piece, worker, settings }), turn, context);
@@ -182,12 +182,14 @@ function addPiece(
   }
   for (const id of sampled.ids) progress.ids.push(id);
   for (const logprob of sampled.logprobs) progress.logprobs.push(logprob);
-  progress.pieces.push({
-    requestId: piece.requestId,
-    tokenCount: sampled.ids.length,
-    policyVersion: sampled.policyVersion,
-    finish,
-  });
+  for (const [index, run] of sampled.versions.entries()) {
+    const isLast = index === sampled.versions.length - 1;
+    progress.pieces.push({
+      requestId: piece.requestId,
+      ...run,
+      finish: isLast ? finish : "abort",
+    });
+  }
   progress.failureCount = 0;
   progress.idleResumeCount = 0;
 }
@@ -209,15 +211,10 @@ function toGeneration(progress: TurnProgress, finish: Finish): Generation {
  * How an interrupted turn ended after all: an engine makes one more step after it was told to abort,
  * and that step may have sampled the stop id or used up the budget.
  */
-function finishOfInterrupted(
-  sampled: SampledPiece,
-  piece: PieceRequest,
-  turn: GenerateRequest,
-): Finish | undefined {
-  const last = sampled.ids.at(-1);
-  if (last !== undefined && turn.stopTokenIds.includes(last))
-    return { type: "stop", matched: last };
-  return sampled.ids.length === piece.maxNewTokens ? { type: "length" } : undefined;
+function finishOfInterrupted({ ids }: SampledPiece, piece: PieceRequest): Finish | undefined {
+  return (
+    findStop(ids, piece) ?? (ids.length === piece.maxNewTokens ? { type: "length" } : undefined)
+  );
 }
 
 /** @throws RolloutError `engine/interrupted` where the turn was interrupted too often. */

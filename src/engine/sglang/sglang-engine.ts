@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { assertInvariant } from "../../errors.ts";
 import { startDeadline } from "../deadline.ts";
 import type { Engine, EngineDescription, GenerateRequest, Generation } from "../engine.ts";
@@ -47,6 +48,8 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
     clock,
   });
   const closing = new AbortController();
+  // Each call under way listens to it.
+  setMaxListeners(0, closing.signal);
   const running = new Set<Promise<unknown>>();
   // A router answers 404; it is then not asked again.
   let canAbort = settings.mode !== "router";

@@ -88,6 +88,9 @@ export function toSglangSettings(options: SglangEngineOptions): SglangSettings {
   if (urls.length > 1 && options.mode === "router") {
     throw new UsageError(`Cannot use ${urls.length} urls in mode "router": expected one`);
   }
+  if (options.apiKey !== undefined && !/^[\x21-\x7e]+$/.test(options.apiKey)) {
+    throw new UsageError("Cannot use the apiKey: expected visible ASCII characters only");
+  }
   const settings: SglangSettings = {
     urls,
     mode: urls.length > 1 ? "direct" : (options.mode ?? "auto"),

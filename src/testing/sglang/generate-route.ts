@@ -81,8 +81,9 @@ function answerWithFault(exchange: HttpExchange, fault: ServerFault): boolean {
       return true;
     }
     case "reset":
-      if (fault.afterSampling !== true) exchange.request.socket.resetAndDestroy();
-      return fault.afterSampling !== true;
+      if ((fault.when ?? "at-once") !== "at-once") return false;
+      exchange.request.socket.resetAndDestroy();
+      return true;
     case "html":
       sendText(exchange, "<html><body>It works!</body></html>", {
         headers: { "content-type": "text/html" },
@@ -156,7 +157,7 @@ function sendReplies(
     else sendErrorResponse(exchange, { status, message });
     return;
   }
-  if (fault?.kind === "reset") {
+  if (fault?.kind === "reset" && fault.when === "after-sampling") {
     exchange.request.socket.resetAndDestroy();
     return;
   }
@@ -165,7 +166,13 @@ function sendReplies(
   }
   const replies = sequences.map((sequence) => encodeReply(sequence, context));
   const reply = decoded.isList ? replies : (replies[0] ?? {});
-  if (fault?.kind === "truncated-json") {
+  if (fault?.kind === "reset") {
+    const text = JSON.stringify(reply);
+    exchange.response.writeHead(200, { "content-length": Buffer.byteLength(text) });
+    exchange.response.write(text.slice(0, text.length / 2), () =>
+      exchange.request.socket.resetAndDestroy(),
+    );
+  } else if (fault?.kind === "truncated-json") {
     const text = JSON.stringify(reply);
     sendText(exchange, text.slice(0, text.length / 2));
   } else if (fault?.kind === "alter" && !Array.isArray(reply)) {

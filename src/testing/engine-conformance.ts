@@ -1,0 +1,292 @@
+import assert from "node:assert/strict";
+import type { Engine, GenerateRequest } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
+
+/** One turn that the engine under test is made to sample. `logprobs[i]` belongs to `outputIds[i]`. */
+export interface ConformanceTurn {
+  readonly outputIds: readonly number[];
+  readonly logprobs: readonly number[];
+}
+
+/** What the engine under test is made to do. */
+export type EngineScenario =
+  /** Samples these turns: for each session its own, one a call, in order. */
+  | { readonly kind: "plays"; readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>> }
+  /** Samples the turn, but interrupts it once after so many tokens, as a weight update does. */
+  | {
+      readonly kind: "interrupts";
+      readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
+      readonly afterTokens: number;
+    }
+  /** Answers every call with a failure of this kind. */
+  | {
+      readonly kind: "fails";
+      readonly code:
+        | "engine/overloaded"
+        | "engine/server-error"
+        | "engine/unauthorized"
+        | "engine/prompt-too-long"
+        | "engine/bad-request";
+    }
+  /** Takes calls and does not answer them. */
+  | { readonly kind: "hangs" }
+  /** Is not there. */
+  | { readonly kind: "unreachable" };
+
+/** A running engine with what the suite has to see of it. */
+export interface EngineUnderTest extends AsyncDisposable {
+  readonly engine: Engine;
+  /** The prompt of each request that reached the sampler, in order of arrival. */
+  readonly seenPrompts: () => readonly (readonly number[])[];
+  /** Resolves when so many calls have reached the sampler. */
+  readonly untilSeen: (count: number) => Promise<void>;
+}
+
+/** How the suite gets engines to test. */
+export interface EngineHarness {
+  /** Names the implementation in the names of the tests. */
+  readonly name: string;
+  /**
+   * Starts an engine for one case. Retries should wait a few milliseconds at most. Disposing what it
+   * returns stops everything that it started.
+   */
+  readonly start: (scenario: EngineScenario) => Promise<EngineUnderTest>;
+  /** Cases that do not apply, with the reason. */
+  readonly skip?: Partial<Readonly<Record<EngineCase, string>>>;
+}
+
+/** The test runner, as far as the suite needs it. */
+export interface ConformanceTestApi {
+  readonly test: (name: string, run: () => Promise<void>) => void;
+  /** Registers a case that is not run; the reason belongs where people see it. */
+  readonly skip: (name: string, reason: string) => void;
+}
+
+/** The name of a case. */
+export type EngineCase = keyof typeof CASES;
+
+/**
+ * Registers the tests that every `Engine` must pass.
+ *
+ * ```ts
+ * import { test } from "vitest";
+ * registerEngineConformance(harness, {
+ *   test,
+ *   skip: (name, reason) => test.skip(`${name} (${reason})`),
+ * });
+ * ```
+ */
+export function registerEngineConformance(harness: EngineHarness, api: ConformanceTestApi): void {
+  for (const [name, run] of Object.entries(CASES)) {
+    const title = `${harness.name} ${name}`;
+    const reason = harness.skip?.[name as EngineCase];
+    if (reason === undefined) api.test(title, () => run(harness));
+    else api.skip(title, reason);
+  }
+}
+
+const STOP_ID = 2;
+
+function toRequest(changes: Partial<GenerateRequest> = {}): GenerateRequest {
+  return {
+    promptIds: [5, 6, 7],
+    sampling: {},
+    maxNewTokens: 16,
+    stopTokenIds: [STOP_ID],
+    requestId: "request-0",
+    sessionId: "session-0",
+    ...changes,
+  };
+}
+
+const TURN: ConformanceTurn = {
+  outputIds: [10, 11, 11, 12, STOP_ID],
+  logprobs: [-0.5, -0.0625, -3.25, 0, -0.1],
+};
+const PLAYS_TURN: EngineScenario = { kind: "plays", turns: { "session-0": [TURN] } };
+
+const CASES = {
+  "returns ids and logprobs as they were sampled, the stop id included": async (
+    harness: EngineHarness,
+  ) => {
+    await using tested = await harness.start(PLAYS_TURN);
+    const generation = await tested.engine.generate(toRequest());
+    assert.deepEqual(generation.outputIds, TURN.outputIds);
+    assert.deepEqual(generation.logprobs, TURN.logprobs);
+    assert.deepEqual(generation.finish, { type: "stop", matched: STOP_ID });
+    assert.deepEqual(generation.discarded, []);
+  },
+
+  "makes one piece of an undisturbed turn, named for the request": async (
+    harness: EngineHarness,
+  ) => {
+    await using tested = await harness.start(PLAYS_TURN);
+    const { pieces } = await tested.engine.generate(toRequest());
+    const seen = pieces.map(({ requestId, tokenCount, finish }) => [requestId, tokenCount, finish]);
+    assert.deepEqual(seen, [["request-0", 5, "stop"]]);
+  },
+
+  "ends with `length` when the budget is used up": async (harness: EngineHarness) => {
+    const turn = { outputIds: [10, 11, 12], logprobs: [-0.5, -0.25, -0.125] };
+    await using tested = await harness.start({ kind: "plays", turns: { "session-0": [turn] } });
+    const generation = await tested.engine.generate(toRequest({ maxNewTokens: 3 }));
+    assert.deepEqual(generation.outputIds, turn.outputIds);
+    assert.deepEqual(generation.logprobs, turn.logprobs);
+    assert.deepEqual(generation.finish, { type: "length" });
+  },
+
+  "sends exactly the prompt's ids, many of them too": async (harness: EngineHarness) => {
+    const promptIds = Array.from({ length: 20_000 }, (_, index) => (index * 7_919) % 151_936);
+    await using tested = await harness.start(PLAYS_TURN);
+    const generation = await tested.engine.generate(toRequest({ promptIds }));
+    assert.deepEqual(tested.seenPrompts(), [promptIds]);
+    assert.ok([undefined, promptIds.length].includes(generation.promptTokenCount));
+  },
+
+  "plays the turns of a session in order, on the prompt that each is given": async (
+    harness: EngineHarness,
+  ) => {
+    const second: ConformanceTurn = { outputIds: [20, STOP_ID], logprobs: [-1, -2] };
+    const turns = { "session-0": [TURN, second] };
+    await using tested = await harness.start({ kind: "plays", turns });
+    const first = await tested.engine.generate(toRequest());
+    const promptIds = [5, 6, 7, ...first.outputIds, 30, 31];
+    const next = await tested.engine.generate(toRequest({ promptIds, requestId: "request-1" }));
+    assert.deepEqual(next.outputIds, second.outputIds);
+    assert.deepEqual(next.logprobs, second.logprobs);
+    assert.deepEqual(tested.seenPrompts(), [[5, 6, 7], promptIds]);
+  },
+
+  "keeps a hundred concurrent sessions apart": async (harness: EngineHarness) => {
+    const sessions = Array.from({ length: 100 }, (_, index) => index);
+    const turns = Object.fromEntries(
+      sessions.map((index) => [
+        `session-${index}`,
+        [{ outputIds: [1_000 + index, STOP_ID], logprobs: [-(index + 1) / 64, -1] }],
+      ]),
+    );
+    await using tested = await harness.start({ kind: "plays", turns });
+    const generations = await Promise.all(
+      sessions.map((index) =>
+        tested.engine.generate(
+          toRequest({ requestId: `request-${index}-`, sessionId: `session-${index}` }),
+        ),
+      ),
+    );
+    for (const [index, { outputIds, logprobs }] of generations.entries()) {
+      assert.deepEqual(outputIds, [1_000 + index, STOP_ID]);
+      assert.deepEqual(logprobs, [-(index + 1) / 64, -1]);
+    }
+  },
+
+  "resumes a turn that the engine interrupted, keeping what was sampled": async (
+    harness: EngineHarness,
+  ) => {
+    const turns = { "session-0": [TURN] };
+    await using tested = await harness.start({ kind: "interrupts", turns, afterTokens: 2 });
+    const generation = await tested.engine.generate(toRequest());
+    assert.deepEqual(generation.outputIds, TURN.outputIds);
+    assert.deepEqual(generation.logprobs, TURN.logprobs);
+    assert.deepEqual(generation.finish, { type: "stop", matched: STOP_ID });
+    assert.deepEqual(
+      generation.pieces.map(({ tokenCount, finish }) => [tokenCount, finish]),
+      [
+        [2, "abort"],
+        [3, "stop"],
+      ],
+    );
+    assert.notEqual(generation.pieces[0]?.requestId, generation.pieces[1]?.requestId);
+    assert.deepEqual(tested.seenPrompts(), [
+      [5, 6, 7],
+      [5, 6, 7, 10, 11],
+    ]);
+  },
+
+  "fails as `engine/overloaded`, retryable, where the engine has no room": (harness) =>
+    assertFails(harness, "engine/overloaded", true),
+
+  "fails as `engine/server-error`, retryable, where the engine breaks": (harness) =>
+    assertFails(harness, "engine/server-error", true),
+
+  "fails as `engine/unauthorized` where the engine wants another key": (harness) =>
+    assertFails(harness, "engine/unauthorized", false),
+
+  "fails as `engine/prompt-too-long` where the prompt exceeds the context": (harness) =>
+    assertFails(harness, "engine/prompt-too-long", false),
+
+  "fails as `engine/bad-request` where the engine refuses the request": (harness) =>
+    assertFails(harness, "engine/bad-request", false),
+
+  "fails as `engine/unreachable`, retryable, where nothing listens": async (
+    harness: EngineHarness,
+  ) => {
+    await using tested = await harness.start({ kind: "unreachable" });
+    const error = await failureOf(tested.engine.generate(toRequest()));
+    assert.equal(error.code, "engine/unreachable");
+    assert.equal(error.retryable, true);
+    assert.equal((await failureOf(tested.engine.describe())).code, "engine/unreachable");
+  },
+
+  "throws the signal's reason when it is cancelled while it samples": async (
+    harness: EngineHarness,
+  ) => {
+    await using tested = await harness.start({ kind: "hangs" });
+    const controller = new AbortController();
+    const call = tested.engine.generate(toRequest(), { signal: controller.signal });
+    await tested.untilSeen(1);
+    const reason = new Error("the episode is over");
+    controller.abort(reason);
+    await assert.rejects(call, (error) => error === reason);
+  },
+
+  "asks for nothing where the signal is aborted already": async (harness: EngineHarness) => {
+    await using tested = await harness.start(PLAYS_TURN);
+    const reason = new Error("too late");
+    const signal = AbortSignal.abort(reason);
+    await assert.rejects(
+      tested.engine.generate(toRequest(), { signal }),
+      (error) => error === reason,
+    );
+    assert.deepEqual(tested.seenPrompts(), []);
+  },
+
+  "describes itself under its own kind": async (harness: EngineHarness) => {
+    await using tested = await harness.start(PLAYS_TURN);
+    const description = await tested.engine.describe();
+    assert.equal(description.kind, tested.engine.kind);
+    assert.ok(["tempered", "raw", "processed"].includes(description.logprobConvention));
+    assert.deepEqual(JSON.parse(JSON.stringify(description)), description);
+  },
+
+  "ends calls under way when it is closed, and takes none afterwards": async (
+    harness: EngineHarness,
+  ) => {
+    await using tested = await harness.start({ kind: "hangs" });
+    const call = assert.rejects(tested.engine.generate(toRequest()), RolloutError);
+    await tested.untilSeen(1);
+    await tested.engine.close();
+    await call;
+    await assert.rejects(tested.engine.generate(toRequest()));
+  },
+} satisfies Readonly<Record<string, (harness: EngineHarness) => Promise<void>>>;
+
+async function assertFails(
+  harness: EngineHarness,
+  code: Extract<EngineScenario, { kind: "fails" }>["code"],
+  retryable: boolean,
+): Promise<void> {
+  await using tested = await harness.start({ kind: "fails", code });
+  const error = await failureOf(tested.engine.generate(toRequest()));
+  assert.equal(error.code, code);
+  assert.equal(error.party, "engine");
+  assert.equal(error.retryable, retryable);
+}
+
+async function failureOf(call: Promise<unknown>): Promise<RolloutError> {
+  const error: unknown = await call.then(
+    () => assert.fail("Cannot go on: the call succeeded, expected it to fail"),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof RolloutError, `Expected a RolloutError, got ${String(error)}`);
+  return error;
+}

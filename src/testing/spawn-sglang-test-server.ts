@@ -1,0 +1,131 @@
+import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { access } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { UsageError } from "../errors.ts";
+
+/** Settings of `spawnSglangTestServer()`. All of them travel as JSON. */
+export interface SpawnedServerOptions {
+  /** `seeded` (default), `echo`, `scripted`, or a JavaScript module that exports `createPolicy(options)`. */
+  readonly policy?: string;
+  /** What the policy is made with. */
+  readonly policyOptions?: unknown;
+  /** Further options of `startSglangTestServer()`, or of `startSglangTestRouter()` with `workers`. */
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** Be a router in front of these servers instead. */
+  readonly workers?: readonly string[];
+  /** Default 0: any free port, kept when the server is started again. */
+  readonly port?: number;
+  /** Longest time for the process to listen, in milliseconds. Default 20 000. */
+  readonly startMs?: number;
+}
+
+/** A test server in a process of its own. */
+export interface SpawnedServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** Of the process that runs now, if one does. */
+  readonly pid: number | undefined;
+  /** Ends the process without warning, as a crash does. */
+  kill(): Promise<void>;
+  /** Starts it anew on the same port. What it had counted and queued is lost. */
+  restart(): Promise<void>;
+  /** Ends the process in good order. */
+  close(): Promise<void>;
+}
+
+/** The compiled program: this file may itself be run from source, where a process cannot be. */
+export const SGLANG_TEST_SERVER_PROGRAM = fileURLToPath(
+  import.meta.url.endsWith(".ts")
+    ? new URL("../../dist/src/testing/sglang-test-server-main.js", import.meta.url)
+    : new URL("./sglang-test-server-main.js", import.meta.url),
+);
+
+/**
+ * Starts a test server as a process, which can be killed and started again in the middle of a run.
+ * The process also ends when this one does.
+ *
+ * @throws UsageError where the program is not built, or ends before it listens.
+ */
+export async function spawnSglangTestServer(
+  options: SpawnedServerOptions = {},
+): Promise<SpawnedServer> {
+  let child: ChildProcess | undefined;
+  let url: string;
+  ({ child, url } = await start(options, options.port ?? 0));
+  const port = Number(new URL(url).port);
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const ending = child;
+    child = undefined;
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
+    const exited = once(ending, "exit");
+    ending.kill(signal);
+    await exited;
+  }
+
+  const close = (): Promise<void> => end("SIGTERM");
+  return {
+    url,
+    port,
+    get pid() {
+      return child?.pid;
+    },
+    kill: () => end("SIGKILL"),
+    async restart() {
+      await end("SIGKILL");
+      ({ child } = await start(options, port));
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function start(
+  { policy, policyOptions, options, workers, startMs = 20_000 }: SpawnedServerOptions,
+  port: number,
+): Promise<{ child: ChildProcess; url: string }> {
+  await assertBuilt();
+  const flags: [flag: string, value: string | undefined][] = [
+    ["--port", String(port)],
+    ["--policy", policy],
+    ["--policy-options", policyOptions === undefined ? undefined : JSON.stringify(policyOptions)],
+    ["--options", options === undefined ? undefined : JSON.stringify(options)],
+    ["--workers", workers?.join(",")],
+  ];
+  const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
+  const child = spawn(process.execPath, [SGLANG_TEST_SERVER_PROGRAM, ...given], {
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr = (stderr + text).slice(-2_000);
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), startMs);
+  let stdout = "";
+  for await (const text of child.stdout.setEncoding("utf8")) {
+    stdout += text;
+    if (stdout.includes("\n")) break;
+  }
+  clearTimeout(timer);
+  if (stdout.includes("\n")) {
+    const { url } = JSON.parse(stdout) as { url: string };
+    return { child, url };
+  }
+  throw new UsageError(
+    `Cannot start the test server: the process ended before it listened (${stderr.trim()})`,
+  );
+}
+
+async function assertBuilt(): Promise<void> {
+  try {
+    await access(SGLANG_TEST_SERVER_PROGRAM);
+  } catch (error) {
+    throw new UsageError(
+      `Cannot start the test server: ${SGLANG_TEST_SERVER_PROGRAM} is not there, ` +
+        "expected a build; run `npm run build`",
+      { cause: error },
+    );
+  }
+}
