@@ -2,6 +2,9 @@ import { pythonLstrip, pythonRstrip } from "../python/strip.ts";
 import type { Block, Diagnostic } from "./attempt.ts";
 import type { CallFields } from "./json-payload.ts";
 import { blocksOfPayload, readJson, readJsonPrefix } from "./json-payload.ts";
+import { indexesOf } from "./indexes-of.ts";
+import type { Frame } from "./tag-blocks.ts";
+import { markerOnly, unclosed } from "./tag-blocks.ts";
 
 /** A format whose calls are JSON between an opening and a closing tag. */
 export interface JsonTagFormat {
@@ -10,14 +13,8 @@ export interface JsonTagFormat {
   readonly fields: CallFields;
   /** What is wrong with the white space of a closed block, for formats that are strict about it. */
   readonly checkFrame?: (inner: string) => Diagnostic | undefined;
-}
-
-/** A block before it is judged. */
-interface Frame {
-  readonly span: readonly [start: number, end: number];
-  /** What stands between the tags. */
-  readonly inner: string;
-  readonly closed: boolean;
+  /** Whether the end of the text closes a block as well as the closing tag does. */
+  readonly closesAtEnd?: boolean;
 }
 
 /**
@@ -49,10 +46,10 @@ export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] 
 function frameAt(
   text: string,
   facts: {
-    format: JsonTagFormat;
-    start: number;
-    nextOpening: number;
-    nextClosing?: number | undefined;
+    readonly format: JsonTagFormat;
+    readonly start: number;
+    readonly nextOpening: number;
+    readonly nextClosing: number | undefined;
   },
 ): Frame {
   const { format, start, nextOpening, nextClosing } = facts;
@@ -60,57 +57,40 @@ function frameAt(
   const rest = text.slice(innerStart);
   const json = readJsonPrefix(rest);
   if (json.type === "value") {
-    const gap = /^\s*/.exec(rest.slice(json.end))?.[0].length ?? 0;
-    const innerEnd = json.end + gap;
-    if (rest.startsWith(format.close, innerEnd)) {
-      const end = innerStart + innerEnd + format.close.length;
-      return { span: [start, end], inner: rest.slice(0, innerEnd), closed: true };
+    const innerEnd = rest.length - pythonLstrip(rest.slice(json.end)).length;
+    const atEnd = format.closesAtEnd === true && innerEnd === rest.length;
+    if (atEnd || rest.startsWith(format.close, innerEnd)) {
+      const end = Math.min(innerStart + innerEnd + format.close.length, text.length);
+      return { span: [start, end], inner: rest.slice(0, innerEnd), innerStart, closed: true };
     }
   }
   if (nextClosing !== undefined && nextClosing < nextOpening) {
     const inner = text.slice(innerStart, nextClosing);
-    return { span: [start, nextClosing + format.close.length], inner, closed: true };
+    return { span: [start, nextClosing + format.close.length], inner, innerStart, closed: true };
   }
   const end = Math.max(nextOpening, innerStart);
-  return { span: [start, end], inner: text.slice(innerStart, end), closed: false };
+  return { span: [start, end], inner: text.slice(innerStart, end), innerStart, closed: false };
 }
 
 function judgeFrame(frame: Frame, format: JsonTagFormat): Block[] {
-  const { span, inner } = frame;
+  const { span, inner, innerStart } = frame;
   if (!frame.closed) return judgeUnclosed(frame, format);
   const json = pythonLstrip(inner);
   const reading = readJson(pythonRstrip(json));
   if (reading.type === "problem") {
     return [{ span, problem: { status: "invalid-json", detail: reading.detail } }];
   }
-  const jsonStart = span[0] + format.open.length + inner.length - json.length;
+  const jsonStart = innerStart + inner.length - json.length;
   const payload = { span, value: reading.value, json, jsonStart };
   return blocksOfPayload(payload, format.fields, format.checkFrame?.(inner));
 }
 
 /** An opening tag that no JSON follows is only mentioned; otherwise a call was begun. */
-function judgeUnclosed({ span, inner }: Frame, format: JsonTagFormat): Block[] {
-  if (!/^\s*(?:[[{]|$)/.test(inner)) {
-    const detail = `${format.open} is mentioned, but no call follows it`;
-    const end = span[0] + format.open.length;
-    return [{ span: [span[0], end], problem: { status: "marker-only", detail } }];
-  }
-  const problem: Diagnostic = {
-    status: "unclosed-block",
-    detail: `the call is not closed, expected ${format.close}`,
-  };
+function judgeUnclosed({ span, inner, innerStart }: Frame, format: JsonTagFormat): Block[] {
+  if (!/^\s*(?:[[{]|$)/.test(inner)) return [markerOnly(span[0], format.open)];
+  const problem = unclosed(format.close);
   const json = readJsonPrefix(inner);
   if (json.type === "problem") return [{ span, problem }];
-  const jsonStart = span[0] + format.open.length;
-  const payload = { span, value: json.value, json: inner, jsonStart };
+  const payload = { span, value: json.value, json: inner, jsonStart: innerStart };
   return blocksOfPayload(payload, format.fields, problem);
-}
-
-/** Where `marker` stands in the text, in order. */
-export function indexesOf(text: string, marker: string): number[] {
-  const indexes: number[] = [];
-  for (let at = text.indexOf(marker); at !== -1; at = text.indexOf(marker, at + marker.length)) {
-    indexes.push(at);
-  }
-  return indexes;
 }

@@ -1,8 +1,22 @@
 import { UsageError } from "../errors.ts";
+import { deepseekV3, deepseekV31 } from "./sglang/deepseek-v3.ts";
+import { glm45, glm47 } from "./sglang/glm.ts";
+import { hermes } from "./sglang/hermes.ts";
+import { kimiK2 } from "./sglang/kimi-k2.ts";
 import { qwen25 } from "./sglang/qwen25.ts";
+import { qwen3Coder } from "./sglang/qwen3-coder.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
 
-const parsers: readonly ToolCallParser[] = [qwen25];
+const parsers: readonly ToolCallParser[] = [
+  deepseekV3,
+  deepseekV31,
+  glm45,
+  glm47,
+  hermes,
+  kimiK2,
+  qwen25,
+  qwen3Coder,
+];
 
 /** Every tool-call parser, by name. */
 export function listToolCallParsers(): readonly ToolCallParser[] {

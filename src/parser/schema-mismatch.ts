@@ -1,8 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { ValidateFunction } from "ajv";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
-import type { PyDict } from "../python/value.ts";
-import { toPlainJson } from "../python/value.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import { isPyDict, isPyList } from "../python/value.ts";
 
 /** Formats are not checked, unknown keywords pass, and all mismatches of a call are wanted. */
 const ajv = new Ajv2020({
@@ -30,10 +30,27 @@ const validatorsByObject = new WeakMap<PyDict, Validator>();
  */
 export function findSchemaMismatches(schema: PyDict, value: PyDict): string[] {
   const validate = validatorOf(schema);
-  if (validate === null || validate(toPlainJson(value))) return [];
+  if (validate === null || accepts(validate, value)) return [];
   return (validate.errors ?? []).map(
     ({ instancePath, message }) => `${instancePath === "" ? "/" : instancePath}: ${message}`,
   );
+}
+
+function accepts(validate: ValidateFunction, value: PyDict): boolean {
+  try {
+    return validate(toObject(value)) as boolean;
+  } catch {
+    // The comparison of constants trips over members with names such as `valueOf`.
+    return true;
+  }
+}
+
+/** The value as ordinary objects, which the validator's comparisons need. */
+function toObject(value: PyValue): unknown {
+  if (typeof value === "bigint") return Number(value);
+  if (isPyList(value)) return value.map(toObject);
+  if (!isPyDict(value)) return value;
+  return Object.fromEntries([...value].map(([key, member]) => [key, toObject(member)]));
 }
 
 function validatorOf(schema: PyDict): Validator {
@@ -56,7 +73,7 @@ function validatorOf(schema: PyDict): Validator {
 }
 
 function compile(schema: PyDict): Validator {
-  const plain = toPlainJson(schema) as object;
+  const plain = toObject(schema) as object;
   try {
     return ajv.compile(plain);
   } catch {

@@ -34,16 +34,12 @@ function parseEntry(entry: PyDict, context: ParseContext): CompatCall[] {
   const name = entry.get("name") ?? null;
   const known = pythonTruthy(name) && isKnownName(name, context);
   if (!known && !forwardsUnknown(context)) return [];
+  const argumentsText = stringifyPythonJson(argumentsOfEntry(entry), { ensureAscii: false });
+  if (name === null) return [{ name: "", argumentsText, toolIndex: -1 }];
   if (typeof name !== "string") {
     throw new PythonError("ValueError", "the name of a call is no string");
   }
-  return [
-    {
-      name,
-      argumentsText: stringifyPythonJson(argumentsOfEntry(entry), { ensureAscii: false }),
-      toolIndex: baseToolIndex(name, context),
-    },
-  ];
+  return [{ name, argumentsText, toolIndex: baseToolIndex(name, context) }];
 }
 
 /** What SGLang takes for the arguments of a decoded call. */

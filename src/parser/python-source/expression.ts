@@ -1,0 +1,494 @@
+import { PythonError } from "../../python/python-error.ts";
+import type { PyValue } from "../../python/value.ts";
+import type { Token } from "./tokens.ts";
+import { keywords, TokenReader } from "./tokens.ts";
+import { syntaxError } from "./syntax-error.ts";
+
+/** A Python expression, as far as tool calls need to tell its kinds apart. */
+export type Expression =
+  | { readonly type: "constant"; readonly value: PyValue }
+  /** A constant that JSON cannot hold. */
+  | { readonly type: "foreign"; readonly kind: "bytes" | "imaginary" | "formatted" | "ellipsis" }
+  | { readonly type: "list" | "tuple" | "set"; readonly items: readonly Expression[] }
+  | { readonly type: "dict"; readonly entries: readonly DictEntry[] }
+  | { readonly type: "name"; readonly id: string }
+  | { readonly type: "attribute"; readonly object: Expression; readonly attribute: string }
+  | {
+      readonly type: "call";
+      readonly callee: Expression;
+      readonly keywords: readonly KeywordArgument[];
+      readonly isWithoutArguments: boolean;
+    }
+  | { readonly type: "unary"; readonly operator: string; readonly operand: Expression }
+  | {
+      readonly type: "binary";
+      readonly operator: string;
+      readonly left: Expression;
+      readonly right: Expression;
+    }
+  /** Anything else that is valid Python. */
+  | { readonly type: "other" };
+
+/** An entry of a dictionary display; without a key where it is unpacked (`**x`). */
+export interface DictEntry {
+  readonly key?: Expression;
+  readonly value: Expression;
+}
+
+/** A keyword argument; without a name where it is unpacked (`**x`). */
+export interface KeywordArgument {
+  readonly name?: string;
+  readonly value: Expression;
+}
+
+/** Deeper expressions are refused, as CPython's parser refuses those that exhaust its stack. */
+const MAX_DEPTH = 1000;
+
+const other: Expression = { type: "other" };
+
+/** Binary operators by how tightly they bind, loosest first; comparisons and logic yield `other`. */
+const binaryLevels: readonly (readonly string[])[] = [
+  ["or"],
+  ["and"],
+  ["<", ">", "==", ">=", "<=", "!=", "in", "is", "not in"],
+  ["|"],
+  ["^"],
+  ["&"],
+  ["<<", ">>"],
+  ["+", "-"],
+  ["*", "/", "//", "%", "@"],
+];
+
+/**
+ * Reads Python source that is one expression (`eval` mode), as CPython 3.11 does.
+ *
+ * @throws PythonError `SyntaxError`, or `ValueError` for text that CPython refuses to look at.
+ */
+export function parseExpression(source: string): Expression {
+  const parser = new ExpressionParser(source);
+  parser.skipBlankLines();
+  const expression = parser.readExpressions();
+  parser.skipNewlines();
+  parser.expectEnd();
+  return expression;
+}
+
+/**
+ * Reads Python source (`exec` mode) whose statements are expressions, and returns the first one;
+ * `undefined` for source without any.
+ *
+ * @throws PythonError as `parseExpression()`, also for statements of other kinds.
+ */
+export function parseFirstStatement(source: string): Expression | undefined {
+  const parser = new ExpressionParser(source);
+  parser.skipBlankLines();
+  let first: Expression | undefined;
+  while (!parser.isAtEnd()) {
+    const statement = parser.readExpressions();
+    first ??= statement;
+    parser.endStatement();
+  }
+  return first;
+}
+
+class ExpressionParser {
+  readonly #reader: TokenReader;
+  readonly #source: string;
+  #token: Token;
+  #lookahead: Token | undefined;
+  #depth = 0;
+
+  constructor(source: string) {
+    this.#source = source;
+    this.#reader = new TokenReader(source);
+    this.#token = this.#reader.next();
+  }
+
+  isAtEnd(): boolean {
+    return this.#token.type === "end";
+  }
+
+  expectEnd(): void {
+    if (!this.isAtEnd()) throw syntaxError("invalid syntax");
+  }
+
+  skipNewlines(): void {
+    while (this.#token.type === "newline") this.#advance();
+  }
+
+  /** Blank lines may come first, but the first line with a token must not be indented. */
+  skipBlankLines(): void {
+    const firstLine = /^(?:[ \t\f]*(?:#[^\r\n]*)?[\r\n]+)*/.exec(this.#source)?.[0] ?? "";
+    if (/^[ \t]/.test(this.#source.slice(firstLine.length)) && !/^\s*$/.test(this.#source)) {
+      throw syntaxError("unexpected indent");
+    }
+    this.skipNewlines();
+  }
+
+  endStatement(): void {
+    if (this.#takes(";")) {
+      if (this.#token.type === "newline") this.skipNewlines();
+      return;
+    }
+    if (this.isAtEnd()) return;
+    if (this.#token.type !== "newline") throw syntaxError("invalid syntax");
+    this.skipNewlines();
+  }
+
+  /** One expression, or several with commas, which make a tuple. */
+  readExpressions(): Expression {
+    const first = this.#readItem();
+    if (!this.#is(",")) return first;
+    const items = [first];
+    while (this.#takes(",")) {
+      if (!this.#startsExpression()) break;
+      items.push(this.#readItem());
+    }
+    return { type: "tuple", items };
+  }
+
+  #advance(): Token {
+    const token = this.#token;
+    this.#token = this.#lookahead ?? this.#reader.next();
+    this.#lookahead = undefined;
+    return token;
+  }
+
+  #peek(): Token {
+    this.#lookahead ??= this.#reader.next();
+    return this.#lookahead;
+  }
+
+  /** Whether the token is this operator or keyword. */
+  #is(text: string): boolean {
+    const token = this.#token;
+    return (token.type === "operator" || token.type === "name") && token.text === text;
+  }
+
+  #takes(text: string): boolean {
+    if (!this.#is(text)) return false;
+    this.#advance();
+    return true;
+  }
+
+  #expect(text: string): void {
+    if (!this.#takes(text)) throw syntaxError(`expected ${text}`);
+  }
+
+  #startsExpression(): boolean {
+    const token = this.#token;
+    if (token.type === "operator") return /^(?:[([{+\-~*]|\.\.\.)$/.test(token.text);
+    if (token.type === "name") {
+      return !keywords.has(token.text) || /^(?:True|False|None|not|lambda|await)$/.test(token.text);
+    }
+    return token.type !== "newline" && token.type !== "end";
+  }
+
+  /** An expression as it stands among commas: starred, named, or plain. */
+  #readItem(): Expression {
+    if (this.#takes("*")) {
+      this.#readBinary(3);
+      return other;
+    }
+    const expression = this.#readExpression();
+    if (this.#is(":=")) {
+      if (expression.type !== "name") throw syntaxError("cannot assign");
+      this.#advance();
+      this.#readExpression();
+      return other;
+    }
+    return expression;
+  }
+
+  #readExpression(): Expression {
+    this.#depth += 1;
+    if (this.#depth > MAX_DEPTH) throw new PythonError("RecursionError", "expression too deep");
+    const expression = this.#is("lambda") ? this.#readLambda() : this.#readConditional();
+    this.#depth -= 1;
+    return expression;
+  }
+
+  #readConditional(): Expression {
+    const expression = this.#readBinary(0);
+    if (!this.#takes("if")) return expression;
+    this.#readBinary(0);
+    this.#expect("else");
+    this.#readExpression();
+    return other;
+  }
+
+  #readLambda(): Expression {
+    this.#expect("lambda");
+    while (!this.#is(":")) {
+      if (!this.#takes("*") && !this.#takes("**") && !this.#takes("/")) this.#readIdentifier();
+      if (this.#takes("=")) this.#readExpression();
+      if (!this.#takes(",")) break;
+    }
+    this.#expect(":");
+    this.#readExpression();
+    return other;
+  }
+
+  #readBinary(level: number): Expression {
+    const operators = binaryLevels[level];
+    if (operators === undefined) return this.#readUnary();
+    if (level === 2 && this.#is("not")) return this.#readNot();
+    let left = this.#readBinary(level + 1);
+    for (;;) {
+      const operator = this.#takeOperator(operators);
+      if (operator === undefined) return left;
+      const right = this.#readBinary(level + 1);
+      left = level < 3 ? other : { type: "binary", operator, left, right };
+    }
+  }
+
+  #readNot(): Expression {
+    while (this.#takes("not"));
+    this.#readBinary(2);
+    return other;
+  }
+
+  #takeOperator(operators: readonly string[]): string | undefined {
+    const operator = operators.find((candidate) => this.#is(candidate));
+    if (operator !== undefined) {
+      this.#advance();
+      if (operator === "is") this.#takes("not");
+      return operator;
+    }
+    if (!operators.includes("not in") || !this.#is("not")) return undefined;
+    this.#advance();
+    this.#expect("in");
+    return "not in";
+  }
+
+  #readUnary(): Expression {
+    const signs: string[] = [];
+    while (this.#is("-") || this.#is("+") || this.#is("~")) {
+      signs.push((this.#advance() as { text: string }).text);
+    }
+    let expression = this.#readPower();
+    if (signs.length > MAX_DEPTH) throw new PythonError("RecursionError", "expression too deep");
+    for (const operator of signs.toReversed()) {
+      expression = { type: "unary", operator, operand: expression };
+    }
+    return expression;
+  }
+
+  #readPower(): Expression {
+    const awaited = this.#takes("await");
+    const expression = this.#readPrimary();
+    if (!this.#takes("**")) return awaited ? other : expression;
+    this.#depth += 1;
+    if (this.#depth > MAX_DEPTH) throw new PythonError("RecursionError", "expression too deep");
+    this.#readUnary();
+    this.#depth -= 1;
+    return other;
+  }
+
+  #readPrimary(): Expression {
+    let expression = this.#readAtom();
+    for (;;) {
+      if (this.#takes("(")) {
+        const isWithoutArguments = this.#is(")");
+        const found = this.#readArguments();
+        expression = { type: "call", callee: expression, keywords: found, isWithoutArguments };
+      } else if (this.#takes(".")) {
+        expression = { type: "attribute", object: expression, attribute: this.#readIdentifier() };
+      } else if (this.#takes("[")) {
+        this.#readSubscript();
+        expression = other;
+      } else {
+        return expression;
+      }
+    }
+  }
+
+  #readIdentifier(): string {
+    const token = this.#advance();
+    if (token.type !== "name" || keywords.has(token.text)) throw syntaxError("expected a name");
+    return token.text;
+  }
+
+  #readSubscript(): void {
+    do {
+      if (this.#is("]")) break;
+      if (!this.#is(":")) this.#readItem();
+      while (this.#takes(":")) {
+        if (!this.#is(":") && !this.#is(",") && !this.#is("]")) this.#readExpression();
+      }
+    } while (this.#takes(","));
+    this.#expect("]");
+  }
+
+  /** The arguments of a call, up to and with its closing bracket; positional ones are only checked. */
+  #readArguments(): KeywordArgument[] {
+    const found: KeywordArgument[] = [];
+    let unpacked = false;
+    while (!this.#is(")")) {
+      if (this.#takes("**")) {
+        unpacked = true;
+        found.push({ value: this.#readExpression() });
+      } else if (this.#token.type === "name" && this.#isKeywordArgument()) {
+        const name = this.#readIdentifier();
+        this.#expect("=");
+        found.push({ name, value: this.#readExpression() });
+      } else {
+        const starred = this.#is("*");
+        if (unpacked || (found.length > 0 && !starred)) throw syntaxError("positional argument");
+        this.#readItem();
+        if (this.#readComprehension()) break;
+      }
+      if (!this.#takes(",")) break;
+    }
+    this.#expect(")");
+    return found;
+  }
+
+  #isKeywordArgument(): boolean {
+    const next = this.#peek();
+    return next.type === "operator" && next.text === "=";
+  }
+
+  /** Reads `for … in … if …`, where it stands; says whether it did. */
+  #readComprehension(): boolean {
+    if (!this.#is("for") && !this.#is("async")) return false;
+    while (this.#is("for") || this.#is("async")) {
+      this.#takes("async");
+      this.#expect("for");
+      this.#readTargets();
+      this.#expect("in");
+      this.#readBinary(0);
+      while (this.#takes("if")) this.#readBinary(0);
+    }
+    return true;
+  }
+
+  #readTargets(): void {
+    do {
+      if (this.#is("in")) return;
+      this.#takes("*");
+      this.#readBinary(3);
+    } while (this.#takes(","));
+  }
+
+  #readAtom(): Expression {
+    const token = this.#advance();
+    switch (token.type) {
+      case "number":
+        return { type: "constant", value: token.value };
+      case "string":
+      case "foreign":
+        return this.#readStrings(token);
+      case "name":
+        return readName(token.text);
+      case "operator":
+        if (token.text === "(") return this.#readParenthesised();
+        if (token.text === "[") return this.#readList();
+        if (token.text === "{") return this.#readBraces();
+        if (token.text === "...") return { type: "foreign", kind: "ellipsis" };
+        throw syntaxError("invalid syntax");
+      default:
+        throw syntaxError("invalid syntax");
+    }
+  }
+
+  /** Strings that stand side by side are one. */
+  #readStrings(first: Token): Expression {
+    if (first.type === "foreign" && first.kind === "imaginary") {
+      return { type: "foreign", kind: "imaginary" };
+    }
+    const parts: string[] = [];
+    const kinds = new Set<"bytes" | "text" | "formatted">();
+    let token = first;
+    for (;;) {
+      if (token.type === "string") parts.push(token.value);
+      kinds.add(token.type === "foreign" ? (token.kind as "bytes" | "formatted") : "text");
+      const next = this.#token;
+      if (next.type !== "string" && (next.type !== "foreign" || next.kind === "imaginary")) break;
+      token = this.#advance();
+    }
+    if (kinds.has("bytes") && kinds.size > 1) throw syntaxError("cannot mix bytes and text");
+    if (kinds.has("bytes")) return { type: "foreign", kind: "bytes" };
+    if (kinds.has("formatted")) return { type: "foreign", kind: "formatted" };
+    return { type: "constant", value: parts.join("") };
+  }
+
+  #readParenthesised(): Expression {
+    if (this.#takes(")")) return { type: "tuple", items: [] };
+    if (this.#takes("yield")) {
+      this.#takes("from");
+      if (!this.#is(")")) this.readExpressions();
+      this.#expect(")");
+      return other;
+    }
+    const starred = this.#is("*");
+    const expression = this.readExpressions();
+    const comprehension = this.#readComprehension();
+    this.#expect(")");
+    if (starred && expression.type !== "tuple") throw syntaxError("cannot use starred here");
+    return comprehension ? other : expression;
+  }
+
+  #readList(): Expression {
+    const items: Expression[] = [];
+    while (!this.#is("]")) {
+      items.push(this.#readItem());
+      if (items.length === 1 && this.#readComprehension()) {
+        this.#expect("]");
+        return other;
+      }
+      if (!this.#takes(",")) break;
+    }
+    this.#expect("]");
+    return { type: "list", items };
+  }
+
+  #readBraces(): Expression {
+    if (this.#takes("}")) return { type: "dict", entries: [] };
+    if (this.#is("**")) return this.#readDict([]);
+    const first = this.#readItem();
+    if (this.#takes(":")) {
+      const value = this.#readExpression();
+      if (this.#readComprehension()) {
+        this.#expect("}");
+        return other;
+      }
+      return this.#readDict([{ key: first, value }]);
+    }
+    if (this.#readComprehension()) {
+      this.#expect("}");
+      return other;
+    }
+    const items = [first];
+    while (this.#takes(",") && !this.#is("}")) items.push(this.#readItem());
+    this.#expect("}");
+    return { type: "set", items };
+  }
+
+  #readDict(entries: DictEntry[]): Expression {
+    if (entries.length > 0 && !this.#takes(",")) {
+      this.#expect("}");
+      return { type: "dict", entries };
+    }
+    while (!this.#is("}")) {
+      if (this.#takes("**")) {
+        entries.push({ value: this.#readBinary(3) });
+      } else {
+        const key = this.#readExpression();
+        this.#expect(":");
+        entries.push({ key, value: this.#readExpression() });
+      }
+      if (!this.#takes(",")) break;
+    }
+    this.#expect("}");
+    return { type: "dict", entries };
+  }
+}
+
+function readName(text: string): Expression {
+  if (text === "True") return { type: "constant", value: true };
+  if (text === "False") return { type: "constant", value: false };
+  if (text === "None") return { type: "constant", value: null };
+  if (keywords.has(text)) throw syntaxError("invalid syntax");
+  return { type: "name", id: text };
+}

@@ -1,0 +1,158 @@
+import { PythonError } from "../../python/python-error.ts";
+import type { PyValue } from "../../python/value.ts";
+import { parseIntDigits } from "../../python/int-text.ts";
+import { catchPython } from "../python-catch.ts";
+import { syntaxError } from "./syntax-error.ts";
+import { readStringLiteral } from "./string-literal.ts";
+
+/** A token of a Python expression. */
+export type Token =
+  | { readonly type: "name"; readonly text: string }
+  | { readonly type: "operator"; readonly text: string }
+  | { readonly type: "number"; readonly value: PyValue }
+  | { readonly type: "string"; readonly value: string }
+  /** Bytes, an imaginary number or a formatted string: valid, but nothing that JSON can hold. */
+  | { readonly type: "foreign"; readonly kind: "bytes" | "imaginary" | "formatted" }
+  | { readonly type: "newline" }
+  | { readonly type: "end" };
+
+/** A Python keyword; none can be an identifier. */
+export const keywords: ReadonlySet<string> = new Set(
+  (
+    "False None True and as assert async await break class continue def del elif else except " +
+    "finally for from global if import in is lambda nonlocal not or pass raise return try while " +
+    "with yield"
+  ).split(" "),
+);
+
+/** How many brackets CPython lets nest. */
+const MAX_BRACKETS = 200;
+
+const spacePattern = /(?:[ \t\f]|\\\n)*(?:#[^\n]*)?/y;
+const namePattern = /[\p{XID_Start}_][\p{XID_Continue}]*/uy;
+const operatorPattern = /\*\*|\/\/|<<|>>|<=|>=|==|!=|->|:=|\.\.\.|[-+*/%@&|^~<>()[\]{},:.;=]/y;
+const digits = String.raw`\d(?:_?\d)*`;
+const floatPattern = new RegExp(
+  `(?:(?:${digits})?\\.${digits}|${digits}\\.)(?:[eE][+-]?${digits})?|${digits}[eE][+-]?${digits}`,
+  "y",
+);
+const imaginaryPattern = new RegExp(`${digits}[jJ]`, "y");
+const intPattern =
+  /0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
+
+/**
+ * Cuts Python source into tokens, one at a time, as CPython 3.11 does. Line breaks count outside
+ * brackets only.
+ */
+export class TokenReader {
+  readonly #text: string;
+  #index = 0;
+  #brackets: string[] = [];
+
+  /** @throws PythonError for text that CPython would not even look at. */
+  constructor(source: string) {
+    if (source.includes("\0") || /\p{Surrogate}/u.test(source)) {
+      throw new PythonError("ValueError", "source code cannot be encoded");
+    }
+    this.#text = source.replace(/\r\n?/g, "\n");
+  }
+
+  /** @throws PythonError `SyntaxError` where no token stands. */
+  next(): Token {
+    this.#skipSpace();
+    const text = this.#text;
+    const first = text[this.#index];
+    if (first === undefined) {
+      if (this.#brackets.length > 0) throw syntaxError("a bracket was never closed");
+      return { type: "end" };
+    }
+    if (first === "\n") {
+      this.#index += 1;
+      return { type: "newline" };
+    }
+    return this.#string() ?? this.#number() ?? this.#name() ?? this.#operator();
+  }
+
+  #skipSpace(): void {
+    for (;;) {
+      spacePattern.lastIndex = this.#index;
+      spacePattern.test(this.#text);
+      this.#index = spacePattern.lastIndex;
+      if (this.#brackets.length === 0 || this.#text[this.#index] !== "\n") return;
+      this.#index += 1;
+    }
+  }
+
+  #match(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#index;
+    const match = pattern.exec(this.#text)?.[0];
+    if (match !== undefined) this.#index += match.length;
+    return match;
+  }
+
+  #string(): Token | undefined {
+    const literal = readStringLiteral(this.#text, this.#index);
+    if (literal === undefined) return undefined;
+    this.#index = literal.end;
+    return literal.kind === "text"
+      ? { type: "string", value: literal.value }
+      : { type: "foreign", kind: literal.kind };
+  }
+
+  #number(): Token | undefined {
+    const first = this.#text[this.#index] ?? "";
+    if (!/[0-9.]/.test(first)) return undefined;
+    const token = this.#imaginary() ?? this.#float() ?? this.#int();
+    if (token === undefined) return undefined;
+    // A number ends at what cannot go on as one: `007`, `1__0` and `1a` are no Python.
+    if (this.#match(namePattern) !== undefined || /\d/.test(this.#text[this.#index] ?? "")) {
+      throw syntaxError("invalid number");
+    }
+    return token;
+  }
+
+  #imaginary(): Token | undefined {
+    if (this.#match(imaginaryPattern) === undefined) return undefined;
+    return { type: "foreign", kind: "imaginary" };
+  }
+
+  #float(): Token | undefined {
+    const match = this.#match(floatPattern);
+    if (match === undefined) return undefined;
+    const next = this.#text[this.#index];
+    if (next === "j" || next === "J") {
+      this.#index += 1;
+      return { type: "foreign", kind: "imaginary" };
+    }
+    return { type: "number", value: Number(match.replaceAll("_", "")) };
+  }
+
+  #int(): Token | undefined {
+    const match = this.#match(intPattern)?.replaceAll("_", "");
+    if (match === undefined) return undefined;
+    if (/^0[a-z]/i.test(match)) return { type: "number", value: BigInt(match.toLowerCase()) };
+    const value = catchPython(() => parseIntDigits(match), "ValueError");
+    if (value === undefined) throw syntaxError("a number has too many digits");
+    return { type: "number", value };
+  }
+
+  #name(): Token | undefined {
+    const name = this.#match(namePattern);
+    return name === undefined ? undefined : { type: "name", text: name.normalize("NFKC") };
+  }
+
+  #operator(): Token {
+    const operator = this.#match(operatorPattern);
+    if (operator === undefined) throw syntaxError("invalid character");
+    if ("([{".includes(operator)) {
+      this.#brackets.push(operator);
+      if (this.#brackets.length > MAX_BRACKETS) throw syntaxError("too many nested brackets");
+    } else if (")]}".includes(operator)) {
+      const open = this.#brackets.pop();
+      if (open === undefined || "([{".indexOf(open) !== ")]}".indexOf(operator)) {
+        throw syntaxError("a closing bracket does not match");
+      }
+    }
+    return { type: "operator", text: operator };
+  }
+}

@@ -1,0 +1,179 @@
+import { PythonError } from "../../python/python-error.ts";
+import { pythonStrip } from "../../python/strip.ts";
+import type { PyValue } from "../../python/value.ts";
+import { isPyDict } from "../../python/value.ts";
+import { toolParameters } from "../../message.ts";
+import type { Block } from "../attempt.ts";
+import type { EngineResult } from "../grammar.ts";
+import { defineParser } from "../grammar.ts";
+import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../python-catch.ts";
+import { inferSchemaType } from "../schema-type.ts";
+import type { Frame } from "../tag-blocks.ts";
+import { findTagBlocks, malformed } from "../tag-blocks.ts";
+import { findArgPairs } from "./arg-pairs.ts";
+import { parseBaseJson } from "./base-json.ts";
+import { betweenTags } from "./between-tags.ts";
+import { convertGlmValue } from "./glm-value.ts";
+import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+
+const open = "<tool_call>";
+const close = "</tool_call>";
+
+/** A call's name, and the text that holds its arguments. */
+interface CallParts {
+  readonly name: string;
+  readonly body: string;
+}
+
+/** GLM 4.5: the name ends with its line; a backslash and an n count as a line break. */
+function splitAtLineBreak(inner: string): CallParts | undefined {
+  const match = /\\n|\n/.exec(inner);
+  if (match === null) return undefined;
+  return { name: inner.slice(0, match.index), body: inner.slice(match.index + match[0].length) };
+}
+
+/** GLM 4.7: the name ends where the first argument begins. */
+function splitAtArgument(inner: string): CallParts {
+  const bodyStart = inner.indexOf("<arg_key>");
+  if (bodyStart === -1) return { name: inner, body: "" };
+  return { name: inner.slice(0, bodyStart), body: inner.slice(bodyStart) };
+}
+
+/**
+ * The arguments of a call.
+ *
+ * @throws PythonError where the engine raises.
+ */
+function readArguments({ name, body }: CallParts, context: ParseContext): PyValue {
+  const version = sglangVersion(context);
+  const values = new Map<string, PyValue>();
+  let isJson = true;
+  for (const [rawKey, text] of findArgPairs(body)) {
+    const key = pythonStrip(rawKey);
+    const schema = parameterSchema(name, key, context);
+    const literal = convertGlmValue(text, inferSchemaType(schema, version), version);
+    isJson &&= literal.isJson;
+    values.set(key, literal.value);
+  }
+  if (!isJson) throw new PythonError("TypeError", "an argument is not JSON serializable");
+  return values;
+}
+
+function parameterSchema(name: string, key: string, context: ParseContext): PyValue | undefined {
+  const position = context.toolPositions.get(name);
+  const tool = position === undefined ? undefined : context.tools[position];
+  const parameters = tool === undefined ? undefined : toolParameters(tool);
+  const properties = isPyDict(parameters) ? parameters.get("properties") : undefined;
+  return isPyDict(properties) ? properties.get(key) : undefined;
+}
+
+function readCalls(
+  text: string,
+  context: ParseContext,
+  split: (inner: string) => CallParts | undefined,
+): EngineResult["calls"] {
+  return betweenTags(text, open, close).flatMap((inner) => {
+    const parts = split(inner);
+    if (parts === undefined) return [];
+    const entry = new Map<string, PyValue>([
+      ["name", parts.name],
+      ["parameters", readArguments(parts, context)],
+    ]);
+    return parseBaseJson(entry, context);
+  });
+}
+
+function detectGlm45(text: string, context: ParseContext): EngineResult {
+  const first = text.indexOf(open);
+  if (first === -1) return { normalText: text, calls: [] };
+  const calls = readCalls(text, context, splitAtLineBreak);
+  return { normalText: pythonStrip(text.slice(0, first)), calls };
+}
+
+function detectGlm47(text: string, context: ParseContext): EngineResult {
+  if (!text.includes(open)) return { normalText: text, calls: [] };
+  const calls = readCalls(text, context, splitAtArgument);
+  return { normalText: pythonStrip(outsideTags(text)), calls };
+}
+
+/** The text outside closed blocks. */
+function outsideTags(text: string): string {
+  const parts: string[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(open, position);
+    const end = start === -1 ? -1 : text.indexOf(close, start + open.length);
+    if (end === -1) return parts.join("") + text.slice(position);
+    parts.push(text.slice(position, start));
+    position = end + close.length;
+  }
+}
+
+function readBlock(frame: Frame, context: ParseContext, parts: CallParts | undefined): Block[] {
+  const { span } = frame;
+  if (parts === undefined)
+    return [{ span, problem: malformed("expected a line break after the name") }];
+  const { name, body } = parts;
+  const argumentValue = catchPython(() => readArguments(parts, context));
+  if (argumentValue === undefined) {
+    return [{ span, name, problem: malformed("the arguments cannot be read") }];
+  }
+  const rest = body.replace(pairPattern, "").replaceAll("\\n", "").trim();
+  const problem =
+    rest === "" ? {} : { problem: malformed("expected pairs of <arg_key> and <arg_value>") };
+  return [{ span, name, argumentValue, ...problem }];
+}
+
+const pairPattern =
+  /<arg_key>(?:(?!<\/?arg_(?:key|value)>)[^])*<\/arg_key>(?:\\n|\s)*<arg_value>(?:(?!<\/arg_value>)[^])*<\/arg_value>/g;
+
+/**
+ * GLM 4.5 and 4.6: the name on the line of the tag, then keys and values in tags.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/glm4_moe_detector.py`.
+ */
+export const glm45 = defineParser({
+  name: "glm45",
+  aliases: ["glm"],
+  markers: [open],
+  readings: {
+    sglang: sglangReading({
+      hasToolCall: (text) => text.includes(open),
+      detect: (text, context) =>
+        catchPython(() => detectGlm45(text, context)) ?? { normalText: text, calls: [] },
+    }),
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^[^\s<]*\s*(?:\\n|<arg_key>|$)/,
+      read: (frame) => readBlock(frame, context, splitAtLineBreak(frame.inner)),
+    }),
+});
+
+/**
+ * GLM 4.7 and 5: as GLM 4.5, without line breaks.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/glm47_moe_detector.py`.
+ */
+export const glm47 = defineParser({
+  name: "glm47",
+  aliases: [],
+  markers: [open],
+  readings: {
+    sglang: sglangReading({
+      hasToolCall: (text) => text.includes(open),
+      detect: (text, context) =>
+        catchPython(() => detectGlm47(text, context)) ?? { normalText: text, calls: [] },
+    }),
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^[^\s<]*\s*(?:<arg_key>|$)/,
+      read: (frame) => readBlock(frame, context, splitAtArgument(frame.inner)),
+    }),
+});
