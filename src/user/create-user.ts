@@ -135,8 +135,13 @@ function hasMethod(value: unknown, name: string): boolean {
 const count = z.int().min(1);
 const instructed = z.strictObject({ withInstruction: z.string(), withoutInstruction: z.string() });
 
+const modelSchema = z.custom<object>(
+  (value) => typeof value === "object" && value !== null,
+  "expected a chat model, or where to find one: {baseUrl, model, …}",
+);
+
 const modelFields = {
-  model: z.unknown(),
+  model: modelSchema,
   prompts: z
     .strictObject({ llm: instructed, react: instructed, verify: z.string(), reflect: z.string() })
     .exactOptional(),
@@ -155,7 +160,7 @@ const modelFields = {
 
 const judgeFields = {
   ...modelFields,
-  judge: z.unknown().exactOptional(),
+  judge: modelSchema.exactOptional(),
   maxDrafts: count.max(100).exactOptional(),
 };
 

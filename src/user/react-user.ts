@@ -45,8 +45,7 @@ export function readReactLine(reply: string, repair: UserRepairChoice): string {
   } else if (reply.includes(STOP_MARKER)) {
     return STOP_MARKER;
   }
-  const isLeakRepaired = isRepaired(repair, "thought-leak") && reply.includes(responseLabel);
-  if (!isLeakRepaired && reply.includes(thoughtLabel)) {
+  if (!isRepaired(repair, "thought-leak") && reply.includes(thoughtLabel)) {
     return afterLabel(reply, thoughtLabel, { mayRepeat });
   }
   return afterLabel(reply, responseLabel, { mayRepeat });

@@ -1,0 +1,155 @@
+import { describe, expect, test } from "vitest";
+import { startChatCompletionsServer } from "../../test/chat-completions-server.ts";
+import { RolloutError } from "../errors.ts";
+import type { Task } from "../task.ts";
+import { endpointChatModel } from "./ai-sdk-chat-model.ts";
+import { llmUser } from "./llm-user.ts";
+import { ownUserPrompts } from "./own-user-prompts.ts";
+import { scriptedChatModel } from "./scripted-chat-model.ts";
+
+const signal = new AbortController().signal;
+const instruction = "You are Ann and {instruction} want $& refund.";
+const task: Task = {
+  id: "shop/test/3",
+  environment: "shop",
+  split: "test",
+  index: 3,
+  instruction,
+  data: null,
+};
+const greeting = { role: "user", content: "Hi! How can I help you today?" };
+const system = {
+  role: "system",
+  content: ownUserPrompts.llm.withInstruction.replace("{instruction}", () => instruction),
+};
+
+test("a model user's messages reach a server as they are", async () => {
+  await using server = await startChatCompletionsServer(["I want a refund.", "###STOP###"]);
+  const endpoint = { baseUrl: server.baseUrl, model: "m" };
+  const model = endpointChatModel({
+    endpoint,
+    env: {},
+    prices: { inputUsd: 1, outputUsd: 10 },
+  });
+  const session = llmUser({ model }).open(task, { seed: 1 });
+  expect(server.requests).toEqual([]);
+  expect(await session.begin({ signal })).toBe("I want a refund.");
+  expect(await session.reply("Done.", { signal })).toBe("###STOP###");
+  expect(server.requests.map(({ body }) => body)).toEqual([
+    { model: "m", messages: [system, greeting] },
+    {
+      model: "m",
+      messages: [
+        system,
+        greeting,
+        { role: "assistant", content: "I want a refund." },
+        { role: "user", content: "Done." },
+      ],
+    },
+  ]);
+  expect(session.usage()).toEqual({
+    callCount: 2,
+    inputTokenCount: 20,
+    outputTokenCount: 10,
+    costUsd: 120 / 1e6,
+  });
+  await model.close();
+});
+
+describe("a model conversation", () => {
+  test("sends temperature, token limit and seed only where they are set", async () => {
+    const model = scriptedChatModel(["a", "b"]);
+    const options = { model, temperature: 0.5, maxTokens: 99, seeded: true, greeting: "Hello." };
+    const session = llmUser(options).open(task, { seed: 2 ** 31 - 1 });
+    await session.begin({ signal });
+    await session.reply("x", { signal });
+    expect(model.requests[0]).toEqual({
+      messages: [system, { role: "user", content: "Hello." }],
+      temperature: 0.5,
+      maxTokens: 99,
+      seed: 2 ** 31 - 1,
+    });
+    expect(model.requests[1]?.seed).toBe(0);
+  });
+
+  test("a line without text is the user's failure", async () => {
+    const model = scriptedChatModel([" \n"]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    await expect(session.begin({ signal })).rejects.toMatchObject({
+      code: "user/empty-reply",
+      retryable: true,
+      message: "Cannot take the user's line: llm made it empty, expected text",
+    });
+  });
+
+  test("after a failure the memory is as before, so that the call can be made again", async () => {
+    const outage = new RolloutError("user/timeout", "no reply", { retryable: true });
+    const model = scriptedChatModel(["a", outage, "b"]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    await session.begin({ signal });
+    await expect(session.reply("x", { signal })).rejects.toBe(outage);
+    expect(await session.reply("x", { signal })).toBe("b");
+    expect(model.requests[2]).toEqual(model.requests[1]);
+  });
+
+  test("`retake()` puts another line in the place of the last", async () => {
+    const model = scriptedChatModel(["a", "b", "c", "d"]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    await session.begin({ signal });
+    await session.reply("x", { signal });
+    expect(await session.retake?.({ signal })).toBe("c");
+    expect(model.requests[2]).toEqual(model.requests[1]);
+    await session.reply("y", { signal });
+    expect(model.requests[3]?.messages.slice(3)).toEqual([
+      { role: "user", content: "x" },
+      { role: "assistant", content: "c" },
+      { role: "user", content: "y" },
+    ]);
+    expect(session.usage().callCount).toBe(4);
+  });
+
+  test("a `retake()` that fails leaves the last line standing", async () => {
+    const outage = new RolloutError("user/timeout", "no reply");
+    const model = scriptedChatModel(["a", outage, "b"]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    await session.begin({ signal });
+    await expect(session.retake?.({ signal })).rejects.toBe(outage);
+    await session.reply("x", { signal });
+    expect(model.requests[2]?.messages[2]).toEqual({ role: "assistant", content: "a" });
+  });
+
+  test("sessions of one user share no memory", async () => {
+    const model = scriptedChatModel(["a", "b"]);
+    const user = llmUser({ model });
+    await user.open(task, { seed: 1 }).begin({ signal });
+    await user.open(task, { seed: 2 }).begin({ signal });
+    expect(model.requests[1]).toEqual(model.requests[0]);
+  });
+
+  test("a line that was cut is sent, unless that is repaired", async () => {
+    const cut = { text: "I want a ref", finishReason: "length" } as const;
+    const begin = (repair: "all" | []) =>
+      llmUser({ model: scriptedChatModel([cut]), repair })
+        .open(task, { seed: 1 })
+        .begin({ signal });
+    expect(await begin([])).toBe("I want a ref");
+    await expect(begin("all")).rejects.toMatchObject({ code: "user/bad-reply", retryable: true });
+  });
+
+  test.each([
+    ["<think>\nhm\n</think>\n\nHi", "Hi"],
+    ["Hi <think>x</think>", "Hi <think>x</think>"],
+    ["Hi", "Hi"],
+  ])("a leading <think> block of %j is left out where that is repaired", async (text, line) => {
+    const model = scriptedChatModel([text, text]);
+    const repaired = llmUser({ model, repair: ["think-block"] }).open(task, { seed: 1 });
+    expect(await repaired.begin({ signal })).toBe(line);
+    expect(await llmUser({ model }).open(task, { seed: 1 }).begin({ signal })).toBe(text);
+  });
+
+  test("a <think> block that never ends leaves nothing to say", async () => {
+    const model = scriptedChatModel(["<think>hm, I"]);
+    const session = llmUser({ model, repair: "all" }).open(task, { seed: 1 });
+    await expect(session.begin({ signal })).rejects.toMatchObject({ code: "user/empty-reply" });
+  });
+});
