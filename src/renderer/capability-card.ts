@@ -17,6 +17,11 @@ export interface CapabilityCard {
   readonly stopLiterals: readonly string[];
   /** Their ids; empty where only a template was given. */
   readonly stopIds: readonly number[];
+  /**
+   * The stop literals that open the next turn (GLM family), so that a sampled one may have to be
+   * dropped from the ledger. Absent where there are none.
+   */
+  readonly stopOpeners?: readonly string[];
   /** What the template does to earlier turns when the environment answers with tool results or a user line. */
   readonly history: { readonly afterTool: HistoryEdit; readonly afterUser: HistoryEdit };
   /** The template variable that keeps earlier reasoning, where there is one, with the value that does. */

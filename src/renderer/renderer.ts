@@ -25,6 +25,21 @@ export interface EnvironmentDelta {
    * role than the one that follows (GLM family). Absent in the ordinary case.
    */
   readonly droppedStopId?: number;
+  /**
+   * The sampled stop id where it is another one than the template's (`<|endoftext|>` in the place
+   * of `<|im_end|>`). It stays in the ledger; here for counting. Absent in the ordinary case.
+   */
+  readonly foreignStopId?: number;
+}
+
+/** A sampled turn, what came before it and what the environment answered. */
+export interface TurnToContinue {
+  /** All messages before the assistant turn. */
+  readonly history: readonly (Message | PyDict)[];
+  readonly assistant: Message | PyDict;
+  /** All messages of the answer, one at least: parallel tool results, a user line, both. */
+  readonly environment: readonly (Message | PyDict)[];
+  readonly tools: readonly ToolDefinition[];
 }
 
 /** A conversation as a template sees it. */
@@ -52,16 +67,30 @@ export interface Renderer {
    * after the last sampled turn. Work grows with the new messages, not with the history, wherever
    * the card says that a short base suffices.
    *
-   * @throws InvariantError-free: `RolloutError` `internal/delta` where the template cannot express
-   *   these messages; never a silently wrong delta.
+   * The history is read only where the card asks for the full base.
+   *
+   * @throws RolloutError `internal/delta` where the template cannot express these messages; never a
+   *   silently wrong delta.
+   * @throws RolloutError `environment/control-token` or `user/control-token` under the guard policy
+   *   `reject`.
    */
-  delta(request: {
-    /** All messages before the assistant turn; read only where the card asks for the full base. */
-    readonly history: readonly (Message | PyDict)[];
-    readonly assistant: Message | PyDict;
-    readonly environment: readonly (Message | PyDict)[];
-    readonly tools: readonly ToolDefinition[];
-    /** The last id that the policy sampled. */
-    readonly lastSampledId: number | undefined;
-  }): Promise<EnvironmentDelta>;
+  delta(
+    request: TurnToContinue & {
+      /** The last id that the policy sampled. */
+      readonly lastSampledId: number | undefined;
+    },
+  ): Promise<EnvironmentDelta>;
+  /**
+   * Under the history policy `split` only: whether the template's own rendering of the conversation
+   * leaves out or moves something that the policy was shown before. Where it does, the answer is
+   * the fresh prompt with which a new segment begins, in the place of `delta()`; where it does not
+   * (`undefined`), the segment goes on with `delta()`. Differences of spelling, spacing or token
+   * boundaries within what the policy said are none.
+   *
+   * Assistant messages in OpenAI's shape say more: `reasoning_content` and `tool_calls` apart from
+   * `content` are rendered as a server would render them.
+   *
+   * @throws RolloutError `internal/delta` where the template cannot render the conversation.
+   */
+  rerender?(request: TurnToContinue): Promise<RenderedIds | undefined>;
 }

@@ -1,0 +1,125 @@
+import { UsageError } from "../errors.ts";
+import type { TokenCodec } from "../tokenizer/codec.ts";
+import type { BoundTemplate } from "./bound-template.ts";
+import { buildCard } from "./build-card.ts";
+import type { HistoryPolicy, TemplateProfile } from "./classify-template.ts";
+import { classifyTemplate } from "./classify-template.ts";
+import type { GuardPolicy } from "./control-token-guard.ts";
+import { createControlTokenGuard } from "./control-token-guard.ts";
+import { createDeltaEncoder } from "./encode-delta.ts";
+import { countRewrites } from "./history-edits.ts";
+import { literalPattern } from "./literal-pattern.ts";
+import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
+import { createPromptEncoder } from "./prompt-encoder.ts";
+import { renderPrompt } from "./render-prompt.ts";
+import type { Renderer } from "./renderer.ts";
+import { rewritesHistory } from "./rewrite-check.ts";
+import { unseal } from "./seal.ts";
+import type { ControlLiterals } from "./stop-literals.ts";
+import { controlShapes } from "./stop-literals.ts";
+
+/** What a renderer is made of. */
+export interface RendererParts {
+  readonly template: BoundTemplate;
+  readonly codec: TokenCodec;
+  /** What to call the model in messages, such as its folder. */
+  readonly source: string;
+  /** Ids that end sampling according to the model's files. */
+  readonly endIds: readonly number[];
+  readonly historyPolicy: HistoryPolicy;
+  readonly guardPolicy: GuardPolicy;
+  readonly guardSystem: boolean;
+}
+
+/**
+ * Measures a template and puts it together with a tokenizer.
+ *
+ * @throws UsageError where the history policy is `refuse` and the template rewrites the history.
+ */
+export async function assembleRenderer(parts: RendererParts): Promise<Renderer> {
+  const { codec, source, endIds, historyPolicy } = parts;
+  const profile = classifyTemplate(parts.template, controlLiterals(codec, endIds), historyPolicy);
+  if (historyPolicy === "refuse") requireKeptHistory(profile, source);
+  const { template, stops } = profile;
+  const ids = await idsOfLiterals(codec, stops.closers);
+  const idsOf = (literals: readonly string[]): readonly number[] =>
+    literals.flatMap((literal) => ids.get(literal) ?? []);
+  const stopTokenIds = [...new Set([...endIds, ...idsOf(stops.sampled)])];
+  const guard = createControlTokenGuard({
+    codec,
+    policy: parts.guardPolicy,
+    guardSystem: parts.guardSystem,
+    surroundings: [template.source, template.variables],
+  });
+  const encodePrompt = createPromptEncoder(guard, [...ids.keys()]);
+
+  const renderer: Renderer = {
+    card: buildCard(profile, { source, stopIds: stopTokenIds }),
+    codec,
+    stopTokenIds,
+    async prompt({ messages, tools }) {
+      const sealed = guard.seal(messages.map(toTemplateMessage), toTemplateTools(tools));
+      const text = renderPrompt(template, sealed, source);
+      const encoded = await encodePrompt(text, sealed.seal);
+      return { ids: encoded, text: unseal(text, sealed.seal) };
+    },
+    delta: createDeltaEncoder({
+      template,
+      measured: profile.delta,
+      guard,
+      closerIds: new Set(ids.values()),
+      stopIds: { stops: new Set(stopTokenIds), openers: new Set(idsOf(stops.openers)) },
+    }),
+  };
+  return historyPolicy === "split" ? withRerender(renderer, profile) : renderer;
+}
+
+function withRerender(renderer: Renderer, { template }: TemplateProfile): Renderer {
+  return {
+    ...renderer,
+    async rerender({ history, assistant, environment, tools }) {
+      const change = {
+        history: history.map(toTemplateMessage),
+        assistant: toTemplateMessage(assistant),
+        environment: environment.map(toTemplateMessage),
+        tools: toTemplateTools(tools),
+      };
+      if (!rewritesHistory(template, change)) return undefined;
+      return await renderer.prompt({ messages: [...history, assistant, ...environment], tools });
+    },
+  };
+}
+
+/** Special tokens may end a turn, and others that look like it; markup such as `</tool_call>` not. */
+function controlLiterals({ addedTokens }: TokenCodec, endIds: readonly number[]): ControlLiterals {
+  const candidates = addedTokens.filter(
+    ({ content, special }) =>
+      content.trim() !== "" && (special || content.match(controlShapes)?.[0] === content),
+  );
+  const known = addedTokens.filter(({ id }) => endIds.includes(id));
+  return {
+    pattern: literalPattern(candidates.map(({ content }) => content)),
+    known: known.map(({ content }) => content),
+  };
+}
+
+/** The ids of the literals that the tokenizer does encode as one id. */
+async function idsOfLiterals(
+  codec: TokenCodec,
+  literals: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const ids = new Map<string, number>();
+  for (const literal of literals) {
+    const encoded = await codec.encode(literal);
+    if (encoded.length === 1 && encoded[0] !== undefined) ids.set(literal, encoded[0]);
+  }
+  return ids;
+}
+
+function requireKeptHistory({ edits, keepThinking }: TemplateProfile, source: string): void {
+  if (countRewrites(keepThinking?.edits ?? edits) === 0) return;
+  throw new UsageError(
+    `Cannot use the chat template of ${source} with the history policy "refuse": it rewrites ` +
+      'earlier turns and has no variable that prevents it; use "keep" or "split"',
+  );
+}

@@ -1,0 +1,128 @@
+import { RolloutError } from "../errors.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import type { TokenCodec } from "../tokenizer/codec.ts";
+import { literalPattern } from "./literal-pattern.ts";
+import { createLiteralSealer } from "./literal-sealer.ts";
+import type { Seal } from "./seal.ts";
+import { chooseSeal, splitSealed } from "./seal.ts";
+
+/**
+ * What happens to untrusted text that spells a token of the tokenizer.
+ *
+ * - `neutralise`: the literal stays in the text and is encoded as ordinary characters (default).
+ * - `special-only`: the same, for the tokens that the tokenizer calls special; others, such as
+ *   `<tool_call>` in some families, become their ids.
+ * - `hf-parity`: nothing; text is encoded as Hugging Face's tokenizers and the engines do it.
+ * - `reject`: the episode fails.
+ */
+export type GuardPolicy = "neutralise" | "special-only" | "hf-parity" | "reject";
+
+/** A conversation that is ready to be rendered. */
+export interface SealedConversation {
+  readonly messages: readonly PyDict[];
+  readonly tools: readonly PyValue[] | null;
+  /** How to find the literals again; absent where there are none, which is the ordinary case. */
+  readonly seal?: Seal;
+}
+
+/** Keeps untrusted text from forging control tokens. */
+export interface ControlTokenGuard {
+  readonly policy: GuardPolicy;
+  /**
+   * Marks the literals in untrusted strings: everything in tool results and user lines, and the
+   * calls of assistant messages. What the policy said in words is not touched.
+   *
+   * @throws RolloutError `environment/control-token` or `user/control-token` under `reject`.
+   */
+  seal(messages: readonly PyDict[], tools: readonly PyValue[] | null): SealedConversation;
+  /** The ids of rendered text: marked literals as ordinary characters, all else as ever. */
+  encode(text: string, seal: Seal | undefined): Promise<number[]>;
+}
+
+/** How a guard is made. */
+export interface GuardOptions {
+  readonly codec: TokenCodec;
+  readonly policy: GuardPolicy;
+  /** Whether system messages and tool definitions are untrusted too. */
+  readonly guardSystem: boolean;
+  /** What is rendered beside the conversation: the template's source and its variables. */
+  readonly surroundings: readonly PyValue[];
+}
+
+/** Makes the guard of one tokenizer. */
+export function createControlTokenGuard(options: GuardOptions): ControlTokenGuard {
+  const { codec, policy, guardSystem, surroundings } = options;
+  const allLiterals = literalPattern(codec.addedTokens.map((token) => token.content));
+  const sealer = createLiteralSealer(guardedLiterals(codec, policy));
+  const untrusted = (message: PyDict): readonly [string, PyValue][] =>
+    [...message].filter(([key]) => isUntrusted(message.get("role"), key, guardSystem));
+  const isSuspect = ([key, value]: readonly [string, PyValue]): boolean =>
+    key === "content" ? sealer.isSuspectContent(value) : sealer.holdsLiteral(value);
+
+  function sealMessage(message: PyDict, seal: Seal): PyDict {
+    const sealed = new Map(message);
+    for (const [key, value] of untrusted(message)) {
+      sealed.set(
+        key,
+        key === "content" ? sealer.sealContent(value, seal) : sealer.seal(value, seal),
+      );
+    }
+    return sealed;
+  }
+
+  return {
+    policy,
+    seal(messages, tools) {
+      const areToolsSuspect = guardSystem && sealer.holdsLiteral(tools);
+      const isClean =
+        !areToolsSuspect && !messages.some((message) => untrusted(message).some(isSuspect));
+      if (policy === "hf-parity" || isClean) return { messages, tools };
+      if (policy === "reject") {
+        const holds = ([, value]: readonly [string, PyValue]): boolean =>
+          sealer.holdsLiteral(value);
+        const culprit = messages.find((message) => untrusted(message).some(holds));
+        if (culprit === undefined && !areToolsSuspect) return { messages, tools };
+        throw rejection(culprit);
+      }
+      const seal = chooseSeal([...surroundings, messages, tools]);
+      return {
+        seal,
+        messages: messages.map((message) => sealMessage(message, seal)),
+        tools: areToolsSuspect ? (tools ?? []).map((tool) => sealer.seal(tool, seal)) : tools,
+      };
+    },
+    async encode(text, seal) {
+      if (seal === undefined) return await codec.encode(text);
+      const encoded = await Promise.all(
+        splitSealed(text, seal, allLiterals).map((piece) =>
+          piece.plain ? codec.encodePlain(piece.text) : codec.encode(piece.text),
+        ),
+      );
+      return encoded.flat();
+    },
+  };
+}
+
+/** White space that a tokenizer lists among its added tokens is ordinary text, not control. */
+function guardedLiterals({ addedTokens }: TokenCodec, policy: GuardPolicy): readonly string[] {
+  return addedTokens
+    .filter(({ special }) => special || policy !== "special-only")
+    .map(({ content }) => content)
+    .filter((literal) => literal.trim() !== "");
+}
+
+/** The role is the caller's own word; everything else that others wrote is not to be trusted. */
+function isUntrusted(role: PyValue | undefined, key: string, guardSystem: boolean): boolean {
+  if (role === "assistant") return key === "tool_calls";
+  if (role === "system" || role === "developer") return guardSystem && key !== "role";
+  return key !== "role";
+}
+
+function rejection(culprit: PyDict | undefined): RolloutError {
+  const role = culprit?.get("role");
+  const who = role === undefined ? "a tool definition" : `a message of role "${String(role)}"`;
+  return new RolloutError(
+    role === "user" ? "user/control-token" : "environment/control-token",
+    `Cannot pass on ${who}: it spells a control token, and the guard policy is "reject"`,
+  );
+}

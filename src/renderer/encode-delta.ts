@@ -1,0 +1,90 @@
+import { RolloutError } from "../errors.ts";
+import type { PyDict } from "../python/value.ts";
+import type { BoundTemplate } from "./bound-template.ts";
+import type { ControlTokenGuard } from "./control-token-guard.ts";
+import { renderDeltaText } from "./environment-delta.ts";
+import type { StopIds } from "./join-delta.ts";
+import { joinDelta } from "./join-delta.ts";
+import type { EnvironmentKind, MeasuredDelta } from "./measure-delta.ts";
+import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
+import type { EnvironmentDelta, Renderer } from "./renderer.ts";
+import { unseal } from "./seal.ts";
+
+/** What the delta of a turn is made with. */
+export interface DeltaEncoderParts {
+  readonly template: BoundTemplate;
+  readonly measured: MeasuredDelta;
+  readonly guard: ControlTokenGuard;
+  /** Ids of the literals that can end an assistant turn in the template's text. */
+  readonly closerIds: ReadonlySet<number>;
+  readonly stopIds: StopIds;
+}
+
+/** Makes the `delta()` of a renderer. */
+export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] {
+  const { template, measured, guard, closerIds, stopIds } = parts;
+  const { plan, supports } = measured;
+  return async ({ history, assistant, environment, tools, lastSampledId }) => {
+    const answers = environment.map(toTemplateMessage);
+    requireSupport(answers, supports);
+    const before = plan.base === "full" ? history.map(toTemplateMessage) : [];
+    const sealed = guard.seal(
+      [...before, toTemplateMessage(assistant), ...answers],
+      plan.needsTools ? toTemplateTools(tools) : null,
+    );
+    const text = renderDeltaText(template, plan, {
+      history: sealed.messages.slice(0, before.length),
+      assistant: sealed.messages[before.length] as PyDict,
+      environment: sealed.messages.slice(before.length + 1),
+      tools: sealed.tools,
+    });
+    const ids = await guard.encode(text, sealed.seal);
+    const [anchor] = ids;
+    if (anchor === undefined || !closerIds.has(anchor)) {
+      throw new RolloutError(
+        "internal/delta",
+        `Cannot anchor what follows the sampled turn: its first id is ${anchor}, expected one of ` +
+          [...closerIds].join(", "),
+      );
+    }
+    const delta: EnvironmentDelta = {
+      ...joinDelta(ids, lastSampledId, stopIds),
+      text: unseal(text, sealed.seal),
+    };
+    return delta;
+  };
+}
+
+/** Kinds for which no delta was right when the template was measured are not tried on live turns. */
+function requireSupport(environment: readonly PyDict[], supports: MeasuredDelta["supports"]): void {
+  const roles = environment.map((message) => String(message.get("role")));
+  const toolCount = roles.filter((role) => role === "tool").length;
+  const kinds = new Set<EnvironmentKind>(roles.map((role) => kindOf(role, toolCount)));
+  for (const kind of kinds) {
+    if (!supports[kind]) {
+      throw new RolloutError(
+        "internal/delta",
+        `Cannot add ${kindNames[kind]} after a sampled turn: the chat template does not render ` +
+          "them there (see its capability card)",
+      );
+    }
+  }
+  if (kinds.size === 0) {
+    throw new RolloutError(
+      "internal/delta",
+      "Cannot continue after a sampled turn without a message of the environment",
+    );
+  }
+}
+
+const kindNames: Readonly<Record<EnvironmentKind, string>> = {
+  system: "system messages",
+  user: "user messages",
+  tool: "tool results",
+  parallelTools: "several tool results",
+};
+
+function kindOf(role: string, toolCount: number): EnvironmentKind {
+  if (role === "tool") return toolCount > 1 ? "parallelTools" : "tool";
+  return role === "system" || role === "developer" ? "system" : "user";
+}

@@ -1,0 +1,113 @@
+import { RolloutError } from "../errors.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import { isPyDict, isPyList } from "../python/value.ts";
+import type { BoundTemplate } from "./bound-template.ts";
+import { literalPattern } from "./literal-pattern.ts";
+import { messageTexts, occurInOrder } from "./message-texts.ts";
+import { someString } from "./python-strings.ts";
+import { userMessage } from "./probe-messages.ts";
+import { TemplateError } from "./template-error.ts";
+
+/** How the delta of one template is rendered. */
+export interface DeltaPlan {
+  /** What stands for the history: one user message, or the history itself. */
+  readonly base: "short" | "full";
+  /** Whether the tools are rendered along. */
+  readonly needsTools: boolean;
+  /** Literals that end an assistant turn. */
+  readonly closers: readonly string[];
+}
+
+/** A sampled turn, what came before it and what follows. */
+export interface TurnChange {
+  /** Read only with the full base. */
+  readonly history: readonly PyDict[];
+  readonly assistant: PyDict;
+  readonly environment: readonly PyDict[];
+  readonly tools: readonly PyValue[] | null;
+}
+
+const shortBase = [userMessage("x")];
+
+/**
+ * The text that a template puts after a sampled turn: from the literal that closes the turn to the
+ * end of the generation prompt.
+ *
+ * The template renders the new messages behind a stand-in for the sampled turn that carries a word
+ * found nowhere else; what follows the first closing literal after that word is the delta. What the
+ * template does to anything earlier cannot reach it.
+ *
+ * @throws RolloutError `internal/delta` where the template cannot express the messages.
+ */
+export function renderDeltaText(
+  template: BoundTemplate,
+  plan: DeltaPlan,
+  change: TurnChange,
+): string {
+  const base = plan.base === "short" ? shortBase : change.history;
+  const tools = plan.needsTools ? change.tools : null;
+  const nonce = chooseNonce([base, [change.assistant], change.environment, tools]);
+  const closers = literalPattern(plan.closers);
+  let refusal: string | undefined;
+  for (const standIn of standIns(change.assistant, nonce)) {
+    const messages = [...base, standIn, ...change.environment];
+    let text: string;
+    try {
+      text = template.render({ messages, tools, addGenerationPrompt: true });
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      refusal ??= error.message;
+      continue;
+    }
+    const at = text.lastIndexOf(nonce);
+    if (at < 0) continue;
+    closers.lastIndex = at;
+    const close = closers.exec(text);
+    if (close === null) throw undeliverable("no control token closes the assistant turn");
+    const delta = text.slice(close.index);
+    const lost = occurInOrder(delta, change.environment.map(messageTexts));
+    if (lost === undefined) return delta;
+    throw undeliverable(
+      `the text of environment message ${lost + 1} (role "${String(change.environment[lost]?.get("role"))}") ` +
+        "does not appear after the assistant turn",
+    );
+  }
+  throw undeliverable(refusal ?? "the assistant turn does not appear in it");
+}
+
+/** Stand-ins for a sampled turn, the most faithful first. */
+function* standIns(assistant: PyDict, nonce: string): Iterable<PyDict> {
+  const said = (content: string): [string, PyValue][] => [
+    ["role", "assistant"],
+    ["content", content],
+  ];
+  const calls = assistant.get("tool_calls");
+  if (isPyList(calls) && calls.length > 0) {
+    const marked = calls.map((call) => withNonceArguments(call, nonce));
+    yield new Map([...said(""), ["tool_calls", marked]]);
+    yield new Map([...said(nonce), ["tool_calls", marked]]);
+  }
+  yield new Map(said(nonce));
+}
+
+function withNonceArguments(call: PyValue, nonce: string): PyValue {
+  const body = isPyDict(call) ? call.get("function") : undefined;
+  if (!isPyDict(call) || !isPyDict(body)) return call;
+  const marked = new Map([...body, ["arguments", new Map([["v", nonce]])] as const]);
+  return new Map([...call, ["function", marked] as const]);
+}
+
+/** A word that occurs nowhere in the values; the same values give the same word. */
+export function chooseNonce(values: readonly (readonly PyValue[] | null)[]): string {
+  for (let attempt = 0; ; attempt++) {
+    const nonce = `qzkvx${attempt}xvkzq`;
+    if (!someString(values, (text) => text.includes(nonce))) return nonce;
+  }
+}
+
+function undeliverable(why: string): RolloutError {
+  return new RolloutError(
+    "internal/delta",
+    `Cannot render what follows the sampled turn with this chat template: ${why}`,
+  );
+}

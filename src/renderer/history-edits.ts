@@ -1,0 +1,128 @@
+import type { PyDict, PyValue } from "../python/value.ts";
+import type { BoundTemplate } from "./bound-template.ts";
+import { tryRender } from "./bound-template.ts";
+import type { HistoryEdit } from "./capability-card.ts";
+import { continues } from "./continues.ts";
+import type { ProbeCall } from "./probe-messages.ts";
+import {
+  assistantMessage,
+  probeTools,
+  systemMessage,
+  toolMessage,
+  userMessage,
+} from "./probe-messages.ts";
+
+/** What a template does to earlier turns, by what the environment answers with. */
+export interface HistoryEdits {
+  readonly afterTool: HistoryEdit;
+  readonly afterUser: HistoryEdit;
+}
+
+/** The place of reasoning in an assistant message, `none` for templates that do not speak of it. */
+type ReasoningPlace = "reasoning_content" | "reasoning" | "thinking" | "content" | "none";
+
+interface Exchange {
+  readonly messages: readonly PyDict[];
+  /** The words of the policy's turn. */
+  readonly marks: readonly string[];
+}
+
+const opening: Exchange = {
+  messages: [systemMessage("You deliver parcels."), userMessage("Where is my parcel?")],
+  marks: [],
+};
+
+/** Measures what a template does to earlier turns when every turn holds reasoning. */
+export function measureHistoryEdits(template: BoundTemplate): HistoryEdits {
+  const place = findReasoningPlace(template);
+  const acts = [act(place, 1), act(place, 2)] as const;
+  const says = [say(place, 3), say(place, 4)] as const;
+  return {
+    afterTool: judge(template, [
+      [opening, acts[0]],
+      [join(opening, acts[0]), acts[1]],
+    ]),
+    afterUser: judge(template, [
+      [opening, says[0]],
+      [join(opening, says[0]), says[1]],
+      [join(opening, acts[0]), says[0]],
+    ]),
+  };
+}
+
+/** How far the edits are from none: 0 is append-only throughout. */
+export function countRewrites({ afterTool, afterUser }: HistoryEdits): number {
+  return [afterTool, afterUser].filter((found) => found === "rewrites").length;
+}
+
+function judge(
+  template: BoundTemplate,
+  steps: readonly (readonly [before: Exchange, turn: Exchange])[],
+): HistoryEdit {
+  const results = steps.map(([before, turn]) =>
+    continues(template, {
+      before: before.messages,
+      turn: turn.messages,
+      tools: probeTools,
+      marks: { before: before.marks, turn: turn.marks },
+    }),
+  );
+  if (results.includes(false)) return "rewrites";
+  return results[0] === undefined ? "not-renderable" : "append-only";
+}
+
+/** Where the template shows reasoning from. */
+function findReasoningPlace(template: BoundTemplate): ReasoningPlace {
+  const fields = ["reasoning_content", "reasoning", "thinking"] as const;
+  const isShown = (place: ReasoningPlace): boolean =>
+    [say(place, 1), act(place, 1)].some(({ messages: [turn], marks }) => {
+      if (turn === undefined) return false;
+      const messages = [...opening.messages, turn];
+      const text = tryRender(template, { messages, tools: probeTools, addGenerationPrompt: false });
+      return text?.includes(marks[0] ?? "") === true;
+    });
+  return fields.find(isShown) ?? (template.source.includes("think") ? "content" : "none");
+}
+
+function say(place: ReasoningPlace, index: number): Exchange {
+  const content = `said${index}kqz`;
+  const turn = assistantMessage({ content });
+  return exchange(turn, place, index, [content], userMessage("Go on."));
+}
+
+function act(place: ReasoningPlace, index: number): Exchange {
+  const argument = `argument${index}kqz`;
+  const call: ProbeCall = {
+    id: `call0000${index}`,
+    name: "find_parcel",
+    arguments: { parcel_id: argument },
+  };
+  const turn = assistantMessage({ content: "", calls: [call] });
+  return exchange(turn, place, index, [argument], toolMessage(call, "in transit"));
+}
+
+function exchange(
+  turn: PyDict,
+  place: ReasoningPlace,
+  index: number,
+  marks: readonly string[],
+  reply: PyDict,
+): Exchange {
+  if (place === "none") return { messages: [turn, reply], marks };
+  const reasoning = `thought${index}kqz`;
+  const shown: PyValue =
+    place === "content"
+      ? `<think>\n${reasoning}\n</think>\n\n${String(turn.get("content"))}`
+      : reasoning;
+  return {
+    messages: [new Map([...turn, [place, shown] as const]), reply],
+    marks: [reasoning, ...marks],
+  };
+}
+
+function join(left: Exchange, right: Exchange): Exchange {
+  return {
+    messages: [...left.messages, ...right.messages],
+    marks: [...left.marks, ...right.marks],
+  };
+}

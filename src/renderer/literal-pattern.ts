@@ -1,0 +1,7 @@
+/** A pattern that matches any of the literals, the longest first; one that never matches for none. */
+export function literalPattern(literals: Iterable<string>, flags = "gu"): RegExp {
+  const alternatives = [...new Set(literals)]
+    .sort((left, right) => right.length - left.length)
+    .map((literal) => literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+  return new RegExp(alternatives.length === 0 ? "(?!)" : alternatives.join("|"), flags);
+}

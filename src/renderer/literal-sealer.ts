@@ -1,0 +1,61 @@
+import type { PyValue } from "../python/value.ts";
+import { isPyDict, isPyList } from "../python/value.ts";
+import { createEdgeFinder } from "./literal-edges.ts";
+import { literalPattern } from "./literal-pattern.ts";
+import { mapStrings, someString } from "./python-strings.ts";
+import type { Seal } from "./seal.ts";
+import { sealEdge, sealLiteral } from "./seal.ts";
+
+/** Finds and marks one set of literals in values. */
+export interface LiteralSealer {
+  /** Whether any string of the value holds a whole literal. */
+  holdsLiteral(value: PyValue): boolean;
+  /** Whether any string of a message's content holds a literal or could become part of one. */
+  isSuspectContent(value: PyValue): boolean;
+  /** Marks whole literals. */
+  seal(value: PyValue, seal: Seal): PyValue;
+  /** Marks whole literals and what could become part of one. */
+  sealContent(value: PyValue, seal: Seal): PyValue;
+}
+
+/** Makes the sealer of a set of literals. */
+export function createLiteralSealer(literals: readonly string[]): LiteralSealer {
+  const pattern = literalPattern(literals);
+  const findEdges = createEdgeFinder(literals);
+  const isLiteral = (text: string): boolean => text.search(pattern) >= 0;
+  const sealWhole = (text: string, seal: Seal): string =>
+    text.replace(pattern, (literal) => sealLiteral(literal, seal));
+
+  function sealWithEdges(text: string, seal: Seal): string {
+    const edges = findEdges(text);
+    if (edges === undefined) return sealWhole(text, seal);
+    const { headEnd, tailStart } = edges;
+    const lead = text.length - text.trimStart().length;
+    const trail = text.trimEnd().length;
+    return (
+      text.slice(0, headEnd === 0 ? 0 : lead) +
+      sealEdge(text.slice(headEnd === 0 ? 0 : lead, headEnd), seal) +
+      sealWhole(text.slice(headEnd, tailStart), seal) +
+      sealEdge(text.slice(tailStart, Math.max(tailStart, trail)), seal) +
+      text.slice(Math.max(tailStart, trail))
+    );
+  }
+
+  function sealContent(value: PyValue, seal: Seal): PyValue {
+    if (typeof value === "string") return sealWithEdges(value, seal);
+    if (isPyList(value)) return value.map((item) => sealContent(item, seal));
+    if (!isPyDict(value)) return value;
+    // Templates compare the type of a part with a word, which must therefore stay whole.
+    return new Map(
+      [...value].map(([key, member]) => [key, key === "type" ? member : sealContent(member, seal)]),
+    );
+  }
+
+  return {
+    holdsLiteral: (value) => someString(value, isLiteral),
+    isSuspectContent: (value) =>
+      someString(value, (text) => isLiteral(text) || findEdges(text) !== undefined),
+    seal: (value, seal) => mapStrings(value, (text) => sealWhole(text, seal)),
+    sealContent,
+  };
+}

@@ -1,0 +1,46 @@
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import { isPyDict, isPyList } from "../python/value.ts";
+
+/** The texts of a message's content: the content itself, or the texts of its parts. */
+export function messageTexts(message: PyDict): readonly string[] {
+  return contentTexts(message.get("content"));
+}
+
+function contentTexts(content: PyValue | undefined): readonly string[] {
+  if (typeof content === "string") return [content];
+  if (isPyList(content)) return content.flatMap(contentTexts);
+  return isPyDict(content) ? contentTexts(content.get("text")) : [];
+}
+
+/**
+ * Checks that the texts of every message occur in a rendering one after the other, trimmed or
+ * quoted as templates do it.
+ *
+ * @returns the index of the first message that is not there, or `undefined` where all are.
+ */
+export function occurInOrder(
+  rendering: string,
+  messages: readonly (readonly string[])[],
+): number | undefined {
+  let from = 0;
+  for (const [index, texts] of messages.entries()) {
+    for (const text of texts) {
+      const end = endOf(rendering, text.trim(), from);
+      if (end < 0) return index;
+      from = end;
+    }
+  }
+  return undefined;
+}
+
+function endOf(rendering: string, text: string, from: number): number {
+  const plain = rendering.indexOf(text, from);
+  if (plain >= 0) return plain + text.length;
+  for (const ensureAscii of [false, true]) {
+    const quoted = stringifyPythonJson(text, { ensureAscii }).slice(1, -1);
+    const at = rendering.indexOf(quoted, from);
+    if (at >= 0) return at + quoted.length;
+  }
+  return -1;
+}

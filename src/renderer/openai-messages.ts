@@ -1,0 +1,49 @@
+import type { Message, ToolCall, ToolDefinition } from "../message.ts";
+import { parsePythonJson } from "../python/json-parse.ts";
+import { PythonError } from "../python/python-error.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import { isPyDict } from "../python/value.ts";
+
+/** A message in OpenAI's shape, as chat templates read it. Dictionaries pass through as they are. */
+export function toTemplateMessage(message: Message | PyDict): PyDict {
+  if (!("role" in message)) return message;
+  const shaped = new Map<string, PyValue>([["role", message.role]]);
+  if (message.role === "tool") {
+    shaped.set("tool_call_id", message.toolCallId).set("name", message.name);
+  }
+  shaped.set("content", message.content);
+  if (message.role === "assistant" && (message.toolCalls?.length ?? 0) > 0) {
+    shaped.set("tool_calls", message.toolCalls?.map(toTemplateCall) ?? []);
+  }
+  return shaped;
+}
+
+/** The tool definitions as chat templates read them; `null` where there are none. */
+export function toTemplateTools(tools: readonly ToolDefinition[]): readonly PyValue[] | null {
+  return tools.length === 0 ? null : tools.map((tool) => tool.openai);
+}
+
+function toTemplateCall({ id, name, argumentsText }: ToolCall): PyDict {
+  return new Map<string, PyValue>([
+    ["id", id],
+    ["type", "function"],
+    [
+      "function",
+      new Map<string, PyValue>([
+        ["name", name],
+        ["arguments", readArguments(argumentsText)],
+      ]),
+    ],
+  ]);
+}
+
+/** Templates expect a dictionary; text that is none (a malformed call) is shown as it is. */
+function readArguments(text: string): PyValue {
+  try {
+    const value = parsePythonJson(text);
+    return isPyDict(value) ? value : text;
+  } catch (error) {
+    if (error instanceof PythonError) return text;
+    throw error;
+  }
+}

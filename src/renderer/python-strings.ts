@@ -1,0 +1,21 @@
+import type { PyValue } from "../python/value.ts";
+import { isPyDict, isPyList } from "../python/value.ts";
+
+/** Whether any string of the value, dictionary keys included, passes the test. */
+export function someString(value: PyValue, test: (text: string) => boolean): boolean {
+  if (typeof value === "string") return test(value);
+  if (isPyList(value)) return value.some((item) => someString(item, test));
+  if (!isPyDict(value)) return false;
+  for (const [key, member] of value) {
+    if (test(key) || someString(member, test)) return true;
+  }
+  return false;
+}
+
+/** The value with every string, dictionary keys included, replaced. */
+export function mapStrings(value: PyValue, replace: (text: string) => string): PyValue {
+  if (typeof value === "string") return replace(value);
+  if (isPyList(value)) return value.map((item) => mapStrings(item, replace));
+  if (!isPyDict(value)) return value;
+  return new Map([...value].map(([key, item]) => [replace(key), mapStrings(item, replace)]));
+}

@@ -1,0 +1,170 @@
+import { RolloutError } from "../errors.ts";
+import type { PyValue } from "../python/value.ts";
+import { someString } from "./python-strings.ts";
+
+/**
+ * Four private-use characters that occur nowhere in a conversation. They mark literals in untrusted
+ * text while a template handles it, so that the template may trim, quote or change the case of what
+ * lies between them and the literal is still found afterwards.
+ */
+export interface Seal {
+  /** Before a whole literal. */
+  readonly open: string;
+  /** Before text that could become a literal together with what the template puts beside it. */
+  readonly openEdge: string;
+  /** Between the characters of a literal, so that no search finds it. */
+  readonly breaker: string;
+  readonly close: string;
+}
+
+/** A stretch of rendered text. */
+export interface SealedPiece {
+  readonly text: string;
+  /** Whether it must be encoded without added tokens. */
+  readonly plain: boolean;
+}
+
+const privateUse = /[\uE000-\uF8FF]|\\u[eEfF][0-9a-fA-F]{3}/g;
+const firstPrivateUse = 0xe000;
+const lastPrivateUse = 0xf8ff;
+
+/**
+ * Chooses marks that do not occur in the values, neither as they are nor as JSON escapes. The same
+ * values give the same marks.
+ *
+ * @throws RolloutError `internal/guard` where the values use every private-use character.
+ */
+export function chooseSeal(values: readonly PyValue[]): Seal {
+  const used = new Set<number>();
+  someString(values, (text) => {
+    for (const [found] of text.matchAll(privateUse)) {
+      used.add(found.length === 1 ? found.charCodeAt(0) : Number.parseInt(found.slice(2), 16));
+    }
+    return false;
+  });
+  const free: string[] = [];
+  for (let unit = firstPrivateUse; unit <= lastPrivateUse && free.length < 4; unit++) {
+    if (!used.has(unit)) free.push(String.fromCharCode(unit));
+  }
+  const [open, openEdge, breaker, close] = free;
+  if (
+    open === undefined ||
+    openEdge === undefined ||
+    breaker === undefined ||
+    close === undefined
+  ) {
+    throw new RolloutError(
+      "internal/guard",
+      "Cannot mark the control tokens in untrusted text: every private-use character is in use",
+    );
+  }
+  return { open, openEdge, breaker, close };
+}
+
+/** A whole literal under the seal. */
+export function sealLiteral(literal: string, { open, breaker, close }: Seal): string {
+  return open + [...literal].join(breaker) + close;
+}
+
+/** Text that could become part of a literal, under the seal. */
+export function sealEdge(edge: string, { openEdge, close }: Seal): string {
+  return edge === "" ? "" : openEdge + edge + close;
+}
+
+/** The text without marks, as a template would have rendered it from the original. */
+export function unseal(text: string, seal: Seal | undefined): string {
+  if (seal === undefined) return text;
+  return unescapeMarks(text, seal).replace(anyMark(seal), "");
+}
+
+/**
+ * Cuts rendered text into stretches with and without added tokens. An edge stays ordinary text
+ * unless it did become part of a literal; ordinary text between literals joins them where it holds
+ * no literal itself, so that the tokenizer sees as few cuts as possible.
+ *
+ * @param literals matches every literal that the tokenizer would make one id of.
+ * @throws RolloutError `internal/guard` where the template cut a marked literal in two.
+ */
+export function splitSealed(text: string, seal: Seal, literals: RegExp): SealedPiece[] {
+  const { flat, spans } = removeMarks(unescapeMarks(text, seal), seal);
+  const forged = [...flat.matchAll(literals)].map((match) => ({
+    start: match.index,
+    end: match.index + match[0].length,
+  }));
+  const plainSpans = spans.filter(
+    ({ edge, start, end }) =>
+      !edge || forged.some((match) => match.start < end && start < match.end),
+  );
+  const pieces: SealedPiece[] = [];
+  let from = 0;
+  for (const { start, end } of plainSpans) {
+    pieces.push({ text: flat.slice(from, start), plain: false });
+    pieces.push({ text: flat.slice(start, end), plain: true });
+    from = end;
+  }
+  pieces.push({ text: flat.slice(from), plain: false });
+  return joinPlain(pieces, literals);
+}
+
+interface MarkedSpan {
+  readonly start: number;
+  readonly end: number;
+  readonly edge: boolean;
+}
+
+function removeMarks(text: string, seal: Seal): { flat: string; spans: MarkedSpan[] } {
+  const { open, openEdge, breaker, close } = seal;
+  const marked = new RegExp(
+    `[${open}${openEdge}][^${open}${openEdge}${close}]*${close}|[^${open}${openEdge}${breaker}${close}]+`,
+    "gu",
+  );
+  const spans: MarkedSpan[] = [];
+  let flat = "";
+  let read = 0;
+  for (const [piece] of text.matchAll(marked)) {
+    read += piece.length;
+    const start = flat.length;
+    flat += piece.replace(anyMark(seal), "");
+    if (flat.length - start < piece.length) {
+      spans.push({ start, end: flat.length, edge: piece.startsWith(openEdge) });
+    }
+  }
+  if (read !== text.length) {
+    throw new RolloutError(
+      "internal/guard",
+      "Cannot find the control tokens of untrusted text again: the chat template cuts the text " +
+        'in pieces; choose the guard policy "reject" or "hf-parity"',
+    );
+  }
+  return { flat, spans };
+}
+
+function joinPlain(pieces: readonly SealedPiece[], literals: RegExp): SealedPiece[] {
+  const joined: { text: string; plain: boolean }[] = [];
+  for (const { text, plain } of pieces) {
+    if (text === "") continue;
+    const last = joined.at(-1);
+    const canBePlain = plain || text.search(literals) < 0;
+    if (last !== undefined && last.plain && canBePlain) last.text += text;
+    else joined.push({ text, plain: plain || (canBePlain && pieces.length > 1) });
+  }
+  return joined;
+}
+
+/** A template that writes JSON in ASCII spells the marks as escapes. */
+function unescapeMarks(text: string, { open, openEdge, breaker, close }: Seal): string {
+  if (!text.includes("\\u")) return text;
+  return [open, openEdge, breaker, close].reduce(
+    (result, mark) => result.replaceAll(`\\u${mark.charCodeAt(0).toString(16)}`, mark),
+    text,
+  );
+}
+
+function anyMark({ open, openEdge, breaker, close }: Seal): RegExp {
+  return new RegExp(`[${open}${openEdge}${breaker}${close}]`, "gu");
+}
+
+/** Whether the text holds any mark. */
+export function isSealed(text: string, seal: Seal | undefined): boolean {
+  return seal !== undefined && unescapeMarks(text, seal).search(anyMark(seal)) >= 0;
+}
