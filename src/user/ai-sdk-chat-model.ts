@@ -29,7 +29,7 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
   readonly clock?: CallClock;
 }
 
-/** Defaults of `ChatCallOptions`: four attempts ride out a restart of 10 s, not an outage. */
+/** Defaults of `ChatCallOptions`: pauses of up to 1, 2 and 4 s ride out a hiccup, no outage. */
 export const chatCallDefaults = {
   maxConcurrent: 32,
   maxWaiting: 4096,

@@ -134,8 +134,10 @@ function isTooLarge(error: unknown): boolean {
   return [...causes(error)].some(({ code }) => code === "UND_ERR_RES_EXCEEDED_MAX_SIZE");
 }
 
-const networkCode =
-  /^(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|E(?:HOST|NET)UNREACH|UND_ERR_.*)$/;
+const networkCode = new RegExp(
+  "^(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|E(?:HOST|NET)UNREACH|" +
+    "UND_ERR_.*)$",
+);
 
 function isNetworkError(error: unknown): boolean {
   return [...causes(error)].some(({ code }) => typeof code === "string" && networkCode.test(code));

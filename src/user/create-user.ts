@@ -37,7 +37,7 @@ interface ModelChoices {
   readonly model: ChatModelChoice;
   /** Default: our own words; see `readUserPrompts()`. */
   readonly prompts?: UserPrompts;
-  /** `all`, `none`, or names of `userRepairs`. Default `none`. */
+  /** `all`, `none`, or names of `userRepairs`. Default `none` with `prompts`, else `all`. */
   readonly repair?: string | readonly string[];
   readonly greeting?: string;
   readonly temperature?: number;
@@ -101,12 +101,13 @@ function createModelUser(
     strategy,
     model: modelChoice,
     judge: judgeChoice,
-    repair = "none",
+    repair,
     qualityGate,
     ...rest
   } = { judge: undefined, ...config };
   const model = toChatModel(modelChoice, { place: "model", env });
-  const shared = { ...rest, model, repair: readUserRepairs(repair) };
+  const repairs = repair === undefined ? {} : { repair: readUserRepairs(repair) };
+  const shared = { ...rest, ...repairs, model };
   const judge =
     judgeChoice === undefined ? model : toChatModel(judgeChoice, { place: "judge", env });
   const user = {

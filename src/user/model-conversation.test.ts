@@ -144,7 +144,16 @@ describe("a model conversation", () => {
     const model = scriptedChatModel([text, text]);
     const repaired = llmUser({ model, repair: ["think-block"] }).open(task, { seed: 1 });
     expect(await repaired.begin({ signal })).toBe(line);
-    expect(await llmUser({ model }).open(task, { seed: 1 }).begin({ signal })).toBe(text);
+    const original = llmUser({ model, repair: [] }).open(task, { seed: 1 });
+    expect(await original.begin({ signal })).toBe(text);
+  });
+
+  test("a benchmark's prompts keep the benchmark's behaviour, our own do not", async () => {
+    const model = scriptedChatModel(["<think>x</think>Hi", "<think>x</think>Hi"]);
+    const own = llmUser({ model }).open(task, { seed: 1 });
+    const given = llmUser({ model, prompts: ownUserPrompts }).open(task, { seed: 1 });
+    expect(await own.begin({ signal })).toBe("Hi");
+    expect(await given.begin({ signal })).toBe("<think>x</think>Hi");
   });
 
   test("a <think> block that never ends leaves nothing to say", async () => {

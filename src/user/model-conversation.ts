@@ -13,7 +13,10 @@ export interface ModelUserOptions {
   readonly model: ChatModel;
   /** Default: our own words; a benchmark's come from `readUserPrompts()`. */
   readonly prompts?: UserPrompts;
-  /** Behaviours of the original to correct. Default: none. */
+  /**
+   * Behaviours of the original to correct. Default: none where `prompts` are given, so that numbers
+   * compare; all of them with our own words, where there is nothing to compare with.
+   */
   readonly repair?: UserRepairChoice;
   /** What the agent is taken to have said first. Default `Hi! How can I help you today?`. */
   readonly greeting?: string;
@@ -47,6 +50,11 @@ export interface UserStrategy {
 /** The prompts of a model user's options. */
 export function promptsOf({ prompts = ownUserPrompts }: ModelUserOptions): UserPrompts {
   return prompts;
+}
+
+/** The repairs of a model user's options. */
+export function repairsOf({ repair, prompts }: ModelUserOptions): UserRepairChoice {
+  return repair ?? (prompts === undefined ? "all" : []);
 }
 
 /** A user that plays each task's instruction by a strategy. */
@@ -117,7 +125,8 @@ export function openModelConversation(
 
 /** Asks models on behalf of one conversation and adds up what that takes. */
 function countedCalls(options: ModelUserOptions, seed: number) {
-  const { repair = [], temperature, maxTokens, seeded = false } = options;
+  const { temperature, maxTokens, seeded = false } = options;
+  const repair = repairsOf(options);
   let usage: UserUsage = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
   let askedCount = 0;
   return {

@@ -1,6 +1,6 @@
 import type { Task } from "../task.ts";
 import { STOP_MARKER } from "./user.ts";
-import type { User, UserQuality, UserSession } from "./user.ts";
+import type { User, UserSession } from "./user.ts";
 
 /** What can look wrong with a user's line. */
 export type LineProblem = "premature-stop" | "role-swap" | "leaked-instruction";
@@ -116,7 +116,8 @@ const agentPhrases = new RegExp(
     /\b(?:how|what) (?:can|may|could) i (?:help|assist|do for) you\b/,
     /\b(?:anything|something) else (?:that )?i (?:can|could|may) (?:help|assist|do for)\b/,
     /\bi(?:'d| would| will|'ll) be (?:happy|glad) to (?:help|assist) you\b/,
-    /\bi (?:have|'ve) (?:now |successfully )*(?:processed|cancelled|canceled|updated|modified|exchanged|refunded|booked) your\b/,
+    /\bi (?:have|'ve) (?:now |successfully )*(?:processed|cancell?ed|updated|modified) your\b/,
+    /\bi (?:have|'ve) (?:now |successfully )*(?:exchanged|refunded|returned|booked) your\b/,
     /\bto (?:verify|confirm) your identity\b.*\b(?:please provide|could you)\b/,
   ]
     .map(({ source }) => source)
@@ -147,7 +148,7 @@ function longestSharedRun(line: string, instruction: string): number {
 /** Text in quotation marks; an apostrophe between letters ends none. */
 const dictated = /(?<![\p{L}\p{N}])(?:"[^"]+"|“[^”]+”|['‘](?:[^'’]|['’](?=\p{L}))+['’](?!\p{L}))/gu;
 
-/** Texts beyond this many words are compared by their beginning: the work grows with the product. */
+/** Longer texts are compared by their beginning: the work grows with the product of lengths. */
 const maxComparedWords = 1000;
 
 function wordsOf(text: string): readonly string[] {

@@ -1,6 +1,6 @@
 import { afterLabel } from "./after-label.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
-import { modelUser, promptsOf } from "./model-conversation.ts";
+import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";
 import { STOP_MARKER } from "./user.ts";
 import type { User } from "./user.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
@@ -17,7 +17,7 @@ export function reactUser(options: ModelUserOptions): User {
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`ReactUserSimulationEnv`).
  */
 export function reactStrategy(options: ModelUserOptions): UserStrategy {
-  const { repair = [] } = options;
+  const repair = repairsOf(options);
   return {
     name: "react",
     systemPrompt: promptsOf(options).react,

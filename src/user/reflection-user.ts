@@ -1,7 +1,7 @@
 import { afterLabel } from "./after-label.ts";
 import type { ChatMessage, ChatModel } from "./chat-model.ts";
 import type { ModelUserOptions, UserStrategy, UserTurn } from "./model-conversation.ts";
-import { modelUser, promptsOf } from "./model-conversation.ts";
+import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";
 import type { UserJudge } from "./user-judge.ts";
 import { isAccepted, judgePrompt } from "./user-judge.ts";
 import type { User } from "./user.ts";
@@ -28,8 +28,9 @@ export function reflectionUser(options: ReflectionUserOptions): User {
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`ReflectionUserSimulationEnv`).
  */
 export function reflectionStrategy(options: ReflectionUserOptions): UserStrategy {
-  const { model, judge: judgeModel = model, repair = [], maxDrafts = 2 } = options;
+  const { model, judge: judgeModel = model, maxDrafts = 2 } = options;
   const prompts = promptsOf(options);
+  const repair = repairsOf(options);
   const judge: UserJudge = { model: judgeModel, prompts, repair };
   return {
     name: "reflection",

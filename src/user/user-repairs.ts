@@ -1,8 +1,8 @@
 import { UsageError } from "../errors.ts";
 
 /**
- * Behaviours of τ-bench's user simulators that can be corrected, each by its name. Without any, the
- * simulators do what the original does, so that numbers compare with published ones.
+ * Behaviours of τ-bench's user simulators that can be corrected, each by its name. Without any,
+ * the simulators do what the original does, so that numbers compare with published ones.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py.
  */

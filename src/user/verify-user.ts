@@ -1,7 +1,7 @@
 import { reprString } from "../python/repr.ts";
 import type { ChatModel } from "./chat-model.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
-import { modelUser, promptsOf } from "./model-conversation.ts";
+import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";
 import { isAccepted } from "./user-judge.ts";
 import type { User } from "./user.ts";
 import { isRepaired } from "./user-repairs.ts";
@@ -28,9 +28,10 @@ export function verifyUser(options: VerifyUserOptions): User {
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`VerifyUserSimulationEnv`).
  */
 export function verifyStrategy(options: VerifyUserOptions): UserStrategy {
-  const { model, judge: judgeModel = model, repair = [], maxDrafts = 3 } = options;
+  const { model, judge: judgeModel = model, maxDrafts = 3 } = options;
   const { printDraft = printAsLiteLlm } = options;
   const prompts = promptsOf(options);
+  const repair = repairsOf(options);
   const judge = { model: judgeModel, prompts, repair };
   const isTextShown = isRepaired(repair, "draft-object");
   return {
