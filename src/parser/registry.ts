@@ -3,6 +3,8 @@ import { deepseekV3, deepseekV31 } from "./sglang/deepseek-v3.ts";
 import { glm45, glm47 } from "./sglang/glm.ts";
 import { hermes } from "./sglang/hermes.ts";
 import { kimiK2 } from "./sglang/kimi-k2.ts";
+import { llama3 } from "./sglang/llama3.ts";
+import { mistral } from "./sglang/mistral.ts";
 import { qwen25 } from "./sglang/qwen25.ts";
 import { qwen3Coder } from "./sglang/qwen3-coder.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
@@ -14,6 +16,8 @@ const parsers: readonly ToolCallParser[] = [
   glm47,
   hermes,
   kimiK2,
+  llama3,
+  mistral,
   qwen25,
   qwen3Coder,
 ];

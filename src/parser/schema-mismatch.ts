@@ -38,7 +38,7 @@ export function findSchemaMismatches(schema: PyDict, value: PyDict): string[] {
 
 function accepts(validate: ValidateFunction, value: PyDict): boolean {
   try {
-    return validate(toObject(value)) as boolean;
+    return validate(toObject(value));
   } catch {
     // The comparison of constants trips over members with names such as `valueOf`.
     return true;
