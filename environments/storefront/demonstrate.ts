@@ -1,0 +1,57 @@
+import type { Action } from "../../src/environment/environment.ts";
+import type { Message } from "../../src/message.ts";
+import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
+import type { Task } from "../../src/task.ts";
+import type { StorefrontData } from "./draw-task.ts";
+import { createStorefront } from "./storefront.ts";
+import { storefrontExpert, toTurnText } from "./storefront-expert.ts";
+import { storefrontUser } from "./storefront-user.ts";
+
+/** Longer conversations are cut off. */
+const maxTurns = 40;
+
+/** A conversation that the expert led. */
+export interface Demonstration {
+  readonly messages: readonly Message[];
+  /** The assistant's turns as text, in order. */
+  readonly turns: readonly { readonly text: string; readonly isSlip: boolean }[];
+  readonly reward: number;
+}
+
+/** Lets the expert, or a sloppy one, lead a conversation about a task. */
+export async function demonstrate(
+  task: Task<StorefrontData>,
+  { seed, slipRate = 0 }: { readonly seed: number; readonly slipRate?: number },
+): Promise<Demonstration> {
+  const { signal } = new AbortController();
+  const user = storefrontUser().open(task, { seed });
+  await using world = await createStorefront().open(task, { user, signal });
+  const expert = storefrontExpert({ seed, slipRate });
+  const messages: Message[] = [{ role: "user", content: await world.begin({ signal }) }];
+  const turns: { text: string; isSlip: boolean }[] = [];
+  for (let turnIndex = 0; turnIndex < maxTurns; turnIndex++) {
+    const { action, isSlip } = expert.act(messages);
+    turns.push({ text: toTurnText(action), isSlip });
+    const { observation, done } = await world.step(action, { signal });
+    messages.push(...toMessages(action, observation, turnIndex));
+    if (done !== undefined) break;
+  }
+  const { reward } = await world.score({ signal });
+  return { messages, turns, reward };
+}
+
+function toMessages(action: Action, observation: string, turnIndex: number): readonly Message[] {
+  if (action.type === "say") {
+    return [
+      { role: "assistant", content: action.content },
+      { role: "user", content: observation },
+    ];
+  }
+  const { name } = action;
+  const id = `turn-${turnIndex}`;
+  const argumentsText = stringifyPythonJson(action.arguments, { ensureAscii: false });
+  return [
+    { role: "assistant", content: "", toolCalls: [{ id, name, argumentsText }] },
+    { role: "tool", content: observation, toolCallId: id, name },
+  ];
+}

@@ -1,0 +1,217 @@
+import type { Goal, GoalEnd, Wish } from "./goal.ts";
+import { type Random, seededRandom } from "./random.ts";
+import type { Customer, Order, Product, ShopRecords } from "./shop.ts";
+import { colors, kinds, type Split, Words } from "./words.ts";
+
+/** What a storefront task consists of. JSON-able. */
+export interface StorefrontData {
+  /** 1 (one question) to 5 (two wishes, order numbers forgotten). */
+  readonly level: number;
+  readonly records: ShopRecords;
+  readonly customer: { readonly name: string; readonly postcode: string };
+  /** What the customer says at first where they mix their postcode up. */
+  readonly wrongPostcode?: string;
+  /** In the order in which the customer brings them up. */
+  readonly goals: readonly Goal[];
+}
+
+/** How many levels there are; the task at an index is of level `1 + index % levelCount`. */
+export const levelCount = 5;
+
+const questions = ["arrival", "total", "destination"] as const;
+const changes = ["cancel", "readdress", "exchange", "return"] as const;
+const forbidden = ["status", "late", "sold-out", "stranger", "discount"] as const;
+
+type Forbidden = (typeof forbidden)[number];
+
+/** A wish's type, how it shall end, and whether the customer knows the order's number. */
+interface Plan {
+  readonly wish: Wish["type"];
+  readonly end: "answered" | "done" | "declined" | Forbidden;
+  readonly knowsOrderId: boolean;
+}
+
+/** Draws the task at a place of a split: always the same one. */
+export function drawTask(split: Split, index: number): StorefrontData {
+  const random = seededRandom(`storefront/${split}/${index}`);
+  const words = new Words(random, split);
+  const level = 1 + (index % levelCount);
+  const plans = drawPlans(level, random);
+  const customer = { name: words.person(), postcode: words.postcode() };
+  const products: Product[] = [];
+  const owned: Order[] = [];
+  const strange: Order[] = [];
+  const goals: Goal[] = [];
+  for (const plan of plans) {
+    const order = drawOrder(orderStatus(plan, random), { random, words, products });
+    const isLate = plan.end === "late";
+    const daysSinceDelivery = isLate ? random.between(31, 99) : order.daysSinceDelivery;
+    const dated = { ...order, daysSinceDelivery };
+    (plan.end === "stranger" ? strange : owned).push(dated);
+    goals.push(toGoal(plan, dated, { random, words, products }));
+  }
+  const any = ["pending", "shipped", "delivered"] as const;
+  while (owned.length < 2 || (owned.length === 2 && random.chance(0.3))) {
+    owned.push(drawOrder(random.pick(any), { random, words, products }));
+  }
+  if (strange.length === 0) strange.push(drawOrder("pending", { random, words, products }));
+  const customers = random.shuffle<Customer>([
+    { ...customer, orderIds: random.shuffle(owned.map(({ id }) => id)) },
+    { name: words.person(), postcode: words.postcode(), orderIds: strange.map(({ id }) => id) },
+  ]);
+  return {
+    level,
+    records: { customers, products, orders: [...owned, ...strange] },
+    customer,
+    ...(level >= 3 && random.chance(0.15) ? { wrongPostcode: words.postcode() } : {}),
+    goals,
+  };
+}
+
+function drawPlans(level: number, random: Random): readonly Plan[] {
+  const ask = (knowsOrderId: boolean): Plan => ({
+    wish: random.pick(questions),
+    end: "answered",
+    knowsOrderId,
+  });
+  const write = (knowsOrderId: boolean): Plan => ({
+    wish: random.pick(changes),
+    end: random.chance(0.15) ? "declined" : "done",
+    knowsOrderId,
+  });
+  const refused = (): Plan => {
+    const end = random.pick(forbidden);
+    const knowsOrderId = end === "stranger" || random.chance(0.7);
+    return { wish: forbiddenWish(end, random), end, knowsOrderId };
+  };
+  switch (level) {
+    case 1:
+      return [ask(true)];
+    case 2:
+      return [write(true)];
+    case 3:
+      return [random.chance(0.3) ? ask(false) : write(false)];
+    case 4:
+      return [refused(), random.chance(0.7) ? ask(true) : write(true)];
+    default: {
+      const first = random.chance(0.2) ? refused() : write(random.chance(0.5));
+      return [first, random.chance(0.5) ? ask(random.chance(0.5)) : write(random.chance(0.5))];
+    }
+  }
+}
+
+function forbiddenWish(end: Forbidden, random: Random): Wish["type"] {
+  switch (end) {
+    case "status":
+      return random.pick(changes);
+    case "late":
+      return "return";
+    case "sold-out":
+      return "exchange";
+    case "stranger":
+      return random.pick(["cancel", "readdress", ...questions]);
+    case "discount":
+      return "discount";
+  }
+}
+
+/** A status that allows what is wished, or forbids it where that is planned. */
+function orderStatus({ wish, end }: Plan, random: Random): Order["status"] {
+  if (wish === "return") {
+    return end === "status" ? random.pick(["pending", "shipped"]) : "delivered";
+  }
+  if (end === "status") return random.pick(["shipped", "delivered"]);
+  if (wish === "arrival") return random.pick(["pending", "shipped"]);
+  if (wish === "total" || wish === "discount") {
+    return random.pick(["pending", "shipped", "delivered"]);
+  }
+  return "pending";
+}
+
+interface Drawing {
+  readonly random: Random;
+  readonly words: Words;
+  /** Grows by the products of each order. */
+  readonly products: Product[];
+}
+
+function drawOrder(status: Order["status"], { random, words, products }: Drawing): Order {
+  const items: Record<string, string> = {};
+  for (let count = random.between(1, 2); count > 0; count--) {
+    const product = drawProduct(random, words);
+    products.push(product);
+    const available = Object.entries(product.items).filter(([, id]) => id !== "sold out");
+    const [color, itemId] = random.pick(available);
+    items[itemId] = `${color} ${product.name} ${product.kind}`;
+  }
+  return {
+    id: words.orderId(),
+    status,
+    date: words.date(),
+    daysSinceDelivery: status === "delivered" ? random.between(1, 30) : 0,
+    address: words.address(),
+    total: `$${random.between(10, 199)}`,
+    items,
+    returnedIds: [],
+  };
+}
+
+/** Four colors, one of them sold out. */
+function drawProduct(random: Random, words: Words): Product {
+  const [soldOut, ...available] = random.shuffle(colors).slice(0, 4);
+  const items = random.shuffle([
+    ...available.map((color) => [color, words.itemId()] as const),
+    [soldOut as string, "sold out"] as const,
+  ]);
+  return { name: words.product(), kind: random.pick(kinds), items: Object.fromEntries(items) };
+}
+
+function toGoal(plan: Plan, order: Order, { random, words, products }: Drawing): Goal {
+  const [itemId, item] = random.pick(Object.entries(order.items));
+  const product = products.find(({ name }) => item.split(" ")[1] === name) as Product;
+  const wantsSoldOut = plan.end === "sold-out";
+  const [color, newItemId] = random.pick(
+    Object.entries(product.items).filter(
+      ([, id]) => id !== itemId && (id === "sold out") === wantsSoldOut,
+    ),
+  );
+  const wish: Wish =
+    plan.wish === "readdress"
+      ? { type: plan.wish, address: words.address() }
+      : plan.wish === "exchange"
+        ? { type: plan.wish, color }
+        : { type: plan.wish };
+  const end = toEnd(plan, { wish, order, itemId, newItemId });
+  return { wish, orderId: order.id, knowsOrderId: plan.knowsOrderId, itemId, item, end };
+}
+
+function toEnd(
+  plan: Plan,
+  about: { readonly wish: Wish; readonly order: Order; itemId: string; newItemId: string },
+): GoalEnd {
+  if (plan.end === "declined") return { type: "declined" };
+  if (plan.end !== "answered" && plan.end !== "done") return { type: "refused" };
+  const { wish, order, itemId: item, newItemId: new_item } = about;
+  switch (wish.type) {
+    case "arrival":
+      return { type: "answered", answer: order.date };
+    case "total":
+      return { type: "answered", answer: order.total };
+    case "destination":
+      return { type: "answered", answer: order.address };
+    case "cancel":
+      return { type: "done", call: { name: "cancel_order", arguments: { order: order.id } } };
+    case "readdress": {
+      const given = { order: order.id, address: wish.address };
+      return { type: "done", call: { name: "change_address", arguments: given } };
+    }
+    case "exchange": {
+      const given = { order: order.id, item, new_item };
+      return { type: "done", call: { name: "change_item", arguments: given } };
+    }
+    case "return":
+      return { type: "done", call: { name: "return_item", arguments: { order: order.id, item } } };
+    case "discount":
+      return { type: "refused" };
+  }
+}

@@ -1,0 +1,12 @@
+export { demonstrate, type Demonstration } from "./demonstrate.ts";
+export type { StorefrontData } from "./draw-task.ts";
+export type { Goal, GoalEnd, Wish, WriteCall } from "./goal.ts";
+export { createStorefront } from "./storefront.ts";
+export {
+  type ExpertAction,
+  storefrontExpert,
+  type StorefrontExpert,
+  type StorefrontExpertOptions,
+  toTurnText,
+} from "./storefront-expert.ts";
+export { storefrontUser } from "./storefront-user.ts";

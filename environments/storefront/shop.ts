@@ -1,0 +1,68 @@
+import { CopyOnWriteTable } from "../../src/environment/copy-on-write-table.ts";
+
+/** Who buys. */
+export interface Customer {
+  readonly name: string;
+  readonly postcode: string;
+  readonly orderIds: readonly string[];
+}
+
+/** What is sold. */
+export interface Product {
+  /** Such as `Velmo`. */
+  readonly name: string;
+  /** Such as `lamp`. */
+  readonly kind: string;
+  /** Item ids by color; `sold out` where there is none to be had. */
+  readonly items: Readonly<Record<string, string>>;
+}
+
+/** What was bought, as every episode may read it. */
+export interface Order {
+  readonly id: string;
+  readonly status: "pending" | "shipped" | "delivered" | "cancelled";
+  /** The day of arrival; of a delivered order, the day it came. */
+  readonly date: string;
+  /** Whole days since the delivery; 0 before it. */
+  readonly daysSinceDelivery: number;
+  readonly address: string;
+  /** Such as `$86`. */
+  readonly total: string;
+  /** Descriptions by item id, such as `blue Velmo lamp`. */
+  readonly items: Readonly<Record<string, string>>;
+  readonly returnedIds: readonly string[];
+}
+
+/** An order as the episode that changed it owns it. */
+export type OwnOrder = { -readonly [Key in keyof Order]: Order[Key] };
+
+/** What a task's shop looks like before anyone speaks. JSON-able. */
+export interface ShopRecords {
+  readonly customers: readonly Customer[];
+  readonly products: readonly Product[];
+  readonly orders: readonly Order[];
+}
+
+/** One episode's shop. Customers and products never change; orders are copied when written. */
+export interface Shop {
+  readonly customers: readonly Customer[];
+  readonly products: readonly Product[];
+  readonly orders: CopyOnWriteTable<Order, OwnOrder>;
+}
+
+/** Opens a shop for one episode: copies no record. */
+export function openShop({ customers, products, orders }: ShopRecords): Shop {
+  return {
+    customers,
+    products,
+    orders: new CopyOnWriteTable<Order, OwnOrder>({
+      base: new Map(orders.map((order) => [order.id, order])),
+      copy: (order) => ({ ...order }),
+    }),
+  };
+}
+
+/** Everything in a shop that can change, as text: equal texts, equal states. */
+export function shopState({ orders }: Shop): string {
+  return JSON.stringify([...orders.entries()].map(([, order]) => order));
+}

@@ -1,0 +1,167 @@
+import { UsageError } from "../../src/errors.ts";
+import type { Task } from "../../src/task.ts";
+import { STOP_MARKER, type User, type UserSession } from "../../src/user/user.ts";
+import type { StorefrontData } from "./draw-task.ts";
+import type { Goal } from "./goal.ts";
+import { hearAgent, misunderstands } from "./hear-agent.ts";
+import { fillPhrase } from "./phrase.ts";
+import { type Random, seededRandom } from "./random.ts";
+import {
+  completeRequestPhrases,
+  framePhrases,
+  goalSlots,
+  replyPhrases,
+  requestPhrases,
+  spellOut,
+  thingPhrases,
+  whichPhrases,
+} from "./user-phrases.ts";
+
+/** How often the customer puts up with not being understood. */
+const patience = 3;
+/** How often the customer gives one and the same kind of answer to one wish. */
+const maxRepeats = 2;
+
+/**
+ * The shop's customers, without a model: each brings up its task's wishes one by one in words that
+ * the seed chooses, answers what it is asked, agrees or refuses as its goal says, and leaves when it
+ * has nothing more to ask or is not understood.
+ *
+ * `open()` throws UsageError for a task of another environment.
+ */
+export function storefrontUser(): User {
+  return {
+    strategy: "storefront",
+    open(task, { seed }) {
+      if (task.environment !== "storefront") {
+        throw new UsageError(
+          `Cannot speak for task ${task.id}: it is of ${task.environment}, expected storefront`,
+        );
+      }
+      const customer = new ScriptedCustomer(
+        (task as Task<StorefrontData>).data,
+        seededRandom(`${task.id}/user/${seed}`),
+      );
+      return toSession(customer);
+    },
+  };
+}
+
+function toSession(customer: ScriptedCustomer): UserSession {
+  return {
+    async begin({ signal }) {
+      signal.throwIfAborted();
+      return customer.open();
+    },
+    async reply(agentText, { signal }) {
+      signal.throwIfAborted();
+      return customer.reply(agentText);
+    },
+    usage: () => ({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 }),
+  };
+}
+
+type ReplyKind = keyof typeof replyPhrases;
+
+/** One customer in one conversation. */
+class ScriptedCustomer {
+  readonly #data: StorefrontData;
+  readonly #random: Random;
+  readonly #givenCounts = new Map<ReplyKind, number>();
+  #goalIndex = 0;
+  #missCount = 0;
+  #hasGivenIdentity = false;
+  #hasInsisted = false;
+
+  constructor(data: StorefrontData, random: Random) {
+    this.#data = data;
+    this.#random = random;
+  }
+
+  open(): string {
+    const greeting = this.#random.pick(framePhrases.greeting);
+    const introduction = this.#random.chance(0.3) ? `${this.#give("identity")} ` : "";
+    return greeting + introduction + this.#request(this.#random.chance(0.5));
+  }
+
+  reply(agentText: string): string {
+    const goal = this.#goal;
+    const type = hearAgent(agentText);
+    switch (type) {
+      case "asks-identity":
+        return this.#answer("identity");
+      case "asks-address":
+        return goal.wish.type === "readdress" ? this.#answer("address") : this.#goAstray();
+      case "asks-color":
+        return goal.wish.type === "exchange" ? this.#answer("color") : this.#goAstray();
+      case "proposes":
+        return this.#decide(agentText);
+      case "refuses":
+        if (goal.end.type === "refused" && !this.#hasInsisted && this.#random.chance(0.3)) {
+          this.#hasInsisted = true;
+          return this.#give("insist");
+        }
+        return this.#goOn();
+      case "settles":
+        return this.#goOn();
+      case "unclear":
+        return this.#goAstray();
+    }
+  }
+
+  get #goal(): Goal {
+    return this.#data.goals[this.#goalIndex] as Goal;
+  }
+
+  /** Agrees to what was asked for, and to nothing else. */
+  #decide(agentText: string): string {
+    if (misunderstands(agentText, this.#goal)) return this.#goAstray(framePhrases.correction);
+    return this.#answer(this.#goal.end.type === "declined" ? "no" : "yes");
+  }
+
+  /** Brings up the next wish, or leaves. */
+  #goOn(): string {
+    this.#goalIndex += 1;
+    this.#givenCounts.clear();
+    this.#hasInsisted = false;
+    if (this.#goalIndex < this.#data.goals.length) {
+      return this.#random.pick(framePhrases.next) + this.#request(this.#random.chance(0.5));
+    }
+    return `${this.#random.pick(framePhrases.bye)} ${STOP_MARKER}`;
+  }
+
+  /** Says the wish again, in full, or gives up. */
+  #goAstray(openings: readonly string[] = framePhrases.astray): string {
+    this.#missCount += 1;
+    if (this.#missCount >= patience) {
+      return `${this.#random.pick(framePhrases.giveUp)} ${STOP_MARKER}`;
+    }
+    return this.#random.pick(openings) + this.#request(true);
+  }
+
+  #answer(kind: ReplyKind): string {
+    const count = (this.#givenCounts.get(kind) ?? 0) + 1;
+    this.#givenCounts.set(kind, count);
+    return count > maxRepeats ? this.#goAstray() : this.#give(kind);
+  }
+
+  #give(kind: ReplyKind): string {
+    const { customer, wrongPostcode } = this.#data;
+    const isFirstIdentity = kind === "identity" && !this.#hasGivenIdentity;
+    if (isFirstIdentity) this.#hasGivenIdentity = true;
+    const postcode = (isFirstIdentity ? wrongPostcode : undefined) ?? customer.postcode;
+    const slots = { name: customer.name, postcode, ...goalSlots(this.#goal) };
+    return fillPhrase(this.#random.pick(replyPhrases[kind]), slots);
+  }
+
+  /** The wish in words; incomplete wishes leave the agent something to ask. */
+  #request(isComplete: boolean): string {
+    const goal = this.#goal;
+    const complete = isComplete ? completeRequestPhrases[goal.wish.type] : undefined;
+    const phrase = this.#random.pick(complete ?? requestPhrases[goal.wish.type]);
+    const known = goal.knowsOrderId ? "known" : "unknown";
+    const which = this.#random.pick(whichPhrases[known]);
+    const thing = this.#random.pick(thingPhrases[known]);
+    return fillPhrase(spellOut(phrase, which, thing), goalSlots(goal));
+  }
+}

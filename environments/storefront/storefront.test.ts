@@ -1,0 +1,230 @@
+import { describe, expect, test } from "vitest";
+import { InvariantError, UsageError } from "../../src/errors.ts";
+import { STOP_MARKER } from "../../src/user/user.ts";
+import { scriptedUser } from "../../src/user/scripted-user.ts";
+import { demonstrate } from "./demonstrate.ts";
+import { drawTask } from "./draw-task.ts";
+import type { WriteCall } from "./goal.ts";
+import { createStorefront } from "./storefront.ts";
+import { storefrontUser } from "./storefront-user.ts";
+import { splitOf } from "./words.ts";
+
+const { signal } = new AbortController();
+const storefront = createStorefront();
+
+/** Every name and number of a task that its split owns. */
+function wordsOf(index: number, split: "train" | "test"): readonly string[] {
+  const { records, customer, wrongPostcode, goals } = drawTask(split, index);
+  return [
+    ...records.customers.flatMap(({ name, postcode }) => [...name.split(" "), postcode]),
+    ...records.products.flatMap(({ name, items }) => [name, ...Object.values(items)]),
+    ...records.orders.flatMap(({ id, address }) => [id, address.split(" ")[1] ?? ""]),
+    ...customer.name.split(" "),
+    ...(wrongPostcode === undefined ? [] : [wrongPostcode]),
+    ...goals.map(({ wish }) => (wish.type === "readdress" ? wish.address.split(" ")[1] : "")),
+  ].filter((word): word is string => word !== "" && word !== undefined && word !== "sold out");
+}
+
+async function openSilent(index: number) {
+  const task = storefront.task("test", index);
+  const user = scriptedUser({ lines: ["Hello.", `Bye. ${STOP_MARKER}`] }).open(task, { seed: 0 });
+  return { task, world: await storefront.open(task, { user, signal }) };
+}
+
+function toAction({ name, arguments: given }: WriteCall) {
+  return { type: "call", name, arguments: new Map(Object.entries(given)) } as const;
+}
+
+/** The first test task that has a goal with an end of this type. */
+function taskEnding(type: string): number {
+  for (let index = 0; ; index++) {
+    const { goals } = storefront.task("test", index).data;
+    if (goals.length === 1 && goals[0]?.end.type === type) return index;
+  }
+}
+
+describe("createStorefront()", () => {
+  test("draws the same task from the same place, and another from another", () => {
+    expect(storefront.task("test", 7)).toEqual(createStorefront().task("test", 7));
+    const instructions = Array.from(
+      { length: 200 },
+      (_, i) => storefront.task("test", i).instruction,
+    );
+    expect(new Set(instructions).size).toBe(200);
+  });
+
+  test("keeps the words of the two splits apart", () => {
+    for (const split of ["train", "test"] as const) {
+      for (let index = 0; index < 200; index++) {
+        for (const word of wordsOf(index, split)) expect(splitOf(word)).toBe(split);
+      }
+    }
+  });
+
+  test("refuses splits and places that do not exist", () => {
+    expect(() => storefront.task("dev", 0)).toThrow(UsageError);
+    expect(() => storefront.task("test", 200)).toThrow(UsageError);
+    expect(() => storefront.task("toString", 0)).toThrow(UsageError);
+  });
+
+  test("has data that survives JSON", () => {
+    const { data } = storefront.task("test", 4);
+    expect(JSON.parse(JSON.stringify(data))).toEqual(data);
+  });
+
+  test("answers every call, and a mistake changes nothing", async () => {
+    const { task, world } = await openSilent(taskEnding("done"));
+    await world.begin({ signal });
+    const calls: readonly (WriteCall & { observation: string })[] = [
+      { name: "constructor", arguments: {}, observation: "Error: no tool constructor" },
+      { name: "get_order", arguments: {}, observation: "Error: get_order needs order, a string" },
+      { name: "get_order", arguments: { order: "X" }, observation: "Error: no order X" },
+      {
+        name: "find_customer",
+        arguments: { name: "Nobody", postcode: "0" },
+        observation: "Error: no such customer",
+      },
+    ];
+    for (const { observation, ...call } of calls) {
+      const step = await world.step(toAction(call), { signal });
+      expect(step).toEqual({ observation, from: "tool", source: call.name, isError: true });
+    }
+    expect(await world.score({ signal })).toEqual({
+      reward: 0,
+      details: { level: task.data.level, stateMatches: false, missingOutputs: [] },
+    });
+  });
+
+  test("changes one episode's shop and no other's", async () => {
+    const index = taskEnding("done");
+    const { task, world } = await openSilent(index);
+    const [goal] = task.data.goals;
+    if (goal?.end.type !== "done") throw new Error("expected a write");
+    const step = await world.step(toAction(goal.end.call), { signal });
+    expect(step.isError).toBeUndefined();
+    expect((await world.score({ signal })).reward).toBe(1);
+    const other = await openSilent(index);
+    expect((await other.world.score({ signal })).reward).toBe(0);
+  });
+
+  test("wants to hear the answer, whatever the commas and the case", async () => {
+    const { task, world } = await openSilent(taskEnding("answered"));
+    const [goal] = task.data.goals;
+    if (goal?.end.type !== "answered") throw new Error("expected a question");
+    await world.begin({ signal });
+    const content = `It is ${goal.end.answer.toUpperCase().split("").join(",")}.`;
+    await world.step({ type: "say", content }, { signal });
+    expect((await world.score({ signal })).reward).toBe(1);
+    await expect(world.step({ type: "say", content }, { signal })).rejects.toThrow(InvariantError);
+  });
+});
+
+describe("storefrontExpert()", () => {
+  test("solves 500 tasks of each split that has them", async () => {
+    for (const [split, count] of [
+      ["train", 500],
+      ["test", 200],
+    ] as const) {
+      for (let index = 0; index < count; index++) {
+        const { reward, messages } = await demonstrate(storefront.task(split, index), {
+          seed: index,
+        });
+        expect(reward, messages.map(({ content }) => content).join("\n")).toBe(1);
+        expect(messages.at(-1)?.content).toContain(STOP_MARKER);
+      }
+    }
+  });
+
+  test("solves most, not all, when it slips, and always comes to an end", async () => {
+    let sum = 0;
+    for (let index = 0; index < 100; index++) {
+      const task = storefront.task("train", index);
+      const { reward, messages } = await demonstrate(task, { seed: index, slipRate: 0.25 });
+      expect(messages.at(-1)?.content).toContain(STOP_MARKER);
+      sum += reward;
+    }
+    expect(sum).toBeGreaterThan(40);
+    expect(sum).toBeLessThan(95);
+  });
+
+  test("does the same again from the same seed", async () => {
+    const task = storefront.task("train", 14);
+    const first = await demonstrate(task, { seed: 3, slipRate: 0.3 });
+    expect(await demonstrate(task, { seed: 3, slipRate: 0.3 })).toEqual(first);
+  });
+});
+
+describe("storefrontUser()", () => {
+  async function converse(index: number, seed: number, agentLines: readonly string[]) {
+    const session = storefrontUser().open(storefront.task("test", index), { seed });
+    const lines = [await session.begin({ signal })];
+    for (const line of agentLines) lines.push(await session.reply(line, { signal }));
+    return lines;
+  }
+
+  test("speaks for storefront's tasks only", () => {
+    const task = { ...storefront.task("test", 0), environment: "tau-retail" };
+    expect(() => storefrontUser().open(task, { seed: 0 })).toThrow(UsageError);
+  });
+
+  test("says the same from the same seed and puts it differently from others", async () => {
+    const openings = new Set<string>();
+    for (let seed = 0; seed < 20; seed++) {
+      const [opening = ""] = await converse(1, seed, []);
+      expect(await converse(1, seed, [])).toEqual([opening]);
+      openings.add(opening);
+    }
+    expect(openings.size).toBeGreaterThan(10);
+  });
+
+  test("says who they are when asked", async () => {
+    const { customer } = storefront.task("test", 1).data;
+    const [, reply] = await converse(1, 0, ["What is your name and postcode?"]);
+    expect(reply).toContain(customer.name);
+    expect(reply).toContain(customer.postcode);
+  });
+
+  test("never gives away what only the shop knows", async () => {
+    for (let index = 0; index < 200; index++) {
+      const task = storefront.task("test", index);
+      const { messages } = await demonstrate(task, { seed: index });
+      const spoken = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+      for (const { end, knowsOrderId, orderId } of task.data.goals) {
+        const secret = end.type === "answered" ? end.answer : orderId;
+        if (end.type !== "answered" && knowsOrderId) continue;
+        expect(spoken.join("\n")).not.toContain(secret);
+      }
+    }
+  });
+
+  test("does not agree to another order than the one they meant", async () => {
+    const index = taskEnding("done");
+    const [goal] = storefront.task("test", index).data.goals;
+    const [, reply] = await converse(index, 0, ["Shall I cancel order Z0000?"]);
+    expect(goal?.knowsOrderId).toBe(true);
+    expect(reply).toMatch(/^No, /);
+  });
+
+  test("says no in the end where the goal is to change one's mind", async () => {
+    const index = taskEnding("declined");
+    const { messages } = await demonstrate(storefront.task("test", index), { seed: 5 });
+    const calls = messages.flatMap((message) => (message.role === "tool" ? [message.name] : []));
+    expect(calls).not.toContain("cancel_order");
+    expect(messages.some(({ content }) => /^No,|^Rather not/.test(content))).toBe(true);
+  });
+
+  test("leaves an agent that makes no sense after three lines", async () => {
+    const lines = await converse(3, 0, ["?", "?", "?"]);
+    expect(lines.map((line) => line.includes(STOP_MARKER))).toEqual([false, false, false, true]);
+  });
+
+  test("leaves an agent that asks the same thing over and over", async () => {
+    const session = storefrontUser().open(storefront.task("test", 2), { seed: 0 });
+    await session.begin({ signal });
+    let count = 0;
+    for (let said = ""; !said.includes(STOP_MARKER); count++) {
+      said = await session.reply("Your name and postcode?", { signal });
+    }
+    expect(count).toBeLessThanOrEqual(6);
+  });
+});

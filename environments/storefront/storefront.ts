@@ -1,0 +1,98 @@
+import type { Action, Environment, Score, Step, World } from "../../src/environment/environment.ts";
+import { InvariantError, UsageError } from "../../src/errors.ts";
+import type { Task } from "../../src/task.ts";
+import { STOP_MARKER, type UserSession } from "../../src/user/user.ts";
+import { drawTask, type StorefrontData } from "./draw-task.ts";
+import { fulfil, toInstruction, wantedOutputs } from "./goal.ts";
+import { policyText } from "./policy-text.ts";
+import { openShop, shopState } from "./shop.ts";
+import { callTool, toolDefinitions } from "./tools.ts";
+
+const splits = { train: 100_000, test: 200 } as const;
+
+/**
+ * A small shop whose customers ask about orders, change and return them, and sometimes want what
+ * the policy forbids. Tasks are drawn from their index; names, numbers and products of the test
+ * split never occur in the train split.
+ */
+export function createStorefront(): Environment<StorefrontData> {
+  return {
+    name: "storefront",
+    source: "generated: each task is drawn from its split and index",
+    splits,
+    tools: toolDefinitions,
+    policyText,
+    task(split, index) {
+      const size = isSplit(split) ? splits[split] : 0;
+      if (!isSplit(split) || !Number.isInteger(index) || index < 0 || index >= size) {
+        throw new UsageError(
+          `Cannot draw task ${index} of split "${split}" of storefront, expected ` +
+            `train 0 to ${splits.train - 1} or test 0 to ${splits.test - 1}`,
+        );
+      }
+      const data = drawTask(split, index);
+      return {
+        id: `storefront/${split}/${index}`,
+        environment: "storefront",
+        split,
+        index,
+        instruction: toInstruction(data.customer, data.goals),
+        data,
+      };
+    },
+    async open(task, { user, signal }) {
+      signal.throwIfAborted();
+      return openWorld(task, user);
+    },
+  };
+}
+
+function isSplit(name: string): name is keyof typeof splits {
+  return Object.hasOwn(splits, name);
+}
+
+function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World {
+  const shop = openShop(data.records);
+  const said: string[] = [];
+  let isDone = false;
+
+  async function say(content: string, signal: AbortSignal): Promise<Step> {
+    said.push(content);
+    const observation = await user.reply(content, { signal });
+    isDone = observation.includes(STOP_MARKER);
+    return {
+      observation,
+      from: "user",
+      source: "user",
+      ...(isDone ? { done: "user-left" as const } : {}),
+    };
+  }
+
+  function call({ name, arguments: given }: Extract<Action, { type: "call" }>): Step {
+    const { text, isError } = callTool(shop, name, given);
+    return { observation: text, from: "tool", source: name, ...(isError ? { isError } : {}) };
+  }
+
+  return {
+    begin: (options) => user.begin(options),
+    async step(action, { signal }) {
+      if (isDone) throw new InvariantError(`Cannot step task ${id}: the user has left`);
+      return action.type === "say" ? await say(action.content, signal) : call(action);
+    },
+    async score(): Promise<Score> {
+      const wanted = openShop(data.records);
+      fulfil(wanted, data.goals);
+      const stateMatches = shopState(shop) === shopState(wanted);
+      const spoken = said.map((text) => text.toLowerCase().replaceAll(",", ""));
+      const missingOutputs = wantedOutputs(data.goals).filter(
+        (output) => !spoken.some((text) => text.includes(output.toLowerCase())),
+      );
+      return {
+        reward: stateMatches && missingOutputs.length === 0 ? 1 : 0,
+        details: { level: data.level, stateMatches, missingOutputs },
+      };
+    },
+    userUsage: () => user.usage(),
+    async [Symbol.asyncDispose]() {},
+  };
+}
