@@ -69,6 +69,15 @@ export function failureOfOutcome(
   outcome: Exclude<HttpOutcome, { type: "reply" }>,
   deadlineMs: number,
 ): AttemptFailure {
+  if (outcome.type === "oversized") {
+    return {
+      code: "engine/bad-reply",
+      problem: `the reply is longer than ${outcome.limitBytes} bytes`,
+      expected: "a shorter one, or a higher maxReplyBytes",
+      retry: false,
+      maySample: true,
+    };
+  }
   if (outcome.type === "aborted") {
     return {
       code: "engine/timeout",

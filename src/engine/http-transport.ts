@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { Pool } from "undici";
+import { Pool, errors } from "undici";
 
 /** What to send. */
 export interface HttpRequest {
@@ -18,6 +18,8 @@ export type HttpOutcome =
   | HttpReply
   /** No whole reply came. `sent` is false only where no byte of the request was written. */
   | { readonly type: "broken"; readonly sent: boolean; readonly cause: Error }
+  /** The reply exceeds the limit. */
+  | { readonly type: "oversized"; readonly limitBytes: number }
   /** The request's signal aborted. `sent` as above. */
   | { readonly type: "aborted"; readonly sent: boolean };
 
@@ -73,12 +75,16 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
   });
   return {
     url: origin + basePath,
-    send: (request) => exchange(pool, basePath, request),
+    send: (request) => exchange(pool, request, { basePath, limitBytes: options.maxReplyBytes }),
     close: () => pool.destroy(),
   };
 }
 
-function exchange(pool: Pool, basePath: string, request: HttpRequest): Promise<HttpOutcome> {
+function exchange(
+  pool: Pool,
+  request: HttpRequest,
+  { basePath, limitBytes }: { basePath: string; limitBytes: number },
+): Promise<HttpOutcome> {
   const { signal } = request;
   if (signal.aborted) return Promise.resolve({ type: "aborted", sent: false });
   return new Promise((resolve) => {
@@ -125,7 +131,8 @@ function exchange(pool: Pool, basePath: string, request: HttpRequest): Promise<H
           settle({ type: "reply", status, headers, text: Buffer.concat(chunks).toString("utf8") });
         },
         onResponseError(_controller, cause) {
-          settle({ type: "broken", sent, cause });
+          const isOversized = cause instanceof errors.ResponseExceededMaxSizeError;
+          settle(isOversized ? { type: "oversized", limitBytes } : { type: "broken", sent, cause });
         },
       },
     );

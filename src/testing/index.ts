@@ -32,7 +32,11 @@ export type {
   SglangTestServerOptions,
 } from "./sglang-test-server.ts";
 export { startSglangTestServer } from "./sglang-test-server.ts";
-export type { SglangTestRouter, SglangTestRouterOptions } from "./sglang-test-router.ts";
+export type {
+  RouterStats,
+  SglangTestRouter,
+  SglangTestRouterOptions,
+} from "./sglang-test-router.ts";
 export { startSglangTestRouter } from "./sglang-test-router.ts";
 export type { SpawnedServer, SpawnedServerOptions } from "./spawn-sglang-test-server.ts";
 export { spawnSglangTestServer } from "./spawn-sglang-test-server.ts";

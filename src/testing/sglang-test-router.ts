@@ -29,12 +29,21 @@ export interface SglangTestRouterOptions {
   readonly sleep?: Clock["sleep"];
 }
 
+/** Counters. JSON-able. */
+export interface RouterStats {
+  /** Requests for `/generate`. */
+  readonly generateCount: number;
+  /** How often one of them was passed on to a worker. */
+  readonly forwardCount: number;
+  /** Requests for paths that a router does not have, the engine's control paths among them. */
+  readonly unknownPathCount: number;
+}
+
 /** A running test router. */
 export interface SglangTestRouter extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Requests for `/generate`, and how often one was passed on to a worker. */
-  readonly stats: { readonly generateCount: number; readonly forwardCount: number };
+  readonly stats: RouterStats;
   /** Takes a worker out, or in again, as the router's own health checks would. */
   setHealthy(workerUrl: string, isHealthy: boolean): void;
   close(): Promise<void>;
@@ -68,6 +77,7 @@ interface RouterState {
   readonly sleep: Clock["sleep"];
   generateCount: number;
   forwardCount: number;
+  unknownPathCount: number;
   nextWorkerIndex: number;
 }
 
@@ -97,6 +107,7 @@ export async function startSglangTestRouter(
     sleep,
     generateCount: 0,
     forwardCount: 0,
+    unknownPathCount: 0,
     nextWorkerIndex: 0,
   };
   const http = createServer((request, response) => {
@@ -125,8 +136,8 @@ export async function startSglangTestRouter(
     url: `http://127.0.0.1:${port}`,
     port,
     get stats() {
-      const { generateCount, forwardCount } = state;
-      return { generateCount, forwardCount };
+      const { generateCount, forwardCount, unknownPathCount } = state;
+      return { generateCount, forwardCount, unknownPathCount };
     },
     setHealthy(workerUrl, isHealthy) {
       for (const worker of state.workers) {
@@ -165,6 +176,7 @@ async function route(exchange: HttpExchange, state: RouterState): Promise<void> 
     case "/v1/loads":
       return fanOut(exchange, state);
     default:
+      state.unknownPathCount += 1;
       return sendText(exchange, "", { status: 404 });
   }
 }

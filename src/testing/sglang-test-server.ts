@@ -40,6 +40,8 @@ export interface SglangTestServerOptions {
   readonly weightVersion?: string;
   /** Whether replies say which version sampled which tokens, as newer releases do. Default false. */
   readonly reportsVersionSpans?: boolean;
+  /** Whether `/abort_request` is never answered, as on an engine that hangs. Default false. */
+  readonly hangsOnAbort?: boolean;
   /** How long it takes to notice that a client is gone, in milliseconds; up to 4 000 in reality. Default 0. */
   readonly disconnectPollMs?: number;
   /** Text of ids. Default: `<7><8>`. */
@@ -169,6 +171,7 @@ async function route(exchange: HttpExchange, state: ServerState): Promise<void> 
     await serveGenerate(exchange, state);
   } else {
     if (path === "/abort_request") state.countAbort();
+    if (path === "/abort_request" && state.hangsOnAbort) return;
     const handler = CONTROL_ROUTES[path];
     if (handler === undefined) sendJson(exchange, { detail: "Not Found" }, { status: 404 });
     else await handleControl(handler, exchange, state);
@@ -194,6 +197,7 @@ async function handleControl(
 interface ServerState extends GenerateContext {
   readonly apiKey: string | undefined;
   readonly modelPath: string;
+  readonly hangsOnAbort: boolean;
   readonly requests: readonly RecordedRequest[];
   readonly problems: readonly string[];
   readonly setWeightVersion: (version: string) => void;
@@ -237,6 +241,7 @@ function createServerState(options: SglangTestServerOptions): ServerState {
   return {
     scheduler,
     apiKey: options.apiKey,
+    hangsOnAbort: options.hangsOnAbort ?? false,
     modelPath: options.modelPath ?? "test-model",
     contextLength: options.contextLength ?? 131_072,
     incrementalStreaming: options.incrementalStreaming ?? false,

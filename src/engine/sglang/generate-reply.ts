@@ -118,6 +118,9 @@ function readStop(matched: unknown, ids: readonly number[]): Finish {
 
 function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): SampledPiece {
   const { ids, logprobs } = readTokens(meta["output_token_logprobs"] ?? emptyIfNone(reply, meta));
+  if (ids.length > request.maxNewTokens) {
+    throw new ReplyProblem(`${ids.length} ids were sampled`, `at most ${request.maxNewTokens}`);
+  }
   checkCount(ids.length, meta["completion_tokens"], "meta_info.completion_tokens");
   checkCount(
     ids.length,
@@ -125,9 +128,6 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
     "meta_info.output_token_logprobs_length",
   );
   checkSameIds(ids, reply["output_ids"]);
-  if (ids.length > request.maxNewTokens) {
-    throw new ReplyProblem(`${ids.length} ids were sampled`, `at most ${request.maxNewTokens}`);
-  }
   const promptTokenCount = readCount(meta, "prompt_tokens");
   if (promptTokenCount !== undefined && promptTokenCount !== request.inputIds.length) {
     throw new ReplyProblem(

@@ -11,6 +11,7 @@ import type {
 import type { AttemptFailure } from "../http-failure.ts";
 import { failureOfOutcome, failureOfStatus, readErrorMessage } from "../http-failure.ts";
 import { readRetryAfterMs, retryDelayMs } from "../http-retry.ts";
+import type { HttpOutcome } from "../http-transport.ts";
 import type { PieceRequest } from "./generate-body.ts";
 import { encodeGenerateBody } from "./generate-body.ts";
 import type { PieceReply, SampledPiece } from "./generate-reply.ts";
@@ -92,10 +93,7 @@ export async function sampleTurn(
         break;
       case "failed": {
         const { failure, tokenCount } = reply;
-        if (failure.maySample) {
-          await context.abortRequest(worker, piece.requestId);
-          discard(progress, piece, failure.problem, tokenCount);
-        }
+        if (failure.maySample) discard(progress, piece, failure.problem, tokenCount);
         await wait(failureDelayMs(progress, { failure, piece, worker, settings }), turn, context);
         break;
       }
@@ -143,21 +141,22 @@ async function samplePiece({
     body: encodeGenerateBody(piece),
     signal: deadline.signal,
   });
-  if (outcome.type === "reply") {
-    if (outcome.status === 200) return decodeGenerateReply(outcome.text, piece);
-    const failure = failureOfStatus(outcome.status, readErrorMessage(outcome.text));
-    const retryAfterMs = readRetryAfterMs(outcome.headers);
-    return {
-      type: "failed",
-      failure: retryAfterMs === undefined ? failure : { ...failure, retryAfterMs },
-    };
+  if (outcome.type === "reply" && outcome.status === 200) {
+    return decodeGenerateReply(outcome.text, piece);
   }
-  if (outcome.type === "aborted" && turn.signal.aborted) {
-    if (outcome.sent) await context.abortRequest(worker, piece.requestId);
-    throwIfOver(turn, context);
-  }
-  context.workers.markDown(worker);
-  return { type: "failed", failure: failureOfOutcome(outcome, timeouts.requestMs) };
+  const failure = toFailure(outcome, timeouts.requestMs);
+  // What is not told to stop goes on sampling beside the request that takes its place.
+  if (failure.maySample) await context.abortRequest(worker, piece.requestId);
+  throwIfOver(turn, context);
+  if (outcome.type !== "reply") context.workers.markDown(worker);
+  return { type: "failed", failure };
+}
+
+function toFailure(outcome: HttpOutcome, deadlineMs: number): AttemptFailure {
+  if (outcome.type !== "reply") return failureOfOutcome(outcome, deadlineMs);
+  const failure = failureOfStatus(outcome.status, readErrorMessage(outcome.text));
+  const retryAfterMs = readRetryAfterMs(outcome.headers);
+  return retryAfterMs === undefined ? failure : { ...failure, retryAfterMs };
 }
 
 /** A session id as it stands where a header can carry it, percent-encoded otherwise. */

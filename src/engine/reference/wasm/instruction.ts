@@ -1,0 +1,200 @@
+/**
+ * Instructions of WebAssembly in their binary form, as nested expressions: `i32.add(a, b)` is the
+ * code that leaves the sum on the stack. Only what the kernels need.
+ *
+ * **Source:** WebAssembly core specification 2.0, chapter 5 (binary format).
+ */
+
+/** Encoded instructions. */
+export type Code = readonly number[];
+
+/** The types of values that kernels work on. */
+export type ValueType = "i32" | "f32" | "f64" | "v128";
+
+/** An unsigned number in LEB128. */
+export function encodeUnsigned(value: number): Code {
+  const bytes: number[] = [];
+  let rest = value;
+  do {
+    const low = rest % 128;
+    rest = Math.floor(rest / 128);
+    bytes.push(rest === 0 ? low : low + 128);
+  } while (rest !== 0);
+  return bytes;
+}
+
+/** A 32-bit signed number in LEB128. */
+export function encodeSigned(value: number): Code {
+  const bytes: number[] = [];
+  let rest = value | 0;
+  for (;;) {
+    const low = rest & 0x7f;
+    rest >>= 7;
+    const isLast = (rest === 0 && (low & 0x40) === 0) || (rest === -1 && (low & 0x40) !== 0);
+    bytes.push(isLast ? low : low | 0x80);
+    if (isLast) return bytes;
+  }
+}
+
+/** Several pieces of code, one after the other. */
+export function sequence(...parts: readonly Code[]): Code {
+  return parts.flat();
+}
+
+type Binary = (left: Code, right: Code) => Code;
+type Unary = (value: Code) => Code;
+
+function binary(...opcode: readonly number[]): Binary {
+  return (left, right) => [...left, ...right, ...opcode];
+}
+
+function unary(...opcode: readonly number[]): Unary {
+  return (value) => [...value, ...opcode];
+}
+
+/** The opcode of a SIMD instruction. */
+function simd(opcode: number): Code {
+  return [0xfd, ...encodeUnsigned(opcode)];
+}
+
+function float32Bytes(value: number): Code {
+  return [...new Uint8Array(new Float32Array([value]).buffer)];
+}
+
+const EMPTY_BLOCK_TYPE = 0x40;
+
+/** Control flow. A label counts the blocks outwards, 0 being the innermost. */
+export const control = {
+  block: (...body: readonly Code[]): Code => [0x02, EMPTY_BLOCK_TYPE, ...body.flat(), 0x0b],
+  loop: (...body: readonly Code[]): Code => [0x03, EMPTY_BLOCK_TYPE, ...body.flat(), 0x0b],
+  ifTrue: (condition: Code, ...body: readonly Code[]): Code => [
+    ...condition,
+    0x04,
+    EMPTY_BLOCK_TYPE,
+    ...body.flat(),
+    0x0b,
+  ],
+  branch: (label: number): Code => [0x0c, label],
+  branchIf: (label: number, condition: Code): Code => [...condition, 0x0d, label],
+  call: (functionIndex: number, ...operands: readonly Code[]): Code => [
+    ...operands.flat(),
+    0x10,
+    ...encodeUnsigned(functionIndex),
+  ],
+} as const;
+
+/** Integers of 32 bits; they are also addresses. */
+export const i32 = {
+  constant: (value: number): Code => [0x41, ...encodeSigned(value)],
+  load: (address: Code, offset = 0): Code => [...address, 0x28, 2, ...encodeUnsigned(offset)],
+  isZero: unary(0x45),
+  lessThan: binary(0x49),
+  atLeast: binary(0x4f),
+  add: binary(0x6a),
+  subtract: binary(0x6b),
+  multiply: binary(0x6c),
+  and: binary(0x71),
+  shiftLeft: binary(0x74),
+  shiftRight: binary(0x76),
+} as const;
+
+/** Single floats. */
+export const f32 = {
+  constant: (value: number): Code => [0x43, ...float32Bytes(value)],
+  load: (address: Code, offset = 0): Code => [...address, 0x2a, 2, ...encodeUnsigned(offset)],
+  store: (address: Code, value: Code, offset = 0): Code => [
+    ...address,
+    ...value,
+    0x38,
+    2,
+    ...encodeUnsigned(offset),
+  ],
+  squareRoot: unary(0x91),
+  add: binary(0x92),
+  multiply: binary(0x94),
+  divide: binary(0x95),
+  max: binary(0x97),
+  fromInteger: unary(0xb3),
+} as const;
+
+/** Double floats. */
+export const f64 = {
+  add: binary(0xa0),
+} as const;
+
+/** Four single floats, or two doubles, or raw bits. */
+export const v128 = {
+  load: (address: Code, offset = 0): Code => [
+    ...address,
+    ...simd(0x00),
+    ...[2, ...encodeUnsigned(offset)],
+  ],
+  /** One float into all four lanes. */
+  loadSplat: (address: Code, offset = 0): Code => [
+    ...address,
+    ...simd(0x09),
+    ...[2, ...encodeUnsigned(offset)],
+  ],
+  store: (address: Code, value: Code, offset = 0): Code => [
+    ...address,
+    ...value,
+    ...simd(0x0b),
+    ...[2, ...encodeUnsigned(offset)],
+  ],
+  /** Stores one lane of 32 bits. */
+  storeLane: (address: Code, value: Code, lane: number, offset = 0): Code => [
+    ...address,
+    ...value,
+    ...simd(0x5a),
+    ...[2, ...encodeUnsigned(offset), lane],
+  ],
+  and: binary(...simd(0x4e)),
+  /** Bits of `whereSet` where the mask is 1, of `whereClear` elsewhere. */
+  select: (whereSet: Code, whereClear: Code, mask: Code): Code => [
+    ...whereSet,
+    ...whereClear,
+    ...mask,
+    ...simd(0x52),
+  ],
+} as const;
+
+/** Four integers of 32 bits. */
+export const i32x4 = {
+  add: binary(...simd(0xae)),
+  constant: (value: number): Code => [...i32.constant(value), ...simd(0x11)],
+  shiftLeft: (value: Code, bits: number): Code => [...value, ...i32.constant(bits), ...simd(0xab)],
+  /** Towards zero; out of range saturates. */
+  fromFloats: unary(...simd(0xf8)),
+} as const;
+
+/** Four single floats. */
+export const f32x4 = {
+  splat: unary(...simd(0x13)),
+  constant: (value: number): Code => [...f32.constant(value), ...simd(0x13)],
+  lane: (value: Code, lane: number): Code => [...value, ...simd(0x1f), lane],
+  atLeast: binary(...simd(0x46)),
+  nearest: unary(...simd(0x6a)),
+  negate: unary(...simd(0xe1)),
+  add: binary(...simd(0xe4)),
+  subtract: binary(...simd(0xe5)),
+  multiply: binary(...simd(0xe6)),
+  divide: binary(...simd(0xe7)),
+  min: binary(...simd(0xe8)),
+  max: binary(...simd(0xe9)),
+  /** Lanes in the given order, such as `[2, 3, 2, 3]`. */
+  shuffle: (value: Code, lanes: readonly [number, number, number, number]): Code => [
+    ...value,
+    ...value,
+    ...simd(0x0d),
+    ...lanes.flatMap((lane) => [0, 1, 2, 3].map((byte) => lane * 4 + byte)),
+  ],
+} as const;
+
+/** Two double floats. */
+export const f64x2 = {
+  constantZero: [...[0x44, 0, 0, 0, 0, 0, 0, 0, 0], ...simd(0x14)] as Code,
+  lane: (value: Code, lane: number): Code => [...value, ...simd(0x21), lane],
+  add: binary(...simd(0xf0)),
+  /** The two low floats of four. */
+  fromLowFloats: unary(...simd(0x5f)),
+} as const;

@@ -1,0 +1,165 @@
+import type { Code, ValueType } from "./instruction.ts";
+import { control, encodeUnsigned, i32, sequence } from "./instruction.ts";
+
+/** A parameter or a local variable of a function. */
+export interface Variable {
+  readonly get: Code;
+  set(value: Code): Code;
+  /** Sets it and leaves the value on the stack. */
+  tee(value: Code): Code;
+  /** Adds to an integer variable. */
+  increase(amount: Code | number): Code;
+}
+
+/** What a function's body is written with. */
+export interface FunctionScope {
+  /** By position. */
+  parameter(index: number): Variable;
+  local(type: ValueType): Variable;
+  locals(type: ValueType, count: number): readonly Variable[];
+}
+
+/** A function of a module. */
+export interface FunctionDefinition {
+  /** Exported under it. */
+  readonly name: string;
+  readonly parameters: readonly ValueType[];
+  readonly result?: ValueType;
+  /** Must leave the result, and nothing else, on the stack. */
+  readonly body: (scope: FunctionScope) => Code;
+}
+
+/** A function that was added, to be called from functions added later. */
+export type Callee = (...operands: readonly Code[]) => Code;
+
+/** Assembles a module of functions over one imported shared memory, `env.memory`. */
+export interface ModuleBuilder {
+  add(definition: FunctionDefinition): Callee;
+  /** The binary; `pages` is the memory's size, which does not change, in pages of 64 KiB. */
+  toBytes(): Uint8Array<ArrayBuffer>;
+}
+
+const TYPE_CODES: Readonly<Record<ValueType, number>> = {
+  i32: 0x7f,
+  f32: 0x7d,
+  f64: 0x7c,
+  v128: 0x7b,
+};
+
+/** Pages of 64 KiB in 4 GiB: as much as addresses of 32 bits reach. */
+export const MAX_PAGES = 65_536;
+
+/**
+ * Starts a module.
+ *
+ * **Source:** WebAssembly core specification 2.0, section 5.5 (modules); the threads proposal for
+ * the shared memory's limits.
+ */
+export function createModuleBuilder(): ModuleBuilder {
+  const types: Code[] = [];
+  const bodies: Code[] = [];
+  const names: string[] = [];
+  return {
+    add({ name, parameters, result, body }) {
+      const index = bodies.length;
+      types.push([
+        0x60,
+        ...vector(parameters.map((type) => [TYPE_CODES[type]])),
+        ...vector(result === undefined ? [] : [[TYPE_CODES[result]]]),
+      ]);
+      bodies.push(encodeFunction(parameters.length, body));
+      names.push(name);
+      return (...operands) => control.call(index, ...operands);
+    },
+    toBytes() {
+      const memoryImport: Code = [...text("env"), ...text("memory"), 0x02, ...sharedMemoryType()];
+      return new Uint8Array([
+        ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+        ...section(1, vector(types)),
+        ...section(2, vector([memoryImport])),
+        ...section(3, vector(types.map((_, index) => encodeUnsigned(index)))),
+        ...section(
+          7,
+          vector(names.map((name, index) => [...text(name), 0, ...encodeUnsigned(index)])),
+        ),
+        ...section(10, vector(bodies)),
+      ]);
+    },
+  };
+}
+
+/** Any shared memory satisfies it: no fewer than 0 pages, no more than there can be. */
+function sharedMemoryType(): Code {
+  return [0x03, 0, ...encodeUnsigned(MAX_PAGES)];
+}
+
+function encodeFunction(parameterCount: number, body: FunctionDefinition["body"]): Code {
+  const localTypes: ValueType[] = [];
+  const scope: FunctionScope = {
+    parameter: variable,
+    local(type) {
+      localTypes.push(type);
+      return variable(parameterCount + localTypes.length - 1);
+    },
+    locals: (type, count) => Array.from({ length: count }, () => scope.local(type)),
+  };
+  const code = body(scope);
+  const locals = vector(localTypes.map((type) => [1, TYPE_CODES[type]]));
+  const bytes = [...locals, ...code, 0x0b];
+  return [...encodeUnsigned(bytes.length), ...bytes];
+}
+
+function variable(index: number): Variable {
+  const at = encodeUnsigned(index);
+  const get: Code = [0x20, ...at];
+  const set = (value: Code): Code => [...value, 0x21, ...at];
+  return {
+    get,
+    set,
+    tee: (value) => [...value, 0x22, ...at],
+    increase: (amount) =>
+      set(i32.add(get, typeof amount === "number" ? i32.constant(amount) : amount)),
+  };
+}
+
+function vector(items: readonly Code[]): Code {
+  return [...encodeUnsigned(items.length), ...items.flat()];
+}
+
+function section(id: number, content: Code): Code {
+  return [id, ...encodeUnsigned(content.length), ...content];
+}
+
+function text(value: string): Code {
+  const bytes = new TextEncoder().encode(value);
+  return [...encodeUnsigned(bytes.length), ...bytes];
+}
+
+/** Runs the body while `counter` is below `end`, each time adding `step` to it. May run it never. */
+export function countUp(
+  counter: Variable,
+  { end, step }: { end: Code; step: number | Code },
+  ...body: readonly Code[]
+): Code {
+  return control.block(
+    control.loop(
+      control.branchIf(1, i32.atLeast(counter.get, end)),
+      ...body,
+      counter.increase(step),
+      control.branch(0),
+    ),
+  );
+}
+
+/** The same where the body must run at least once: one branch less in the tightest loops. */
+export function countUpOnce(
+  counter: Variable,
+  { end, step }: { end: Code; step: number },
+  ...body: readonly Code[]
+): Code {
+  return control.loop(
+    sequence(...body),
+    counter.increase(step),
+    control.branchIf(0, i32.lessThan(counter.get, end)),
+  );
+}
