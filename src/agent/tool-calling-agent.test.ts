@@ -9,7 +9,10 @@ const tools = ["get_order", "cancel_order"].map((name) =>
   toolFromOpenAi(
     toPyValue({
       type: "function",
-      function: { name, parameters: { type: "object", properties: { order_id: { type: "string" } } } },
+      function: {
+        name,
+        parameters: { type: "object", properties: { order_id: { type: "string" } } },
+      },
     }),
     name,
   ),
@@ -21,9 +24,13 @@ const agent = toolCallingAgent({
 });
 
 function read(text: string, options: { finish?: "stop" | "length"; one?: boolean } = {}) {
-  const reader = options.one === true
-    ? toolCallingAgent({ parser: findToolCallParser("qwen25"), toolUsePolicy: toolUsePolicies["one"]! })
-    : agent;
+  const reader =
+    options.one === true
+      ? toolCallingAgent({
+          parser: findToolCallParser("qwen25"),
+          toolUsePolicy: toolUsePolicies["one"]!,
+        })
+      : agent;
   return reader.read({
     text,
     tools,
@@ -71,7 +78,11 @@ describe("toolCallingAgent()", () => {
       role: "assistant",
       content: "Let me see.",
       toolCalls: [
-        { id: "t0003c000", name: "get_order", argumentsText: '{"order_id": "#W1", "n": 1, "x": 1.0}' },
+        {
+          id: "t0003c000",
+          name: "get_order",
+          argumentsText: '{"order_id": "#W1", "n": 1, "x": 1.0}',
+        },
         { id: "t0003c001", name: "cancel_order", argumentsText: '{"order_id": "#W1"}' },
       ],
     });
@@ -79,7 +90,11 @@ describe("toolCallingAgent()", () => {
   });
 
   test.each([
-    ['{"name": "get_order", "arguments": {"order_id": }}', "invalid-json", "Error: the tool call is not valid JSON"],
+    [
+      '{"name": "get_order", "arguments": {"order_id": }}',
+      "invalid-json",
+      "Error: the tool call is not valid JSON",
+    ],
     ['{"arguments": {}}', "missing-name", "Error: the tool call has no name"],
     [
       '{"name": "refund", "arguments": {}}',
@@ -104,7 +119,11 @@ describe("toolCallingAgent()", () => {
   test("executes nothing of a turn that was cut by length", () => {
     const good = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
     expect(read(good, { finish: "length" }).intents).toMatchObject([
-      { type: "refuse", status: "truncated-by-length", observation: "Error: the tool call was cut off" },
+      {
+        type: "refuse",
+        status: "truncated-by-length",
+        observation: "Error: the tool call was cut off",
+      },
     ]);
   });
 
@@ -131,9 +150,10 @@ describe("toolCallingAgent()", () => {
 
 describe("tool-use policies", () => {
   const opening = (name: string) =>
-    toolCallingAgent({ parser: findToolCallParser("qwen25"), toolUsePolicy: toolUsePolicies[name]! }).open(
-      { policyText: "Policy.", tools, firstUserText: "Hi" },
-    ).messages[0]!.content;
+    toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies[name]!,
+    }).open({ policyText: "Policy.", tools, firstUserText: "Hi" }).messages[0]!.content;
 
   test("tell the model in the system message, in the template, or nowhere", () => {
     expect(opening("many")).toBe("Policy.");

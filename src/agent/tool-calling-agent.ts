@@ -1,5 +1,10 @@
 import type { Message, ToolCall, ToolDefinition } from "../message.ts";
-import type { Attempt, AttemptStatus, Dialect, ToolCallParser } from "../parser/tool-call-parser.ts";
+import type {
+  Attempt,
+  AttemptStatus,
+  Dialect,
+  ToolCallParser,
+} from "../parser/tool-call-parser.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { isPyDict } from "../python/value.ts";
 import type { Agent, Intent, Observed, Opening, Reading } from "./agent.ts";
@@ -83,7 +88,9 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
         return {
           message: { role: "assistant", content },
           reasoning,
-          intents: [{ type: "act", callId: callId(turnIndex, 0), action: { type: "say", content } }],
+          intents: [
+            { type: "act", callId: callId(turnIndex, 0), action: { type: "say", content } },
+          ],
           attemptCounts,
         };
       }

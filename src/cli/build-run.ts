@@ -23,7 +23,9 @@ import {
 export function buildEngine(settings: Settings): Engine {
   const urls = listOf(settings, "url");
   if (urls.length === 0) {
-    throw new UsageError("Missing --url: the address of the engine, such as http://127.0.0.1:30000");
+    throw new UsageError(
+      "Missing --url: the address of the engine, such as http://127.0.0.1:30000",
+    );
   }
   const apiKey = readSecret(settings, "api-key-env");
   return createSglangEngine({
@@ -51,7 +53,11 @@ export async function buildRenderer(settings: Settings, now: () => number): Prom
   return await createRenderer({
     modelDir: requiredText(settings, "model", "the model's folder, with tokenizer.json"),
     historyPolicy: textOf(settings, "history") as "keep" | "split" | "refuse",
-    guardPolicy: textOf(settings, "guard") as "neutralise" | "special-only" | "hf-parity" | "reject",
+    guardPolicy: textOf(settings, "guard") as
+      | "neutralise"
+      | "special-only"
+      | "hf-parity"
+      | "reject",
     variables: templateVariables(settings),
     editTemplate: (source) => instructTemplate(source, policy),
     now: new Date(now()),

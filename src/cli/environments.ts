@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
+import type { TauEnvironment } from "../../environments/tau-bench/index.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 
@@ -13,24 +14,42 @@ interface EnvironmentEntry {
 
 /** Every environment that the command line knows. */
 export const environmentEntries: readonly EnvironmentEntry[] = [
+  { name: "tau-retail", needsBundle: true, load: (dir) => loadTauEnvironment("tau-retail", dir) },
+  { name: "tau-airline", needsBundle: true, load: (dir) => loadTauEnvironment("tau-airline", dir) },
   {
-    name: "tau-retail",
-    needsBundle: true,
-    load: async (dataDir) => {
-      const { createTauRetail, loadTauBenchBundle } = await import(
-        "../../environments/tau-bench/index.ts"
-      );
-      return createTauRetail({ bundle: await loadTauBenchBundle(await bundleDir(dataDir)) });
-    },
+    name: "storefront",
+    needsBundle: false,
+    load: async () => (await import("../../environments/storefront/index.ts")).createStorefront(),
   },
 ];
+
+/**
+ * Loads one of τ-bench's domains.
+ *
+ * @throws UsageError for any other environment, or a bundle that is absent or broken.
+ */
+export async function loadTauEnvironment(
+  name: string,
+  dataDir: string | undefined,
+): Promise<TauEnvironment> {
+  const { createTauAirline, createTauRetail, loadTauBenchBundle } =
+    await import("../../environments/tau-bench/index.ts");
+  const create = { "tau-retail": createTauRetail, "tau-airline": createTauAirline }[name];
+  if (create === undefined) {
+    throw new UsageError(`Cannot play "${name}" this way: expected tau-retail or tau-airline`);
+  }
+  return create({ bundle: await loadTauBenchBundle(await bundleDir(dataDir)) });
+}
 
 /**
  * Loads an environment by name. `dataDir` is the folder given by `--data`, where one was.
  *
  * @throws UsageError for an unknown name, or data that is absent or broken.
  */
-export async function loadEnvironment(name: string, dataDir: string | undefined): Promise<Environment> {
+export async function loadEnvironment(
+  name: string,
+  dataDir: string | undefined,
+): Promise<Environment> {
   const entry = environmentEntries.find((candidate) => candidate.name === name);
   if (entry === undefined) {
     const known = environmentEntries.map((candidate) => candidate.name).join(", ");

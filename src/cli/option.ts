@@ -7,7 +7,12 @@ export type SettingKind =
   | { readonly type: "text" }
   | { readonly type: "choice"; readonly choices: readonly string[] }
   /** A number within a range, both ends included. */
-  | { readonly type: "number"; readonly min: number; readonly max: number; readonly whole?: boolean }
+  | {
+      readonly type: "number";
+      readonly min: number;
+      readonly max: number;
+      readonly whole?: boolean;
+    }
   | { readonly type: "flag" }
   /** May be given several times. */
   | { readonly type: "list" };
@@ -40,7 +45,10 @@ function toOption({ name, kind, help, value, default: fallback }: Setting): Comm
   const option = new CommanderOption(`--${name} <${value ?? name}>`, shown);
   if (kind.type === "choice") return option.choices([...kind.choices]);
   if (kind.type === "list") {
-    return option.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
+    return option.argParser((text: string, before: string[] | undefined) => [
+      ...(before ?? []),
+      text,
+    ]);
   }
   if (kind.type === "number") {
     return option.argParser((text: string) => {
@@ -87,7 +95,9 @@ async function readConfiguration(file: string, table: readonly Setting[]): Promi
     const setting = table.find(({ name }) => name === key);
     if (setting === undefined) {
       const known = table.map(({ name }) => name).join(", ");
-      throw new UsageError(`Cannot use "${key}" in ${file}: unknown setting, expected one of ${known}`);
+      throw new UsageError(
+        `Cannot use "${key}" in ${file}: unknown setting, expected one of ${known}`,
+      );
     }
     const problem = checkValue(member, setting.kind);
     if (problem !== undefined) {
@@ -120,7 +130,12 @@ function checkNumber(
   value: number,
   { min, max, whole }: Extract<SettingKind, { type: "number" }>,
 ): string | undefined {
-  if (Number.isNaN(value) || value < min || value > max || (whole === true && !Number.isInteger(value))) {
+  if (
+    Number.isNaN(value) ||
+    value < min ||
+    value > max ||
+    (whole === true && !Number.isInteger(value))
+  ) {
     const upper = max === Infinity ? "" : ` and at most ${max}`;
     return `expected a ${whole === true ? "whole " : ""}number of at least ${min}${upper}`;
   }

@@ -51,7 +51,8 @@ export function createProgressLine({ stream, now }: ProgressOutput): ProgressLin
 
 /** A run's state in one line. */
 export function describeProgress(progress: RunProgress): string {
-  const { planned, finished, running, rewardMean, sampledTokensPerSecond, failures, retried } = progress;
+  const { planned, finished, running, rewardMean, sampledTokensPerSecond, failures, retried } =
+    progress;
   const parts = [
     `${finished}/${planned} done`,
     `${running} running`,

@@ -12,11 +12,33 @@ function count(min: number): SettingKind {
 /** Every setting of `turnwright rollout`: a flag each, and the keys of its configuration file. */
 export const rolloutSettings: readonly Setting[] = [
   // What is played.
-  { name: "env", kind: text, value: "name", help: "environment, such as tau-retail (see `env list`)" },
-  { name: "data", kind: text, value: "dir", help: "the environment's data: a τ-bench bundle folder" },
+  {
+    name: "env",
+    kind: text,
+    value: "name",
+    help: "environment, such as tau-retail (see `env list`)",
+  },
+  {
+    name: "data",
+    kind: text,
+    value: "dir",
+    help: "the environment's data: a τ-bench bundle folder",
+  },
   { name: "split", kind: text, help: "which tasks", default: "test" },
-  { name: "tasks", kind: text, value: "list", help: "task indexes: all, or such as 0-31,40", default: "all" },
-  { name: "samples", kind: count(1), value: "n", help: "episodes per task: the group's size", default: 1 },
+  {
+    name: "tasks",
+    kind: text,
+    value: "list",
+    help: "task indexes: all, or such as 0-31,40",
+    default: "all",
+  },
+  {
+    name: "samples",
+    kind: count(1),
+    value: "n",
+    help: "episodes per task: the group's size",
+    default: 1,
+  },
   { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
   // The policy.
   {
@@ -43,7 +65,12 @@ export const rolloutSettings: readonly Setting[] = [
     help: "environment variable that holds the engine's API key",
   },
   { name: "model", kind: text, value: "dir", help: "model folder: tokenizer.json, chat template" },
-  { name: "parser", kind: text, value: "name", help: "tool-call parser (default: by the chat template)" },
+  {
+    name: "parser",
+    kind: text,
+    value: "name",
+    help: "tool-call parser (default: by the chat template)",
+  },
   {
     name: "engine-version",
     kind: text,
@@ -88,7 +115,13 @@ export const rolloutSettings: readonly Setting[] = [
     help: "sampling temperature",
     default: 1,
   },
-  { name: "top-p", kind: { type: "number", min: 0, max: 1 }, value: "p", help: "nucleus sampling", default: 1 },
+  {
+    name: "top-p",
+    kind: { type: "number", min: 0, max: 1 },
+    value: "p",
+    help: "nucleus sampling",
+    default: 1,
+  },
   {
     name: "top-k",
     kind: { type: "number", min: -1, max: Infinity, whole: true },
@@ -96,15 +129,34 @@ export const rolloutSettings: readonly Setting[] = [
     help: "most likely tokens kept; -1 for all",
     default: -1,
   },
-  { name: "min-p", kind: { type: "number", min: 0, max: 1 }, value: "p", help: "least share of the top token", default: 0 },
-  { name: "sampling-seed", kind: count(0), value: "n", help: "makes the engine's sampling repeatable, where it can" },
+  {
+    name: "min-p",
+    kind: { type: "number", min: 0, max: 1 },
+    value: "p",
+    help: "least share of the top token",
+    default: 0,
+  },
+  {
+    name: "sampling-seed",
+    kind: count(0),
+    value: "n",
+    help: "makes the engine's sampling repeatable, where it can",
+  },
   // The user.
   {
     name: "user",
-    kind: { type: "choice", choices: ["scripted", "llm", "react", "verify", "reflection", "human"] },
+    kind: {
+      type: "choice",
+      choices: ["scripted", "llm", "react", "verify", "reflection", "human"],
+    },
     help: "who the agent talks to",
   },
-  { name: "user-url", kind: text, value: "url", help: "OpenAI-compatible endpoint of the user model" },
+  {
+    name: "user-url",
+    kind: text,
+    value: "url",
+    help: "OpenAI-compatible endpoint of the user model",
+  },
   { name: "user-model", kind: text, value: "name", help: "name of the user model" },
   {
     name: "user-api-key-env",
@@ -132,7 +184,13 @@ export const rolloutSettings: readonly Setting[] = [
     help: "lines of the scripted user: a JSON list, or an object of lists by task",
   },
   // Limits.
-  { name: "max-turns", kind: count(1), value: "n", help: "policy calls per episode", default: defaultLimits.maxTurns },
+  {
+    name: "max-turns",
+    kind: count(1),
+    value: "n",
+    help: "policy calls per episode",
+    default: defaultLimits.maxTurns,
+  },
   {
     name: "max-tokens-per-turn",
     kind: count(1),
@@ -190,7 +248,13 @@ export const rolloutSettings: readonly Setting[] = [
   },
   // The run.
   { name: "concurrency", kind: count(1), value: "n", help: "episodes at once", default: 64 },
-  { name: "attempts", kind: count(1), value: "n", help: "plays of an episode before its failure is final", default: 2 },
+  {
+    name: "attempts",
+    kind: count(1),
+    value: "n",
+    help: "plays of an episode before its failure is final",
+    default: 2,
+  },
   {
     name: "max-failures",
     kind: count(1),
@@ -198,7 +262,12 @@ export const rolloutSettings: readonly Setting[] = [
     help: "failed episodes in a row that stop the run",
     default: 20,
   },
-  { name: "out", kind: text, value: "dir", help: "the run's folder; the same command on it resumes" },
+  {
+    name: "out",
+    kind: text,
+    value: "dir",
+    help: "the run's folder; the same command on it resumes",
+  },
   {
     name: "format",
     kind: { type: "choice", choices: ["slime"] },

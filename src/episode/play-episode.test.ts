@@ -49,7 +49,12 @@ function lamp(onStep?: (action: Action) => Step | undefined): Environment {
           if (action.type === "say") {
             const observation = await user.reply(action.content, { signal });
             isDone = observation.includes("###STOP###");
-            return { observation, from: "user", source: "user", ...(isDone ? { done: "user-left" } : {}) };
+            return {
+              observation,
+              from: "user",
+              source: "user",
+              ...(isDone ? { done: "user-left" } : {}),
+            };
           }
           isOn = true;
           return { observation: "on", from: "tool", source: action.name };
@@ -65,7 +70,9 @@ function lamp(onStep?: (action: Action) => Step | undefined): Environment {
 type Reply = Partial<Generation> | Error | "hang";
 
 /** An engine that gives prepared generations and remembers what it was asked. */
-function preparedEngine(replies: readonly Reply[]): Engine & { readonly requests: GenerateRequest[] } {
+function preparedEngine(
+  replies: readonly Reply[],
+): Engine & { readonly requests: GenerateRequest[] } {
   const requests: GenerateRequest[] = [];
   return {
     kind: "prepared",
@@ -132,7 +139,8 @@ async function play(
     { signal: options.signal ?? new AbortController().signal },
   );
   const samples = toSamples(episode.segments, episode, episode, {});
-  for (const sample of samples) expect(verifySample(JSON.parse(JSON.stringify(sample)))).toEqual([]);
+  for (const sample of samples)
+    expect(verifySample(JSON.parse(JSON.stringify(sample)))).toEqual([]);
   return { episode, engine };
 }
 
@@ -174,7 +182,10 @@ describe("playEpisode()", () => {
   });
 
   test("shows a malformed call to the model and goes on", async () => {
-    const { episode } = await play([says("<tool_call>\n{bad}\n</tool_call>"), says("Sorry. Goodbye!")]);
+    const { episode } = await play([
+      says("<tool_call>\n{bad}\n</tool_call>"),
+      says("Sorry. Goodbye!"),
+    ]);
     expect(episode.turns[0]!.steps).toEqual([
       {
         source: "unreadable_call",
@@ -195,7 +206,9 @@ describe("playEpisode()", () => {
   });
 
   test("ends after the allowed number of turns", async () => {
-    const { episode } = await play([says(switchCall), says(switchCall)], { limits: { maxTurns: 2 } });
+    const { episode } = await play([says(switchCall), says(switchCall)], {
+      limits: { maxTurns: 2 },
+    });
     expect(episode).toMatchObject({ outcome: "truncated", stopReason: "max-turns", reward: 0 });
     expect(episode.turns).toHaveLength(2);
   });
@@ -206,7 +219,10 @@ describe("playEpisode()", () => {
       acted.push(action);
       return undefined;
     });
-    const cut = { outputIds: characterIds(switchCall).slice(0, -1), finish: { type: "length" } } as const;
+    const cut = {
+      outputIds: characterIds(switchCall).slice(0, -1),
+      finish: { type: "length" },
+    } as const;
     const { episode } = await play([cut], { environment });
     expect(acted).toEqual([]);
     expect(episode).toMatchObject({ outcome: "truncated", stopReason: "length", reward: 0 });
@@ -221,7 +237,11 @@ describe("playEpisode()", () => {
     });
     const [segment] = episode.segments;
     const [first] = segment!.turns;
-    expect(segment!.tokenIds.slice(first!.start, first!.end + 1)).toEqual([97, 98, characterStopId]);
+    expect(segment!.tokenIds.slice(first!.start, first!.end + 1)).toEqual([
+      97,
+      98,
+      characterStopId,
+    ]);
     expect(segment!.lossMask.slice(first!.start, first!.end + 1)).toEqual([1, 1, 0]);
     expect(episode.outcome).toBe("completed");
   });
@@ -310,7 +330,9 @@ describe("playEpisode()", () => {
   });
 
   test("the deadline truncates, keeps what was recorded, and scores nothing", async () => {
-    const { episode } = await play([says(switchCall), "hang"], { limits: { episodeTimeoutMs: 20 } });
+    const { episode } = await play([says(switchCall), "hang"], {
+      limits: { episodeTimeoutMs: 20 },
+    });
     expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
     expect(episode).not.toHaveProperty("reward");
     expect(episode.turns).toHaveLength(1);

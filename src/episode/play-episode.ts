@@ -145,7 +145,11 @@ async function playUntilDeadline(play: Play, world: World, signal: AbortSignal):
   const timeoutMs = play.setup.limits.episodeTimeoutMs;
   const what = "the episode";
   try {
-    return await withDeadline((inner) => playTurns(play, world, inner), { what, timeoutMs, signal });
+    return await withDeadline((inner) => playTurns(play, world, inner), {
+      what,
+      timeoutMs,
+      signal,
+    });
   } catch (error) {
     const isOwnDeadline = error instanceof DeadlineExceeded && error.what === what;
     if (signal.aborted || !isOwnDeadline) throw error;
@@ -349,14 +353,19 @@ async function appendObservations(
 ): Promise<void> {
   const { agent, renderer } = play.setup;
   const environment = agent.observe(observed);
-  const delta = await renderer.delta({
+  const turn = {
     history: play.messages,
     assistant: reading.message,
     environment,
     tools: play.tools,
-    lastSampledId: generation.outputIds.at(-1),
-  });
-  play.recorder.appendDelta(delta);
+  };
+  const rewritten = await renderer.rerender?.(turn);
+  if (rewritten === undefined) {
+    const lastSampledId = generation.outputIds.at(-1);
+    play.recorder.appendDelta(await renderer.delta({ ...turn, lastSampledId }));
+  } else {
+    play.recorder.openSegment(rewritten.ids);
+  }
   play.messages.push(reading.message, ...environment);
 }
 

@@ -48,7 +48,10 @@ export function planRun(environment: Environment, scope: RunScope): readonly Pla
  *
  * @throws UsageError that names the part that cannot be read or is out of range.
  */
-export function parseTaskIndexes(text: string, { split, size }: { split: string; size: number }): readonly number[] {
+export function parseTaskIndexes(
+  text: string,
+  { split, size }: { split: string; size: number },
+): readonly number[] {
   if (text === "all") return Array.from({ length: size }, (_, index) => index);
   const indexes = new Set<number>();
   for (const part of text.split(",")) {

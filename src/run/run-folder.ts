@@ -84,7 +84,9 @@ export class RunFolder implements AsyncDisposable {
     await keepLines(path.join(dir, "samples.jsonl"), (text) =>
       rolloutIds.has(rolloutIdOf(text, "rolloutId")),
     );
-    await keepLines(path.join(dir, slimeFile), (text) => rolloutIds.has(rolloutIdOf(text, "rollout")));
+    await keepLines(path.join(dir, slimeFile), (text) =>
+      rolloutIds.has(rolloutIdOf(text, "rollout")),
+    );
     return new RunFolder(dir, finished, {
       episodes: await JsonlJournal.open(path.join(dir, "episodes.jsonl")),
       samples: await JsonlJournal.open(path.join(dir, "samples.jsonl")),
@@ -117,7 +119,9 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /** Records that something happened; `atMs` is in milliseconds since the epoch. */
-  async writeEvent(event: { readonly type: string; readonly atMs: number } & Record<string, unknown>): Promise<void> {
+  async writeEvent(
+    event: { readonly type: string; readonly atMs: number } & Record<string, unknown>,
+  ): Promise<void> {
     await this.#events.append(event);
   }
 
@@ -153,7 +157,9 @@ async function claim(dir: string, manifest: RunManifest): Promise<void> {
   if (existing === undefined) {
     const foreign = await stat(path.join(dir, "episodes.jsonl")).catch(() => undefined);
     if (foreign !== undefined) {
-      throw new UsageError(`Cannot use ${dir}: it holds episodes but no run.json; choose another --out`);
+      throw new UsageError(
+        `Cannot use ${dir}: it holds episodes but no run.json; choose another --out`,
+      );
     }
     await writeWhole(file, manifest);
     return;
@@ -186,7 +192,9 @@ async function readManifest(file: string): Promise<RunManifest | undefined> {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new UsageError(`Cannot read ${file}: it is not a run of this version; choose another --out`);
+  throw new UsageError(
+    `Cannot read ${file}: it is not a run of this version; choose another --out`,
+  );
 }
 
 async function readFinished(file: string, dropFailed: boolean): Promise<readonly EpisodeRow[]> {
@@ -198,7 +206,9 @@ async function readFinished(file: string, dropFailed: boolean): Promise<readonly
     }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new UsageError(`Cannot resume from ${file}: a line before the last is torn`, { cause: error });
+    throw new UsageError(`Cannot resume from ${file}: a line before the last is torn`, {
+      cause: error,
+    });
   }
   return [...rows.values()].filter((row) => !(dropFailed && row.outcome === "failed"));
 }

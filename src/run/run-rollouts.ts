@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import { playEpisode, type EpisodeSetup } from "../episode/play-episode.ts";
 import type { PlannedEpisode } from "./plan-run.ts";
@@ -42,6 +43,8 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
   const done = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
   const waiting = plan.filter(({ rolloutId }) => !done.has(rolloutId))[Symbol.iterator]();
   const stop = new AbortController();
+  // Each running episode listens to it.
+  setMaxListeners(0, stop.signal);
   const forward = () => stop.abort(signal.reason);
   if (signal.aborted) forward();
   signal.addEventListener("abort", forward, { once: true });

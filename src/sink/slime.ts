@@ -62,7 +62,9 @@ export function toSlimeSamples(
     remove_sample: episode.reward === undefined,
   };
   if (samples.length === 0) {
-    return [{ ...shared, ...placeholder, response: "", weight_versions: [], metadata: about(episode) }];
+    return [
+      { ...shared, ...placeholder, response: "", weight_versions: [], metadata: about(episode) },
+    ];
   }
   return samples.map((sample) => ({
     ...shared,

@@ -101,8 +101,16 @@ describe("verifySample()", () => {
   });
 
   test.each<[string, (row: Record<string, unknown>) => void, string]>([
-    ["a changed sampled id", (row) => ((row["tokenIds"] as number[])[4] = 12), "trained-is-sampled"],
-    ["a changed environment id", (row) => ((row["tokenIds"] as number[])[5] = 22), "request-is-ledger"],
+    [
+      "a changed sampled id",
+      (row) => ((row["tokenIds"] as number[])[4] = 12),
+      "trained-is-sampled",
+    ],
+    [
+      "a changed environment id",
+      (row) => ((row["tokenIds"] as number[])[5] = 22),
+      "request-is-ledger",
+    ],
     ["a changed prompt id", (row) => ((row["tokenIds"] as number[])[0] = 9), "request-is-ledger"],
     ["a trained prompt token", (row) => ((row["lossMask"] as number[])[2] = 1), "mask"],
     ["an untrained sampled token", (row) => ((row["lossMask"] as number[])[8] = 0), "mask"],
@@ -110,7 +118,11 @@ describe("verifySample()", () => {
     ["a positive logprob", (row) => ((row["logprobs"] as number[])[3] = 0.5), "logprobs"],
     ["a logprob without a mask", (row) => ((row["logprobs"] as number[])[5] = -0.1), "logprobs"],
     ["a missing logprob", (row) => (row["logprobs"] as number[]).pop(), "length"],
-    ["a version without a mask", (row) => ((row["policyVersions"] as string[])[5] = "7"), "policy-versions"],
+    [
+      "a version without a mask",
+      (row) => ((row["policyVersions"] as string[])[5] = "7"),
+      "policy-versions",
+    ],
     ["an id that is none", (row) => ((row["tokenIds"] as unknown[])[1] = -4), "token-ids"],
     ["a prompt that is too long", (row) => (row["promptLength"] = 40), "prompt-length"],
     ["a prompt that ends elsewhere", (row) => (row["promptLength"] = 2), "turns"],

@@ -73,7 +73,16 @@ describe("TokenLedger", () => {
   test("dropStopId() takes exactly the last sampled id out and says so", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1]);
-    ledger.appendSampled(0, generation([10, 11, 12], [[1, "7"], [2, "8"]]));
+    ledger.appendSampled(
+      0,
+      generation(
+        [10, 11, 12],
+        [
+          [1, "7"],
+          [2, "8"],
+        ],
+      ),
+    );
     ledger.dropStopId(12);
     expect(ledger.ids).toEqual([1, 10, 11]);
     expect(ledger.droppedStops).toEqual([{ turnIndex: 0, id: 12, logprob: -0.1 * 3 }]);
@@ -84,21 +93,25 @@ describe("TokenLedger", () => {
   test("the digest of any way of appending is the hash of the whole", () => {
     const ids = fc.array(fc.nat({ max: 2 ** 31 - 1 }), { minLength: 1, maxLength: 20 });
     fc.assert(
-      fc.property(ids, fc.array(fc.tuple(fc.boolean(), ids), { maxLength: 10 }), (prompt, parts) => {
-        const ledger = new TokenLedger();
-        ledger.appendPrompt(prompt);
-        const all = [...prompt];
-        const mask = prompt.map(() => 0);
-        parts.forEach(([isSampled, part], index) => {
-          if (isSampled) ledger.appendSampled(index, generation(part));
-          else ledger.appendEnvironment(part);
-          all.push(...part);
-          mask.push(...part.map(() => (isSampled ? 1 : 0)));
-          expect(ledger.digest()).toBe(hashIds(all));
-        });
-        expect(ledger.ids).toEqual(all);
-        expect(lossMask(ledger.spans)).toEqual(mask);
-      }),
+      fc.property(
+        ids,
+        fc.array(fc.tuple(fc.boolean(), ids), { maxLength: 10 }),
+        (prompt, parts) => {
+          const ledger = new TokenLedger();
+          ledger.appendPrompt(prompt);
+          const all = [...prompt];
+          const mask = prompt.map(() => 0);
+          parts.forEach(([isSampled, part], index) => {
+            if (isSampled) ledger.appendSampled(index, generation(part));
+            else ledger.appendEnvironment(part);
+            all.push(...part);
+            mask.push(...part.map(() => (isSampled ? 1 : 0)));
+            expect(ledger.digest()).toBe(hashIds(all));
+          });
+          expect(ledger.ids).toEqual(all);
+          expect(lossMask(ledger.spans)).toEqual(mask);
+        },
+      ),
     );
   });
 });

@@ -123,7 +123,11 @@ export class TokenLedger {
     this.#hash.append(this.#ids);
   }
 
-  #append(kind: SpanKind, ids: readonly number[], sampled?: Omit<SampledSpan, keyof Span> & { turnIndex: number }): void {
+  #append(
+    kind: SpanKind,
+    ids: readonly number[],
+    sampled?: Omit<SampledSpan, keyof Span> & { turnIndex: number },
+  ): void {
     assertInvariant(
       ids.every((id) => Number.isInteger(id) && id >= 0),
       `each ${kind} id is a whole number of at least 0`,

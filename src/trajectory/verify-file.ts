@@ -32,7 +32,10 @@ export async function verifyFile(file: string): Promise<FileVerification> {
   let line = 0;
   let samples = 0;
   try {
-    for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    for await (const text of createInterface({
+      input: createReadStream(file),
+      crlfDelay: Infinity,
+    })) {
       line++;
       if (text.trim() === "") continue;
       samples++;
@@ -44,7 +47,9 @@ export async function verifyFile(file: string): Promise<FileVerification> {
       for (const violation of found) violations.push({ line, ...violation });
     }
   } catch (error) {
-    throw new UsageError(`Cannot read ${file}: expected a readable file of samples`, { cause: error });
+    throw new UsageError(`Cannot read ${file}: expected a readable file of samples`, {
+      cause: error,
+    });
   }
   return { file, samples, violations };
 }
@@ -81,7 +86,10 @@ function checkRollout(row: unknown, line: number, rollouts: Map<string, RolloutS
   }
   for (const turnIndex of turnIndexes(turns)) {
     if (seen.turnIndexes.has(turnIndex)) {
-      found.push({ rule: "trained-once", detail: `turn ${turnIndex} of ${rolloutId} is trained twice` });
+      found.push({
+        rule: "trained-once",
+        detail: `turn ${turnIndex} of ${rolloutId} is trained twice`,
+      });
     }
     seen.turnIndexes.add(turnIndex);
   }

@@ -38,7 +38,13 @@ export function verifySample(row: unknown): readonly Violation[] {
   const shape = [...checkIdentity(row), ...checkArrays(row), ...checkTurnShapes(row)];
   const ends = checkEnd(row);
   if (shape.length > 0) return [...shape, ...ends];
-  return [...checkTurns(row), ...checkMask(row), ...checkLogprobs(row), ...checkVersions(row), ...ends];
+  return [
+    ...checkTurns(row),
+    ...checkMask(row),
+    ...checkLogprobs(row),
+    ...checkVersions(row),
+    ...ends,
+  ];
 }
 
 function isRow(value: unknown): value is Row {
@@ -48,7 +54,10 @@ function isRow(value: unknown): value is Row {
 function checkIdentity(row: Row): Violation[] {
   const found: Violation[] = [];
   if (row["format"] !== 1) {
-    found.push({ rule: "format", detail: `format is ${JSON.stringify(row["format"])}, expected 1` });
+    found.push({
+      rule: "format",
+      detail: `format is ${JSON.stringify(row["format"])}, expected 1`,
+    });
   }
   for (const field of ["rolloutId", "groupId", "taskId", "stopReason"]) {
     if (typeof row[field] !== "string") {
@@ -65,7 +74,10 @@ function checkArrays(row: Row): Violation[] {
   if (!Array.isArray(ids)) return [{ rule: "shape", detail: "tokenIds is missing or no list" }];
   const badId = ids.findIndex((id) => !isCount(id));
   if (badId >= 0) {
-    found.push({ rule: "token-ids", detail: `tokenIds[${badId}] is ${JSON.stringify(ids[badId])}` });
+    found.push({
+      rule: "token-ids",
+      detail: `tokenIds[${badId}] is ${JSON.stringify(ids[badId])}`,
+    });
   }
   for (const field of ["lossMask", "logprobs", "policyVersions"]) {
     const values = row[field];
@@ -212,7 +224,11 @@ function checkEnd(row: Row): Violation[] {
       found.push({ rule: "reward", detail: "a failed episode has a reward, expected none" });
     }
     const party = isRow(failure) ? failure["party"] : undefined;
-    if (!isRow(failure) || !parties.includes(party as string) || typeof failure["code"] !== "string") {
+    if (
+      !isRow(failure) ||
+      !parties.includes(party as string) ||
+      typeof failure["code"] !== "string"
+    ) {
       found.push({ rule: "failure", detail: "a failed episode does not say which party failed" });
     }
   } else if (failure !== undefined) {

@@ -26,7 +26,9 @@ export function addParseCommand(program: Command): void {
     )
     .option("--parser <name>", "tool-call parser, such as qwen25")
     .addOption(
-      new Option("--dialect <dialect>", "whose behaviour").choices(["sglang", "vllm"]).default("sglang"),
+      new Option("--dialect <dialect>", "whose behaviour")
+        .choices(["sglang", "vllm"])
+        .default("sglang"),
     )
     .option("--engine-version <release>", "the engine release (default: 2026-08, for vllm 0.24)")
     .option("--in <file>", "read from a file instead of standard input")
@@ -66,7 +68,9 @@ async function parseLines(flags: ParseFlags): Promise<void> {
 
 /** The text of a line, whole or in chunks. */
 function lineText(line: PyDict): string {
-  return line.has("chunks") ? listMember(line, "chunks").map(String).join("") : textMember(line, "text");
+  return line.has("chunks")
+    ? listMember(line, "chunks").map(String).join("")
+    : textMember(line, "text");
 }
 
 function toAnswer({ compat, attempts }: ParseResult): PlainJson {
@@ -84,7 +88,9 @@ function toAnswer({ compat, attempts }: ParseResult): PlainJson {
       span: [...span],
       ...(name === undefined ? {} : { name }),
       ...(argumentsText === undefined ? {} : { argumentsText }),
-      ...(diagnostics.length === 0 ? {} : { diagnostics: diagnostics.map((item) => ({ ...item })) }),
+      ...(diagnostics.length === 0
+        ? {}
+        : { diagnostics: diagnostics.map((item) => ({ ...item })) }),
     })),
   };
 }

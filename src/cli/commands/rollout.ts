@@ -7,7 +7,13 @@ import { UsageError } from "../../errors.ts";
 import { parseTaskIndexes, planRun, type PlannedEpisode } from "../../run/plan-run.ts";
 import { RunFolder, type RunManifest, type SinkFormat } from "../../run/run-folder.ts";
 import { runRollouts, type RunResult } from "../../run/run-rollouts.ts";
-import { buildAgent, buildEngine, buildLimits, buildRenderer, buildSampling } from "../build-run.ts";
+import {
+  buildAgent,
+  buildEngine,
+  buildLimits,
+  buildRenderer,
+  buildSampling,
+} from "../build-run.ts";
 import { buildUser } from "../build-user.ts";
 import { loadEnvironment } from "../environments.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
@@ -65,7 +71,10 @@ export async function rollout(settings: Settings): Promise<void> {
       limits: buildLimits(settings, description),
       now,
     };
-    const manifest = await buildManifest(settings, { engine: description, template: renderer.card });
+    const manifest = await buildManifest(settings, {
+      engine: description,
+      template: renderer.card,
+    });
     await using folder = await openFolder(settings, manifest, now);
     const result = await play(settings, { plan, setup, folder, signal });
     await report(settings, result, folder);
@@ -79,7 +88,9 @@ function buildPlan(settings: Settings, environment: Environment): readonly Plann
   const size = environment.splits[split];
   if (size === undefined) {
     const known = Object.keys(environment.splits).join(", ");
-    throw new UsageError(`Cannot find split "${split}" of ${environment.name}: expected one of ${known}`);
+    throw new UsageError(
+      `Cannot find split "${split}" of ${environment.name}: expected one of ${known}`,
+    );
   }
   return planRun(environment, {
     split,
@@ -125,7 +136,9 @@ async function play(
   const isQuiet = settings["quiet"] === true || isJson;
   const line = createProgressLine({ stream: process.stderr, now: run.setup.now });
   if (run.folder.finished.length > 0 && !isQuiet) {
-    process.stderr.write(`resuming ${run.folder.dir}: ${run.folder.finished.length} episodes are done\n`);
+    process.stderr.write(
+      `resuming ${run.folder.dir}: ${run.folder.finished.length} episodes are done\n`,
+    );
   }
   const result = await runRollouts({
     ...run,

@@ -1,0 +1,61 @@
+import { createStorefront, storefrontUser } from "../environments/storefront/index.ts";
+import {
+  createTauAirline,
+  createTauRetail,
+  loadTauBenchBundle,
+} from "../environments/tau-bench/index.ts";
+import type { Environment } from "../src/environment/environment.ts";
+import { findBundle } from "../src/cli/environments.ts";
+import { defaultScript, scriptedUser } from "../src/user/scripted-user.ts";
+import type { User } from "../src/user/user.ts";
+import type { BenchFigure } from "./bench-figure.ts";
+import { cpuMs } from "./cpu-time.ts";
+
+const episodeCount = 200;
+
+/** CPU of opening and of scoring an episode, averaged over many; the first ones, which warm up, apart. */
+export async function benchEnvironment(): Promise<BenchFigure[]> {
+  const figures = await measure(createStorefront(), storefrontUser());
+  const bundleDir = await findBundle();
+  if (bundleDir === undefined) {
+    process.stderr.write("environment: no τ-bench bundle at hand, only storefront is measured\n");
+    return figures;
+  }
+  const bundle = await loadTauBenchBundle(bundleDir);
+  const user = scriptedUser({ lines: defaultScript });
+  for (const environment of [createTauRetail({ bundle }), createTauAirline({ bundle })]) {
+    figures.push(...(await measure(environment, user)));
+  }
+  return figures;
+}
+
+async function measure(environment: Environment, user: User): Promise<BenchFigure[]> {
+  const { signal } = new AbortController();
+  const size = environment.splits["test"] ?? 1;
+  const tasks = Array.from({ length: episodeCount }, (_, index) =>
+    environment.task("test", index % size),
+  );
+  const open = (index: number) => {
+    const task = tasks[index]!;
+    return environment.open(task, { user: user.open(task, { seed: index }), signal });
+  };
+  const warm = await open(0);
+  await warm.begin({ signal });
+  await warm.score({ signal });
+  const worlds: Awaited<ReturnType<typeof open>>[] = [];
+  const openMs = await cpuMs(async () => {
+    for (let index = 0; index < episodeCount; index++) worlds.push(await open(index));
+  });
+  for (const world of worlds) await world.begin({ signal });
+  const scoreMs = await cpuMs(async () => {
+    for (const world of worlds) await world.score({ signal });
+  });
+  const figure = (name: string, total: number): BenchFigure => ({
+    bench: "environment",
+    figure: name,
+    value: total / episodeCount,
+    unit: "ms",
+    at: environment.name,
+  });
+  return [figure("CPU to open an episode", openMs), figure("CPU to score an episode", scoreMs)];
+}

@@ -1,0 +1,66 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { playEpisode } from "../src/episode/play-episode.ts";
+import { RunFolder } from "../src/run/run-folder.ts";
+import { runRollouts } from "../src/run/run-rollouts.ts";
+import type { BenchFigure } from "./bench-figure.ts";
+import { median } from "./cpu-time.ts";
+import { prepareStorefront } from "./storefront-play.ts";
+
+const episodeCount = 300;
+const repetitions = 3;
+
+/** Throughput of a run with its journal, over the same episodes played without one. */
+export async function benchJournal(): Promise<BenchFigure[]> {
+  const withJournal: number[] = [];
+  const without: number[] = [];
+  for (let repetition = 0; repetition < repetitions; repetition++) {
+    without.push(await episodesPerSecond(playAll));
+    withJournal.push(await episodesPerSecond(playJournalled));
+  }
+  const [value, baseline] = [median(withJournal), median(without)];
+  return [
+    {
+      bench: "journal",
+      figure: "episodes per second with the journal, against none",
+      value,
+      unit: "1/s",
+      baseline,
+      ratio: value / baseline,
+    },
+  ];
+}
+
+type Prepared = Awaited<ReturnType<typeof prepareStorefront>>;
+
+async function episodesPerSecond(play: (prepared: Prepared) => Promise<void>): Promise<number> {
+  const prepared = await prepareStorefront({ episodeCount, latencyMs: 1 });
+  const startedAt = performance.now();
+  await play(prepared);
+  return (episodeCount * 1000) / (performance.now() - startedAt);
+}
+
+async function playAll({ plan, setup }: Prepared): Promise<void> {
+  const { signal } = new AbortController();
+  await Promise.all(plan.map((planned) => playEpisode(planned, setup, { signal })));
+}
+
+async function playJournalled({ plan, setup }: Prepared): Promise<void> {
+  const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
+  try {
+    const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
+    await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+    await runRollouts({
+      plan,
+      setup,
+      folder,
+      concurrency: episodeCount,
+      attempts: 1,
+      maxFailuresInRow: 1,
+      signal: new AbortController().signal,
+    });
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}

@@ -1,0 +1,47 @@
+import type { BenchFigure } from "./bench-figure.ts";
+
+/** Every benchmark, by the name that `--only` takes. Loaded when it runs. */
+const benches: Readonly<Record<string, () => Promise<readonly BenchFigure[]>>> = {
+  "turn-cost": async () => (await import("./turn-cost.ts")).benchTurnCost(),
+  "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(),
+  environment: async () => (await import("./environment.ts")).benchEnvironment(),
+  journal: async () => (await import("./journal.ts")).benchJournal(),
+};
+
+const flags = process.argv.slice(2);
+const isJson = flags.includes("--json");
+const only = flags.includes("--only") ? flags[flags.indexOf("--only") + 1] : undefined;
+
+if (flags.includes("--help")) {
+  process.stdout.write(
+    `Usage: npm run bench -- [--json] [--only NAME]\n\nNames: ${Object.keys(benches).join(", ")}\n`,
+  );
+} else if (only !== undefined && !(only in benches)) {
+  process.stderr.write(
+    `turnwright bench: no benchmark "${only}", expected one of ${Object.keys(benches).join(", ")}\n`,
+  );
+  process.exitCode = 2;
+} else {
+  for (const [name, run] of Object.entries(benches)) {
+    if (only === undefined || only === name) print(await run());
+  }
+}
+
+function print(figures: readonly BenchFigure[]): void {
+  for (const figure of figures) {
+    process.stdout.write(`${isJson ? JSON.stringify(figure) : describe(figure)}\n`);
+  }
+}
+
+function describe({ bench, figure, value, unit, baseline, ratio, at }: BenchFigure): string {
+  const place = at === undefined ? "" : ` [${at}]`;
+  const against =
+    baseline === undefined || ratio === undefined
+      ? ""
+      : `, baseline ${short(baseline)} ${unit}, ${short(ratio)} times better`;
+  return `${bench}${place}: ${figure}: ${short(value)} ${unit}${against}`;
+}
+
+function short(value: number): string {
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}

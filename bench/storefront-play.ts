@@ -1,0 +1,65 @@
+import { createStorefront, demonstrate, storefrontUser } from "../environments/storefront/index.ts";
+import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
+import { defaultLimits } from "../src/episode/limits.ts";
+import type { EpisodeSetup } from "../src/episode/play-episode.ts";
+import { findToolCallParser } from "../src/parser/registry.ts";
+import { createRenderer } from "../src/renderer/create-renderer.ts";
+import { planRun, type PlannedEpisode } from "../src/run/plan-run.ts";
+import { qwen3Folder } from "./bench-model.ts";
+import { instantEngine } from "./instant-engine.ts";
+
+/** Episodes of the built-in domain, played by its expert with the Qwen3 tokenizer. */
+export interface StorefrontPlay {
+  readonly plan: readonly PlannedEpisode[];
+  readonly setup: Omit<EpisodeSetup, "onTurn">;
+}
+
+/** Prepares `episodeCount` episodes; each policy call takes `latencyMs`. */
+export async function prepareStorefront({
+  episodeCount,
+  latencyMs,
+}: {
+  readonly episodeCount: number;
+  readonly latencyMs: number;
+}): Promise<StorefrontPlay> {
+  const environment = createStorefront();
+  const renderer = await createRenderer({ modelDir: qwen3Folder() });
+  const plan = planRun(environment, {
+    split: "train",
+    taskIndexes: Array.from({ length: episodeCount }, (_, index) => index),
+    sampleCount: 1,
+    seed: 0,
+  });
+  const turns = new Map<string, number[][]>();
+  for (const { task, seed, rolloutId } of plan) {
+    const demonstration = await demonstrate(environment.task("train", task.index), { seed });
+    const ids = demonstration.turns.map(({ text }) => renderer.codec.encode(`${text}<|im_end|>`));
+    turns.set(rolloutId, await Promise.all(ids));
+  }
+  const played = new Map<string, number>();
+  const engine = instantEngine(
+    ({ sessionId }) => {
+      const index = played.get(sessionId) ?? 0;
+      played.set(sessionId, index + 1);
+      return turns.get(sessionId)?.[index] ?? renderer.stopTokenIds;
+    },
+    { latencyMs },
+  );
+  return {
+    plan,
+    setup: {
+      environment,
+      user: storefrontUser(),
+      engine,
+      renderer,
+      agent: toolCallingAgent({
+        parser: findToolCallParser("qwen25"),
+        toolUsePolicy: toolUsePolicies["many"]!,
+      }),
+      sampling: {},
+      limits: defaultLimits,
+      now: () => Date.now(),
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { TauTaskData } from "../../../environments/tau-bench/index.ts";
+import {
+  demonstrate,
+  seededRandom,
+  type StorefrontData,
+} from "../../../environments/storefront/index.ts";
+import type { Environment } from "../../environment/environment.ts";
+import type { PlannedEpisode } from "../../run/plan-run.ts";
+import type { Task } from "../../task.ts";
+import type { SessionScripts } from "../../testing/session-script-policy.ts";
+import type { TokenCodec } from "../../tokenizer/codec.ts";
+import { groundTruthTurns } from "./ground-truth-turns.ts";
+
+const stopLiteral = "<|im_end|>";
+const turnMarker = "<|im_start|>assistant\n";
+
+/**
+ * The turns that a scripted policy samples in each episode of a plan, as ids of a ChatML-style
+ * tokenizer: the task's own actions, with mistakes in a share of the episodes.
+ */
+export async function scriptSessions(
+  plan: readonly PlannedEpisode[],
+  {
+    environment,
+    codec,
+    mistakeRate,
+  }: {
+    readonly environment: Environment;
+    readonly codec: TokenCodec;
+    readonly mistakeRate: number;
+  },
+): Promise<SessionScripts> {
+  const sessions: Record<string, number[][]> = {};
+  for (const planned of plan) {
+    const turns = await turnsOf(planned, environment, mistakeRate);
+    sessions[planned.rolloutId] = await Promise.all(
+      turns.map((text) => codec.encode(`${text}${stopLiteral}`)),
+    );
+  }
+  return {
+    turnMarkerIds: await codec.encode(turnMarker),
+    sessions,
+    otherwise: await codec.encode(`Goodbye!${stopLiteral}`),
+  };
+}
+
+async function turnsOf(
+  { task, seed }: PlannedEpisode,
+  environment: Environment,
+  mistakeRate: number,
+): Promise<readonly string[]> {
+  if (environment.name === "storefront") {
+    const slipRate = mistakeRate / 8;
+    const { turns } = await demonstrate(task as Task<StorefrontData>, { seed, slipRate });
+    return turns.map(({ text }) => text);
+  }
+  return groundTruthTurns(task.data as TauTaskData, {
+    random: seededRandom(`demo/${seed}`),
+    mistakeRate,
+  });
+}
