@@ -98,7 +98,7 @@ export interface SglangTestServer extends AsyncDisposable {
   setWeightVersion(version: string): void;
   /** Adds faults for the next requests; only where faults are a list. */
   addFaults(...faults: readonly (ServerFault | undefined)[]): void;
-  /** Waits until a condition on the server holds; looked at whenever a request comes or goes. */
+  /** Waits until a condition on the server holds; looked at whenever something happens to a request. */
   until(condition: (server: SglangTestServer) => boolean): Promise<void>;
   /** Drops all connections and stops listening. */
   close(): Promise<void>;
@@ -236,6 +236,7 @@ function createServerState(options: SglangTestServerOptions): ServerState {
     clock: { now: systemClock.now, sleep: options.sleep ?? systemClock.sleep },
     weightVersion: () => weightVersion,
     onComplaint: (message) => problems.push(message),
+    onChange: () => notify(),
   });
 
   return {

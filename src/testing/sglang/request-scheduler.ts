@@ -81,6 +81,8 @@ export interface SchedulerOptions {
   readonly weightVersion: () => string;
   /** Told what a policy complains of. */
   readonly onComplaint: (message: string) => void;
+  /** Told when a sequence is taken, starts, goes back to the queue, or ends. */
+  readonly onChange: () => void;
 }
 
 /** What the scheduler keeps beside a sequence. */
@@ -165,6 +167,7 @@ export class RequestScheduler {
       this.#waiting.push(entry);
       this.#startWaiting();
     }
+    this.#options.onChange();
     return entry;
   }
 
@@ -215,6 +218,7 @@ export class RequestScheduler {
       this.#waiting.push(entry);
     }
     this.#startWaiting();
+    this.#options.onChange();
   }
 
   #abortEntry(entry: Entry): void {
@@ -329,6 +333,7 @@ export class RequestScheduler {
     entry.retractionCount += 1;
     entry.state = "waiting";
     this.#waiting.unshift(entry);
+    this.#options.onChange();
   }
 
   #finish(entry: Entry, finish: FinishReason): void {
@@ -337,6 +342,7 @@ export class RequestScheduler {
     this.#live.delete(entry.request.rid);
     entry.onProgress?.();
     entry.settleDone();
+    this.#options.onChange();
   }
 }
 
