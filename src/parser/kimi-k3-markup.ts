@@ -1,0 +1,46 @@
+/** The markers of Kimi K3's channels. */
+export const kimiK3 = {
+  thinkOpen: "<|open|>think<|sep|>",
+  thinkClose: "<|close|>think<|sep|>",
+  responseOpen: "<|open|>response<|sep|>",
+  responseClose: "<|close|>response<|sep|>",
+  toolsOpen: "<|open|>tools<|sep|>",
+  toolsClose: "<|close|>tools<|sep|>",
+  messageClose: "<|close|>message<|sep|>",
+} as const;
+
+/** What a turn that was cut off in the middle of a marker may end with. */
+const partialEnds: readonly string[] = [
+  "<|open|>",
+  "<|close|>",
+  "<|close|>think",
+  "<|open|>response",
+  "<|close|>response",
+  "<|open|>tools",
+  "<|close|>tools",
+  "<|close|>message",
+];
+
+/** The text without the beginning of a marker at its end. */
+export function dropPartialMarker(text: string): string {
+  const end = partialEnds.find((partial) => text.endsWith(partial));
+  return end === undefined ? text : text.slice(0, -end.length);
+}
+
+/**
+ * The text without the markers of the response and message channels; only the inside of the first
+ * response channel, where one opens.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/kimik3_format.py`.
+ */
+export function unwrapResponse(text: string): string {
+  const { responseOpen, responseClose, messageClose } = kimiK3;
+  const start = text.indexOf(responseOpen);
+  let inner = text.replaceAll(responseClose, "");
+  if (start !== -1) {
+    const innerStart = start + responseOpen.length;
+    const end = text.indexOf(responseClose, innerStart);
+    inner = text.slice(innerStart, end === -1 ? text.length : end);
+  }
+  return dropPartialMarker(inner.replaceAll(messageClose, ""));
+}

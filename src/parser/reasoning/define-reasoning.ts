@@ -1,0 +1,83 @@
+import type { SglangVersion } from "../engine-version.ts";
+import { resolveEngineVersion } from "../engine-version.ts";
+import type {
+  ReasoningOptions,
+  ReasoningParser,
+  ReasoningResult,
+  ReasoningStream,
+} from "./reasoning-parser.ts";
+
+/** The options of one parser call, with nothing left open. */
+export interface ReasoningContext {
+  readonly version: SglangVersion;
+  readonly isForced: boolean;
+  readonly toolCallParserActive: boolean;
+}
+
+/** How a format parts a text. */
+export interface ReasoningFormat {
+  readonly name: string;
+  readonly markers: readonly string[];
+  /** Whether the text begins inside the reasoning: `always` whatever is asked, or by default. */
+  readonly forced?: "always" | "by-default" | "never";
+  /** Whether reasoning can be made the normal text where that is empty. Default true. */
+  readonly canSwap?: boolean;
+  readonly split: (text: string, context: ReasoningContext) => ReasoningResult;
+  /** Parts a text in pieces; where there is none, the whole text is held back until its end. */
+  readonly createSplitter?: (context: ReasoningContext) => ReasoningStream | undefined;
+}
+
+/** Makes the parser of a reasoning format. */
+export function defineReasoning(format: ReasoningFormat): ReasoningParser {
+  return {
+    name: format.name,
+    aliases: [],
+    markers: format.markers,
+    parse: (text, options = {}) => {
+      const result = format.split(text, contextOf(format, options));
+      return swaps(format, options) ? swapEmpty(result) : result;
+    },
+    createStream: (options = {}) => {
+      const context = contextOf(format, options);
+      const swapping = swaps(format, options);
+      const splitter = swapping ? undefined : format.createSplitter?.(context);
+      if (splitter !== undefined) return splitter;
+      return createHoldingStream((text) => {
+        const result = format.split(text, context);
+        return swapping ? swapEmpty(result) : result;
+      });
+    },
+  };
+}
+
+function contextOf(format: ReasoningFormat, options: ReasoningOptions): ReasoningContext {
+  const isForced =
+    format.forced === "always" ||
+    (format.forced !== "never" && (options.forceReasoning ?? format.forced === "by-default"));
+  return {
+    version: resolveEngineVersion("sglang", options.engineVersion) as SglangVersion,
+    isForced,
+    toolCallParserActive: options.toolCallParserActive ?? false,
+  };
+}
+
+function swaps(format: ReasoningFormat, { forceNonemptyContent }: ReasoningOptions): boolean {
+  return forceNonemptyContent === true && format.canSwap !== false;
+}
+
+function swapEmpty(result: ReasoningResult): ReasoningResult {
+  if (result.normalText !== "") return result;
+  return { reasoning: "", normalText: result.reasoning };
+}
+
+/** A stream that can say nothing before it has seen everything. */
+function createHoldingStream(split: (text: string) => ReasoningResult): ReasoningStream {
+  const chunks: string[] = [];
+  return {
+    push(chunk) {
+      chunks.push(chunk);
+      return { reasoning: "", normalText: "" };
+    },
+    end: () => split(chunks.join("")),
+  };
+}

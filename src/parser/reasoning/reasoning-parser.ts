@@ -1,0 +1,42 @@
+/** What a reasoning parser is told. */
+export interface ReasoningOptions {
+  /** The SGLang release whose behaviour is wanted, such as `0.5.15` or `2026-08` (the default). */
+  readonly engineVersion?: string;
+  /**
+   * Whether the text begins inside the reasoning, because the template opened it. Default: what the
+   * engine does for the parser where nothing says otherwise.
+   */
+  readonly forceReasoning?: boolean;
+  /** Whether a tool-call parser reads the normal text afterwards. Default false. */
+  readonly toolCallParserActive?: boolean;
+  /** Whether reasoning becomes the normal text where that would be empty. Default false. */
+  readonly forceNonemptyContent?: boolean;
+}
+
+/** A turn's text, parted. */
+export interface ReasoningResult {
+  readonly reasoning: string;
+  readonly normalText: string;
+}
+
+/**
+ * Parts a text that arrives in pieces. The pieces that it returns, joined, are what `parse()` returns
+ * for the whole text, however it was cut; each is released as soon as nothing that may still come can
+ * change it.
+ */
+export interface ReasoningStream {
+  push(chunk: string): ReasoningResult;
+  /** Releases what was held back. The stream cannot be used any more. */
+  end(): ReasoningResult;
+}
+
+/** Parts a turn's text into reasoning and normal text, as the engine does before tool calls are parsed. */
+export interface ReasoningParser {
+  /** The registry name, such as `qwen3`. */
+  readonly name: string;
+  readonly aliases: readonly string[];
+  /** Literals that open the reasoning in this format. */
+  readonly markers: readonly string[];
+  parse(text: string, options?: ReasoningOptions): ReasoningResult;
+  createStream(options?: ReasoningOptions): ReasoningStream;
+}

@@ -1,0 +1,93 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ReasoningOptions, ReasoningParser, ReasoningResult } from "./reasoning-parser.ts";
+import { findReasoningParser, listReasoningParsers } from "./registry.ts";
+
+/** What a stream makes of the text when it is cut at these places. */
+function stream(
+  parser: ReasoningParser,
+  chunks: readonly string[],
+  options: ReasoningOptions,
+): ReasoningResult {
+  const open = parser.createStream(options);
+  const parts = [...chunks.map((chunk) => open.push(chunk)), open.end()];
+  return {
+    reasoning: parts.map(({ reasoning }) => reasoning).join(""),
+    normalText: parts.map(({ normalText }) => normalText).join(""),
+  };
+}
+
+describe("the reasoning parsers", () => {
+  test("there are the 26 of SGLang", () => {
+    expect(listReasoningParsers()).toHaveLength(26);
+  });
+
+  test("are found whatever the case of their names", () => {
+    expect(findReasoningParser("Qwen3").name).toBe("qwen3");
+  });
+
+  test("an unknown name is refused with the known ones", () => {
+    expect(() => findReasoningParser("qwen4")).toThrow(/expected one of apertus2509, cohere/);
+  });
+});
+
+describe("qwen3", () => {
+  const qwen3 = findReasoningParser("qwen3");
+
+  test.each<[string, ReasoningOptions, ReasoningResult]>([
+    ["<think>a\n</think>\n\nb", {}, { reasoning: "a\n", normalText: "\n\nb" }],
+    ["plain", {}, { reasoning: "", normalText: "plain" }],
+    ["plain", { forceReasoning: true }, { reasoning: "plain", normalText: "" }],
+    ["a</think>b", { forceReasoning: true }, { reasoning: "a", normalText: "b" }],
+    ["\n<think>a</think>b", {}, { reasoning: "\n<think>a", normalText: "b" }],
+    ["<think>a<tool_call>b", {}, { reasoning: "a", normalText: "<tool_call>b" }],
+    ["<think> a </think> b ", { engineVersion: "0.5.6" }, { reasoning: "a ", normalText: "b" }],
+  ])("%j with %j", (text, options, expected) => {
+    expect(qwen3.parse(text, options)).toEqual(expected);
+  });
+
+  test("a stream releases reasoning as soon as it cannot be part of a tag", () => {
+    const open = qwen3.createStream();
+    const released = ["<think>pl", "an</th", "ough", "t</think>", "42"].map((chunk) =>
+      open.push(chunk),
+    );
+    expect(released).toEqual([
+      { reasoning: "pl", normalText: "" },
+      { reasoning: "an", normalText: "" },
+      { reasoning: "</though", normalText: "" },
+      { reasoning: "t", normalText: "" },
+      { reasoning: "", normalText: "42" },
+    ]);
+  });
+});
+
+describe("streams", () => {
+  const closers =
+    "</think> <tool_call> </mm:think> [/THINK] <channel|> ◁/think▷ <|tool_calls_section_begin|> " +
+    "<tool_calls> <｜DSML｜ <|channel> <|end|> <|message|> <|eom|> <|inner_suffix|> " +
+    "<|END_THINKING|> <|START_TEXT|>";
+  const words = ["a", " ", "\n", "<", ">", "|", "think", "/", "to=self", "commentary", "[", "x y"];
+  const openers = listReasoningParsers().flatMap(({ markers }) => markers);
+  const pieces = fc.constantFrom(...words, ...openers, ...closers.split(" "));
+
+  test.each(listReasoningParsers().map((parser) => [parser.name, parser] as const))(
+    "%s: however the text is cut, the result is that of the whole",
+    (_, parser) => {
+      fc.assert(
+        fc.property(
+          fc.array(pieces, { maxLength: 8 }),
+          fc.constantFrom(undefined, true, false),
+          fc.integer({ min: 1, max: 5 }),
+          (parts, forceReasoning, size) => {
+            const text = parts.join("");
+            const options = forceReasoning === undefined ? {} : { forceReasoning };
+            const whole = parser.parse(text, options);
+            const chunks = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
+            expect(stream(parser, chunks, options)).toEqual(whole);
+          },
+        ),
+        { numRuns: 150 },
+      );
+    },
+  );
+});

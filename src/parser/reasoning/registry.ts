@@ -1,0 +1,42 @@
+import { UsageError } from "../../errors.ts";
+import { apertusReasoning } from "./apertus.ts";
+import { cohereCommand4Reasoning } from "./cohere-command4.ts";
+import { gptOssReasoning } from "./gpt-oss.ts";
+import { inklingReasoning } from "./inkling.ts";
+import { kimiK3Reasoning } from "./kimi-k3.ts";
+import { minimaxAppendThink, minimaxM3Reasoning } from "./minimax.ts";
+import { museReasoning } from "./muse.ts";
+import type { ReasoningParser } from "./reasoning-parser.ts";
+import { thinkTagParsers } from "./think-tags.ts";
+
+const parsers: readonly ReasoningParser[] = [
+  ...thinkTagParsers,
+  apertusReasoning,
+  cohereCommand4Reasoning,
+  gptOssReasoning,
+  inklingReasoning,
+  kimiK3Reasoning,
+  minimaxAppendThink,
+  minimaxM3Reasoning,
+  museReasoning,
+].toSorted((left, right) => (left.name < right.name ? -1 : 1));
+
+/** Every reasoning parser, by name. */
+export function listReasoningParsers(): readonly ReasoningParser[] {
+  return parsers;
+}
+
+/**
+ * Finds a reasoning parser by its name, such as `qwen3`; capitals do not matter.
+ *
+ * @throws UsageError naming the known parsers where there is none of that name.
+ */
+export function findReasoningParser(name: string): ReasoningParser {
+  const wanted = name.toLowerCase();
+  const found = parsers.find((parser) => [parser.name, ...parser.aliases].includes(wanted));
+  if (found !== undefined) return found;
+  const known = parsers.flatMap((parser) => [parser.name, ...parser.aliases]).toSorted();
+  throw new UsageError(
+    `Cannot find reasoning parser ${JSON.stringify(name)}: expected one of ${known.join(", ")}`,
+  );
+}

@@ -1,0 +1,156 @@
+import { pythonStrip } from "../../python/strip.ts";
+import { isSince } from "../engine-version.ts";
+import { holdBackLength } from "../hold-back.ts";
+import type { ReasoningContext } from "./define-reasoning.ts";
+import type { ReasoningResult, ReasoningStream } from "./reasoning-parser.ts";
+
+/** Reasoning between an opening and a closing tag. */
+export interface ReasoningTags {
+  readonly open: string;
+  readonly close: string;
+  /** What makes reasoning of a text wherever it stands; absent, the opening tag does. */
+  readonly hint?: string;
+  /** Opens a tool call, which ends reasoning that is never closed. */
+  readonly toolOpen?: string;
+}
+
+/**
+ * Parts a text by tags. Reasoning begins with the text where it is forced, or where an opening tag
+ * stands anywhere; opening tags at the very start are dropped; the first closing tag ends it. Without
+ * one the first tool call does, or nothing. Up to 0.5.6 white space was stripped too, all opening tags
+ * were dropped, and tool calls ended nothing.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
+ * (`BaseReasoningFormatDetector.detect_and_parse`).
+ */
+export function splitByTags(
+  text: string,
+  tags: ReasoningTags,
+  { isForced, version }: Pick<ReasoningContext, "isForced" | "version">,
+): ReasoningResult {
+  if (!isForced && !text.includes(tags.hint ?? tags.open))
+    return { reasoning: "", normalText: text };
+  if (!isSince(version, "2026-05")) return splitStripped(text, tags);
+  const body = dropLeading(text, tags.open);
+  const end = body.indexOf(tags.close);
+  if (end !== -1) {
+    return { reasoning: body.slice(0, end), normalText: body.slice(end + tags.close.length) };
+  }
+  const toolStart = tags.toolOpen === undefined ? -1 : body.indexOf(tags.toolOpen);
+  if (toolStart === -1) return { reasoning: body, normalText: "" };
+  return { reasoning: body.slice(0, toolStart), normalText: body.slice(toolStart) };
+}
+
+function splitStripped(text: string, { open, close }: ReasoningTags): ReasoningResult {
+  const body = pythonStrip(text.replaceAll(open, ""));
+  const end = body.indexOf(close);
+  if (end === -1) return { reasoning: body, normalText: "" };
+  return {
+    reasoning: body.slice(0, end),
+    normalText: pythonStrip(body.slice(end + close.length)),
+  };
+}
+
+function dropLeading(text: string, open: string): string {
+  let start = 0;
+  while (text.startsWith(open, start)) start += open.length;
+  return text.slice(start);
+}
+
+/**
+ * Parts a text in pieces as `splitByTags()` parts the whole since 2026-05. Text that is not forced to
+ * be reasoning and does not begin with the opening tag is held back until its end or such a tag,
+ * because one anywhere makes reasoning of all that stands before it. What follows a tool call inside
+ * the reasoning is held back until the reasoning is closed, or ends.
+ */
+export class TagSplitter implements ReasoningStream {
+  readonly #tags: ReasoningTags;
+  readonly #isForced: boolean;
+  readonly #markers: readonly string[];
+  #state: "start" | "undecided" | "reasoning" | "held" | "normal" = "start";
+  #isOpened = false;
+  /** What was not released yet. */
+  #buffer = "";
+  /** Up to where the buffer was searched for tags. */
+  #searched = 0;
+
+  constructor(tags: ReasoningTags, isForced: boolean) {
+    this.#tags = tags;
+    this.#isForced = isForced;
+    this.#markers = tags.toolOpen === undefined ? [tags.close] : [tags.close, tags.toolOpen];
+  }
+
+  push(chunk: string): ReasoningResult {
+    if (this.#state === "normal") return { reasoning: "", normalText: chunk };
+    this.#buffer += chunk;
+    if (this.#state === "start") this.#leaveStart();
+    if (this.#state === "undecided" && this.#find(this.#hint)) this.#state = "reasoning";
+    if (this.#state === "held") return this.#releaseHeld();
+    return this.#state === "reasoning"
+      ? this.#releaseReasoning()
+      : { reasoning: "", normalText: "" };
+  }
+
+  end(): ReasoningResult {
+    const rest = this.#buffer;
+    this.#buffer = "";
+    if (this.#state === "normal") return { reasoning: "", normalText: "" };
+    const isReasoning =
+      this.#state === "reasoning" || this.#isForced || this.#isOpened || rest.includes(this.#hint);
+    if (this.#state === "held" || !isReasoning) return { reasoning: "", normalText: rest };
+    return { reasoning: rest, normalText: "" };
+  }
+
+  get #hint(): string {
+    return this.#tags.hint ?? this.#tags.open;
+  }
+
+  #leaveStart(): void {
+    const { open } = this.#tags;
+    while (this.#buffer.startsWith(open)) {
+      this.#buffer = this.#buffer.slice(open.length);
+      this.#isOpened = true;
+    }
+    if (open.startsWith(this.#buffer)) return;
+    this.#state = this.#isForced || this.#isOpened ? "reasoning" : "undecided";
+  }
+
+  /** Whether the marker stands in the part of the buffer that was not searched before. */
+  #find(marker: string): boolean {
+    const found = this.#buffer.includes(marker, Math.max(0, this.#searched - marker.length + 1));
+    this.#searched = found ? 0 : this.#buffer.length;
+    return found;
+  }
+
+  #releaseReasoning(): ReasoningResult {
+    const { close, toolOpen } = this.#tags;
+    const end = this.#buffer.indexOf(close);
+    if (end !== -1) return this.#close(end);
+    const toolStart = toolOpen === undefined ? -1 : this.#buffer.indexOf(toolOpen);
+    if (toolStart !== -1) {
+      this.#state = "held";
+      this.#searched = 0;
+      return this.#release(toolStart);
+    }
+    return this.#release(this.#buffer.length - holdBackLength(this.#buffer, this.#markers));
+  }
+
+  #releaseHeld(): ReasoningResult {
+    if (!this.#find(this.#tags.close)) return { reasoning: "", normalText: "" };
+    return this.#close(this.#buffer.indexOf(this.#tags.close));
+  }
+
+  #close(end: number): ReasoningResult {
+    const reasoning = this.#buffer.slice(0, end);
+    const normalText = this.#buffer.slice(end + this.#tags.close.length);
+    this.#buffer = "";
+    this.#state = "normal";
+    return { reasoning, normalText };
+  }
+
+  #release(length: number): ReasoningResult {
+    const reasoning = this.#buffer.slice(0, length);
+    this.#buffer = this.#buffer.slice(length);
+    return { reasoning, normalText: "" };
+  }
+}
