@@ -17,7 +17,7 @@ import type { PlainJson, PyDict } from "../src/python/value.ts";
 import { toPyValue } from "../src/python/value.ts";
 import type { Task } from "../src/task.ts";
 import { sharedData } from "./shared-data.ts";
-import type { RecordedAction } from "./tau-bench-golden.ts";
+import type { RecordedAction, RecordedObservation } from "./tau-bench-golden.ts";
 import { asRecorded, readGolden, recordedObservation } from "./tau-bench-golden.ts";
 
 const shared = sharedData();
@@ -55,14 +55,21 @@ interface RecordedRun {
   readonly task_id: number;
   readonly trial: number;
   readonly reward: number;
-  readonly reward_info: Readonly<Record<string, unknown>>;
+  /** `null` where the run was never scored. */
+  readonly reward_info: Readonly<Record<string, unknown>> | null;
   readonly events: readonly RecordedEvent[];
 }
 
-type RecordedEvent =
-  | { readonly user: string }
-  | { readonly respond: string }
-  | ({ readonly tool: string; readonly arguments: string } & RecordedAction);
+type RecordedToolEvent = RecordedObservation & {
+  readonly tool: string;
+  readonly arguments: string;
+};
+
+interface RecordedUserEvent {
+  readonly user: string;
+}
+
+type RecordedEvent = RecordedUserEvent | { readonly respond: string } | RecordedToolEvent;
 
 describe.skipIf(shared === null)(
   "τ-bench episodes against recordings of the Python original",
@@ -88,11 +95,9 @@ describe.skipIf(shared === null)(
             { signal },
           );
           expect(played.resetObservation, place).toBe(episode.reset_observation);
-          expect(played.outcome, place).toBe(
-            end === -1 && !episode.kind.startsWith("respond_none_content")
-              ? "truncated"
-              : "completed",
-          );
+          if (!recorded.some(({ raises }) => raises !== undefined)) {
+            expect(played.outcome, place).toBe(end === -1 ? "truncated" : "completed");
+          }
           expectSteps(played, recorded, place);
           if (end !== -1) {
             await expectHashes(environment, task, episode, place);
@@ -116,34 +121,45 @@ describe.skipIf(shared === null)(
       const { airline } = await environments;
       for (const run of readGolden<RecordedRun>(shared ?? "", "recorded-gpt4o-airline")) {
         const place = `task ${run.task_id}, trial ${run.trial}`;
-        const actions = run.events.filter((event) => !("user" in event));
+        const actions = run.events.flatMap((event) => (isUserEvent(event) ? [] : [event]));
         const played = await playActions(
           airline,
           {
             task: airline.task("test", run.task_id),
-            userReplies: run.events.flatMap((event) => ("user" in event ? [event.user] : [])),
+            userReplies: run.events.flatMap((event) => (isUserEvent(event) ? [event.user] : [])),
             actions: actions.map((event) =>
-              "respond" in event
-                ? { name: "respond", arguments: new Map([["content", event.respond]]) }
-                : { name: event.tool, argumentsText: event.arguments },
+              isToolEvent(event)
+                ? { name: event.tool, argumentsText: event.arguments }
+                : { name: "respond", arguments: new Map([["content", event.respond]]) },
             ),
           },
           { signal },
         );
         for (const [index, event] of actions.entries()) {
-          if (!("tool" in event)) continue;
+          if (!isToolEvent(event)) continue;
           const step = played.steps[index];
           expect(asRecorded(step?.observation ?? null, event), `${place}, action ${index}`).toEqual(
             recordedObservation(event),
           );
         }
         expect(played.reward, place).toBe(run.reward);
-        if (played.rewardInfo !== null)
-          expect(played.rewardInfo["info"], place).toEqual(run.reward_info);
+        // The published hashes are those of the data of their time.
+        const { gt_data_hash: _published, ...judged } = run.reward_info ?? {};
+        if (played.rewardInfo !== null) {
+          expect(played.rewardInfo["info"], place).toMatchObject(judged);
+        }
       }
     }, 120_000);
   },
 );
+
+function isUserEvent(event: RecordedEvent): event is RecordedUserEvent {
+  return "user" in event;
+}
+
+function isToolEvent(event: RecordedEvent): event is RecordedToolEvent {
+  return "tool" in event;
+}
 
 async function loadEnvironments(
   folder: string,

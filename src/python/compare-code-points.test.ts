@@ -16,7 +16,7 @@ test("compareCodePoints() orders as Python does", () => {
     "\u{1F600}a",
     "\u{1F601}",
   ];
-  expect([...ordered].reverse().sort(compareCodePoints)).toEqual([
+  expect(ordered.toReversed().sort(compareCodePoints)).toEqual([
     "",
     "A",
     "a",

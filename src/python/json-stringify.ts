@@ -76,7 +76,7 @@ function write(value: PyValue, format: Format, depth: number): string {
     );
   }
   if (isPyList(value)) return writeList(value, format, depth);
-  return writeDict(value as PyDict, format, depth);
+  return writeDict(value, format, depth);
 }
 
 function writeList(value: PyList, format: Format, depth: number): string {

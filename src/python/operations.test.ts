@@ -5,6 +5,8 @@ import { countOf } from "./count.ts";
 import { getItem } from "./get-item.ts";
 import { iterate, lengthOf } from "./iterate.ts";
 import { lessThan } from "./less-than.ts";
+import type { MutableDict } from "./mutable-value.ts";
+import { setItem } from "./set-item.ts";
 import type { PyValue } from "./value.ts";
 
 const dict = new Map<string, PyValue>([
@@ -33,6 +35,19 @@ describe("getItem()", () => {
   ];
   test.each(failures)("of %s by %s fails as Python does", (container, key, exception, message) => {
     expect(() => getItem(container, key)).toThrow(expect.objectContaining({ exception, message }));
+  });
+});
+
+describe("setItem()", () => {
+  test("sets a dictionary's member and fails on anything else as Python does", () => {
+    const target: MutableDict = new Map();
+    setItem(target, "__proto__", 1n);
+    expect([...target]).toEqual([["__proto__", 1n]]);
+    expect(() => setItem([], "a", 1n)).toThrow("list indices must be integers or slices, not str");
+    expect(() => setItem("a", "a", 1n)).toThrow("'str' object does not support item assignment");
+    expect(() => setItem(null, "a", 1n)).toThrow(
+      "'NoneType' object does not support item assignment",
+    );
   });
 });
 

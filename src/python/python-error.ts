@@ -4,6 +4,7 @@ export type PythonExceptionName =
   | "IndexError"
   | "JSONDecodeError"
   | "KeyError"
+  | "MemoryError"
   | "OverflowError"
   | "RecursionError"
   | "SyntaxError"

@@ -2,7 +2,7 @@ import { formatFloat } from "./float-text.ts";
 import { formatInt } from "./int-text.ts";
 import { isPrintable } from "./is-printable.ts";
 import { PythonError } from "./python-error.ts";
-import type { PyDict, PyValue } from "./value.ts";
+import type { PyValue } from "./value.ts";
 import { isPyList } from "./value.ts";
 
 /** Deeper values are refused, as CPython does at about this depth, before they exhaust the stack. */
@@ -58,7 +58,7 @@ function reprAt(value: PyValue, depth: number): string {
     );
   }
   if (isPyList(value)) return `[${value.map((item) => reprAt(item, depth + 1)).join(", ")}]`;
-  const members = [...(value as PyDict)].map(
+  const members = [...value].map(
     ([key, member]) => `${reprString(key)}: ${reprAt(member, depth + 1)}`,
   );
   return `{${members.join(", ")}}`;

@@ -1,0 +1,149 @@
+import type { PyNumber } from "../../../src/python/arithmetic.ts";
+import { add, multiply, subtract } from "../../../src/python/arithmetic.ts";
+import { contains } from "../../../src/python/contains.ts";
+import { pythonEquals } from "../../../src/python/equals.ts";
+import { getItem } from "../../../src/python/get-item.ts";
+import { iterate, lengthOf } from "../../../src/python/iterate.ts";
+import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { lessThan } from "../../../src/python/less-than.ts";
+import type { MutableDict, MutableValue } from "../../../src/python/mutable-value.ts";
+import { copyValue } from "../../../src/python/mutable-value.ts";
+import { setItem } from "../../../src/python/set-item.ts";
+import { pythonStr } from "../../../src/python/str.ts";
+import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import { dict, listForMethod } from "../containers.ts";
+import type { RecordTable } from "../record-table.ts";
+import { findRecord, ownRecord } from "../record-table.ts";
+import { defineTool } from "../tau-tool.ts";
+import type { AirlineDatabase } from "./airline-database.ts";
+import { bookFlight } from "./bookable-flight.ts";
+import { sumOf } from "./sum-of.ts";
+
+const parameters = [
+  "user_id",
+  "origin",
+  "destination",
+  "flight_type",
+  "cabin",
+  "flights",
+  "passengers",
+  "payment_methods",
+  "total_baggages",
+  "nonfree_baggages",
+  "insurance",
+] as const;
+
+type Booking = Readonly<Record<(typeof parameters)[number], PyValue>>;
+
+/** What a bag that is not free costs. */
+const baggagePrice = 50n;
+/** What the insurance costs a passenger. */
+const insurancePrice = 30n;
+
+/**
+ * Payments are taken one by one before the reservation is stored: where one fails, those before it
+ * stay taken. A fourth booking takes the third one's id and place.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/book_reservation.py.
+ */
+export const bookReservation = defineTool({
+  name: "book_reservation",
+  className: "BookReservation",
+  parameters,
+  run(database: AirlineDatabase, booking) {
+    const found = findRecord(database.users, booking.user_id);
+    if (found === undefined) return "Error: user not found";
+    const reservation = newReservation(freeReservationId(database.reservations), booking);
+    const price = totalPrice(database, reservation, booking);
+    if (typeof price === "string") return price;
+    const refusal = refusePayments(found, booking, price);
+    if (refusal !== undefined) return refusal;
+
+    const user = ownRecord(database.users, booking.user_id);
+    for (const payment of iterate(booking.payment_methods)) takePayment(user, payment);
+    const id = reservation.get("reservation_id") as string;
+    database.reservations.set(id, reservation);
+    listForMethod(getItem(user, "reservations"), "append").push(id);
+    return stringifyPythonJson(reservation);
+  },
+});
+
+function freeReservationId(reservations: RecordTable): string {
+  return ["HATHAT", "HATHAU"].find((id) => !reservations.has(id)) ?? "HATHAV";
+}
+
+function newReservation(id: string, booking: Booking): MutableDict {
+  return dict({
+    reservation_id: id,
+    user_id: copyValue(booking.user_id),
+    origin: copyValue(booking.origin),
+    destination: copyValue(booking.destination),
+    flight_type: copyValue(booking.flight_type),
+    cabin: copyValue(booking.cabin),
+    flights: copyValue(booking.flights),
+    passengers: copyValue(booking.passengers),
+    payment_history: copyValue(booking.payment_methods),
+    created_at: "2024-05-15T15:00:00",
+    total_baggages: copyValue(booking.total_baggages),
+    nonfree_baggages: copyValue(booking.nonfree_baggages),
+    insurance: copyValue(booking.insurance),
+  });
+}
+
+/** What the reservation costs, or why a flight cannot be had; completes the reservation's flights. */
+function totalPrice(
+  database: AirlineDatabase,
+  reservation: MutableDict,
+  { cabin, passengers, nonfree_baggages, insurance }: Booking,
+): PyNumber | string {
+  const passengerCount = (): number => lengthOf(passengers);
+  let price: PyNumber = 0n;
+  for (const flight of iterate(getItem(reservation, "flights")) as readonly MutableValue[]) {
+    const booked = bookFlight(database, flight, { cabin, passengerCount });
+    if (booked.type === "refused") return booked.why;
+    price = add(price, booked.price, "+=");
+  }
+  if (insurance === "yes") price = add(price, insurancePrice * BigInt(passengerCount()));
+  return add(price, multiply(baggagePrice, nonfree_baggages), "+=");
+}
+
+/** Why the payments are not accepted, as the original says it; `undefined` where they are. */
+function refusePayments(
+  user: PyDict,
+  { payment_methods: payments }: Booking,
+  price: PyNumber,
+): string | undefined {
+  for (const payment of iterate(payments)) {
+    const id = getItem(payment, "payment_id");
+    const amount = getItem(payment, "amount");
+    const own = getItem(user, "payment_methods");
+    if (!contains(own, id)) return `Error: payment method ${pythonStr(id)} not found`;
+    const method = getItem(own, id);
+    if (
+      contains(["gift_card", "certificate"], getItem(method, "source")) &&
+      lessThan(getItem(method, "amount"), amount)
+    ) {
+      return `Error: not enough balance in payment method ${pythonStr(id)}`;
+    }
+  }
+  const paid = sumOf(payments, "amount");
+  if (pythonEquals(paid, price)) return undefined;
+  return (
+    `Error: payment amount does not add up, total price is ${pythonStr(price)}, ` +
+    `but paid ${pythonStr(paid)}`
+  );
+}
+
+/** Gift cards lose the amount, certificates are used up whatever is left of them. */
+function takePayment(user: MutableDict, payment: PyValue): void {
+  const id = getItem(payment, "payment_id");
+  const amount = getItem(payment, "amount");
+  const methods = getItem(user, "payment_methods") as MutableDict;
+  const method = getItem(methods, id);
+  const source = getItem(method, "source");
+  if (source === "gift_card") {
+    setItem(method, "amount", subtract(getItem(method, "amount"), amount, "-="));
+  } else if (source === "certificate") {
+    methods.delete(id as string);
+  }
+}

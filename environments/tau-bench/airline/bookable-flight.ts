@@ -1,0 +1,65 @@
+import type { PyNumber } from "../../../src/python/arithmetic.ts";
+import { multiply } from "../../../src/python/arithmetic.ts";
+import { contains } from "../../../src/python/contains.ts";
+import { getItem } from "../../../src/python/get-item.ts";
+import { lessThan } from "../../../src/python/less-than.ts";
+import type { MutableValue } from "../../../src/python/mutable-value.ts";
+import { copyValue } from "../../../src/python/mutable-value.ts";
+import { setItem } from "../../../src/python/set-item.ts";
+import { pythonStr } from "../../../src/python/str.ts";
+import type { PyValue } from "../../../src/python/value.ts";
+import { findRecord } from "../record-table.ts";
+import type { AirlineDatabase } from "./airline-database.ts";
+
+/** How many seats in which cabin are wanted. */
+export interface Seats {
+  readonly cabin: PyValue;
+  /** Called where the original takes the length, which fails where the passengers have none. */
+  readonly passengerCount: () => number;
+}
+
+/** Whether the flight could be had: what it costs for all passengers, or why not. */
+export type BookableFlight =
+  | { readonly type: "booked"; readonly price: PyNumber }
+  | { readonly type: "refused"; readonly why: string };
+
+/**
+ * Looks up a wanted flight (an object with `flight_number` and `date`), checks it, and writes its
+ * price, origin and destination into the object. Seats are checked but never taken.
+ *
+ * @throws PythonError where the object, the cabin or a key is not as it should be.
+ */
+export function bookFlight(
+  { flights }: AirlineDatabase,
+  flight: MutableValue,
+  { cabin, passengerCount }: Seats,
+): BookableFlight {
+  const number = getItem(flight, "flight_number");
+  const data = findRecord(flights, number);
+  if (data === undefined) return refused(`flight ${pythonStr(number)} not found`);
+  const dates = getItem(data, "dates");
+  const date = getItem(flight, "date");
+  if (!contains(dates, date)) {
+    return refused(`flight ${pythonStr(number)} not found on date ${pythonStr(date)}`);
+  }
+  const entry = getItem(dates, date);
+  if (getItem(entry, "status") !== "available") {
+    return refused(`flight ${pythonStr(number)} not available on date ${pythonStr(date)}`);
+  }
+  const seatCount = getItem(getItem(entry, "available_seats"), cabin);
+  if (lessThan(seatCount, BigInt(passengerCount()))) {
+    return refused(`not enough seats on flight ${pythonStr(number)}`);
+  }
+  const price = getItem(getItem(entry, "prices"), cabin);
+  setItem(flight, "price", copyValue(price));
+  setItem(flight, "origin", copyValue(getItem(data, "origin")));
+  setItem(flight, "destination", copyValue(getItem(data, "destination")));
+  return {
+    type: "booked",
+    price: multiply(price as PyNumber, BigInt(passengerCount())) as PyNumber,
+  };
+}
+
+function refused(problem: string): BookableFlight {
+  return { type: "refused", why: `Error: ${problem}` };
+}

@@ -1,0 +1,34 @@
+import { negate } from "../../../src/python/arithmetic.ts";
+import { getItem } from "../../../src/python/get-item.ts";
+import { iterate } from "../../../src/python/iterate.ts";
+import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { copyValue } from "../../../src/python/mutable-value.ts";
+import { dict, listForMethod } from "../containers.ts";
+import { findRecord, ownRecord } from "../record-table.ts";
+import { defineTool } from "../tau-tool.ts";
+import type { AirlineDatabase } from "./airline-database.ts";
+
+/**
+ * Reverses every payment. It can be repeated, and then reverses the reversals too.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/cancel_reservation.py.
+ */
+export const cancelReservation = defineTool({
+  name: "cancel_reservation",
+  className: "CancelReservation",
+  parameters: ["reservation_id"],
+  run({ reservations }: AirlineDatabase, { reservation_id }) {
+    const found = findRecord(reservations, reservation_id);
+    if (found === undefined) return "Error: reservation not found";
+    const refunds = iterate(getItem(found, "payment_history")).map((payment) =>
+      dict({
+        payment_id: copyValue(getItem(payment, "payment_id")),
+        amount: negate(getItem(payment, "amount")),
+      }),
+    );
+    const reservation = ownRecord(reservations, reservation_id);
+    listForMethod(getItem(reservation, "payment_history"), "extend").push(...refunds);
+    reservation.set("status", "cancelled");
+    return stringifyPythonJson(reservation);
+  },
+});

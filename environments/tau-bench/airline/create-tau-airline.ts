@@ -1,0 +1,16 @@
+import type { TauBenchBundle } from "../bundle.ts";
+import type { TauEnvironment } from "../tau-environment.ts";
+import { createTauEnvironment } from "../tau-environment.ts";
+import { airlineDomain } from "./airline-domain.ts";
+
+/**
+ * τ-bench's airline as an environment: `tau-airline`, with the split `test`. It behaves as the Python
+ * original does, byte for byte.
+ */
+export function createTauAirline({ bundle }: { readonly bundle: TauBenchBundle }): TauEnvironment {
+  return createTauEnvironment({
+    domain: airlineDomain,
+    data: bundle.airline,
+    directory: bundle.directory,
+  });
+}

@@ -1,0 +1,19 @@
+import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { findRecord } from "../record-table.ts";
+import { defineTool } from "../tau-tool.ts";
+import type { AirlineDatabase } from "./airline-database.ts";
+
+/**
+ * Answers "user not found" where it is the reservation that is not.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/get_reservation_details.py.
+ */
+export const getReservationDetails = defineTool({
+  name: "get_reservation_details",
+  className: "GetReservationDetails",
+  parameters: ["reservation_id"],
+  run({ reservations }: AirlineDatabase, { reservation_id }) {
+    const reservation = findRecord(reservations, reservation_id);
+    return reservation === undefined ? "Error: user not found" : stringifyPythonJson(reservation);
+  },
+});

@@ -1,0 +1,83 @@
+import { contains } from "../../../src/python/contains.ts";
+import { pythonEquals } from "../../../src/python/equals.ts";
+import { getItem } from "../../../src/python/get-item.ts";
+import { parsePythonInt } from "../../../src/python/int-parse.ts";
+import { formatInt } from "../../../src/python/int-text.ts";
+import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { lessThan } from "../../../src/python/less-than.ts";
+import { PythonError } from "../../../src/python/python-error.ts";
+import { pythonTypeName } from "../../../src/python/type-name.ts";
+import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import { isPyDict, isPyList } from "../../../src/python/value.ts";
+import { defineTool } from "../tau-tool.ts";
+import type { AirlineDatabase } from "./airline-database.ts";
+import { flightOnDate, isAvailable } from "./flight-on-date.ts";
+
+/**
+ * Times are compared as strings, so a first leg that arrives the next day ("01:30:00+1") may connect
+ * to any later departure; the second leg is then looked up on the next day, but priced on the first.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/search_onestop_flight.py.
+ */
+export const searchOnestopFlight = defineTool({
+  name: "search_onestop_flight",
+  className: "SearchOnestopFlight",
+  parameters: ["origin", "destination", "date"],
+  run({ flights }: AirlineDatabase, { origin, destination, date }) {
+    const all = [...flights.entries()].map(([, flight]) => flight);
+    const lastLegs = all.filter((flight) =>
+      pythonEquals(getItem(flight, "destination"), destination),
+    );
+    const results: PyValue[] = [];
+    for (const first of all) {
+      if (!pythonEquals(getItem(first, "origin"), origin)) continue;
+      for (const second of lastLegs) {
+        if (!pythonEquals(getItem(first, "destination"), getItem(second, "origin"))) continue;
+        const result = connect(first, second, date);
+        if (result !== undefined) results.push(result);
+      }
+    }
+    return stringifyPythonJson(results);
+  },
+});
+
+/** Both legs as they are shown, or `undefined` where they do not connect. */
+function connect(first: PyDict, second: PyDict, date: PyValue): PyValue | undefined {
+  const arrival = getItem(first, "scheduled_arrival_time_est");
+  const secondDate = contains(arrival, "+1") ? nextDay(date) : date;
+  if (lessThan(getItem(second, "scheduled_departure_time_est"), arrival)) return undefined;
+  if (
+    !contains(getItem(first, "dates"), date) ||
+    !contains(getItem(second, "dates"), secondDate) ||
+    !isAvailable(first, date) ||
+    !isAvailable(second, secondDate)
+  ) {
+    return undefined;
+  }
+  return [
+    flightOnDate(first, date).set("date", date),
+    flightOnDate(second, date).set("date", secondDate),
+  ];
+}
+
+/** The day after the date's last two characters, in May 2024 and without a leading zero. */
+function nextDay(date: PyValue): string {
+  return `2024-05-${formatInt(parsePythonInt(lastTwoCharacters(date)) + 1n)}`;
+}
+
+/** Python's `int(date[-2:])` up to the text that is read. */
+function lastTwoCharacters(date: PyValue): string {
+  if (typeof date === "string") return Array.from(date).slice(-2).join("");
+  if (isPyList(date)) {
+    throw new PythonError(
+      "TypeError",
+      "int() argument must be a string, a bytes-like object or a real number, not 'list'",
+    );
+  }
+  throw new PythonError(
+    "TypeError",
+    isPyDict(date)
+      ? "unhashable type: 'slice'"
+      : `'${pythonTypeName(date)}' object is not subscriptable`,
+  );
+}

@@ -1,0 +1,14 @@
+import type { PyNumber } from "../../../src/python/arithmetic.ts";
+import { add } from "../../../src/python/arithmetic.ts";
+import { getItem } from "../../../src/python/get-item.ts";
+import { iterate } from "../../../src/python/iterate.ts";
+import type { PyValue } from "../../../src/python/value.ts";
+
+/**
+ * Python's `sum(item[key] for item in items)`.
+ *
+ * @throws PythonError where the items cannot be gone through, have no such key, or cannot be added.
+ */
+export function sumOf(items: PyValue, key: string): PyNumber {
+  return iterate(items).reduce<PyNumber>((sum, item) => add(sum, getItem(item, key)), 0n);
+}

@@ -1,0 +1,35 @@
+import type { PyNumber } from "../../../src/python/arithmetic.ts";
+import { multiply, subtract } from "../../../src/python/arithmetic.ts";
+import { getItem } from "../../../src/python/get-item.ts";
+import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { copyValue } from "../../../src/python/mutable-value.ts";
+import { findRecord, ownRecord } from "../record-table.ts";
+import { defineTool } from "../tau-tool.ts";
+import type { AirlineDatabase } from "./airline-database.ts";
+import { deductFromGiftCard, recordChangePayment, refuseChangePayment } from "./change-payment.ts";
+
+/** What a bag that is not free costs. */
+const baggagePrice = 50n;
+
+/** **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/update_reservation_baggages.py. */
+export const updateReservationBaggages = defineTool({
+  name: "update_reservation_baggages",
+  className: "UpdateReservationBaggages",
+  parameters: ["reservation_id", "total_baggages", "nonfree_baggages", "payment_id"],
+  run(database: AirlineDatabase, { reservation_id, payment_id, ...baggages }) {
+    const found = findRecord(database.reservations, reservation_id);
+    if (found === undefined) return "Error: reservation not found";
+    const added = subtract(baggages.nonfree_baggages, getItem(found, "nonfree_baggages"));
+    const totalPrice = multiply(baggagePrice, added > 0 ? added : 0n) as PyNumber;
+    const payment = { reservation: found, paymentId: payment_id, totalPrice };
+    const refusal = refuseChangePayment(database, payment);
+    if (refusal !== undefined) return refusal;
+
+    const reservation = ownRecord(database.reservations, reservation_id);
+    reservation.set("total_baggages", copyValue(baggages.total_baggages));
+    reservation.set("nonfree_baggages", copyValue(baggages.nonfree_baggages));
+    deductFromGiftCard(database, payment);
+    recordChangePayment(reservation, payment);
+    return stringifyPythonJson(reservation);
+  },
+});

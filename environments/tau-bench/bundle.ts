@@ -1,0 +1,148 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { UsageError } from "../../src/errors.ts";
+import type { ToolDefinition } from "../../src/message.ts";
+import { toolsFromOpenAi } from "../../src/message.ts";
+import { freezeDict } from "../../src/python/frozen-value.ts";
+import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { PythonError } from "../../src/python/python-error.ts";
+import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { isPyDict, isPyList } from "../../src/python/value.ts";
+import type { Task } from "../../src/task.ts";
+import { airlineDomain } from "./airline/airline-domain.ts";
+import { retailDomain } from "./retail/retail-domain.ts";
+import type { SharedTable } from "./record-table.ts";
+import type { SharedTables, TauDomain } from "./tau-domain.ts";
+import type { TauTaskData } from "./tau-task.ts";
+import { readTauTask } from "./tau-task.ts";
+
+/** τ-bench's data as `env import tau-bench` writes it: one folder a domain. Frozen. */
+export interface TauBenchBundle {
+  /** The folder that it was read from. */
+  readonly directory: string;
+  readonly retail: DomainData;
+  readonly airline: DomainData;
+}
+
+/** One domain's data. Frozen: every episode shares it. */
+export interface DomainData {
+  readonly tables: SharedTables;
+  /** Tasks by split. */
+  readonly tasks: Readonly<Record<string, readonly Task<TauTaskData>[]>>;
+  /** What the agent is told to go by. */
+  readonly wiki: string;
+  /** Rules that the original defines and never shows to the agent. */
+  readonly rules: readonly string[];
+  readonly tools: readonly ToolDefinition[];
+  /** Names of the tools that end an episode. */
+  readonly terminatingTools: ReadonlySet<string>;
+}
+
+const bundles = new Map<string, Promise<TauBenchBundle>>();
+
+/**
+ * Loads a bundle. A folder is read once per process; all callers share what was read.
+ *
+ * @throws UsageError naming the file and the field where something is missing or of another type.
+ */
+export function loadTauBenchBundle(directory: string): Promise<TauBenchBundle> {
+  const folder = path.resolve(directory);
+  let bundle = bundles.get(folder);
+  if (bundle === undefined) {
+    bundle = readBundle(folder);
+    bundles.set(folder, bundle);
+    // A folder that could not be read may be mended and tried again.
+    bundle.catch(() => bundles.delete(folder));
+  }
+  return bundle;
+}
+
+async function readBundle(directory: string): Promise<TauBenchBundle> {
+  const retail = await readDomain(directory, retailDomain as unknown as TauDomain);
+  const airline = await readDomain(directory, airlineDomain as unknown as TauDomain);
+  return Object.freeze({ directory, retail, airline });
+}
+
+async function readDomain(directory: string, domain: TauDomain): Promise<DomainData> {
+  const folder = path.join(directory, domain.name);
+  const tables: Record<string, SharedTable> = {};
+  for (const name of domain.tableNames) tables[name] = await readTable(folder, name);
+  const tasks: Record<string, readonly Task<TauTaskData>[]> = {};
+  for (const split of domain.splits) tasks[split] = await readTasks(folder, domain, split);
+  return Object.freeze({
+    tables: Object.freeze(tables),
+    tasks: Object.freeze(tasks),
+    wiki: await readText(path.join(folder, "wiki.md")),
+    rules: await readStrings(path.join(folder, "rules.json")),
+    tools: await readTools(path.join(folder, "tools.json"), domain),
+    terminatingTools: new Set(await readStrings(path.join(folder, "terminate_tools.json"))),
+  });
+}
+
+async function readTable(folder: string, name: string): Promise<SharedTable> {
+  const file = path.join(folder, `${name}.json`);
+  const table = await readJson(file);
+  if (!isPyDict(table)) throw new UsageError(`Cannot read ${file}: expected an object`);
+  const records = new Map<string, PyDict>();
+  for (const [id, record] of table) {
+    if (!isPyDict(record)) throw new UsageError(`Cannot read ${file}: "${id}" is no object`);
+    records.set(id, freezeDict(record));
+  }
+  return records;
+}
+
+async function readTasks(
+  folder: string,
+  domain: TauDomain,
+  split: string,
+): Promise<readonly Task<TauTaskData>[]> {
+  const file = path.join(folder, `tasks_${split}.json`);
+  const tasks = await readJson(file);
+  if (!isPyList(tasks)) throw new UsageError(`Cannot read ${file}: expected a list of tasks`);
+  const environment = `tau-${domain.name}`;
+  return tasks.map((task, index) =>
+    readTauTask(task, { environment, split, index }, `${file}: [${index}]`),
+  );
+}
+
+async function readTools(file: string, domain: TauDomain): Promise<readonly ToolDefinition[]> {
+  const tools = toolsFromOpenAi(await readJson(file), file);
+  const unknown = tools.find(({ name }) => !domain.tools.has(name));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `Cannot read ${file}: there is no tool ${JSON.stringify(unknown.name)} in τ-bench ` +
+        `${domain.name}, expected ${[...domain.tools.keys()].join(", ")}`,
+    );
+  }
+  return tools;
+}
+
+async function readStrings(file: string): Promise<readonly string[]> {
+  const list = await readJson(file);
+  if (!isPyList(list) || !list.every((item) => typeof item === "string")) {
+    throw new UsageError(`Cannot read ${file}: expected a list of strings`);
+  }
+  return list;
+}
+
+async function readJson(file: string): Promise<PyValue> {
+  const text = await readText(file);
+  try {
+    return parsePythonJson(text);
+  } catch (error) {
+    if (!(error instanceof PythonError)) throw error;
+    throw new UsageError(`Cannot read ${file}: ${error.message}`, { cause: error });
+  }
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new UsageError(
+      `Cannot read ${file}: expected a τ-bench bundle in the folder, ` +
+        "as `turnwright env pull tau-bench` makes one",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,145 @@
+import { toFloat } from "../../../src/python/arithmetic.ts";
+import { PythonError } from "../../../src/python/python-error.ts";
+import { complex, divideComplex, multiplyComplex, powerComplex } from "./complex.ts";
+import type { BinaryOperator } from "./expression.ts";
+import { divideFloats, floorDivideFloats, powerFloats } from "./float-operations.ts";
+import { checkSize, divideInts, floorDivideInts, powerInts } from "./int-operations.ts";
+import type { Complex, Operand } from "./operand.ts";
+import { operandType } from "./operand.ts";
+
+/** CPython's largest sequence index. */
+const maxIndex = 2n ** 63n - 1n;
+
+/**
+ * Python's binary operators on the values that expressions can have.
+ *
+ * @throws PythonError as Python raises: `TypeError`, `ZeroDivisionError`, `OverflowError`.
+ */
+export function applyOperator(operator: BinaryOperator, left: Operand, right: Operand): Operand {
+  if (isNumber(left) && isNumber(right)) {
+    if (isComplex(left) || isComplex(right)) return onComplex(operator, left, right);
+    if (typeof left === "bigint" && typeof right === "bigint") return onInts(operator, left, right);
+    return onFloats(operator, toFloat(left), toFloat(right));
+  }
+  if (operator === "*" && (isTuple(left) || isTuple(right))) return repeatTuple(left, right);
+  if (operator === "+" && isTuple(left)) return concatenate(left, right);
+  throw unsupported(operator, left, right);
+}
+
+/**
+ * Python's signs.
+ *
+ * @throws PythonError `TypeError` where the value is no number.
+ */
+export function applySign(sign: "+" | "-", value: Operand): Operand {
+  if (!isNumber(value)) {
+    throw new PythonError(
+      "TypeError",
+      `bad operand type for unary ${sign}: '${operandType(value)}'`,
+    );
+  }
+  if (sign === "+") return value;
+  return isComplex(value) ? complex(-value.real, -value.imaginary) : -value;
+}
+
+function onInts(operator: BinaryOperator, left: bigint, right: bigint): Operand {
+  switch (operator) {
+    case "+":
+      return checkSize(left + right);
+    case "-":
+      return checkSize(left - right);
+    case "*":
+      return checkSize(left * right);
+    case "/":
+      return divideInts(left, right);
+    case "//":
+      return floorDivideInts(left, right);
+    case "**":
+      return right < 0n ? powerFloats(toFloat(left), toFloat(right)) : powerInts(left, right);
+  }
+}
+
+function onFloats(operator: BinaryOperator, left: number, right: number): Operand {
+  switch (operator) {
+    case "+":
+      return left + right;
+    case "-":
+      return left - right;
+    case "*":
+      return left * right;
+    case "/":
+      return divideFloats(left, right);
+    case "//":
+      return floorDivideFloats(left, right);
+    case "**":
+      return powerFloats(left, right);
+  }
+}
+
+function onComplex(
+  operator: BinaryOperator,
+  left: bigint | number | Complex,
+  right: bigint | number | Complex,
+): Operand {
+  if (operator === "//") throw unsupported(operator, left, right);
+  const a = toComplex(left);
+  const b = toComplex(right);
+  switch (operator) {
+    case "+":
+      return complex(a.real + b.real, a.imaginary + b.imaginary);
+    case "-":
+      return complex(a.real - b.real, a.imaginary - b.imaginary);
+    case "*":
+      return multiplyComplex(a, b);
+    case "/":
+      return divideComplex(a, b);
+    case "**":
+      return powerComplex(a, b);
+  }
+}
+
+function toComplex(value: bigint | number | Complex): Complex {
+  return isComplex(value) ? value : complex(toFloat(value), 0);
+}
+
+function repeatTuple(left: Operand, right: Operand): Operand {
+  const [tuple, count] = isTuple(left) ? [left, right] : [right, left];
+  if (typeof count !== "bigint") {
+    throw new PythonError(
+      "TypeError",
+      `can't multiply sequence by non-int of type '${operandType(count)}'`,
+    );
+  }
+  if (count > maxIndex || count < -maxIndex - 1n) {
+    throw new PythonError("OverflowError", "cannot fit 'int' into an index-sized integer");
+  }
+  return tuple;
+}
+
+function concatenate(left: Operand, right: Operand): Operand {
+  if (isTuple(right)) return left;
+  throw new PythonError(
+    "TypeError",
+    `can only concatenate tuple (not "${operandType(right)}") to tuple`,
+  );
+}
+
+function unsupported(operator: BinaryOperator, left: Operand, right: Operand): PythonError {
+  const name = operator === "**" ? "** or pow()" : operator;
+  return new PythonError(
+    "TypeError",
+    `unsupported operand type(s) for ${name}: '${operandType(left)}' and '${operandType(right)}'`,
+  );
+}
+
+function isNumber(value: Operand): value is bigint | number | Complex {
+  return typeof value !== "object" || value.type === "complex";
+}
+
+function isComplex(value: Operand): value is Complex {
+  return typeof value === "object" && value.type === "complex";
+}
+
+function isTuple(value: Operand): boolean {
+  return typeof value === "object" && value.type === "tuple";
+}

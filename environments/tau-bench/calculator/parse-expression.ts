@@ -1,0 +1,242 @@
+import { PythonError, PythonValueError } from "../../../src/python/python-error.ts";
+import { parseIntDigits } from "../../../src/python/int-text.ts";
+import type { BinaryOperator, Call, ChainLink, Expression, Factor } from "./expression.ts";
+import type { Token } from "./tokens.ts";
+import { Tokenizer, syntaxError } from "./tokens.ts";
+
+/** CPython's limit on nested grammar rules, and what it spends of it on the way to a number. */
+const maxRuleDepth = 6000;
+const rulesToAtom = 24;
+const rulesPerParenthesis = 28;
+const rulesPerPower = 2;
+
+/**
+ * Parses an expression of digits, `+ - * / ( ) .` and spaces as CPython's `eval()` does, with the
+ * texts of its syntax errors: a first pass that only accepts, and where it fails a second one that
+ * looks for known mistakes.
+ *
+ * **Source:** CPython 3.11, `Grammar/python.gram` and `Parser/pegen_errors.c`.
+ *
+ * @throws PythonError `SyntaxError`, or `MemoryError` where rules nest too deep.
+ */
+export function parseExpression(text: string): Expression {
+  if (/^ *$/.test(text)) throw syntaxError("invalid syntax", 0);
+  const parser = new Parser(new Tokenizer(text));
+  try {
+    return parser.parse(false) ?? parser.parse(true) ?? parser.fail("invalid syntax");
+  } catch (error) {
+    // A token that is wrong by itself is reported rather than a mistake that the parser found first.
+    if (error instanceof GrammarError) parser.checkRest();
+    throw error;
+  }
+}
+
+/** A mistake of grammar, as opposed to one of a single token. */
+class GrammarError extends PythonError {
+  constructor(problem: string) {
+    super("SyntaxError", syntaxError(problem).message);
+  }
+}
+
+/** Where a rule ended, and what it read; `undefined` where a rule does not match. */
+type Match<Value> = { readonly value: Value; readonly end: number } | undefined;
+
+/**
+ * A recursive descent over the grammar's rules, each from a place among the tokens. What a rule made
+ * of an expression is remembered per place, so that trying alternatives stays linear.
+ */
+class Parser {
+  readonly #tokenizer: Tokenizer;
+  readonly #tokens: Token[] = [];
+  #memo = new Map<string, Match<Expression>>();
+  #findsMistakes = false;
+  #depth = rulesToAtom;
+
+  constructor(tokenizer: Tokenizer) {
+    this.#tokenizer = tokenizer;
+  }
+
+  /** The whole expression; with `findsMistakes` known mistakes are thrown. */
+  parse(findsMistakes: boolean): Expression | undefined {
+    this.#findsMistakes = findsMistakes;
+    this.#memo = new Map();
+    this.#depth = rulesToAtom;
+    const match = this.#expression(0);
+    return match !== undefined && this.#token(match.end).type === "end" ? match.value : undefined;
+  }
+
+  fail(problem: string): never {
+    throw new GrammarError(problem);
+  }
+
+  checkRest(): void {
+    this.#tokenizer.checkRest();
+  }
+
+  #token(place: number): Token {
+    while (this.#tokens.length <= place) this.#tokens.push(this.#tokenizer.next());
+    return this.#tokens[place] as Token;
+  }
+
+  #is(place: number, operator: string): boolean {
+    const token = this.#token(place);
+    return token.type === "operator" && token.text === operator;
+  }
+
+  /** An expression; in the second pass two of them side by side in parentheses are a mistake. */
+  #expression(place: number): Match<Expression> {
+    const key = `${this.#findsMistakes} ${place}`;
+    if (this.#memo.has(key)) return this.#memo.get(key);
+    const match = this.#sum(place);
+    if (this.#findsMistakes && match !== undefined) {
+      this.#findsMistakes = false;
+      const next = this.#expression(match.end);
+      this.#findsMistakes = true;
+      if (next !== undefined && this.#token(next.end - 1).level > 0) {
+        this.fail("invalid syntax. Perhaps you forgot a comma?");
+      }
+    }
+    this.#memo.set(key, match);
+    return match;
+  }
+
+  #sum(place: number): Match<Expression> {
+    return this.#chain(place, ["+", "-"], (at) => this.#term(at));
+  }
+
+  #term(place: number): Match<Expression> {
+    return this.#chain(place, ["*", "/", "//"], (at) => this.#factor(at));
+  }
+
+  #chain(
+    place: number,
+    operators: readonly BinaryOperator[],
+    operandAt: (place: number) => Match<Expression>,
+  ): Match<Expression> {
+    const first = operandAt(place);
+    if (first === undefined) return undefined;
+    const rest: ChainLink[] = [];
+    let { end } = first;
+    for (;;) {
+      const operator = operators.find((candidate) => this.#is(end, candidate));
+      const operand = operator === undefined ? undefined : operandAt(end + 1);
+      if (operator === undefined || operand === undefined) break;
+      rest.push({ operator, operand: operand.value });
+      end = operand.end;
+    }
+    return {
+      value: rest.length === 0 ? first.value : { type: "chain", first: first.value, rest },
+      end,
+    };
+  }
+
+  /** Signs, a primary, and powers of the same; a power whose exponent fails is left unread. */
+  #factor(place: number): Match<Expression> {
+    const depth = this.#depth;
+    const factors: Factor[] = [];
+    let end = place;
+    for (let at = place; ; at = end + 1) {
+      const factor = this.#signedPrimary(at);
+      if (factor === undefined) break;
+      factors.push(factor.value);
+      end = factor.end;
+      if (!this.#is(end, "**")) break;
+      this.#descend(rulesPerPower);
+    }
+    this.#depth = depth;
+    const [only] = factors;
+    if (only === undefined) return undefined;
+    const isPlain = factors.length === 1 && only.signs.length === 0;
+    return { value: isPlain ? only.base : { type: "power", factors }, end };
+  }
+
+  #signedPrimary(place: number): Match<Factor> {
+    const signs: ("+" | "-")[] = [];
+    let at = place;
+    for (; this.#is(at, "+") || this.#is(at, "-"); at++) {
+      signs.push(this.#is(at, "+") ? "+" : "-");
+      this.#descend(1);
+    }
+    const base = this.#primary(at);
+    return base === undefined ? undefined : { value: { signs, base: base.value }, end: base.end };
+  }
+
+  #primary(place: number): Match<Expression> {
+    const called = this.#atom(place);
+    if (called === undefined) return undefined;
+    const calls: Call[] = [];
+    let { end } = called;
+    while (this.#is(end, "(")) {
+      const call = this.#call(end);
+      if (call === undefined) break;
+      calls.push(call.value);
+      end = call.end;
+    }
+    // A name must follow a point, and names do not occur; CPython finds out by reading on.
+    if (this.#is(end, ".")) this.#token(end + 1);
+    if (calls.length === 0) return called;
+    return { value: { type: "call", called: called.value, calls }, end };
+  }
+
+  #atom(place: number): Match<Expression> {
+    const { type, text } = this.#token(place);
+    if (type === "int") return { value: { type: "int", value: readInt(text) }, end: place + 1 };
+    if (type === "float") {
+      return { value: { type: "float", value: Number(text) }, end: place + 1 };
+    }
+    if (text === "...") return { value: { type: "ellipsis" }, end: place + 1 };
+    return text === "(" ? this.#parenthesis(place) : undefined;
+  }
+
+  #parenthesis(place: number): Match<Expression> {
+    if (this.#is(place + 1, ")")) return { value: { type: "tuple" }, end: place + 2 };
+    this.#descend(rulesPerParenthesis);
+    const match = this.#inner(place);
+    this.#depth -= rulesPerParenthesis;
+    return match;
+  }
+
+  #inner(place: number): Match<Expression> {
+    const [star, doubleStar] = [this.#is(place + 1, "*"), this.#is(place + 1, "**")];
+    if (!star && !doubleStar) {
+      const inner = this.#expression(place + 1);
+      const isClosed = inner !== undefined && this.#is(inner.end, ")");
+      return isClosed ? { value: inner.value, end: inner.end + 1 } : undefined;
+    }
+    // A starred item is read in either pass, a doubly starred one only as a mistake.
+    if (doubleStar && !this.#findsMistakes) return undefined;
+    const starred = this.#findsMistakes ? this.#expression(place + 2) : this.#sum(place + 2);
+    if (this.#findsMistakes && starred !== undefined && this.#is(starred.end, ")")) {
+      this.fail(`cannot use ${star ? "" : "double "}starred expression here`);
+    }
+    return undefined;
+  }
+
+  #call(place: number): Match<Call> {
+    if (this.#is(place + 1, ")")) return { value: { type: "empty" }, end: place + 2 };
+    this.#descend(rulesPerParenthesis);
+    const stars = ["*", "**"].find((operator) => this.#is(place + 1, operator));
+    const argument = this.#expression(place + (stars === undefined ? 1 : 2));
+    this.#depth -= rulesPerParenthesis;
+    if (argument === undefined || !this.#is(argument.end, ")")) return undefined;
+    const type = stars === undefined ? "plain" : stars === "*" ? "star" : "double-star";
+    return { value: { type, argument: argument.value }, end: argument.end + 1 };
+  }
+
+  #descend(rules: number): void {
+    this.#depth += rules;
+    if (this.#depth >= maxRuleDepth) throw new PythonError("MemoryError", "");
+  }
+}
+
+function readInt(text: string): bigint {
+  try {
+    return parseIntDigits(text);
+  } catch (error) {
+    if (!(error instanceof PythonValueError)) throw error;
+    throw new GrammarError(
+      `${error.message} - Consider hexadecimal for huge integer literals to avoid ` +
+        "decimal conversion limits.",
+    );
+  }
+}

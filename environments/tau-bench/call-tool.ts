@@ -1,0 +1,40 @@
+import { PythonError } from "../../src/python/python-error.ts";
+import type { PythonExceptionName } from "../../src/python/python-error.ts";
+import type { PyDict } from "../../src/python/value.ts";
+import { bindArguments } from "./bind-arguments.ts";
+import type { Tables, TauDomain } from "./tau-domain.ts";
+
+/** What a call of a tool came to. */
+export interface ToolOutcome {
+  /** What the agent is shown; `null` where the original's tool returns `None`. */
+  readonly observation: string | null;
+  /** The exception behind the observation, where the tool raised one. */
+  readonly exception?: PythonExceptionName;
+}
+
+/** What the original's tools answer begins with where they refuse or raise. */
+export const ERROR_PREFIX = "Error: ";
+
+/**
+ * Calls a tool as the original's `Env.step()` does: whatever it raises becomes an `Error: …`
+ * observation, and what it had changed before stays changed.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`Env.step`).
+ *
+ * @returns `undefined` where the domain has no such tool.
+ */
+export function callTool<Database extends Tables>(
+  domain: TauDomain<Database>,
+  database: Database,
+  { name, arguments: given }: { readonly name: string; readonly arguments: PyDict },
+): ToolOutcome | undefined {
+  const tool = domain.tools.get(name);
+  if (tool === undefined) return undefined;
+  try {
+    const values = bindArguments({ domain: domain.name, tool }, given);
+    return { observation: tool.run(database, values) };
+  } catch (error) {
+    if (!(error instanceof PythonError)) throw error;
+    return { observation: ERROR_PREFIX + error.message, exception: error.exception };
+  }
+}

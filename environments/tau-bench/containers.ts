@@ -1,0 +1,17 @@
+import { attributeError } from "../../src/python/attribute-error.ts";
+import type { MutableDict, MutableValue } from "../../src/python/mutable-value.ts";
+
+/**
+ * The list that a method such as `append` is about to change.
+ *
+ * @throws PythonError `AttributeError` where the value is no list.
+ */
+export function listForMethod(value: MutableValue, method: string): MutableValue[] {
+  if (!Array.isArray(value)) throw attributeError(value, method);
+  return value;
+}
+
+/** A new dictionary with members in the given order. */
+export function dict(members: Readonly<Record<string, MutableValue>>): MutableDict {
+  return new Map(Object.entries(members));
+}

@@ -1,0 +1,48 @@
+import { compareCodePoints } from "../../src/python/compare-code-points.ts";
+import { pythonRepr, reprString } from "../../src/python/repr.ts";
+import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { isPyDict, isPyList } from "../../src/python/value.ts";
+import type { Tables } from "./tau-domain.ts";
+
+/**
+ * The text that τ-bench hashes of a value: Python's `repr()` of nested tuples, where a dictionary
+ * counts as its (key, value) pairs sorted by key and a list as its elements.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`to_hashable`, `consistent_hash`).
+ */
+export function hashableText(value: PyValue): string {
+  if (isPyDict(value)) {
+    return tupleText(sortedEntries(value).map(([key, member]) => pairText(key, member)));
+  }
+  return isPyList(value) ? tupleText(value.map(hashableText)) : pythonRepr(value);
+}
+
+/** The text of one (key, value) pair of a dictionary. */
+export function pairText(key: string, value: PyValue): string {
+  return `(${reprString(key)}, ${hashableText(value)})`;
+}
+
+/** Whether two databases over the same base have the same text, and so the same τ-bench hash. */
+export function sameDatabase(left: Tables, right: Tables): boolean {
+  return Object.entries(left).every(([name, table]) => {
+    const other = right[name];
+    if (other === undefined) return false;
+    const ids = new Set([...table.changes.keys(), ...other.changes.keys()]);
+    return [...ids].every((id) => sameRecord(table.get(id), other.get(id)));
+  });
+}
+
+function sameRecord(left: PyDict | undefined, right: PyDict | undefined): boolean {
+  if (left === right) return true;
+  if (left === undefined || right === undefined) return false;
+  return hashableText(left) === hashableText(right);
+}
+
+function sortedEntries(dict: PyDict): (readonly [string, PyValue])[] {
+  return [...dict].sort(([left], [right]) => compareCodePoints(left, right));
+}
+
+/** The text of a tuple of parts that are texts already. */
+export function tupleText(parts: readonly string[]): string {
+  return parts.length === 1 ? `(${parts[0]},)` : `(${parts.join(", ")})`;
+}

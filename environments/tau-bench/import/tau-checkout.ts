@@ -1,0 +1,58 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { UsageError } from "../../../src/errors.ts";
+import type { PythonModule } from "./python-module.ts";
+import { readPythonModule } from "./python-module.ts";
+
+/** A checkout of τ-bench that remembers what was read of it. */
+export class TauCheckout {
+  readonly directory: string;
+  readonly #inputs = new Map<string, string>();
+
+  constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  /** The SHA-256 of each file that was read, by its path within the checkout, sorted. */
+  get inputs(): Readonly<Record<string, string>> {
+    return Object.fromEntries([...this.#inputs].sort(([left], [right]) => (left < right ? -1 : 1)));
+  }
+
+  /** Where a file of the checkout is, for messages. */
+  place(file: string): string {
+    return path.join(this.directory, file);
+  }
+
+  /**
+   * @param file - Path within the checkout, with slashes.
+   * @throws UsageError where it cannot be read.
+   */
+  async read(file: string): Promise<Buffer> {
+    const content = await this.readIfPresent(file);
+    if (content !== undefined) return content;
+    throw new UsageError(
+      `Cannot read ${this.place(file)}: no such file, expected a checkout of ` +
+        "sierra-research/tau-bench in the folder",
+    );
+  }
+
+  /** As `read()`, but `undefined` where there is no such file. */
+  async readIfPresent(file: string): Promise<Buffer | undefined> {
+    let content: Buffer;
+    try {
+      content = await readFile(this.place(file));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+      throw new UsageError(`Cannot read ${this.place(file)}`, { cause: error });
+    }
+    this.#inputs.set(file, createHash("sha256").update(content).digest("hex"));
+    return content;
+  }
+
+  /** @throws UsageError where the file cannot be read or is no Python. */
+  async readModule(file: string): Promise<PythonModule> {
+    return readPythonModule((await this.read(file)).toString("utf8"), this.place(file));
+  }
+}

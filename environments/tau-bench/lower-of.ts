@@ -1,0 +1,13 @@
+import { attributeError } from "../../src/python/attribute-error.ts";
+import { pythonLower } from "../../src/python/lower.ts";
+import type { PyValue } from "../../src/python/value.ts";
+
+/**
+ * Python's `value.lower()`.
+ *
+ * @throws PythonError `AttributeError` where the value is no string.
+ */
+export function lowerOf(value: PyValue): string {
+  if (typeof value !== "string") throw attributeError(value, "lower");
+  return pythonLower(value);
+}

@@ -1,0 +1,50 @@
+import { CopyOnWriteTable } from "../../src/environment/copy-on-write-table.ts";
+import { keyError } from "../../src/python/get-item.ts";
+import { assertHashable } from "../../src/python/hashable.ts";
+import type { MutableDict } from "../../src/python/mutable-value.ts";
+import { copyDict } from "../../src/python/mutable-value.ts";
+import type { PyDict, PyValue } from "../../src/python/value.ts";
+
+/** A table of τ-bench's database as one episode sees it. */
+export type RecordTable = CopyOnWriteTable<PyDict, MutableDict>;
+
+/** A table of the shared database. */
+export type SharedTable = ReadonlyMap<string, PyDict>;
+
+/** Opens an episode's view of a shared table. */
+export function openTable(base: SharedTable): RecordTable {
+  return new CopyOnWriteTable({ base, copy: copyDict });
+}
+
+/**
+ * The record under a key that may be anything, as Python's `key in table` followed by `table[key]`.
+ *
+ * @throws PythonError `TypeError` where the key cannot be looked up.
+ */
+export function findRecord(table: RecordTable, key: PyValue): PyDict | undefined {
+  assertHashable(key);
+  return typeof key === "string" ? table.get(key) : undefined;
+}
+
+/**
+ * The record under a key, for reading, as Python's `table[key]`.
+ *
+ * @throws PythonError `KeyError` where there is none.
+ */
+export function readRecord(table: RecordTable, key: PyValue): PyDict {
+  const record = findRecord(table, key);
+  if (record === undefined) throw keyError(key);
+  return record;
+}
+
+/**
+ * The record under a key, for writing.
+ *
+ * @throws PythonError as `readRecord()`.
+ */
+export function ownRecord(table: RecordTable, key: PyValue): MutableDict {
+  assertHashable(key);
+  const record = typeof key === "string" ? table.own(key) : undefined;
+  if (record === undefined) throw keyError(key);
+  return record;
+}

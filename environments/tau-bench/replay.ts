@@ -1,0 +1,71 @@
+import { UsageError } from "../../src/errors.ts";
+import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { PythonError } from "../../src/python/python-error.ts";
+import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { isPyDict } from "../../src/python/value.ts";
+import type { TauEnvironment } from "./tau-environment.ts";
+
+/** A tool call to replay. Its arguments are given, or written as JSON in Python's dialect. */
+export interface ReplayCall {
+  readonly name: string;
+  readonly arguments?: PyDict;
+  /** Integers and floats stay apart, and `NaN` is a number. */
+  readonly argumentsText?: string;
+}
+
+/** What replayed calls came to; `observations[i]` and `stateHashes[i]` belong to the i-th call. */
+export interface Replay {
+  /** `null` where the original's tool returns `None`. */
+  readonly observations: readonly (string | null)[];
+  /** τ-bench's own hash of the whole database after each call. */
+  readonly stateHashes: readonly string[];
+}
+
+/**
+ * Makes calls on fresh data, without an episode around them: nothing ends, and `respond` is no tool.
+ *
+ * @throws UsageError where a call's arguments cannot be read.
+ * @throws the signal's reason where it is aborted.
+ */
+export async function replayCalls(
+  environment: TauEnvironment,
+  calls: readonly ReplayCall[],
+  { signal }: { signal: AbortSignal },
+): Promise<Replay> {
+  const toolbox = environment.openTools();
+  const observations: (string | null)[] = [];
+  const stateHashes: string[] = [];
+  for (const [index, call] of calls.entries()) {
+    signal.throwIfAborted();
+    const given = readArguments(call, `calls[${index}]`);
+    const outcome = toolbox.call({ name: call.name, arguments: given });
+    observations.push(outcome === undefined ? `Unknown action ${call.name}` : outcome.observation);
+    stateHashes.push(await toolbox.hash());
+  }
+  return { observations, stateHashes };
+}
+
+/**
+ * The arguments of a call, from either form; none at all where neither is given.
+ *
+ * @param where - The call's place, for messages.
+ * @throws UsageError where the text is no JSON object.
+ */
+export function readArguments(call: ReplayCall, where: string): PyDict {
+  if (call.arguments !== undefined) return call.arguments;
+  if (call.argumentsText === undefined) return new Map();
+  const value = parseArguments(call.argumentsText, where);
+  if (!isPyDict(value)) {
+    throw new UsageError(`Cannot read ${where}.argumentsText: expected a JSON object`);
+  }
+  return value;
+}
+
+function parseArguments(text: string, where: string): PyValue {
+  try {
+    return parsePythonJson(text);
+  } catch (error) {
+    if (!(error instanceof PythonError)) throw error;
+    throw new UsageError(`Cannot read ${where}.argumentsText: ${error.message}`, { cause: error });
+  }
+}

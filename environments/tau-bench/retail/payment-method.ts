@@ -1,0 +1,41 @@
+import type { PyNumber } from "../../../src/python/arithmetic.ts";
+import { add, negate } from "../../../src/python/arithmetic.ts";
+import { getItem } from "../../../src/python/get-item.ts";
+import { roundHalfEven } from "../../../src/python/round.ts";
+import { setItem } from "../../../src/python/set-item.ts";
+import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import { ownRecord, readRecord } from "../record-table.ts";
+import type { RetailDatabase } from "./retail-database.ts";
+
+/** The payment methods of the user who placed the order, for reading. */
+export function paymentMethodsOf({ users }: RetailDatabase, order: PyDict): PyValue {
+  return getItem(readRecord(users, getItem(order, "user_id")), "payment_methods");
+}
+
+/**
+ * Puts an amount on a payment method's balance and rounds the balance to cents, as the original does
+ * in two statements.
+ *
+ * @throws PythonError `KeyError` where the user, the payment method or its balance is missing.
+ */
+export function creditBalance(
+  { users }: RetailDatabase,
+  { order, paymentMethodId, amount }: Credit,
+): void {
+  const user = ownRecord(users, getItem(order, "user_id"));
+  const method = getItem(getItem(user, "payment_methods"), paymentMethodId);
+  const balance = add(getItem(method, "balance"), amount, "+=");
+  setItem(method, "balance", roundHalfEven(balance, 2));
+}
+
+/** Takes an amount off a payment method's balance. Throws as `creditBalance()` does. */
+export function debitBalance(database: RetailDatabase, debit: Credit): void {
+  creditBalance(database, { ...debit, amount: negate(debit.amount) });
+}
+
+/** What is put on which of the payment methods of the order's user. */
+export interface Credit {
+  readonly order: PyDict;
+  readonly paymentMethodId: PyValue;
+  readonly amount: PyNumber;
+}

@@ -1,0 +1,13 @@
+import type { MutableDict } from "../../../src/python/mutable-value.ts";
+import { copyValue } from "../../../src/python/mutable-value.ts";
+import type { PyValue } from "../../../src/python/value.ts";
+
+/** The parts of a postal address, in the order in which the original's tools take and store them. */
+export const addressParts = ["address1", "address2", "city", "state", "country", "zip"] as const;
+
+/** The address that the original stores: whatever was given, in its own order. */
+export function postalAddress(
+  values: Readonly<Record<(typeof addressParts)[number], PyValue>>,
+): MutableDict {
+  return new Map(addressParts.map((part) => [part, copyValue(values[part])]));
+}

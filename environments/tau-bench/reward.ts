@@ -1,0 +1,70 @@
+import { pythonLower } from "../../src/python/lower.ts";
+import { toPlainJson } from "../../src/python/value.ts";
+import type { PyValue } from "../../src/python/value.ts";
+import { lowerOf } from "./lower-of.ts";
+import type { TauAction, TauTaskData } from "./tau-task.ts";
+import { RESPOND_ACTION } from "./tau-task.ts";
+
+/** τ-bench's `RewardResult`. JSON-able. */
+export interface RewardInfo {
+  readonly reward: number;
+  /** Where the task asks for outputs, these hide how the database was judged. */
+  readonly info:
+    | { readonly r_actions: number; readonly gt_data_hash: string }
+    | { readonly r_outputs: number; readonly outputs: Readonly<Record<string, boolean>> };
+  /** The wanted actions but those that talk to the user. */
+  readonly actions: readonly { readonly name: string; readonly kwargs: unknown }[];
+}
+
+/** What the reward is computed from. */
+export interface RewardInput {
+  readonly task: TauTaskData;
+  /** Whether the database ended in the wanted state. */
+  readonly isStateRight: boolean;
+  /** The `content` of everything that was said to the user, in order; of any type. */
+  readonly said: readonly PyValue[];
+  /** The hash of the wanted state. */
+  readonly wantedHash: () => Promise<string>;
+}
+
+/**
+ * τ-bench's reward: 1 where the database is as wanted and every output was said, else 0.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`calculate_reward`).
+ *
+ * @throws PythonError where the original raises: a `content` that is no string, where outputs count.
+ */
+export async function computeReward({
+  task,
+  isStateRight,
+  said,
+  wantedHash,
+}: RewardInput): Promise<RewardInfo> {
+  const actions = task.actions
+    .filter(({ name }) => name !== RESPOND_ACTION)
+    .map(({ name, kwargs }) => ({ name, kwargs: toPlainJson(kwargs) }));
+  if (task.outputs.length === 0) {
+    const r_actions = isStateRight ? 1 : 0;
+    return { reward: r_actions, info: { r_actions, gt_data_hash: await wantedHash() }, actions };
+  }
+  // The original replays the wanted actions before it looks for outputs, and so finds their words too.
+  const words = [...said, ...task.actions.flatMap(wantedWords)];
+  const found = task.outputs.map((output) => [output, isSaid(output, words)] as const);
+  const r_outputs = found.every(([, isFound]) => isFound) ? 1 : 0;
+  return {
+    reward: isStateRight ? r_outputs : 0,
+    info: { r_outputs, outputs: Object.fromEntries(found) },
+    actions,
+  };
+}
+
+function wantedWords({ name, kwargs }: TauAction): PyValue[] {
+  const content = name === RESPOND_ACTION ? kwargs.get("content") : undefined;
+  return content === undefined ? [] : [content];
+}
+
+/** Commas are taken from what was said, not from the output: one with a comma is never found. */
+function isSaid(output: string, words: readonly PyValue[]): boolean {
+  const wanted = pythonLower(output);
+  return words.some((content) => lowerOf(content).replaceAll(",", "").includes(wanted));
+}

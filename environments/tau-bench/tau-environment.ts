@@ -1,0 +1,107 @@
+import type { Environment, World } from "../../src/environment/environment.ts";
+import { UsageError } from "../../src/errors.ts";
+import type { PyDict } from "../../src/python/value.ts";
+import type { Task } from "../../src/task.ts";
+import type { UserSession } from "../../src/user/user.ts";
+import type { DomainData } from "./bundle.ts";
+import type { ToolOutcome } from "./call-tool.ts";
+import { callTool } from "./call-tool.ts";
+import { DatabaseHasher } from "./database-hash.ts";
+import { GroundTruths } from "./ground-truth.ts";
+import type { Tables, TauDomain } from "./tau-domain.ts";
+import { openDatabase } from "./tau-domain.ts";
+import type { TauTaskData } from "./tau-task.ts";
+import { TauWorld } from "./tau-world.ts";
+
+/** A τ-bench domain as an environment, with what verification needs beyond it. */
+export interface TauEnvironment extends Environment<TauTaskData> {
+  /** Rules that the original defines and never shows to the agent. */
+  readonly rules: readonly string[];
+  /** Opens fresh data to call tools on, outside of any episode. */
+  openTools(): TauToolbox;
+}
+
+/** Tools over data of their own. */
+export interface TauToolbox {
+  /** Calls a tool; `undefined` where the domain has none of the name. */
+  call(call: { readonly name: string; readonly arguments: PyDict }): ToolOutcome | undefined;
+  /** τ-bench's own hash of the data as they are now. */
+  hash(): Promise<string>;
+}
+
+/** What a τ-bench environment is made from. */
+export interface TauEnvironmentOptions<Database extends Tables> {
+  readonly domain: TauDomain<Database>;
+  readonly data: DomainData;
+  /** The folder that the data come from. */
+  readonly directory: string;
+}
+
+/** Makes an environment of a domain and its data. */
+export function createTauEnvironment<Database extends Tables>({
+  domain,
+  data,
+  directory,
+}: TauEnvironmentOptions<Database>): TauEnvironment {
+  const name = `tau-${domain.name}`;
+  const hasher = new DatabaseHasher(data.tables);
+  const { terminatingTools } = data;
+  const groundTruths = new GroundTruths({ domain, shared: data.tables, terminatingTools, hasher });
+  return {
+    name,
+    source: `sierra-research/tau-bench (MIT), ${domain.name}, from ${directory}`,
+    splits: Object.fromEntries(
+      Object.entries(data.tasks).map(([split, tasks]) => [split, tasks.length]),
+    ),
+    tools: data.tools,
+    policyText: data.wiki,
+    rules: data.rules,
+    task: (split, index) => findTask({ name, data, split, index }),
+    async open(
+      task: Task<TauTaskData>,
+      { user, signal }: { user: UserSession; signal: AbortSignal },
+    ): Promise<World> {
+      signal.throwIfAborted();
+      const database = openDatabase(domain, data.tables);
+      return new TauWorld({
+        domain,
+        database,
+        terminatingTools,
+        task: task.data,
+        groundTruths,
+        user,
+      });
+    },
+    openTools() {
+      const database = openDatabase(domain, data.tables);
+      return {
+        call: (call) => callTool(domain, database, call),
+        hash: () => hasher.hash(database),
+      };
+    },
+  };
+}
+
+interface TaskQuery {
+  readonly name: string;
+  readonly data: DomainData;
+  readonly split: string;
+  readonly index: number;
+}
+
+function findTask({ name, data, split, index }: TaskQuery): Task<TauTaskData> {
+  const tasks = Object.hasOwn(data.tasks, split) ? data.tasks[split] : undefined;
+  if (tasks === undefined) {
+    throw new UsageError(
+      `Cannot find split ${JSON.stringify(split)} of ${name}: ` +
+        `expected one of ${Object.keys(data.tasks).join(", ")}`,
+    );
+  }
+  const task = tasks[index];
+  if (task === undefined) {
+    throw new UsageError(
+      `Cannot find task ${index} of ${name}/${split}: expected 0 to ${tasks.length - 1}`,
+    );
+  }
+  return task;
+}

@@ -1,0 +1,136 @@
+import { InvariantError, assertInvariant } from "../../src/errors.ts";
+import type { Action, Score, Step, World } from "../../src/environment/environment.ts";
+import { PythonError } from "../../src/python/python-error.ts";
+import { pythonStr } from "../../src/python/str.ts";
+import type { PyDict, PyValue } from "../../src/python/value.ts";
+import type { UserSession, UserUsage } from "../../src/user/user.ts";
+import { STOP_MARKER } from "../../src/user/user.ts";
+import { ERROR_PREFIX, callTool } from "./call-tool.ts";
+import { sameDatabase } from "./database-text.ts";
+import type { GroundTruths } from "./ground-truth.ts";
+import type { RewardInfo } from "./reward.ts";
+import { computeReward } from "./reward.ts";
+import type { Tables, TauDomain } from "./tau-domain.ts";
+import type { TauTaskData } from "./tau-task.ts";
+import { RESPOND_ACTION } from "./tau-task.ts";
+
+/** What one episode is played with. */
+export interface TauWorldOptions<Database extends Tables> {
+  readonly domain: TauDomain<Database>;
+  /** This episode's own view of the data. */
+  readonly database: Database;
+  readonly terminatingTools: ReadonlySet<string>;
+  readonly task: TauTaskData;
+  readonly groundTruths: GroundTruths<Database>;
+  readonly user: UserSession;
+}
+
+/**
+ * One episode of τ-bench.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`Env`). Where the original raises out
+ * of `step()` (a `respond` without content, a tool that returns `None`), the agent is shown an error
+ * here and the episode goes on; and nothing may follow the step that ended it.
+ */
+export class TauWorld<Database extends Tables> implements World {
+  readonly #options: TauWorldOptions<Database>;
+  readonly #said: PyValue[] = [];
+  #state: "new" | "running" | "done" | "scored" = "new";
+
+  constructor(options: TauWorldOptions<Database>) {
+    this.#options = options;
+  }
+
+  /** A stop marker in the opening line does not end the episode. */
+  async begin({ signal }: { signal: AbortSignal }): Promise<string> {
+    assertInvariant(this.#state === "new", "Cannot begin: the episode has begun already");
+    this.#state = "running";
+    return await this.#options.user.begin({ signal });
+  }
+
+  async step(action: Action, { signal }: { signal: AbortSignal }): Promise<Step> {
+    if (this.#state !== "running") {
+      throw new InvariantError(
+        `Cannot step: the episode is ${this.#state}, expected one that is running`,
+      );
+    }
+    const step = await this.#perform(action, signal);
+    if (step.done !== undefined) this.#state = "done";
+    return step;
+  }
+
+  async score(): Promise<Score> {
+    assertInvariant(this.#state !== "scored", "Cannot score: the episode is scored already");
+    const isDone = this.#state === "done";
+    this.#state = "scored";
+    if (!isDone) {
+      const why = "τ-bench rewards only episodes that the user or a terminating tool has ended";
+      return { reward: 0, details: { done: false, why } };
+    }
+    try {
+      const info = await this.#reward();
+      return { reward: info.reward, details: { ...info } };
+    } catch (error) {
+      // The original's benchmark run counts an episode whose scoring raises as 0.
+      if (!(error instanceof PythonError)) throw error;
+      return { reward: 0, details: { error: error.message, exception: error.exception } };
+    }
+  }
+
+  userUsage(): UserUsage {
+    return this.#options.user.usage();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  #perform(action: Action, signal: AbortSignal): Promise<Step> | Step {
+    if (action.type === "say") return this.#say(action.content, signal);
+    if (action.name === RESPOND_ACTION) return this.#respond(action.arguments, signal);
+    return this.#call(action.name, action.arguments);
+  }
+
+  async #say(content: PyValue, signal: AbortSignal): Promise<Step> {
+    const observation = await this.#options.user.reply(pythonStr(content), { signal });
+    this.#said.push(content);
+    const step = { observation, from: "user", source: "user" } as const;
+    return observation.includes(STOP_MARKER) ? { ...step, done: "user-left" } : step;
+  }
+
+  #respond(given: PyDict, signal: AbortSignal): Promise<Step> | Step {
+    const content = given.get("content");
+    if (content !== undefined) return this.#say(content, signal);
+    return {
+      observation: `${ERROR_PREFIX}'content'`,
+      from: "tool",
+      source: RESPOND_ACTION,
+      isError: true,
+    };
+  }
+
+  #call(name: string, given: PyDict): Step {
+    const { domain, database, terminatingTools } = this.#options;
+    const outcome = callTool(domain, database, { name, arguments: given });
+    if (outcome === undefined) {
+      return { observation: `Unknown action ${name}`, from: "tool", source: name, isError: true };
+    }
+    const observation = outcome.observation ?? `${ERROR_PREFIX}${name} returned None`;
+    return {
+      observation,
+      from: "tool",
+      source: name,
+      ...(observation.startsWith(ERROR_PREFIX) ? { isError: true } : {}),
+      ...(terminatingTools.has(name) ? { done: "terminal-tool" as const } : {}),
+    };
+  }
+
+  #reward(): Promise<RewardInfo> {
+    const { task, groundTruths, database } = this.#options;
+    const wanted = groundTruths.of(task);
+    return computeReward({
+      task,
+      isStateRight: sameDatabase(database, wanted.database),
+      said: this.#said,
+      wantedHash: () => wanted.hash(),
+    });
+  }
+}
