@@ -8,6 +8,8 @@ export interface Clock {
    * @throws the signal's reason where the signal is aborted first.
    */
   readonly sleep: (ms: number, options?: { signal?: AbortSignal }) => Promise<void>;
+  /** Calls back once when the time is over, unless the function that it returns is called before. */
+  readonly after: (ms: number, callback: () => void) => () => void;
 }
 
 /** The machine's own monotonic clock. */
@@ -29,4 +31,34 @@ export const systemClock: Clock = {
       }, ms);
       signal?.addEventListener("abort", onAbort, { once: true });
     }),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
 };
+
+/** The machine's clock with the parts replaced that are given. Deadlines are kept with `sleep` then. */
+export function createClock({
+  now = systemClock.now,
+  sleep,
+}: {
+  now?: Clock["now"] | undefined;
+  sleep?: Clock["sleep"] | undefined;
+} = {}): Clock {
+  if (sleep === undefined) return { ...systemClock, now };
+  const after: Clock["after"] = (ms, callback) => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    void (async () => {
+      try {
+        await sleep(ms, { signal });
+      } catch (error) {
+        if (signal.aborted) return;
+        throw error;
+      }
+      callback();
+    })();
+    return () => controller.abort();
+  };
+  return { now, sleep, after };
+}

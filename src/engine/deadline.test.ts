@@ -1,12 +1,12 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { manualClock } from "../testing/manual-clock.ts";
-import { systemClock } from "./clock.ts";
+import { createClock, systemClock } from "./clock.ts";
 import { startDeadline } from "./deadline.ts";
 
 test("a deadline aborts when its time is over", async () => {
   const clock = manualClock();
-  using deadline = startDeadline({ ms: 50, parents: [], clock });
+  using deadline = startDeadline({ ms: 50, parents: [], clock: createClock(clock) });
   await clock.advance(49);
   expect([deadline.signal.aborted, deadline.expired]).toEqual([false, false]);
   await clock.advance(1);
@@ -17,13 +17,17 @@ test("a deadline aborts when its time is over", async () => {
 test("a deadline aborts with its parents, for their reason, and is then not expired", async () => {
   const clock = manualClock();
   const parent = new AbortController();
-  using deadline = startDeadline({ ms: 50, parents: [undefined, parent.signal], clock });
+  using deadline = startDeadline({
+    ms: 50,
+    parents: [undefined, parent.signal],
+    clock: createClock(clock),
+  });
   const reason = new Error("enough");
   parent.abort(reason);
   await clock.advance(100);
   expect(deadline.signal.reason).toBe(reason);
   expect(deadline.expired).toBe(false);
-  using late = startDeadline({ ms: 50, parents: [parent.signal], clock });
+  using late = startDeadline({ ms: 50, parents: [parent.signal], clock: createClock(clock) });
   expect(late.signal.reason).toBe(reason);
 });
 
@@ -31,7 +35,7 @@ test("a deadline leaves nothing behind on its parents or the clock", () => {
   const clock = manualClock();
   const parent = new AbortController();
   for (let count = 0; count < 20; count++) {
-    using deadline = startDeadline({ ms: 50, parents: [parent.signal], clock });
+    using deadline = startDeadline({ ms: 50, parents: [parent.signal], clock: createClock(clock) });
     expect(deadline.signal.aborted).toBe(false);
   }
   expect(getEventListeners(parent.signal, "abort")).toEqual([]);

@@ -19,10 +19,9 @@ export function startDeadline({
 }: {
   ms: number;
   parents: readonly (AbortSignal | undefined)[];
-  clock: Clock;
+  clock: Pick<Clock, "after">;
 }): Deadline {
   const controller = new AbortController();
-  const timer = new AbortController();
   let expired = false;
   const listeners: (() => void)[] = [];
   for (const parent of parents) {
@@ -32,23 +31,18 @@ export function startDeadline({
     parent.addEventListener("abort", onAbort, { once: true });
     listeners.push(() => parent.removeEventListener("abort", onAbort));
   }
-  clock.sleep(ms, { signal: timer.signal }).then(
-    () => {
-      if (controller.signal.aborted) return;
-      expired = true;
-      controller.abort(new DOMException(`The deadline of ${ms} ms is over`, "TimeoutError"));
-    },
-    () => {
-      // Disposed: nobody waits any more.
-    },
-  );
+  const callOff = clock.after(ms, () => {
+    if (controller.signal.aborted) return;
+    expired = true;
+    controller.abort(new DOMException(`The deadline of ${ms} ms is over`, "TimeoutError"));
+  });
   return {
     signal: controller.signal,
     get expired() {
       return expired;
     },
     [Symbol.dispose]() {
-      timer.abort();
+      callOff();
       for (const remove of listeners) remove();
     },
   };

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../engine/clock.ts";
 
 /** A clock that moves when it is told to. */
-export interface ManualClock extends Clock {
+export interface ManualClock extends Pick<Clock, "now" | "sleep"> {
   /** Every wait that was asked for, in milliseconds, in order. */
   readonly sleeps: readonly number[];
   /** Waits that are not over. */

@@ -233,7 +233,7 @@ function createServerState(options: SglangTestServerOptions): ServerState {
     maxRunning: options.maxRunning ?? 4_096,
     tokenLatencyMs: options.tokenLatencyMs ?? 0,
     tokensPerTick: options.tokensPerTick ?? 64,
-    clock: { now: systemClock.now, sleep: options.sleep ?? systemClock.sleep },
+    sleep: options.sleep ?? systemClock.sleep,
     weightVersion: () => weightVersion,
     onComplaint: (message) => problems.push(message),
     onChange: () => notify(),

@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors.ts";
 import type { Clock } from "../clock.ts";
-import { systemClock } from "../clock.ts";
+import { createClock } from "../clock.ts";
 import type { LogprobConvention } from "../engine.ts";
 import type { RetryPolicy } from "../http-retry.ts";
 
@@ -108,10 +108,7 @@ export function toSglangSettings(options: SglangEngineOptions): SglangSettings {
     maxReplyBytes: options.maxReplyBytes ?? 64 * 2 ** 20,
     workerCooldownMs: options.workerCooldownMs ?? 5_000,
     logprobConvention: options.logprobConvention ?? "tempered",
-    clock: {
-      now: options.now ?? systemClock.now,
-      sleep: options.sleep ?? systemClock.sleep,
-    },
+    clock: createClock({ now: options.now, sleep: options.sleep }),
     random: options.random ?? Math.random,
   };
   checkNumbers(settings);

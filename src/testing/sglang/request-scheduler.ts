@@ -76,7 +76,7 @@ export interface SchedulerOptions {
   readonly tokenLatencyMs: number;
   /** Tokens sampled before the event loop gets a turn. */
   readonly tokensPerTick: number;
-  readonly clock: Clock;
+  readonly sleep: Clock["sleep"];
   /** The version of the weights at this moment. */
   readonly weightVersion: () => string;
   /** Told what a policy complains of. */
@@ -316,7 +316,7 @@ export class RequestScheduler {
   /** Waits for one token's time; an abort cuts it short, the token comes all the same. */
   async #step(ms: number, { aborter }: Entry): Promise<void> {
     try {
-      await this.#options.clock.sleep(ms, { signal: aborter.signal });
+      await this.#options.sleep(ms, { signal: aborter.signal });
     } catch (error) {
       if (!aborter.signal.aborted) throw error;
     }
