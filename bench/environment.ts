@@ -4,7 +4,7 @@ import {
   createTauRetail,
   loadTauBenchBundle,
 } from "../environments/tau-bench/index.ts";
-import type { Environment } from "../src/environment/environment.ts";
+import type { Environment, World } from "../src/environment/environment.ts";
 import { findBundle } from "../src/cli/environments.ts";
 import { defaultScript, scriptedUser } from "../src/user/scripted-user.ts";
 import type { User } from "../src/user/user.ts";
@@ -40,13 +40,13 @@ async function measure(environment: Environment, user: User): Promise<BenchFigur
     return environment.open(task, { user: user.open(task, { seed: index }), signal });
   };
   const warm = await open(0);
-  await warm.begin({ signal });
+  await talkToTheEnd(warm, signal);
   await warm.score({ signal });
   const worlds: Awaited<ReturnType<typeof open>>[] = [];
   const openMs = await cpuMs(async () => {
     for (let index = 0; index < episodeCount; index++) worlds.push(await open(index));
   });
-  for (const world of worlds) await world.begin({ signal });
+  for (const world of worlds) await talkToTheEnd(world, signal);
   const scoreMs = await cpuMs(async () => {
     for (const world of worlds) await world.score({ signal });
   });
@@ -58,4 +58,13 @@ async function measure(environment: Environment, user: User): Promise<BenchFigur
     at: environment.name,
   });
   return [figure("CPU to open an episode", openMs), figure("CPU to score an episode", scoreMs)];
+}
+
+/** Plays the world to its end in words alone, so that scoring compares whole states. */
+async function talkToTheEnd(world: World, signal: AbortSignal): Promise<void> {
+  await world.begin({ signal });
+  for (let lineCount = 0; lineCount < 20; lineCount++) {
+    const step = await world.step({ type: "say", content: "I see. Is that all?" }, { signal });
+    if (step.done !== undefined) return;
+  }
 }

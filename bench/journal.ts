@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -43,6 +44,7 @@ async function episodesPerSecond(play: (prepared: Prepared) => Promise<void>): P
 
 async function playAll({ plan, setup }: Prepared): Promise<void> {
   const { signal } = new AbortController();
+  setMaxListeners(0, signal);
   await Promise.all(plan.map((planned) => playEpisode(planned, setup, { signal })));
 }
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { playEpisode } from "../src/episode/play-episode.ts";
@@ -11,6 +12,7 @@ const latencyMs = 200;
 export async function benchLiveEpisodes(): Promise<BenchFigure[]> {
   const { plan, setup } = await prepareStorefront({ episodeCount, latencyMs });
   const { signal } = new AbortController();
+  setMaxListeners(0, signal);
   let turnCount = 0;
   const counted = { ...setup, onTurn: () => void turnCount++ };
   globalThis.gc?.();

@@ -41,6 +41,7 @@ interface Vector {
   readonly expected: Recorded;
   readonly by_rev?: Readonly<Record<string, Recorded>>;
   readonly expected_after_11d40db7?: Recorded;
+  readonly init?: { readonly tokenizer_vocab?: readonly string[] };
   readonly env?: { readonly SGLANG_FORWARD_UNKNOWN_TOOLS?: boolean };
 }
 
@@ -98,6 +99,7 @@ function runVectors(dialect: Dialect): Case[] {
         tools,
         dialect,
         engineVersion,
+        vocabulary: vector.init?.tokenizer_vocab ?? [],
         forwardUnknownTools: vector.env?.SGLANG_FORWARD_UNKNOWN_TOOLS ?? false,
       }).compat,
       want: toCompat(recorded),

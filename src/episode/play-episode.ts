@@ -3,6 +3,7 @@ import type { Engine, Generation, SamplingParameters } from "../engine/engine.ts
 import type { Environment, Step, World } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
 import { DeadlineExceeded, withDeadline } from "../internal/deadline.ts";
+import { takeTurn } from "../internal/take-turn.ts";
 import type { Message, ToolDefinition } from "../message.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import type { Task } from "../task.ts";
@@ -79,6 +80,7 @@ export async function playEpisode(
   const { task, seed } = assignment;
   const { environment, limits, now } = setup;
   const startedAtMs = now();
+  await takeTurn();
   const user = setup.user.open(task, { seed });
   const play: Play = {
     assignment,
@@ -105,6 +107,7 @@ export async function playEpisode(
     );
     return { ...turnsEnd, reward: score.reward, rewardDetails: score.details };
   });
+  await takeTurn();
   const segments = play.recorder.segmentCount === 0 ? [] : play.recorder.toSegments();
   return {
     format: 1,
@@ -182,6 +185,7 @@ async function openConversation(play: Play, world: World, signal: AbortSignal): 
     (beginSignal) => world.begin({ signal: beginSignal }),
   );
   const { policyText, tools } = environment;
+  await takeTurn();
   const opening = agent.open({ policyText, tools, firstUserText });
   play.messages.push(...opening.messages);
   play.tools = opening.tools;
@@ -207,6 +211,7 @@ async function playTurn(
 ): Promise<TurnsEnd | undefined> {
   const { setup, recorder, assignment } = play;
   const { turnIndex, maxNewTokens, signal } = turn;
+  await takeTurn();
   const askedAtMs = setup.now();
   const promptTokenCount = recorder.length;
   const generation = await setup.engine.generate(
@@ -220,9 +225,11 @@ async function playTurn(
     },
     { signal },
   );
-  recorder.appendTurn(generation);
   const answeredAtMs = setup.now();
+  await takeTurn();
+  recorder.appendTurn(generation);
   const text = await turnText(setup.renderer, generation);
+  await takeTurn();
   const reading = setup.agent.read({
     text,
     tools: setup.environment.tools,
@@ -352,6 +359,7 @@ async function appendObservations(
   generation: Generation,
 ): Promise<void> {
   const { agent, renderer } = play.setup;
+  await takeTurn();
   const environment = agent.observe(observed);
   const turn = {
     history: play.messages,

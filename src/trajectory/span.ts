@@ -25,7 +25,9 @@ export interface Span {
  * elsewhere. `mask[i]` belongs to the segment's `i`-th id.
  */
 export function lossMask(spans: readonly Span[]): (0 | 1)[] {
-  return spans.flatMap(({ kind, start, end }) =>
-    new Array<0 | 1>(end - start).fill(kind === "sampled" ? 1 : 0),
-  );
+  const mask = new Array<0 | 1>(spans.at(-1)?.end ?? 0).fill(0);
+  for (const { kind, start, end } of spans) {
+    if (kind === "sampled") mask.fill(1, start, end);
+  }
+  return mask;
 }

@@ -1,0 +1,185 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createTauRetail, loadTauBenchBundle } from "../environments/tau-bench/index.ts";
+import { createStorefront } from "../environments/storefront/index.ts";
+import { scriptSessions } from "../src/cli/demo/session-scripts.ts";
+import type { Environment } from "../src/environment/environment.ts";
+import { planRun } from "../src/run/plan-run.ts";
+import { spawnSglangTestServer, type SpawnedServer } from "../src/testing/index.ts";
+import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
+import { qwen3Folder } from "./qwen3-model.ts";
+import { jsonLines, runCli } from "./run-cli.ts";
+import { sharedData } from "./shared-data.ts";
+
+const policyModule = fileURLToPath(
+  new URL("../dist/src/testing/session-script-policy.js", import.meta.url),
+);
+const shared = sharedData();
+const bundle = shared === null ? "" : path.join(shared, "data/tau-bench");
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-rollout-"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+/** A server whose policy plays each task's solution. */
+async function startServer(
+  environment: Environment,
+  scope: { taskCount: number; sampleCount: number; mistakeRate: number; tokenLatencyMs?: number },
+): Promise<SpawnedServer> {
+  const plan = planRun(environment, {
+    split: "test",
+    taskIndexes: Array.from({ length: scope.taskCount }, (_, index) => index),
+    sampleCount: scope.sampleCount,
+    seed: 0,
+  });
+  const codec = await loadTokenCodec(qwen3Folder());
+  const file = path.join(scratch, `${environment.name}-${scope.taskCount}.json`);
+  const { mistakeRate } = scope;
+  await writeFile(file, JSON.stringify(await scriptSessions(plan, { environment, codec, mistakeRate })));
+  return await spawnSglangTestServer({
+    policy: policyModule,
+    policyOptions: { file },
+    options: { tokenLatencyMs: scope.tokenLatencyMs ?? 0 },
+  });
+}
+
+function rolloutArgs(server: SpawnedServer, out: string, more: readonly string[]): string[] {
+  return [
+    ...["rollout", "--url", server.url, "--model", qwen3Folder(), "--parser", "qwen25"],
+    ...["--user", "scripted", "--out", out, ...more],
+  ];
+}
+
+async function readSamples(out: string): Promise<Record<string, unknown>[]> {
+  return jsonLines(await readFile(path.join(out, "samples.jsonl"), "utf8"));
+}
+
+describe.skipIf(shared === null)("turnwright rollout on τ-bench retail", () => {
+  test("plays all 115 test tasks, rewards each solution with 1, and verifies clean", async () => {
+    const environment = createTauRetail({ bundle: await loadTauBenchBundle(bundle) });
+    await using server = await startServer(environment, {
+      taskCount: 115,
+      sampleCount: 1,
+      mistakeRate: 0,
+    });
+    const out = path.join(scratch, "retail");
+    const result = await runCli(
+      rolloutArgs(server, out, ["--env", "tau-retail", "--data", bundle, "--format", "slime"]),
+    );
+    expect(result.stderr).toContain("115/115 done");
+    expect(result.status).toBe(0);
+    const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as object;
+    expect(summary).toMatchObject({
+      end: "finished",
+      finished: 115,
+      outcomes: { completed: 115, truncated: 0, failed: 0 },
+      rewardMean: 1,
+      formatErrorCount: 0,
+    });
+    const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
+    expect(jsonLines(verified.stdout)).toEqual([
+      { file: path.join(out, "samples.jsonl"), samples: 115, violations: [] },
+    ]);
+    expect(verified.status).toBe(0);
+    const slime = jsonLines(await readFile(path.join(out, "samples.slime.jsonl"), "utf8"));
+    const bySlimeIndex = new Map(slime.map((row) => [row["index"], row]));
+    expect([...bySlimeIndex.keys()].length).toBe(115);
+    for (const sample of await readSamples(out)) {
+      const index = (sample["metadata"] as { taskIndex: number }).taskIndex;
+      const promptLength = sample["promptLength"] as number;
+      expect(bySlimeIndex.get(index)).toMatchObject({
+        tokens: sample["tokenIds"],
+        loss_mask: (sample["lossMask"] as number[]).slice(promptLength),
+        rollout_log_probs: (sample["logprobs"] as number[]).slice(promptLength),
+        reward: 1,
+        status: "completed",
+      });
+    }
+  }, 180_000);
+});
+
+describe("turnwright rollout on the built-in shop", () => {
+  test("survives an engine that is killed and started again in the middle of a run", async () => {
+    const environment = createStorefront();
+    const scope = { taskCount: 24, sampleCount: 2, mistakeRate: 0, tokenLatencyMs: 2 };
+    await using server = await startServer(environment, scope);
+    const out = path.join(scratch, "killed");
+    const running = runCli(
+      rolloutArgs(server, out, ["--env", "storefront", "--tasks", "0-23", "--samples", "2", "--json"]),
+    );
+    await waitForEpisodes(out, 4);
+    await server.kill();
+    const finishedBefore = (await readSamples(out)).length;
+    await server.restart();
+    const { status, stdout } = await running;
+    expect(status).toBe(0);
+    expect(jsonLines(stdout).at(-1)).toMatchObject({
+      type: "summary",
+      end: "finished",
+      finished: 48,
+      outcomes: { completed: 48, truncated: 0, failed: 0 },
+      rewardMean: 1,
+    });
+    expect(finishedBefore).toBeLessThan(48);
+    expect(jsonLines((await runCli(["verify", path.join(out, "samples.jsonl")])).stdout)).toMatchObject([
+      { samples: 48, violations: [] },
+    ]);
+  }, 120_000);
+
+  test("goes on where an interrupted run stopped, without losing or repeating an episode", async () => {
+    const environment = createStorefront();
+    const scope = { taskCount: 24, sampleCount: 1, mistakeRate: 0, tokenLatencyMs: 4 };
+    await using server = await startServer(environment, scope);
+    const out = path.join(scratch, "resumed");
+    const args = rolloutArgs(server, out, [
+      ...["--env", "storefront", "--tasks", "0-23", "--concurrency", "4", "--json"],
+    ]);
+    const first = await interruptAfter(args, out, 3);
+    expect(first.status).toBe(130);
+    const before = (await readSamples(out)).map((row) => row["rolloutId"]);
+    expect(before.length).toBeGreaterThanOrEqual(3);
+    expect(before.length).toBeLessThan(24);
+    const second = await runCli(args);
+    expect(second.status).toBe(0);
+    expect(jsonLines(second.stdout).at(-1)).toMatchObject({
+      end: "finished",
+      finished: 24,
+      resumed: before.length,
+    });
+    const after = (await readSamples(out)).map((row) => row["rolloutId"]);
+    expect(after.slice(0, before.length)).toEqual(before);
+    expect(new Set(after).size).toBe(24);
+    const other = await runCli([...args, "--temperature", "0.5"]);
+    expect(other).toMatchObject({ status: 2, stdout: "" });
+    expect(other.stderr).toContain("temperature was 1 and is 0.5");
+  }, 120_000);
+});
+
+async function waitForEpisodes(out: string, count: number): Promise<void> {
+  for (;;) {
+    const text = await readFile(path.join(out, "episodes.jsonl"), "utf8").catch(() => "");
+    if (text.split("\n").length > count) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function interruptAfter(
+  args: readonly string[],
+  out: string,
+  episodeCount: number,
+): Promise<{ status: number | null }> {
+  const { spawn } = await import("node:child_process");
+  const { cliFile } = await import("./run-cli.ts");
+  const child = spawn(process.execPath, [cliFile, ...args], { stdio: "ignore" });
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  await waitForEpisodes(out, episodeCount);
+  child.kill("SIGINT");
+  return { status: await ended };
+}
