@@ -57,9 +57,13 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
     card: buildCard(profile, { source, stopIds: stopTokenIds }),
     codec,
     stopTokenIds,
-    async prompt({ messages, tools }) {
+    async prompt({ messages, tools, addGenerationPrompt = true, variables, now }) {
+      const bound =
+        variables === undefined && now === undefined
+          ? template
+          : template.with(variables ?? new Map(), now);
       const sealed = guard.seal(messages.map(toTemplateMessage), toTemplateTools(tools));
-      const text = renderPrompt(template, sealed, source);
+      const text = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
       const encoded = await encodePrompt(text, sealed.seal);
       return { ids: encoded, text: unseal(text, sealed.seal) };
     },
@@ -77,15 +81,20 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
 function withRerender(renderer: Renderer, { template }: TemplateProfile): Renderer {
   return {
     ...renderer,
-    async rerender({ history, assistant, environment, tools }) {
+    async rerender({ history, assistant, environment, tools, variables }) {
       const change = {
         history: history.map(toTemplateMessage),
         assistant: toTemplateMessage(assistant),
         environment: environment.map(toTemplateMessage),
         tools: toTemplateTools(tools),
       };
-      if (!rewritesHistory(template, change)) return undefined;
-      return await renderer.prompt({ messages: [...history, assistant, ...environment], tools });
+      const bound = variables === undefined ? template : template.with(variables);
+      if (!rewritesHistory(bound, change)) return undefined;
+      return await renderer.prompt({
+        messages: [...history, assistant, ...environment],
+        tools,
+        ...(variables === undefined ? {} : { variables }),
+      });
     },
   };
 }

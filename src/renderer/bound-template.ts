@@ -15,8 +15,8 @@ export interface BoundTemplate {
   readonly variables: PyDict;
   /** @throws TemplateError where the template refuses the conversation. */
   render(conversation: TemplateConversation): string;
-  /** The same template with further variables. */
-  with(variables: PyDict): BoundTemplate;
+  /** The same template with further variables, which win, and, where it is given, another clock. */
+  with(variables: PyDict, now?: Date): BoundTemplate;
 }
 
 /** Fixes a template's variables and clock. */
@@ -25,7 +25,8 @@ export function bindTemplate(template: ChatTemplate, variables: PyDict, now: Dat
     source: template.source,
     variables,
     render: (conversation) => template.render({ ...conversation, variables, now }),
-    with: (further) => bindTemplate(template, new Map([...variables, ...further]), now),
+    with: (further, then = now) =>
+      bindTemplate(template, new Map([...variables, ...further]), then),
   };
 }
 

@@ -10,6 +10,7 @@ import { measureDelta } from "./measure-delta.ts";
 import { assistantMessage, probeTools, toolMessage, userMessage } from "./probe-messages.ts";
 import type { ControlLiterals, StopLiterals } from "./stop-literals.ts";
 import { learnStopLiterals } from "./stop-literals.ts";
+import { adaptCallArguments } from "./text-arguments.ts";
 
 /**
  * What becomes of the history when a template rewrites it.
@@ -24,7 +25,10 @@ export type HistoryPolicy = "keep" | "split" | "refuse";
 
 /** What was measured of a template. */
 export interface TemplateProfile {
-  /** The template as it is to be used: with the variable that keeps reasoning, where one is set. */
+  /**
+   * The template as it is to be used: handed arguments in the shape that it takes, and with the
+   * variable that keeps reasoning where one is set.
+   */
   readonly template: BoundTemplate;
   readonly stops: StopLiterals;
   readonly delta: MeasuredDelta;
@@ -37,16 +41,17 @@ export interface TemplateProfile {
 
 /** Measures a template by rendering small conversations with it. */
 export function classifyTemplate(
-  unbound: BoundTemplate,
+  original: BoundTemplate,
   literals: ControlLiterals,
   historyPolicy: HistoryPolicy,
 ): TemplateProfile {
-  const edits = measureHistoryEdits(unbound);
-  const keepThinking = findKeepThinking(unbound, edits);
+  const adapted = adaptCallArguments(original);
+  const edits = measureHistoryEdits(adapted);
+  const keepThinking = findKeepThinking(adapted, edits);
   const template =
     keepThinking === undefined || historyPolicy === "split"
-      ? unbound
-      : unbound.with(new Map([[keepThinking.variable, keepThinking.value]]));
+      ? adapted
+      : adapted.with(new Map([[keepThinking.variable, keepThinking.value]]));
   const stops = learnStopLiterals(template, literals);
   const delta = measureDelta(template, stops.closers);
   const firstPrompt = tryRender(template, {
@@ -54,7 +59,7 @@ export function classifyTemplate(
     tools: null,
     addGenerationPrompt: true,
   });
-  const remaining = template === unbound ? edits : (keepThinking?.edits ?? edits);
+  const remaining = template === adapted ? edits : (keepThinking?.edits ?? edits);
   return {
     template,
     stops,

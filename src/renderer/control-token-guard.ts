@@ -3,6 +3,7 @@ import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { literalPattern } from "./literal-pattern.ts";
 import { createLiteralSealer } from "./literal-sealer.ts";
+import { roleOf } from "./openai-messages.ts";
 import type { Seal } from "./seal.ts";
 import { chooseSeal, splitSealed } from "./seal.ts";
 
@@ -55,7 +56,7 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
   const allLiterals = literalPattern(codec.addedTokens.map((token) => token.content));
   const sealer = createLiteralSealer(guardedLiterals(codec, policy));
   const untrusted = (message: PyDict): readonly [string, PyValue][] =>
-    [...message].filter(([key]) => isUntrusted(message.get("role"), key, guardSystem));
+    [...message].filter(([key]) => isUntrusted(roleOf(message), key, guardSystem));
   const isSuspect = ([key, value]: readonly [string, PyValue]): boolean =>
     key === "content" ? sealer.isSuspectContent(value) : sealer.holdsLiteral(value);
 
@@ -112,15 +113,15 @@ function guardedLiterals({ addedTokens }: TokenCodec, policy: GuardPolicy): read
 }
 
 /** The role is the caller's own word; everything else that others wrote is not to be trusted. */
-function isUntrusted(role: PyValue | undefined, key: string, guardSystem: boolean): boolean {
+function isUntrusted(role: string, key: string, guardSystem: boolean): boolean {
   if (role === "assistant") return key === "tool_calls";
   if (role === "system" || role === "developer") return guardSystem && key !== "role";
   return key !== "role";
 }
 
 function rejection(culprit: PyDict | undefined): RolloutError {
-  const role = culprit?.get("role");
-  const who = role === undefined ? "a tool definition" : `a message of role "${String(role)}"`;
+  const role = culprit === undefined ? undefined : roleOf(culprit);
+  const who = role === undefined ? "a tool definition" : `a message of role "${role}"`;
   return new RolloutError(
     role === "user" ? "user/control-token" : "environment/control-token",
     `Cannot pass on ${who}: it spells a control token, and the guard policy is "reject"`,

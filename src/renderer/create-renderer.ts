@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { UsageError } from "../errors.ts";
 import type { PyDict } from "../python/value.ts";
+import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import type { ModelFolder } from "../tokenizer/model-folder.ts";
 import { readModelFolder } from "../tokenizer/model-folder.ts";
@@ -25,6 +26,8 @@ export interface RendererOptions {
   readonly variables?: PyDict;
   /** Changes the chat template before it is compiled. */
   readonly editTemplate?: (source: string) => string;
+  /** The folder's tokenizer, where it is loaded already. */
+  readonly codec?: TokenCodec;
   /**
    * What templates that print the date take for today, over the renderer's whole life. Default the
    * time of the call.
@@ -42,7 +45,10 @@ export interface RendererOptions {
 export async function createRenderer(options: RendererOptions): Promise<Renderer> {
   const { modelDir, historyPolicy = "keep", guardPolicy = "neutralise" } = options;
   await requireFolder(modelDir);
-  const [codec, folder] = await Promise.all([loadTokenCodec(modelDir), readModelFolder(modelDir)]);
+  const [codec, folder] = await Promise.all([
+    options.codec ?? loadTokenCodec(modelDir),
+    readModelFolder(modelDir),
+  ]);
   const template = compileFolderTemplate(folder, options.editTemplate);
   const { eos_token: endToken } = folder.specialTokens;
   const endId = endToken === undefined ? undefined : codec.idOf(endToken);

@@ -6,7 +6,7 @@ import { renderDeltaText } from "./environment-delta.ts";
 import type { StopIds } from "./join-delta.ts";
 import { joinDelta } from "./join-delta.ts";
 import type { EnvironmentKind, MeasuredDelta } from "./measure-delta.ts";
-import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
+import { roleOf, toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import type { EnvironmentDelta, Renderer } from "./renderer.ts";
 import { unseal } from "./seal.ts";
 
@@ -24,7 +24,7 @@ export interface DeltaEncoderParts {
 export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] {
   const { template, measured, guard, closerIds, stopIds } = parts;
   const { plan, supports } = measured;
-  return async ({ history, assistant, environment, tools, lastSampledId }) => {
+  return async ({ history, assistant, environment, tools, variables, lastSampledId }) => {
     const answers = environment.map(toTemplateMessage);
     requireSupport(answers, supports);
     const before = plan.base === "full" ? history.map(toTemplateMessage) : [];
@@ -32,7 +32,8 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
       [...before, toTemplateMessage(assistant), ...answers],
       plan.needsTools ? toTemplateTools(tools) : null,
     );
-    const text = renderDeltaText(template, plan, {
+    const bound = variables === undefined ? template : template.with(variables);
+    const text = renderDeltaText(bound, plan, {
       history: sealed.messages.slice(0, before.length),
       assistant: sealed.messages[before.length] as PyDict,
       environment: sealed.messages.slice(before.length + 1),
@@ -57,7 +58,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
 
 /** Kinds for which no delta was right when the template was measured are not tried on live turns. */
 function requireSupport(environment: readonly PyDict[], supports: MeasuredDelta["supports"]): void {
-  const roles = environment.map((message) => String(message.get("role")));
+  const roles = environment.map(roleOf);
   const toolCount = roles.filter((role) => role === "tool").length;
   const kinds = new Set<EnvironmentKind>(roles.map((role) => kindOf(role, toolCount)));
   for (const kind of kinds) {

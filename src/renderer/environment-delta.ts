@@ -4,6 +4,7 @@ import { isPyDict, isPyList } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { literalPattern } from "./literal-pattern.ts";
 import { messageTexts, occurInOrder } from "./message-texts.ts";
+import { roleOf } from "./openai-messages.ts";
 import { someString } from "./python-strings.ts";
 import { userMessage } from "./probe-messages.ts";
 import { TemplateError } from "./template-error.ts";
@@ -68,7 +69,7 @@ export function renderDeltaText(
     const lost = occurInOrder(delta, change.environment.map(messageTexts));
     if (lost === undefined) return delta;
     throw undeliverable(
-      `the text of environment message ${lost + 1} (role "${String(change.environment[lost]?.get("role"))}") ` +
+      `the text of answer ${lost + 1} (role "${roleOf(change.environment[lost] ?? new Map())}") ` +
         "does not appear after the assistant turn",
     );
   }

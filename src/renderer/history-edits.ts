@@ -1,4 +1,4 @@
-import type { PyDict, PyValue } from "../python/value.ts";
+import type { PyDict } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { tryRender } from "./bound-template.ts";
 import type { HistoryEdit } from "./capability-card.ts";
@@ -86,7 +86,7 @@ function findReasoningPlace(template: BoundTemplate): ReasoningPlace {
 
 function say(place: ReasoningPlace, index: number): Exchange {
   const content = `said${index}kqz`;
-  const turn = assistantMessage({ content });
+  const turn = assistantMessage({ content: withReasoning(place, index, content) });
   return exchange(turn, place, index, [content], userMessage("Go on."));
 }
 
@@ -97,7 +97,7 @@ function act(place: ReasoningPlace, index: number): Exchange {
     name: "find_parcel",
     arguments: { parcel_id: argument },
   };
-  const turn = assistantMessage({ content: "", calls: [call] });
+  const turn = assistantMessage({ content: withReasoning(place, index, ""), calls: [call] });
   return exchange(turn, place, index, [argument], toolMessage(call, "in transit"));
 }
 
@@ -110,14 +110,12 @@ function exchange(
 ): Exchange {
   if (place === "none") return { messages: [turn, reply], marks };
   const reasoning = `thought${index}kqz`;
-  const shown: PyValue =
-    place === "content"
-      ? `<think>\n${reasoning}\n</think>\n\n${String(turn.get("content"))}`
-      : reasoning;
-  return {
-    messages: [new Map([...turn, [place, shown] as const]), reply],
-    marks: [reasoning, ...marks],
-  };
+  const complete = place === "content" ? turn : new Map([...turn, [place, reasoning] as const]);
+  return { messages: [complete, reply], marks: [reasoning, ...marks] };
+}
+
+function withReasoning(place: ReasoningPlace, index: number, content: string): string {
+  return place === "content" ? `<think>\nthought${index}kqz\n</think>\n\n${content}` : content;
 }
 
 function join(left: Exchange, right: Exchange): Exchange {

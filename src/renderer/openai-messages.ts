@@ -18,6 +18,12 @@ export function toTemplateMessage(message: Message | PyDict): PyDict {
   return shaped;
 }
 
+/** The role of a message in OpenAI's shape; empty where it has none. */
+export function roleOf(message: PyDict): string {
+  const role = message.get("role");
+  return typeof role === "string" ? role : "";
+}
+
 /** The tool definitions as chat templates read them; `null` where there are none. */
 export function toTemplateTools(tools: readonly ToolDefinition[]): readonly PyValue[] | null {
   return tools.length === 0 ? null : tools.map((tool) => tool.openai);

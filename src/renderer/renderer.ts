@@ -40,6 +40,8 @@ export interface TurnToContinue {
   /** All messages of the answer, one at least: parallel tool results, a user line, both. */
   readonly environment: readonly (Message | PyDict)[];
   readonly tools: readonly ToolDefinition[];
+  /** Template variables for this conversation only, on top of the renderer's own. */
+  readonly variables?: PyDict;
 }
 
 /** A conversation as a template sees it. */
@@ -47,6 +49,12 @@ export interface Conversation {
   /** Typed messages, or OpenAI-shaped dictionaries with any further fields. */
   readonly messages: readonly (Message | PyDict)[];
   readonly tools: readonly ToolDefinition[];
+  /** Whether the text ends with what asks the policy for its turn. Default true. */
+  readonly addGenerationPrompt?: boolean;
+  /** Template variables for this conversation only, on top of the renderer's own. */
+  readonly variables?: PyDict;
+  /** What the template takes for today in this conversation. Default the renderer's own. */
+  readonly now?: Date;
 }
 
 /** A model's chat template and tokenizer together: messages to ids, and the environment delta. */

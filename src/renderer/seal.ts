@@ -67,8 +67,8 @@ export function sealLiteral(literal: string, { open, breaker, close }: Seal): st
 }
 
 /** Text that could become part of a literal, under the seal. */
-export function sealEdge(edge: string, { openEdge, close }: Seal): string {
-  return edge === "" ? "" : openEdge + edge + close;
+export function sealEdge(edge: string, { openEdge, breaker, close }: Seal): string {
+  return edge === "" ? "" : openEdge + [...edge].join(breaker) + close;
 }
 
 /** The text without marks, as a template would have rendered it from the original. */
@@ -118,13 +118,14 @@ function removeMarks(text: string, seal: Seal): { flat: string; spans: MarkedSpa
     `[${open}${openEdge}][^${open}${openEdge}${close}]*${close}|[^${open}${openEdge}${breaker}${close}]+`,
     "gu",
   );
+  const mark = anyMark(seal);
   const spans: MarkedSpan[] = [];
   let flat = "";
   let read = 0;
   for (const [piece] of text.matchAll(marked)) {
     read += piece.length;
     const start = flat.length;
-    flat += piece.replace(anyMark(seal), "");
+    flat += piece.replace(mark, "");
     if (flat.length - start < piece.length) {
       spans.push({ start, end: flat.length, edge: piece.startsWith(openEdge) });
     }

@@ -1,0 +1,64 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sampleTemplates } from "../../test/sample-templates.ts";
+import { createTemplateRenderer } from "./create-template-renderer.ts";
+
+describe("createTemplateRenderer()", () => {
+  let root: string;
+  beforeAll(async () => {
+    root = await mkdtemp(path.join(tmpdir(), "turnwright-template-"));
+  });
+  afterAll(async () => {
+    await rm(root, { recursive: true });
+  });
+
+  async function templateFile(name: string, source: string): Promise<string> {
+    const file = path.join(root, `${name}.jinja`);
+    await writeFile(file, source);
+    return file;
+  }
+
+  test("renders text with variables, a clock and without a generation prompt", async () => {
+    const source =
+      "{{ bos_token }}{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}" +
+      "{% if add_generation_prompt %}{{ opener }}{% endif %}";
+    const { render } = await createTemplateRenderer({
+      templateFile: await templateFile("dated", source),
+      variables: new Map([["bos_token", "<s>"]]),
+      now: new Date(2026, 10, 21),
+    });
+    const conversation = { messages: [{ role: "user", content: "x" } as const], tools: [] };
+    expect(render({ ...conversation, addGenerationPrompt: false })).toBe("<s>2026x");
+    expect(
+      render({ ...conversation, variables: new Map([["opener", ">"]]), now: new Date(2027, 1, 1) }),
+    ).toBe("<s>2027x>");
+  });
+
+  test("writes a card without ids", async () => {
+    const file = await templateFile("opening", sampleTemplates.opening);
+    const { card } = await createTemplateRenderer({ templateFile: file });
+    expect(card()).toMatchObject({
+      source: file,
+      stopLiterals: ["<|user|>", "<|observation|>"],
+      stopIds: [],
+      stopOpeners: ["<|user|>", "<|observation|>"],
+    });
+    expect(card().templateHash).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test("names the file that is absent or no template, and the conversation that is refused", async () => {
+    const absent = createTemplateRenderer({ templateFile: path.join(root, "absent.jinja") });
+    await expect(absent).rejects.toThrow(/^Cannot read the chat template: .*absent\.jinja/);
+    const broken = await templateFile("broken", "{% for %}");
+    await expect(createTemplateRenderer({ templateFile: broken })).rejects.toThrow(
+      /^Cannot use the chat template .*broken\.jinja: .*line 1/,
+    );
+    const strict = await templateFile("strict", "{{ raise_exception('No.') }}");
+    const { render } = await createTemplateRenderer({ templateFile: strict });
+    expect(() => render({ messages: [], tools: [] })).toThrow(
+      /^Cannot render the conversation with the chat template of .*strict\.jinja: No\.$/,
+    );
+  });
+});

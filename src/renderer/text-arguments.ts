@@ -1,0 +1,48 @@
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import { isPyDict, isPyList } from "../python/value.ts";
+import type { BoundTemplate } from "./bound-template.ts";
+import { tryRender } from "./bound-template.ts";
+import { assistantMessage, probeTools, toolMessage, userMessage } from "./probe-messages.ts";
+
+/**
+ * The template as it is, or, where it takes the arguments of tool calls as JSON text and refuses
+ * dictionaries (DeepSeek V3 joins them to a string), one that is handed text.
+ */
+export function adaptCallArguments(template: BoundTemplate): BoundTemplate {
+  const call = { id: "call00001", name: "find_parcel", arguments: { parcel_id: "1" } };
+  const conversation = {
+    messages: [
+      userMessage("x"),
+      assistantMessage({ content: "", calls: [call] }),
+      toolMessage(call, "in transit"),
+    ],
+    tools: probeTools,
+    addGenerationPrompt: true,
+  };
+  if (tryRender(template, conversation) !== undefined) return template;
+  const adapted = withTextArguments(template);
+  return tryRender(adapted, conversation) === undefined ? template : adapted;
+}
+
+function withTextArguments(template: BoundTemplate): BoundTemplate {
+  return {
+    ...template,
+    render: (conversation) =>
+      template.render({ ...conversation, messages: conversation.messages.map(spellArguments) }),
+    with: (variables, now) => withTextArguments(template.with(variables, now)),
+  };
+}
+
+function spellArguments(message: PyDict): PyDict {
+  const calls = message.get("tool_calls");
+  return isPyList(calls) ? new Map([...message, ["tool_calls", calls.map(spellCall)]]) : message;
+}
+
+function spellCall(call: PyValue): PyValue {
+  const body = isPyDict(call) ? call.get("function") : undefined;
+  const values = isPyDict(body) ? body.get("arguments") : undefined;
+  if (!isPyDict(call) || !isPyDict(body) || !isPyDict(values)) return call;
+  const text = stringifyPythonJson(values, { ensureAscii: false });
+  return new Map([...call, ["function", new Map([...body, ["arguments", text]])]]);
+}
