@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import { addEnvCommand } from "./commands/env.ts";
+import { addEnvImportCommand } from "./commands/env-import.ts";
 import { addParseCommand } from "./commands/parse.ts";
 import { addRolloutCommand } from "./commands/rollout.ts";
 import { addTemplateCommands } from "./commands/template.ts";
@@ -18,7 +19,7 @@ async function main(): Promise<void> {
   addRolloutCommand(program);
   addDemoCommand(program);
   addVerifyCommand(program);
-  addEnvCommand(program);
+  addEnvImportCommand(addEnvCommand(program));
   addParseCommand(program);
   addTemplateCommands(program);
   for (const command of allCommands(program)) command.exitOverride();

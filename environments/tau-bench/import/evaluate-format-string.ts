@@ -27,11 +27,7 @@ export function evaluateFormatString(
   return value + unescapeBraces(module.source.slice(from, node.to - '"""'.length));
 }
 
-function fill(
-  module: PythonModule,
-  place: SyntaxNode,
-  names: ReadonlyMap<string, string>,
-): string {
+function fill(module: PythonModule, place: SyntaxNode, names: ReadonlyMap<string, string>): string {
   const name = textOf(module, place).slice(1, -1);
   const value = names.get(name);
   if (value !== undefined) return value;

@@ -69,6 +69,9 @@ class LiteralEvaluator {
       case "Boolean":
         return textOf(this.#module, node) === "True";
       case "Number":
+      // The grammar takes `5.` and `5.e3` for attributes, and `5.e+3` for a sum.
+      case "MemberExpression":
+      case "BinaryExpression":
         return this.#number(node);
       case "String":
       case "ContinuedString":
@@ -99,8 +102,9 @@ class LiteralEvaluator {
   #number(node: SyntaxNode): bigint | number {
     const text = textOf(this.#module, node);
     const value = this.#reading(node, () => readNumberLiteral(text));
-    if (value === undefined) throw this.#refuse(node, `the number ${text}`, "an int or a float");
-    return value;
+    if (value !== undefined) return value;
+    if (node.name !== "Number") throw this.#refuse(node, this.#describe(node), "a literal");
+    throw this.#refuse(node, `the number ${text}`, "an int or a float");
   }
 
   #signed(node: SyntaxNode, depth: number): PyValue {

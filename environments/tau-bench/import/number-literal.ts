@@ -3,9 +3,7 @@ import { parseIntDigits } from "../../../src/python/int-text.ts";
 const decimal = /^(?:0(?:_?0)*|[1-9](?:_?\d)*)$/;
 const prefixed = /^0(?:[xX](?:_?[\da-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)$/;
 const digits = String.raw`\d(?:_?\d)*`;
-const float = new RegExp(
-  `^(?:(?:${digits})?\\.${digits}|${digits}\\.?)(?:[eE][+-]?${digits})?$`,
-);
+const float = new RegExp(`^(?:(?:${digits})?\\.${digits}|${digits}\\.?)(?:[eE][+-]?${digits})?$`);
 
 /**
  * The value of a Python number literal: an `int`, or a `float` where it has a point or an exponent.

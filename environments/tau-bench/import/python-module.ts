@@ -1,6 +1,7 @@
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@lezer/python";
 import { UsageError } from "../../../src/errors.ts";
+import { readNumberLiteral } from "./number-literal.ts";
 
 /** A Python source file as a syntax tree. It is read, never run. */
 export interface PythonModule {
@@ -19,17 +20,23 @@ export interface PythonModule {
 export function readPythonModule(text: string, file: string): PythonModule {
   const source = text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const module: PythonModule = { file, source, root: parser.parse(source).topNode };
-  const broken = firstError(module.root);
+  const broken = firstError(module);
   if (broken !== undefined) throw unreadable(module, broken, "broken Python", "Python source");
   return module;
 }
 
-function firstError(root: SyntaxNode): SyntaxNode | undefined {
+function firstError({ root, source }: PythonModule): SyntaxNode | undefined {
   const cursor = root.cursor();
   do {
-    if (cursor.type.isError) return cursor.node;
+    if (cursor.type.isError && !isPointAtEnd(cursor.node, source)) return cursor.node;
   } while (cursor.next());
   return undefined;
+}
+
+/** The grammar does not know floats that end with a point, and reads `5.` as a broken attribute. */
+function isPointAtEnd({ parent }: SyntaxNode, source: string): boolean {
+  if (parent?.name !== "MemberExpression") return false;
+  return readNumberLiteral(source.slice(parent.from, parent.to)) !== undefined;
 }
 
 /** The node's source text. */
@@ -131,7 +138,9 @@ export function importedModules(module: PythonModule): ReadonlyMap<string, strin
   const modules = new Map<string, string>();
   for (const statement of childrenOf(module.root)) {
     if (statement.name !== "ImportStatement") continue;
-    const match = /^from\s+(?:[\w.]*\.)?([A-Za-z_]\w*)\s+import\s+([^#]+)$/.exec(textOf(module, statement));
+    const match = /^from\s+(?:[\w.]*\.)?([A-Za-z_]\w*)\s+import\s+([^#]+)$/.exec(
+      textOf(module, statement),
+    );
     if (match === null) continue;
     for (const name of match[2]!.replace(/[()\\]/g, " ").split(",")) {
       if (name.trim() !== "") modules.set(name.trim(), match[1]!);

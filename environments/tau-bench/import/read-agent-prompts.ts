@@ -5,7 +5,14 @@ import type { PyValue } from "../../../src/python/value.ts";
 import { evaluateFormatString } from "./evaluate-format-string.ts";
 import { evaluateLiteral } from "./evaluate-literal.ts";
 import type { PythonModule } from "./python-module.ts";
-import { assignedValue, childrenOf, findAssignment, methodBody, textOf, unreadable } from "./python-module.ts";
+import {
+  assignedValue,
+  childrenOf,
+  findAssignment,
+  methodBody,
+  textOf,
+  unreadable,
+} from "./python-module.ts";
 
 /** The system prompts of the agents that call tools by text, made for `probeWiki` and `probeTools`. */
 export interface AgentPrompts {
@@ -78,6 +85,9 @@ function readJoint(module: PythonModule): string {
 
 /** The operands of a chain of `+`, from left to right. */
 function operands(node: SyntaxNode): SyntaxNode[] {
-  if (node.name === "ParenthesizedExpression") return childrenOf(node, ["(", ")"]).flatMap(operands);
-  return node.name === "BinaryExpression" ? childrenOf(node, ["ArithOp"]).flatMap(operands) : [node];
+  if (node.name === "ParenthesizedExpression")
+    return childrenOf(node, ["(", ")"]).flatMap(operands);
+  return node.name === "BinaryExpression"
+    ? childrenOf(node, ["ArithOp"]).flatMap(operands)
+    : [node];
 }

@@ -24,7 +24,9 @@ export function readTasks(module: PythonModule, split: string): PyValue {
     if (isPyList(tasks) && tasks.every(isPyDict)) return tasks;
     throw new UsageError(`Cannot read ${module.file}: expected ${name} to be a list of tasks`);
   }
-  throw new UsageError(`Cannot read ${module.file}: expected "${names.join('" or "')} = [Task(…)]"`);
+  throw new UsageError(
+    `Cannot read ${module.file}: expected "${names.join('" or "')} = [Task(…)]"`,
+  );
 }
 
 const records: RecordMakers = new Map([

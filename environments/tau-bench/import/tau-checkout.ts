@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../../../src/errors.ts";
+import { sha256Of } from "./bundle-manifest.ts";
 import type { PythonModule } from "./python-module.ts";
 import { readPythonModule } from "./python-module.ts";
 
@@ -47,7 +47,7 @@ export class TauCheckout {
       if (code === "ENOENT" || code === "ENOTDIR") return undefined;
       throw new UsageError(`Cannot read ${this.place(file)}`, { cause: error });
     }
-    this.#inputs.set(file, createHash("sha256").update(content).digest("hex"));
+    this.#inputs.set(file, sha256Of(content));
     return content;
   }
 

@@ -1,0 +1,285 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { sharedData } from "../../../test/shared-data.ts";
+import { checkBundle } from "./bundle-manifest.ts";
+import { importTauBench } from "./import-bundle.ts";
+import { pinnedSource } from "./pinned-source.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-import-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+const task = `Task(
+        annotator="0",
+        user_id="u_1",
+        instruction="Your name is U. " 'Cancel "#1".',
+        actions=[
+            Action(name="cancel", kwargs={"id": "#1", "amount": -1.0, "count": 1}),
+        ],
+        outputs=["10"],
+    )`;
+
+const user = `
+class LLMUserSimulationEnv(BaseUserSimulationEnv):
+    def build_system_prompt(self, instruction):
+        instruction_display = (
+            ("\\n\\nInstruction: " + instruction + "\\n")
+            if instruction is not None
+            else ""
+        )
+        return f"""Play.{instruction_display}
+Stop."""
+
+class ReactUserSimulationEnv(LLMUserSimulationEnv):
+    def build_system_prompt(self, instruction):
+        instruction_display = (
+            ("\\nWant: " + instruction + "\\n")
+            if instruction is not None
+            else ""
+        )
+        return f"""Think.{instruction_display}"""
+
+def verify(model, response, messages):
+    prompt = f"""Good? {transcript} {response}"""
+
+def reflect(model, response, messages):
+    prompt = f"""Better! {transcript} {response}"""
+`;
+
+const agent = `
+class ChatReActAgent(Agent):
+    def __init__(self, tools_info, wiki, use_reasoning=True) -> None:
+        instruction = REACT_INSTRUCTION if use_reasoning else ACT_INSTRUCTION
+        self.prompt = (
+            wiki + "\\n#Tools\\n" + json.dumps(tools_info) + instruction
+        )
+
+REACT_INSTRUCTION = f"""
+Thought, then {{"name": {RESPOND_ACTION_NAME}}}
+"""
+ACT_INSTRUCTION = f"""
+{{"{RESPOND_ACTION_FIELD_NAME}": 1}}
+"""
+`;
+
+function domainFiles(name: string, tables: readonly string[], splits: readonly string[]) {
+  const folder = `tau_bench/envs/${name}`;
+  return {
+    ...Object.fromEntries(
+      tables.map((table) => [`${folder}/data/${table}.json`, '{"1": {"n": 1.0}}']),
+    ),
+    ...Object.fromEntries(
+      splits.map((split) => [
+        `${folder}/tasks_${split}.py`,
+        `from tau_bench.types import Task, Action\n\nTASKS_${split.toUpperCase()} = [\n    ${task},\n]\n`,
+      ]),
+    ),
+    [`${folder}/wiki.md`]: "# Policy é\n",
+    [`${folder}/wiki.py`]: 'import os\nwith open("wiki.md", "r") as f:\n    WIKI = f.read()\n',
+    [`${folder}/rules.py`]: 'RULES = [\n    "Be kind.",\n]\n',
+    [`${folder}/env.py`]:
+      'class Mock(Env):\n    def __init__(self, x=1):\n        super().__init__(x)\n        self.terminate_tools = ["leave"]\n',
+    [`${folder}/tools/__init__.py`]:
+      "from .cancel import Cancel\n\nALL_TOOLS = [\n    Cancel,\n]\n",
+    [`${folder}/tools/cancel.py`]:
+      "class Cancel(Tool):\n    @staticmethod\n    def invoke(data, id: str) -> str:\n        return id\n\n" +
+      "    @staticmethod\n    def get_info() -> Dict[str, Any]:\n" +
+      '        return {"type": "function", "function": {"name": "cancel", "description": ("a " "b")}}\n',
+  };
+}
+
+const checkout: Readonly<Record<string, string>> = {
+  ...domainFiles("retail", ["orders", "products", "users"], ["test", "train", "dev"]),
+  ...domainFiles("airline", ["flights", "reservations", "users"], ["test"]),
+  "tau_bench/envs/user.py": user,
+  "tau_bench/agents/chat_react_agent.py": agent,
+  "tau_bench/types.py": 'RESPOND_ACTION_NAME = "respond"\nRESPOND_ACTION_FIELD_NAME = "content"\n',
+  LICENSE: "MIT License\n",
+};
+
+async function writeCheckout(changes: Readonly<Record<string, string>> = {}): Promise<string> {
+  const from = path.join(dir, "checkout");
+  for (const [name, text] of Object.entries({ ...checkout, ...changes })) {
+    const file = path.join(from, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, text);
+  }
+  return from;
+}
+
+const bundled = async (name: string) => await readFile(path.join(dir, "bundle", name), "utf8");
+
+describe("importTauBench()", () => {
+  test("writes what the Python sources say, with a manifest", async () => {
+    const from = await writeCheckout();
+    const manifest = await importTauBench({ from, to: path.join(dir, "bundle") });
+    expect(await bundled("retail/orders.json")).toBe('{"1": {"n": 1.0}}');
+    expect(await bundled("retail/wiki.md")).toBe("# Policy é\n");
+    expect(JSON.parse(await bundled("airline/rules.json"))).toEqual(["Be kind."]);
+    expect(JSON.parse(await bundled("airline/terminate_tools.json"))).toEqual(["leave"]);
+    expect(await bundled("retail/tasks_dev.json")).toContain('"amount": -1.0,\n     "count": 1\n');
+    expect(JSON.parse(await bundled("airline/tasks_test.json"))).toEqual([
+      {
+        annotator: "0",
+        user_id: "u_1",
+        instruction: 'Your name is U. Cancel "#1".',
+        actions: [{ name: "cancel", kwargs: { id: "#1", amount: -1, count: 1 } }],
+        outputs: ["10"],
+      },
+    ]);
+    expect(JSON.parse(await bundled("retail/tools.json"))).toEqual([
+      { type: "function", function: { name: "cancel", description: "a b" } },
+    ]);
+    const opening =
+      'WIKI é\n#Tools\n[{"type": "function", "function": {"name": "t", "description": "d \\u00e9", "parameters": {}}}]';
+    expect(JSON.parse(await bundled("agent-prompts.json"))).toEqual({
+      react: `${opening}\nThought, then {"name": respond}\n`,
+      act: `${opening}\n{"content": 1}\n`,
+    });
+    expect(JSON.parse(await bundled("user-simulator-prompts.json"))).toEqual({
+      llm: { none: "Play.\nStop.", with: "Play.\n\nInstruction: DO THIS\n\nStop." },
+      react: { none: "Think.", with: "Think.\nWant: DO THIS\n" },
+      verify: "Good? {transcript} {response}",
+      reflect: "Better! {transcript} {response}",
+    });
+    expect(manifest).toMatchObject({
+      commit: null,
+      license: "MIT",
+      source: pinnedSource.repository,
+    });
+    expect(Object.keys(manifest.inputs)).toHaveLength(Object.keys(checkout).length);
+    expect(await checkBundle(path.join(dir, "bundle"))).toEqual(manifest);
+  });
+
+  test("names the commit of a clone", async () => {
+    const commit = "0123456789abcdef0123456789abcdef01234567";
+    const from = await writeCheckout({
+      ".git/HEAD": "ref: refs/heads/main\n",
+      ".git/packed-refs": `# pack-refs\n${commit} refs/heads/main\n`,
+    });
+    const manifest = await importTauBench({ from, to: path.join(dir, "bundle") });
+    expect(manifest.commit).toBe(commit);
+  });
+
+  test.each([
+    [
+      { "tau_bench/envs/retail/tasks_dev.py": 'X = 1\nTASKS = [\n  Task(a=f"{X}"),\n]\n' },
+      "tasks_dev.py:3: an f-string, expected a literal",
+    ],
+    [
+      { "tau_bench/envs/retail/tasks_dev.py": "TASKS = [\n  Task(\n    user_id=USER),\n]\n" },
+      "tasks_dev.py:3: the name USER, whose value is not known",
+    ],
+    [
+      { "tau_bench/envs/retail/tasks_dev.py": '\nTASKS = [Task(user_id="a")]\n' },
+      "tasks_dev.py:2: Task() without instruction, expected instruction=…",
+    ],
+    [
+      {
+        "tau_bench/envs/retail/tasks_dev.py":
+          'TASKS = [Task(user_id="a", instruction="b", outputs=[], actions=[\nAction(name=1, kwargs={})])]\n',
+      },
+      "tasks_dev.py:2: Action() with another name, expected name to be a text",
+    ],
+    [
+      { "tau_bench/envs/retail/tasks_dev.py": "DATA = []\n" },
+      'tasks_dev.py: expected "TASKS_DEV" or "TASKS = [Task(…)]"',
+    ],
+    [
+      { "tau_bench/envs/airline/tools/__init__.py": "ALL_TOOLS = [\n  Book]\n" },
+      "__init__.py:2: Book, expected a class that `from .module import …` brings in",
+    ],
+    [
+      {
+        "tau_bench/envs/airline/tools/cancel.py":
+          "class Cancel:\n  def get_info():\n    x = {}\n    return x\n",
+      },
+      "cancel.py:3: another body, expected one `return` of a literal",
+    ],
+    [{ "tau_bench/envs/airline/data/users.json": "[1, 2" }, "users.json: Expecting ',' delimiter"],
+    [{ "tau_bench/envs/airline/data/users.json": "[]" }, "users.json: expected an object"],
+    [
+      {
+        "tau_bench/agents/chat_react_agent.py": agent.replace(
+          "{RESPOND_ACTION_FIELD_NAME}",
+          "{secret()}",
+        ),
+      },
+      "{secret()} in an f-string, expected one of the names",
+    ],
+  ])("refuses what it cannot read, with file and line (%#)", async (changes, message) => {
+    const from = await writeCheckout(changes);
+    await expect(importTauBench({ from, to: path.join(dir, "bundle") })).rejects.toThrow(message);
+    expect(await readdir(dir)).toEqual(["checkout"]);
+  });
+
+  test("says what is missing of a checkout", async () => {
+    await expect(importTauBench({ from: dir, to: path.join(dir, "bundle") })).rejects.toThrow(
+      "tau_bench/envs/retail/data/orders.json: no such file, expected a checkout",
+    );
+  });
+
+  test("replaces a bundle, and no other folder", async () => {
+    const from = await writeCheckout();
+    const to = path.join(dir, "bundle");
+    await importTauBench({ from, to });
+    await writeFile(path.join(to, "left-over.txt"), "");
+    await importTauBench({ from, to });
+    expect(await readdir(to)).not.toContain("left-over.txt");
+    await expect(importTauBench({ from, to: from })).rejects.toThrow("it holds other files");
+  });
+});
+
+describe("checkBundle()", () => {
+  test("names the file that was changed or is gone", async () => {
+    const to = path.join(dir, "bundle");
+    await importTauBench({ from: await writeCheckout(), to });
+    await writeFile(path.join(to, "retail", "rules.json"), "[]");
+    await expect(checkBundle(to)).rejects.toThrow("retail/rules.json: its SHA-256 is");
+    await rm(path.join(to, "retail", "rules.json"));
+    await expect(checkBundle(to)).rejects.toThrow("retail/rules.json, which bundle.json names");
+  });
+
+  test("names the manifest's field that is broken", async () => {
+    await writeFile(path.join(dir, "bundle.json"), '{"format": 2}');
+    await expect(checkBundle(dir)).rejects.toThrow("bundle.json: format: ");
+    await writeFile(path.join(dir, "bundle.json"), "{");
+    await expect(checkBundle(dir)).rejects.toThrow(`Cannot read ${path.join(dir, "bundle.json")}`);
+  });
+
+  test("passes a folder without a manifest", async () => {
+    expect(await checkBundle(dir)).toBeUndefined();
+  });
+});
+
+/** A real checkout cannot be part of this repository. */
+const realCheckout = process.env["TURNWRIGHT_TAU_BENCH_CHECKOUT"];
+if (realCheckout === undefined) {
+  console.warn("Skipping the import of a real checkout: set TURNWRIGHT_TAU_BENCH_CHECKOUT");
+}
+const shared = sharedData();
+
+describe.skipIf(realCheckout === undefined || shared === null)("a real checkout", () => {
+  test("gives the recorded bundle, file for file", async () => {
+    const to = path.join(dir, "bundle");
+    const manifest = await importTauBench({ from: realCheckout ?? "", to });
+    expect(manifest.commit).toBe(pinnedSource.commit);
+    const wanted = path.join(shared ?? "", "data", "tau-bench");
+    const files = (await readdir(wanted, { recursive: true })).filter(
+      (file) => /\.(?:jsonl?|md)$/.test(file) && !file.startsWith("golden"),
+    );
+    expect(files.length).toBeGreaterThan(20);
+    for (const file of files) {
+      const [got, want] = [await bundled(file), await readFile(path.join(wanted, file), "utf8")];
+      if (!file.endsWith(".json")) expect(got === want, file).toBe(true);
+      else if (file.startsWith("user-")) expect(JSON.parse(got)).toMatchObject(JSON.parse(want));
+      else expect(JSON.parse(got), file).toEqual(JSON.parse(want));
+    }
+  });
+});
