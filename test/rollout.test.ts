@@ -42,7 +42,10 @@ async function startServer(
   const codec = await loadTokenCodec(qwen3Folder());
   const file = path.join(scratch, `${environment.name}-${scope.taskCount}.json`);
   const { mistakeRate } = scope;
-  await writeFile(file, JSON.stringify(await scriptSessions(plan, { environment, codec, mistakeRate })));
+  await writeFile(
+    file,
+    JSON.stringify(await scriptSessions(plan, { environment, codec, mistakeRate })),
+  );
   return await spawnSglangTestServer({
     policy: policyModule,
     policyOptions: { file },
@@ -112,7 +115,15 @@ describe("turnwright rollout on the built-in shop", () => {
     await using server = await startServer(environment, scope);
     const out = path.join(scratch, "killed");
     const running = runCli(
-      rolloutArgs(server, out, ["--env", "storefront", "--tasks", "0-23", "--samples", "2", "--json"]),
+      rolloutArgs(server, out, [
+        "--env",
+        "storefront",
+        "--tasks",
+        "0-23",
+        "--samples",
+        "2",
+        "--json",
+      ]),
     );
     await waitForEpisodes(out, 4);
     await server.kill();
@@ -128,9 +139,9 @@ describe("turnwright rollout on the built-in shop", () => {
       rewardMean: 1,
     });
     expect(finishedBefore).toBeLessThan(48);
-    expect(jsonLines((await runCli(["verify", path.join(out, "samples.jsonl")])).stdout)).toMatchObject([
-      { samples: 48, violations: [] },
-    ]);
+    expect(
+      jsonLines((await runCli(["verify", path.join(out, "samples.jsonl")])).stdout),
+    ).toMatchObject([{ samples: 48, violations: [] }]);
   }, 120_000);
 
   test("goes on where an interrupted run stopped, without losing or repeating an episode", async () => {
