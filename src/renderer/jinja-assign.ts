@@ -48,7 +48,8 @@ function compileNamespaceAssign(
 
 function unpack(value: TemplateValue, count: number): readonly TemplateValue[] {
   const iterable = iterableOf(value);
-  if (iterable === undefined) throw typeError(`cannot unpack non-iterable ${typeName(value)} object`);
+  if (iterable === undefined)
+    throw typeError(`cannot unpack non-iterable ${typeName(value)} object`);
   const items = Array.from(iterable);
   if (items.length < count) {
     throw valueError(`not enough values to unpack (expected ${count}, got ${items.length})`);

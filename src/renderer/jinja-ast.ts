@@ -47,12 +47,15 @@ export type JinjaExpression =
   | {
       readonly type: "compare";
       readonly first: JinjaExpression;
-      readonly rest: readonly { readonly operator: CompareOperator; readonly operand: JinjaExpression }[];
+      readonly rest: readonly {
+        readonly operator: CompareOperator;
+        readonly operand: JinjaExpression;
+      }[];
     }
   | {
       readonly type: "conditional";
       readonly test: JinjaExpression;
-      readonly then: JinjaExpression;
+      readonly value: JinjaExpression;
       readonly otherwise: JinjaExpression | undefined;
       readonly line: number;
     }
@@ -137,7 +140,10 @@ export type JinjaStatement =
     }
   | {
       readonly type: "with";
-      readonly targets: readonly { readonly target: JinjaTarget; readonly value: JinjaExpression }[];
+      readonly targets: readonly {
+        readonly target: JinjaTarget;
+        readonly value: JinjaExpression;
+      }[];
       readonly body: readonly JinjaStatement[];
     }
   /** What the assistant generated, as the transformers library marks it: its body, in a macro. */

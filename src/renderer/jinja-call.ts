@@ -1,6 +1,4 @@
 import type { JinjaArguments, JinjaExpression } from "./jinja-ast.ts";
-import type { ExpressionPlace } from "./jinja-expression.ts";
-import { compileExpression } from "./jinja-expression.ts";
 import type { Evaluate, Frame } from "./jinja-frame.ts";
 import { callMethod } from "./template-attribute.ts";
 import { typeError } from "./template-error.ts";
@@ -9,17 +7,20 @@ import { toList } from "./template-iterate.ts";
 import type { CallArguments, TemplateValue } from "./template-value.ts";
 import { isDict, noArguments, textOf, typeName } from "./template-value.ts";
 
+/** Turns an expression into a function that computes it. */
+export type Compile = (expression: JinjaExpression) => Evaluate;
+
 /** Computes a call's arguments. */
 export type EvaluateArguments = (frame: Frame) => CallArguments;
 
 const noNames: ReadonlyMap<string, TemplateValue> = new Map();
 
 /** Turns a call's arguments into a function that computes them. */
-export function compileArguments(args: JinjaArguments, place: ExpressionPlace): EvaluateArguments {
-  const positional = args.positional.map((part) => compileExpression(part, place));
-  const named = args.named.map(([name, part]) => ({ name, value: compileExpression(part, place) }));
-  const rest = args.rest && compileExpression(args.rest, place);
-  const namedRest = args.namedRest && compileExpression(args.namedRest, place);
+export function compileArguments(args: JinjaArguments, compile: Compile): EvaluateArguments {
+  const positional = args.positional.map((part) => compile(part));
+  const named = args.named.map(([name, part]) => ({ name, value: compile(part) }));
+  const rest = args.rest && compile(args.rest);
+  const namedRest = args.namedRest && compile(args.namedRest);
   if (named.length === 0 && rest === undefined && namedRest === undefined) {
     if (positional.length === 0) return () => noArguments;
     return (frame) => ({ positional: positional.map((part) => part(frame)), named: noNames });
@@ -49,12 +50,12 @@ function addMembers(members: Map<string, TemplateValue>, extra: TemplateValue): 
 export function compileCall(
   callee: JinjaExpression,
   args: EvaluateArguments,
-  place: ExpressionPlace,
+  compile: Compile,
 ): Evaluate {
   if (callee.type === "attribute") {
-    const object = compileExpression(callee.object, place);
+    const object = compile(callee.object);
     return (frame) => callMethod(object(frame), callee.name, args(frame));
   }
-  const value = compileExpression(callee, place);
+  const value = compile(callee);
   return (frame) => callValue(value(frame), args(frame));
 }

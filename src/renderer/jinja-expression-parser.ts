@@ -1,188 +1,46 @@
-import type { JinjaArguments, JinjaExpression, JinjaFilter } from "./jinja-ast.ts";
-import type { JinjaTokenCursor } from "./jinja-token-cursor.ts";
+import type { JinjaExpression, JinjaFilter } from "./jinja-ast.ts";
+import type { TupleOptions } from "./jinja-operand-parser.ts";
+import { parseFilterOf, parsePrimary, parseTupleOf } from "./jinja-operand-parser.ts";
 import { parseOperators } from "./jinja-operator-parser.ts";
+import type { JinjaTokenCursor } from "./jinja-token-cursor.ts";
 
-/** How far an expression reaches. */
-export interface ExpressionOptions {
-  /** Whether `… if … else …` belongs to it. Default true. */
-  readonly conditional?: boolean;
-}
-
-/** Parses one expression. */
-export function parseExpression(
-  cursor: JinjaTokenCursor,
-  { conditional = true }: ExpressionOptions = {},
-): JinjaExpression {
-  return conditional ? parseConditional(cursor) : parseOperators(cursor);
-}
-
-function parseConditional(cursor: JinjaTokenCursor): JinjaExpression {
-  let expression = parseOperators(cursor);
+/** Parses one expression, up to and including `… if … else …`. */
+export function parseExpression(cursor: JinjaTokenCursor): JinjaExpression {
+  let expression = parseUnconditional(cursor);
   let line = cursor.line;
   while (cursor.skipName("if")) {
-    const test = parseOperators(cursor);
-    const otherwise = cursor.skipName("else") ? parseConditional(cursor) : undefined;
-    expression = { type: "conditional", test, then: expression, otherwise, line };
+    const test = parseUnconditional(cursor);
+    const otherwise = cursor.skipName("else") ? parseExpression(cursor) : undefined;
+    expression = { type: "conditional", test, value: expression, otherwise, line };
     line = cursor.line;
   }
   return expression;
 }
 
-/** What ends a tuple that has no parentheses, beside the end of the tag. */
-export interface TupleOptions extends ExpressionOptions {
-  /** A name after which no item follows, such as `recursive`. */
-  readonly endName?: string;
-  /** Whether parentheses surround it, so that it may be empty. */
-  readonly parenthesised?: boolean;
+function parseUnconditional(cursor: JinjaTokenCursor): JinjaExpression {
+  return parseOperators(cursor, parseExpression);
 }
 
 /** Parses an expression, or several with commas between them, which make a tuple. */
 export function parseTuple(
   cursor: JinjaTokenCursor,
-  { conditional = true, endName, parenthesised = false }: TupleOptions = {},
+  {
+    conditional = true,
+    ...options
+  }: TupleOptions & {
+    /** Whether `… if … else …` belongs to the items. Default true. */
+    readonly conditional?: boolean;
+  } = {},
 ): JinjaExpression {
-  const items: JinjaExpression[] = [];
-  let isTuple = false;
-  while (!endsTuple(cursor, endName)) {
-    items.push(parseExpression(cursor, { conditional }));
-    if (!cursor.skipOperator(",")) break;
-    isTuple = true;
-  }
-  const [only] = items;
-  if (!isTuple && only !== undefined) return only;
-  if (!isTuple && !parenthesised) throw cursor.unexpected("an expression");
-  return { type: "tuple", items };
+  return parseTupleOf(cursor, conditional ? parseExpression : parseUnconditional, options);
 }
 
-function endsTuple(cursor: JinjaTokenCursor, endName: string | undefined): boolean {
-  const { type } = cursor.current;
-  if (type === "variable-end" || type === "block-end" || cursor.isOperator(")")) return true;
-  return endName !== undefined && cursor.isName(endName);
-}
-
-/** Parses a name, a literal, or an expression in brackets. */
-export function parsePrimary(cursor: JinjaTokenCursor): JinjaExpression {
-  const token = cursor.current;
-  switch (token.type) {
-    case "name":
-      cursor.advance();
-      return constants.get(token.value) ?? { type: "name", name: token.value };
-    case "string":
-      return { type: "constant", value: parseStrings(cursor) };
-    case "integer":
-    case "float":
-      cursor.advance();
-      return { type: "constant", value: token.value };
-    default:
-      return parseBracketed(cursor);
-  }
-}
-
-const constants: ReadonlyMap<string, JinjaExpression> = new Map(
-  (
-    [
-      ["true", true],
-      ["True", true],
-      ["false", false],
-      ["False", false],
-      ["none", null],
-      ["None", null],
-    ] as const
-  ).map(([name, value]) => [name, { type: "constant", value }]),
-);
-
-/** Neighbouring strings are one. */
-function parseStrings(cursor: JinjaTokenCursor): string {
-  let text = "";
-  for (let { current } = cursor; current.type === "string"; { current } = cursor) {
-    text += current.value;
-    cursor.advance();
-  }
-  return text;
-}
-
-function parseBracketed(cursor: JinjaTokenCursor): JinjaExpression {
-  if (cursor.skipOperator("(")) {
-    const tuple = parseTuple(cursor, { parenthesised: true });
-    cursor.expectOperator(")");
-    return tuple;
-  }
-  if (cursor.skipOperator("[")) {
-    return { type: "list", items: parseItems(cursor, "]", () => parseExpression(cursor)) };
-  }
-  if (cursor.skipOperator("{")) {
-    const entries = parseItems(cursor, "}", () => {
-      const key = parseExpression(cursor);
-      cursor.expectOperator(":");
-      return [key, parseExpression(cursor)] as const;
-    });
-    return { type: "dict", entries };
-  }
-  throw cursor.unexpected("an expression");
-}
-
-/** Parses items with commas between them up to the closing bracket; a comma may trail. */
-function parseItems<Item>(cursor: JinjaTokenCursor, close: string, parseItem: () => Item): Item[] {
-  const items: Item[] = [];
-  while (!cursor.isOperator(close)) {
-    if (items.length > 0) cursor.expectOperator(",");
-    if (cursor.isOperator(close)) break;
-    items.push(parseItem());
-  }
-  cursor.expectOperator(close);
-  return items;
-}
-
-/** Parses the arguments of a call, filter or test, parentheses included. */
-export function parseArguments(cursor: JinjaTokenCursor): JinjaArguments {
-  const positional: JinjaExpression[] = [];
-  const named: [string, JinjaExpression][] = [];
-  let rest: JinjaExpression | undefined;
-  let namedRest: JinjaExpression | undefined;
-  const { line } = cursor;
-  const assertOrder = (holds: boolean) => {
-    if (!holds) throw cursor.problem("invalid order of arguments", line);
-  };
-  cursor.expectOperator("(");
-  parseItems(cursor, ")", () => {
-    if (cursor.skipOperator("*")) {
-      assertOrder(rest === undefined && namedRest === undefined);
-      rest = parseExpression(cursor);
-    } else if (cursor.skipOperator("**")) {
-      assertOrder(namedRest === undefined);
-      namedRest = parseExpression(cursor);
-    } else if (cursor.isName() && cursor.nextIs("operator", "=")) {
-      assertOrder(namedRest === undefined);
-      const name = cursor.expectName();
-      cursor.advance();
-      named.push([name, parseExpression(cursor)]);
-    } else {
-      assertOrder(rest === undefined && namedRest === undefined && named.length === 0);
-      positional.push(parseExpression(cursor));
-    }
-  });
-  return { positional, named, rest, namedRest };
-}
-
-/** No arguments. */
-export const emptyArguments: JinjaArguments = {
-  positional: [],
-  named: [],
-  rest: undefined,
-  namedRest: undefined,
-};
-
-/** Parses a filter's or test's name, which may have points in it. */
-export function parseDottedName(cursor: JinjaTokenCursor): string {
-  let name = cursor.expectName();
-  while (cursor.skipOperator(".")) name += `.${cursor.expectName()}`;
-  return name;
+/** Parses what may be assigned to. */
+export function parseTargetExpression(cursor: JinjaTokenCursor): JinjaExpression {
+  return parsePrimary(cursor, parseExpression);
 }
 
 /** Parses a filter's name and arguments, after the bar. */
 export function parseFilter(cursor: JinjaTokenCursor): JinjaFilter {
-  const { line } = cursor;
-  const name = parseDottedName(cursor);
-  const args = cursor.isOperator("(") ? parseArguments(cursor) : emptyArguments;
-  return { name, args, line };
+  return parseFilterOf(cursor, parseExpression);
 }

@@ -16,7 +16,7 @@ import { Tuple, Undefined } from "./template-value.ts";
 /** Where an expression stands. */
 export interface ExpressionPlace {
   readonly scope: JinjaScope;
-  /** Within a condition Jinja looks filters and tests up only when they are called. */
+  /** Whether it stands directly in a condition; see `FilterPlace`. */
   readonly soft: boolean;
 }
 
@@ -59,9 +59,9 @@ export function compileExpression(expression: JinjaExpression, place: Expression
     case "conditional":
       return compileConditional(expression, { ...place, soft: true });
     case "filter":
-      return compileFilter(compile(expression.operand), expression.filter, place);
+      return compileFilter(compile(expression.operand), expression.filter, { ...place, compile });
     case "test":
-      return compileTest(compile(expression.operand), expression.test, place);
+      return compileTest(compile(expression.operand), expression.test, { ...place, compile });
     case "attribute":
       return compileAttribute(compile(expression.object), expression.name);
     case "item": {
@@ -72,7 +72,7 @@ export function compileExpression(expression: JinjaExpression, place: Expression
     case "slice":
       return compileSlice(expression, place);
     case "call":
-      return compileCall(expression.callee, compileArguments(expression.args, place), place);
+      return compileCall(expression.callee, compileArguments(expression.args, compile), compile);
   }
 }
 
@@ -143,7 +143,7 @@ function compileArithmetic(node: Node<"arithmetic">, place: ExpressionPlace): Ev
 
 function compileConditional(node: Node<"conditional">, place: ExpressionPlace): Evaluate {
   const test = compileExpression(node.test, place);
-  const then = compileExpression(node.then, place);
+  const value = compileExpression(node.value, place);
   const hint =
     `the inline if-expression on line ${node.line} evaluated to false and no else section was ` +
     "defined.";
@@ -151,7 +151,7 @@ function compileConditional(node: Node<"conditional">, place: ExpressionPlace): 
     node.otherwise === undefined
       ? () => new Undefined({ hint })
       : compileExpression(node.otherwise, place);
-  return (frame) => (isTruthy(test(frame)) ? then(frame) : otherwise(frame));
+  return (frame) => (isTruthy(test(frame)) ? value(frame) : otherwise(frame));
 }
 
 function compileSlice(node: Node<"slice">, place: ExpressionPlace): Evaluate {

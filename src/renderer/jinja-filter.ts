@@ -1,11 +1,18 @@
 import type { JinjaFilter } from "./jinja-ast.ts";
+import type { Compile } from "./jinja-call.ts";
 import { compileArguments } from "./jinja-call.ts";
-import type { ExpressionPlace } from "./jinja-expression.ts";
 import type { Evaluate } from "./jinja-frame.ts";
 import { templateSyntaxError } from "./jinja-token.ts";
 import { findFilter } from "./template-filters.ts";
 import { findTest } from "./template-tests.ts";
 import { runtimeError } from "./template-value.ts";
+
+/** Where a filter or test stands. */
+export interface FilterPlace {
+  readonly compile: Compile;
+  /** Within a condition Jinja looks filters and tests up only when they are called. */
+  readonly soft: boolean;
+}
 
 /**
  * Applies a filter to what `operand` computes.
@@ -15,11 +22,11 @@ import { runtimeError } from "./template-value.ts";
 export function compileFilter(
   operand: Evaluate,
   { name, args, line }: JinjaFilter,
-  place: ExpressionPlace,
+  place: FilterPlace,
 ): Evaluate {
   const filter = findFilter(name);
   if (filter === undefined) return missing("filter", name, line, place);
-  const given = compileArguments(args, place);
+  const given = compileArguments(args, place.compile);
   return (frame) => filter(operand(frame), given(frame));
 }
 
@@ -31,11 +38,11 @@ export function compileFilter(
 export function compileTest(
   operand: Evaluate,
   { name, args, line }: JinjaFilter,
-  place: ExpressionPlace,
+  place: FilterPlace,
 ): Evaluate {
   const test = findTest(name);
   if (test === undefined) return missing("test", name, line, place);
-  const given = compileArguments(args, place);
+  const given = compileArguments(args, place.compile);
   return (frame) => test(operand(frame), given(frame));
 }
 
@@ -43,7 +50,7 @@ function missing(
   what: "filter" | "test",
   name: string,
   line: number,
-  { soft }: ExpressionPlace,
+  { soft }: FilterPlace,
 ): Evaluate {
   if (!soft) throw templateSyntaxError(line, `no ${what} named '${name}'`);
   return () => {

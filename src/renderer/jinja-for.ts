@@ -2,22 +2,32 @@ import type { JinjaFor } from "./jinja-ast.ts";
 import type { Assign } from "./jinja-assign.ts";
 import { compileAssign } from "./jinja-assign.ts";
 import { compileExpression } from "./jinja-expression.ts";
-import type { Evaluate, Execute, Flow, Frame, Output } from "./jinja-frame.ts";
+import type {
+  CompileStatements,
+  Evaluate,
+  Execute,
+  Flow,
+  Frame,
+  Output,
+  StatementPlace,
+} from "./jinja-frame.ts";
 import { compileEntry } from "./jinja-frame.ts";
 import { Loop } from "./jinja-loop.ts";
 import { analyzeStatements, JinjaScope, loadNames, storeNames, usesName } from "./jinja-scope.ts";
-import type { StatementPlace } from "./jinja-statement.ts";
-import { compileStatements } from "./jinja-statement.ts";
 import { isTruthy, iterate, lengthOf } from "./template-iterate.ts";
 import type { TemplateValue } from "./template-value.ts";
 
 /** Prepares a loop. */
-export function compileFor(node: JinjaFor, place: StatementPlace): Execute {
+export function compileFor(
+  node: JinjaFor,
+  place: StatementPlace,
+  compileStatements: CompileStatements,
+): Execute {
   const iterable = compileExpression(node.iterable, { scope: place.scope, soft: false });
   const code: LoopCode = {
-    ...compileBody(node, place.scope),
+    ...compileBody(node, place.scope, compileStatements),
     filter: node.filter === undefined ? undefined : compileFilterOf(node, place.scope),
-    otherwise: compileOtherwise(node, place),
+    otherwise: compileOtherwise(node, place, compileStatements),
     recursive: node.recursive,
   };
   return (frame, output) => runLoop(code, { frame, output, items: iterable(frame), depth: 0 });
@@ -29,7 +39,9 @@ interface LoopCode {
   /** The slot of `loop`, where the body names it. */
   readonly loopSlot: number | undefined;
   readonly body: Execute;
-  readonly filter: ((frame: Frame, items: Iterable<TemplateValue>) => Iterable<TemplateValue>) | undefined;
+  readonly filter:
+    | ((frame: Frame, items: Iterable<TemplateValue>) => Iterable<TemplateValue>)
+    | undefined;
   readonly otherwise: Execute | undefined;
   readonly recursive: boolean;
 }
@@ -37,6 +49,7 @@ interface LoopCode {
 function compileBody(
   node: JinjaFor,
   outer: JinjaScope,
+  compileStatements: CompileStatements,
 ): Pick<LoopCode, "enter" | "assign" | "loopSlot" | "body"> {
   const scope = new JinjaScope(outer);
   const namesLoop = node.recursive || usesName(node.body, "loop");
@@ -77,7 +90,11 @@ function* filterItems(
   }
 }
 
-function compileOtherwise(node: JinjaFor, place: StatementPlace): Execute | undefined {
+function compileOtherwise(
+  node: JinjaFor,
+  place: StatementPlace,
+  compileStatements: CompileStatements,
+): Execute | undefined {
   if (node.otherwise.length === 0) return undefined;
   const scope = new JinjaScope(place.scope);
   analyzeStatements(scope, node.otherwise);

@@ -1,3 +1,4 @@
+import type { JinjaStatement } from "./jinja-ast.ts";
 import type { JinjaScope, NamePlace } from "./jinja-scope.ts";
 import type { TemplateValue } from "./template-value.ts";
 
@@ -28,6 +29,20 @@ export type Flow = "next" | "break" | "continue";
 /** Runs a statement. */
 export type Execute = (frame: Frame, output: Output) => Flow;
 
+/** Where a statement stands. */
+export interface StatementPlace {
+  readonly scope: JinjaScope;
+  /** Whether it stands directly in an `if`; see `FilterPlace`. */
+  readonly soft: boolean;
+  readonly inLoop: boolean;
+}
+
+/** Prepares statements, to be run one after the other. */
+export type CompileStatements = (
+  statements: readonly JinjaStatement[],
+  place: StatementPlace,
+) => Execute;
+
 /** Prepares the entering of a scope's frame. */
 export function compileEntry(scope: JinjaScope): (parent: Frame) => Frame {
   const { sources, slotCount } = scope;
@@ -36,7 +51,9 @@ export function compileEntry(scope: JinjaScope): (parent: Frame) => Frame {
     const frame: Frame = { slots, parent, context: parent.context };
     for (const { slot, source } of sources) {
       slots[slot] =
-        source.type === "context" ? frame.context.resolve(source.name) : valueAt(frame, source.place);
+        source.type === "context"
+          ? frame.context.resolve(source.name)
+          : valueAt(frame, source.place);
     }
     return frame;
   };

@@ -1,11 +1,8 @@
 import { pythonRstrip } from "../python/strip.ts";
+import { pythonSpaceClass as space } from "./jinja-space.ts";
 import { unescapePythonString } from "./jinja-string-literal.ts";
 import type { JinjaToken } from "./jinja-token.ts";
 import { templateSyntaxError } from "./jinja-token.ts";
-
-/** What Python's `\s` matches, which is not what JavaScript's does. */
-const space =
-  "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 
 const opening = /\{[{%#]/g;
 const rawBegin = new RegExp(`\\{%([-+]?)${space}*raw${space}*(?:-%\\}${space}*|%\\})`, "y");
@@ -21,8 +18,7 @@ const onlySpace = new RegExp(`^${space}+$`);
 const spaceRun = new RegExp(`${space}+`, "y");
 const floatLiteral =
   /(?<!\.)(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?e[+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+)/iy;
-const integerLiteral =
-  /0b(?:_?[01])+|0o(?:_?[0-7])+|0x(?:_?[\da-f])+|[1-9](?:_?\d)*|0(?:_?0)*/iy;
+const integerLiteral = /0b(?:_?[01])+|0o(?:_?[0-7])+|0x(?:_?[\da-f])+|[1-9](?:_?\d)*|0(?:_?0)*/iy;
 const nameLiteral = /[\p{XID_Continue}]+/uy;
 const stringLiteral = /'[^'\\]*(?:\\[^][^'\\]*)*'|"[^"\\]*(?:\\[^][^"\\]*)*"/y;
 const operator = /\/\/|\*\*|==|!=|>=|<=|[-+/*%~[\](){}><=.:|,;]/y;

@@ -1,9 +1,8 @@
 import type { JinjaMacro, JinjaParameter } from "./jinja-ast.ts";
-import type { Evaluate, Execute, Frame, Output } from "./jinja-frame.ts";
+import type { CompileStatements, Evaluate, Execute, Frame, Output } from "./jinja-frame.ts";
 import { compileEntry } from "./jinja-frame.ts";
 import { compileExpression } from "./jinja-expression.ts";
 import { analyzeStatements, JinjaScope, loadNames, usesName } from "./jinja-scope.ts";
-import { compileStatements } from "./jinja-statement.ts";
 import { typeError } from "./template-error.ts";
 import { reprOf } from "./template-text.ts";
 import type { CallArguments, TemplateObject, TemplateValue } from "./template-value.ts";
@@ -23,7 +22,11 @@ interface MacroCode {
 }
 
 /** Prepares a macro; the result makes one that sees the frame in which it is defined. */
-export function compileMacro(node: JinjaMacro, outer: JinjaScope): (frame: Frame) => Macro {
+export function compileMacro(
+  node: JinjaMacro,
+  outer: JinjaScope,
+  compileStatements: CompileStatements,
+): (frame: Frame) => Macro {
   const scope = new JinjaScope(outer);
   for (const { name, fallback } of node.parameters) {
     scope.declare(name);

@@ -1,12 +1,12 @@
 import type { CompareOperator, JinjaExpression } from "./jinja-ast.ts";
+import type { ParseExpression } from "./jinja-operand-parser.ts";
 import {
   emptyArguments,
   parseArguments,
   parseDottedName,
-  parseExpression,
-  parseFilter,
+  parseFilterOf,
   parsePrimary,
-} from "./jinja-expression-parser.ts";
+} from "./jinja-operand-parser.ts";
 import type { JinjaTokenCursor } from "./jinja-token-cursor.ts";
 import type { ArithmeticOperator } from "./template-arithmetic.ts";
 
@@ -15,30 +15,30 @@ import type { ArithmeticOperator } from "./template-arithmetic.ts";
  * `+ -`, `~`, `* / // %`, `**`, signs, then what follows an operand: attributes, subscripts, calls,
  * filters and tests.
  */
-export function parseOperators(cursor: JinjaTokenCursor): JinjaExpression {
-  let left = parseAnd(cursor);
-  while (cursor.skipName("or")) left = { type: "or", left, right: parseAnd(cursor) };
+export function parseOperators(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
+  let left = parseAnd(cursor, parse);
+  while (cursor.skipName("or")) left = { type: "or", left, right: parseAnd(cursor, parse) };
   return left;
 }
 
-function parseAnd(cursor: JinjaTokenCursor): JinjaExpression {
-  let left = parseNot(cursor);
-  while (cursor.skipName("and")) left = { type: "and", left, right: parseNot(cursor) };
+function parseAnd(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
+  let left = parseNot(cursor, parse);
+  while (cursor.skipName("and")) left = { type: "and", left, right: parseNot(cursor, parse) };
   return left;
 }
 
-function parseNot(cursor: JinjaTokenCursor): JinjaExpression {
-  if (cursor.skipName("not")) return { type: "not", operand: parseNot(cursor) };
-  return parseCompare(cursor);
+function parseNot(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
+  if (cursor.skipName("not")) return { type: "not", operand: parseNot(cursor, parse) };
+  return parseCompare(cursor, parse);
 }
 
 const compareOperators: ReadonlySet<string> = new Set(["==", "!=", "<", "<=", ">", ">="]);
 
-function parseCompare(cursor: JinjaTokenCursor): JinjaExpression {
-  const first = parseSum(cursor);
+function parseCompare(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
+  const first = parseSum(cursor, parse);
   const rest: { operator: CompareOperator; operand: JinjaExpression }[] = [];
   for (let operator = takeCompare(cursor); operator; operator = takeCompare(cursor)) {
-    rest.push({ operator, operand: parseSum(cursor) });
+    rest.push({ operator, operand: parseSum(cursor, parse) });
   }
   return rest.length === 0 ? first : { type: "compare", first, rest };
 }
@@ -56,53 +56,60 @@ function takeCompare(cursor: JinjaTokenCursor): CompareOperator | undefined {
   return "not in";
 }
 
-type Parse = (cursor: JinjaTokenCursor) => JinjaExpression;
+type Parse = typeof parseOperators;
 
 function parseLeftToRight(operators: readonly ArithmeticOperator[], parseOperand: Parse): Parse {
-  return (cursor) => {
-    let left = parseOperand(cursor);
+  return (cursor, parse) => {
+    let left = parseOperand(cursor, parse);
     for (;;) {
       const operator = operators.find((candidate) => cursor.isOperator(candidate));
       if (operator === undefined) return left;
       cursor.advance();
-      left = { type: "arithmetic", operator, left, right: parseOperand(cursor) };
+      left = { type: "arithmetic", operator, left, right: parseOperand(cursor, parse) };
     }
   };
 }
 
-const parsePower = parseLeftToRight(["**"], (cursor) => parseUnary(cursor, true));
+const parsePower = parseLeftToRight(["**"], parseFiltered);
 const parseProduct = parseLeftToRight(["*", "/", "//", "%"], parsePower);
 const parseSum = parseLeftToRight(["+", "-"], parseConcat);
 
-function parseConcat(cursor: JinjaTokenCursor): JinjaExpression {
-  const first = parseProduct(cursor);
+function parseConcat(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
+  const first = parseProduct(cursor, parse);
   const parts = [first];
-  while (cursor.skipOperator("~")) parts.push(parseProduct(cursor));
+  while (cursor.skipOperator("~")) parts.push(parseProduct(cursor, parse));
   return parts.length === 1 ? first : { type: "concat", parts };
 }
 
-function parseUnary(cursor: JinjaTokenCursor, withFilters: boolean): JinjaExpression {
-  let expression: JinjaExpression;
-  const operator = cursor.isOperator("-") ? "-" : cursor.isOperator("+") ? "+" : undefined;
-  if (operator === undefined) {
-    expression = parsePrimary(cursor);
-  } else {
-    cursor.advance();
-    expression = { type: "sign", operator, operand: parseUnary(cursor, false) };
-  }
-  expression = parsePostfix(cursor, expression);
-  return withFilters ? parseFiltersAndTests(cursor, expression) : expression;
+function parseFiltered(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
+  return parseFiltersAndTests(cursor, parse, parseSigned(cursor, parse));
 }
 
-function parsePostfix(cursor: JinjaTokenCursor, start: JinjaExpression): JinjaExpression {
+/** A sign binds closer than a filter: `-1|abs` is the magnitude of -1. */
+function parseSigned(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
+  const operator = cursor.isOperator("-") ? "-" : cursor.isOperator("+") ? "+" : undefined;
+  if (operator === undefined) return parsePostfix(cursor, parse, parsePrimary(cursor, parse));
+  cursor.advance();
+  return parsePostfix(cursor, parse, {
+    type: "sign",
+    operator,
+    operand: parseSigned(cursor, parse),
+  });
+}
+
+function parsePostfix(
+  cursor: JinjaTokenCursor,
+  parse: ParseExpression,
+  start: JinjaExpression,
+): JinjaExpression {
   let expression = start;
   for (;;) {
     if (cursor.skipOperator(".")) {
       expression = parseMember(cursor, expression);
     } else if (cursor.skipOperator("[")) {
-      expression = parseSubscript(cursor, expression);
+      expression = parseSubscript(cursor, parse, expression);
     } else if (cursor.isOperator("(")) {
-      expression = { type: "call", callee: expression, args: parseArguments(cursor) };
+      expression = { type: "call", callee: expression, args: parseArguments(cursor, parse) };
     } else {
       return expression;
     }
@@ -118,9 +125,13 @@ function parseMember(cursor: JinjaTokenCursor, object: JinjaExpression): JinjaEx
   return { type: "attribute", object, name: cursor.expectName() };
 }
 
-function parseSubscript(cursor: JinjaTokenCursor, object: JinjaExpression): JinjaExpression {
+function parseSubscript(
+  cursor: JinjaTokenCursor,
+  parse: ParseExpression,
+  object: JinjaExpression,
+): JinjaExpression {
   const bound = () =>
-    cursor.isOperator(":") || cursor.isOperator("]") ? undefined : parseExpression(cursor);
+    cursor.isOperator(":") || cursor.isOperator("]") ? undefined : parse(cursor);
   const start = bound();
   if (cursor.skipOperator(":")) {
     const stop = bound();
@@ -131,22 +142,26 @@ function parseSubscript(cursor: JinjaTokenCursor, object: JinjaExpression): Jinj
   if (start === undefined) throw cursor.unexpected("a subscript");
   const items = [start];
   while (cursor.skipOperator(",")) {
-    if (!cursor.isOperator("]")) items.push(parseExpression(cursor));
+    if (!cursor.isOperator("]")) items.push(parse(cursor));
   }
   cursor.expectOperator("]");
   const key: JinjaExpression = items.length === 1 ? start : { type: "tuple", items };
   return { type: "item", object, key };
 }
 
-function parseFiltersAndTests(cursor: JinjaTokenCursor, start: JinjaExpression): JinjaExpression {
+function parseFiltersAndTests(
+  cursor: JinjaTokenCursor,
+  parse: ParseExpression,
+  start: JinjaExpression,
+): JinjaExpression {
   let expression = start;
   for (;;) {
     if (cursor.skipOperator("|")) {
-      expression = { type: "filter", operand: expression, filter: parseFilter(cursor) };
+      expression = { type: "filter", operand: expression, filter: parseFilterOf(cursor, parse) };
     } else if (cursor.skipName("is")) {
-      expression = parseTest(cursor, expression);
+      expression = parseTest(cursor, parse, expression);
     } else if (cursor.isOperator("(")) {
-      expression = { type: "call", callee: expression, args: parseArguments(cursor) };
+      expression = { type: "call", callee: expression, args: parseArguments(cursor, parse) };
     } else {
       return expression;
     }
@@ -156,16 +171,23 @@ function parseFiltersAndTests(cursor: JinjaTokenCursor, start: JinjaExpression):
 const testArgumentOpeners: ReadonlySet<string> = new Set(["[", "{"]);
 const namesAfterTests: ReadonlySet<string> = new Set(["else", "or", "and"]);
 
-function parseTest(cursor: JinjaTokenCursor, operand: JinjaExpression): JinjaExpression {
+function parseTest(
+  cursor: JinjaTokenCursor,
+  parse: ParseExpression,
+  operand: JinjaExpression,
+): JinjaExpression {
   const negated = cursor.skipName("not");
   const { line } = cursor;
   const name = parseDottedName(cursor);
   let args = emptyArguments;
   if (cursor.isOperator("(")) {
-    args = parseArguments(cursor);
+    args = parseArguments(cursor, parse);
   } else if (startsTestArgument(cursor)) {
     if (cursor.isName("is")) throw cursor.problem("tests cannot follow each other");
-    args = { ...emptyArguments, positional: [parsePostfix(cursor, parsePrimary(cursor))] };
+    args = {
+      ...emptyArguments,
+      positional: [parsePostfix(cursor, parse, parsePrimary(cursor, parse))],
+    };
   }
   const test: JinjaExpression = { type: "test", operand, test: { name, args, line } };
   return negated ? { type: "not", operand: test } : test;

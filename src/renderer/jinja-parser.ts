@@ -7,7 +7,12 @@ import type {
   JinjaStatement,
   JinjaTarget,
 } from "./jinja-ast.ts";
-import { parseExpression, parseFilter, parsePrimary, parseTuple } from "./jinja-expression-parser.ts";
+import {
+  parseExpression,
+  parseFilter,
+  parseTargetExpression,
+  parseTuple,
+} from "./jinja-expression-parser.ts";
 import { tokenizeTemplate } from "./jinja-lexer.ts";
 import { JinjaTokenCursor } from "./jinja-token-cursor.ts";
 
@@ -215,10 +220,17 @@ function parseSingleTarget(
     cursor.advance();
     return { type: "namespace", name, attribute: cursor.expectName() };
   }
-  return toTarget(cursor, parsePrimary(cursor));
+  return toTarget(cursor, parseTargetExpression(cursor));
 }
 
-const reservedNames: ReadonlySet<string> = new Set(["true", "false", "none", "True", "False", "None"]);
+const reservedNames: ReadonlySet<string> = new Set([
+  "true",
+  "false",
+  "none",
+  "True",
+  "False",
+  "None",
+]);
 
 function toTarget(cursor: JinjaTokenCursor, expression: JinjaExpression): JinjaTarget {
   if (expression.type === "name" && !reservedNames.has(expression.name)) {

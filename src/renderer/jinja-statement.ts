@@ -1,24 +1,17 @@
 import type { JinjaFilter, JinjaStatement } from "./jinja-ast.ts";
 import { compileAssign } from "./jinja-assign.ts";
+import type { Compile } from "./jinja-call.ts";
 import { compileArguments, compileCall } from "./jinja-call.ts";
 import { compileExpression, compileName } from "./jinja-expression.ts";
 import { compileFilter } from "./jinja-filter.ts";
 import { compileFor } from "./jinja-for.ts";
-import type { Evaluate, Execute, Frame, Output } from "./jinja-frame.ts";
+import type { Evaluate, Execute, Frame, Output, StatementPlace } from "./jinja-frame.ts";
 import { compileEntry } from "./jinja-frame.ts";
 import { compileMacro } from "./jinja-macro.ts";
 import { analyzeStatements, JinjaScope, loadNames, storeNames } from "./jinja-scope.ts";
 import { templateSyntaxError } from "./jinja-token.ts";
 import { isTruthy } from "./template-iterate.ts";
 import { strOf } from "./template-text.ts";
-
-/** Where a statement stands. */
-export interface StatementPlace {
-  readonly scope: JinjaScope;
-  /** Whether it stands directly in an `if`; see `ExpressionPlace`. */
-  readonly soft: boolean;
-  readonly inLoop: boolean;
-}
 
 /** Prepares statements, to be run one after the other. */
 export function compileStatements(
@@ -56,11 +49,11 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
     case "set-block":
       return compileSetBlock(statement, place);
     case "for":
-      return compileFor(statement, place);
+      return compileFor(statement, place, compileStatements);
     case "if":
       return compileIf(statement, place);
     case "macro": {
-      const make = compileMacro(statement, place.scope);
+      const make = compileMacro(statement, place.scope, compileStatements);
       const assign = compileAssign({ type: "name", name: statement.name ?? "" }, place.scope);
       return (frame) => {
         assign(frame, make(frame));
@@ -74,7 +67,7 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
     case "with":
       return compileWith(statement, place);
     case "generation": {
-      const make = compileMacro(statement.body, place.scope);
+      const make = compileMacro(statement.body, place.scope, compileStatements);
       return print((frame) => make(frame).call({ positional: [], named: new Map() }));
     }
     case "break":
@@ -124,7 +117,10 @@ function compileCapture(
   scope.declare(capturedName);
   const slot = scope.find(capturedName)?.slot ?? 0;
   let filtered: Evaluate = compileName(capturedName, scope);
-  for (const filter of filters) filtered = compileFilter(filtered, filter, { scope, soft: false });
+  const compile: Compile = (expression) => compileExpression(expression, { scope, soft: false });
+  for (const filter of filters) {
+    filtered = compileFilter(filtered, filter, { compile, soft: false });
+  }
   const enter = compileEntry(scope);
   return (parent: Frame) => {
     const frame = enter(parent);
@@ -155,15 +151,16 @@ function compileFilterBlock(node: Node<"filter-block">, place: StatementPlace): 
 }
 
 function compileCallBlock(node: Node<"call-block">, place: StatementPlace): Execute {
-  const make = compileMacro(node.caller, place.scope);
-  const given = compileArguments(node.args, place);
+  const make = compileMacro(node.caller, place.scope, compileStatements);
+  const compile: Compile = (expression) => compileExpression(expression, place);
+  const given = compileArguments(node.args, compile);
   const call = compileCall(
     node.callee,
     (frame) => {
       const { positional, named } = given(frame);
       return { positional, named: new Map(named).set("caller", make(frame)) };
     },
-    place,
+    compile,
   );
   return print(call);
 }

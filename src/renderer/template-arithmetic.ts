@@ -40,9 +40,7 @@ export function calculate(
 function unsupported(left: TemplateValue, operator: string, right: TemplateValue): TemplateError {
   const sequence = textOf(left) !== undefined ? "str" : typeName(left);
   if (operator === "+" && ["str", "list", "tuple"].includes(sequence)) {
-    return typeError(
-      `can only concatenate ${sequence} (not "${typeName(right)}") to ${sequence}`,
-    );
+    return typeError(`can only concatenate ${sequence} (not "${typeName(right)}") to ${sequence}`);
   }
   const name = operator === "**" ? "** or pow()" : operator;
   return typeError(
@@ -89,7 +87,7 @@ function repeat(value: TemplateValue, count: number | undefined): TemplateValue 
   if (text !== undefined) {
     return value instanceof Markup ? new Markup(text.repeat(count)) : text.repeat(count);
   }
-  const repeated = Array.from({ length: count }, () => items ?? []).flat(1);
+  const repeated = size === 0 ? [] : Array.from({ length: count }, () => items ?? []).flat(1);
   return value instanceof Tuple ? new Tuple(repeated) : repeated;
 }
 
@@ -164,19 +162,32 @@ function calculateFloats(left: number, operator: ArithmeticOperator, right: numb
       return left / right;
     case "//":
       assertDivisor(right, "float floor division by zero");
-      return (left - floatRemainder(left, right)) / right;
+      return floorDivide(left, right);
     case "%":
       assertDivisor(right, "float modulo");
       return floatRemainder(left, right);
     case "**":
       if (left === 0 && right < 0) {
-        throw new TemplateError(
-          "ZeroDivisionError",
-          "0.0 cannot be raised to a negative power",
-        );
+        throw new TemplateError("ZeroDivisionError", "0.0 cannot be raised to a negative power");
       }
-      return left ** right;
+      return raise(left, right);
   }
+}
+
+function raise(left: number, right: number): number {
+  const power = left ** right;
+  if (!Number.isFinite(power) && Number.isFinite(left) && Number.isFinite(right)) {
+    throw new TemplateError("OverflowError", "(34, 'Numerical result out of range')");
+  }
+  return power;
+}
+
+/** The whole part nearest to the true quotient; a zero has the quotient's sign. */
+function floorDivide(left: number, right: number): number {
+  const quotient = (left - floatRemainder(left, right)) / right;
+  const floor = Math.floor(quotient);
+  if (quotient === 0) return left / right < 0 || Object.is(left / right, -0) ? -0 : 0;
+  return quotient - floor > 0.5 ? floor + 1 : floor;
 }
 
 function floatRemainder(left: number, right: number): number {

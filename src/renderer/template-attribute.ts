@@ -55,11 +55,7 @@ export function getItem(value: TemplateValue, key: TemplateValue): TemplateValue
 }
 
 /** `value.name(…)`, without making a bound method in between where the value is plain. */
-export function callMethod(
-  value: TemplateValue,
-  name: string,
-  args: CallArguments,
-): TemplateValue {
+export function callMethod(value: TemplateValue, name: string, args: CallArguments): TemplateValue {
   const method = findMethod(value, name);
   return method === undefined ? callValue(getAttribute(value, name), args) : method(args);
 }
@@ -89,9 +85,10 @@ function findStringMethod(
   value: string | Markup,
   name: string,
 ): ((args: CallArguments) => TemplateValue) | undefined {
-  if (name === "format") return (args) => formatFields(value, args);
+  if (name === "format") return (args) => formatFields(value, args, { getAttribute, getItem });
   if (name === "format_map") {
-    return ({ positional }) => formatMapping(value, positional[0] ?? null);
+    return ({ positional }) =>
+      formatMapping(value, positional[0] ?? null, { getAttribute, getItem });
   }
   const method = stringMethods.get(name);
   if (method === undefined) return undefined;
@@ -116,8 +113,7 @@ function markUp(value: TemplateValue): TemplateValue {
 /** An attribute that the value has in Python; `undefined` where it has none of that name. */
 function attributeOf(value: TemplateValue, name: string): TemplateValue | undefined {
   if (isUnsafe(value, name)) {
-    const hint =
-      `access to attribute ${reprOf(name)} of ${reprOf(typeName(value))} object is unsafe.`;
+    const hint = `access to attribute ${reprOf(name)} of ${reprOf(typeName(value))} object is unsafe.`;
     return new Undefined({ hint, object: value, name, kind: "SecurityError" });
   }
   const method = findMethod(value, name);
@@ -134,8 +130,10 @@ function isUnsafe(value: TemplateValue, name: string): boolean {
 
 /** Attributes that every Python object has. */
 const pythonDunders: ReadonlySet<string> = new Set(
-  ("class delattr dir doc eq format ge getattribute gt hash init init_subclass le lt ne new " +
-    "reduce reduce_ex repr setattr sizeof str subclasshook")
+  (
+    "class delattr dir doc eq format ge getattribute gt hash init init_subclass le lt ne new " +
+    "reduce reduce_ex repr setattr sizeof str subclasshook"
+  )
     .split(" ")
     .map((name) => `__${name}__`),
 );

@@ -3,7 +3,16 @@ import { typeError } from "./template-error.ts";
 import { iterate } from "./template-iterate.ts";
 import { undefinedError } from "./template-undefined.ts";
 import type { TemplateDict, TemplateValue } from "./template-value.ts";
-import { isDict, isList, objectOf, textOf, Tuple, typeName, Undefined } from "./template-value.ts";
+import {
+  isDict,
+  isList,
+  objectOf,
+  runtimeError,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+} from "./template-value.ts";
 
 /** Python's `==`. */
 export function equals(left: TemplateValue, right: TemplateValue): boolean {
@@ -77,10 +86,13 @@ export function dictSet(
   key: TemplateValue,
   value: TemplateValue,
 ): void {
+  // A JavaScript map would turn the key into 0.0, which prints otherwise.
+  if (Object.is(key, -0)) throw runtimeError("Cannot use -0.0 as a key in a chat template");
   dict.set(typeof key === "string" ? key : dictKey(dict, key), value);
 }
 
-function assertHashable(key: TemplateValue): void {
+/** @throws TemplateError `TypeError` for a list or dictionary, which no dictionary takes as key. */
+export function assertHashable(key: TemplateValue): void {
   if (isList(key) || isDict(key)) throw typeError(`unhashable type: '${typeName(key)}'`);
   if (key instanceof Tuple) key.items.forEach(assertHashable);
 }

@@ -1,12 +1,17 @@
 import { dictGet, dictSet, equals } from "./template-compare.ts";
-import { typeError, valueError } from "./template-error.ts";
+import { valueError } from "./template-error.ts";
 import type { BoundArguments, Signature } from "./template-function.ts";
 import { signatureOf } from "./template-function.ts";
 import { iterate, toList } from "./template-iterate.ts";
 import { sliceOf } from "./template-subscript.ts";
 import { reprOf } from "./template-text.ts";
-import type { TemplateDict, TemplateList, TemplateObject, TemplateValue } from "./template-value.ts";
-import { isDict, Tuple, typeName } from "./template-value.ts";
+import type {
+  TemplateDict,
+  TemplateList,
+  TemplateObject,
+  TemplateValue,
+} from "./template-value.ts";
+import { isDict, Tuple } from "./template-value.ts";
 
 /** A method of a list, tuple or dictionary. */
 export interface ContainerMethod<Owner> {
@@ -144,11 +149,4 @@ export function makeDict(
   }
   for (const [key, value] of named) dict.set(key, value);
   return dict;
-}
-
-/** An argument as an integer. @throws TemplateError `TypeError` where it is none. */
-export function requireInteger(value: TemplateValue): bigint {
-  if (typeof value === "bigint") return value;
-  if (typeof value === "boolean") return BigInt(value);
-  throw typeError(`'${typeName(value)}' object cannot be interpreted as an integer`);
 }

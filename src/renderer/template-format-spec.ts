@@ -104,7 +104,7 @@ function formatFloating(value: number, spec: Spec): string {
   const presentation = presentationOf(lower, spec.precision);
   const magnitude = formatMagnitude(value, presentation, spec.precision ?? 6);
   const cased = spec.type !== lower ? magnitude.toUpperCase() : magnitude;
-  const [whole = "", rest = ""] = splitWhole(cased);
+  const [whole, rest] = splitWhole(cased);
   const sign = signOf(value < 0 || Object.is(value, -0), spec);
   return pad({ sign, digits: group(whole, spec, 10) + rest }, spec, ">");
 }

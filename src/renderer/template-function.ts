@@ -67,7 +67,10 @@ export class BuiltinFunction implements TemplateObject {
   readonly pythonType: string;
   readonly #run: (args: CallArguments) => TemplateValue;
 
-  constructor(run: (args: CallArguments) => TemplateValue, pythonType = "builtin_function_or_method") {
+  constructor(
+    run: (args: CallArguments) => TemplateValue,
+    pythonType = "builtin_function_or_method",
+  ) {
     this.#run = run;
     this.pythonType = pythonType;
   }

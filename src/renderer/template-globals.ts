@@ -1,5 +1,6 @@
 import { TemplateError, typeError } from "./template-error.ts";
-import { makeDict, requireInteger } from "./template-container-methods.ts";
+import { requireInteger } from "./template-argument.ts";
+import { makeDict } from "./template-container-methods.ts";
 import { builtin, BuiltinFunction } from "./template-function.ts";
 import { makeNamespace } from "./template-namespace.ts";
 import { Range } from "./template-range.ts";

@@ -4,7 +4,7 @@ import { formatBySpec } from "./template-format-spec.ts";
 import { escapeHtml, textLike } from "./template-markup.ts";
 import { reprOf, strOf } from "./template-text.ts";
 import type { TemplateValue } from "./template-value.ts";
-import { isDict, Markup, Tuple, typeName } from "./template-value.ts";
+import { isDict, isList, Markup, objectOf, Tuple, typeName, Undefined } from "./template-value.ts";
 
 const directive = /%(?:\(([^()]*)\))?([-+ #0]*)(\d+|\*)?(?:\.(\d+|\*)?)?[hlL]?([^])?/gu;
 
@@ -28,23 +28,44 @@ export function formatPercent(template: string | Markup, values: TemplateValue):
   };
   const text = strOf(template).replace(
     directive,
-    (whole: string, key?: string, flags = "", width?: string, precision?: string, type?: string) => {
+    (
+      whole: string,
+      key?: string,
+      flags = "",
+      width?: string,
+      precision?: string,
+      type?: string,
+    ) => {
       if (whole === "%%") return "%";
       if (type === undefined) throw valueError("incomplete format");
       const resolved = {
         flags,
         width: width === "*" ? strOf(next()) : width,
-        precision: whole.includes(".") ? (precision === "*" ? strOf(next()) : (precision ?? "0")) : undefined,
+        precision: whole.includes(".")
+          ? precision === "*"
+            ? strOf(next())
+            : (precision ?? "0")
+          : undefined,
         type,
       };
       const value = key === undefined ? next() : memberOf(values, key);
       return convert(value, resolved, safe);
     },
   );
-  if (used < list.length && !isDict(values)) {
+  if (used < list.length && !isMappingLike(values)) {
     throw typeError("not all arguments converted during string formatting");
   }
   return textLike(template, text);
+}
+
+/** Python asks unused arguments only of what cannot be subscripted, and of tuples and strings. */
+function isMappingLike(values: TemplateValue): boolean {
+  return (
+    isDict(values) ||
+    isList(values) ||
+    values instanceof Undefined ||
+    objectOf(values)?.itemAt !== undefined
+  );
 }
 
 function memberOf(values: TemplateValue, key: string): TemplateValue {

@@ -1,6 +1,13 @@
+import { requireCount } from "./template-argument.ts";
 import { calculate } from "./template-arithmetic.ts";
 import { getAttribute } from "./template-attribute.ts";
-import { compareForSort, compareOrder, contains, equals, numberOf } from "./template-compare.ts";
+import {
+  assertHashable,
+  compareForSort,
+  compareOrder,
+  contains,
+  equals,
+} from "./template-compare.ts";
 import { itemTuples } from "./template-container-methods.ts";
 import { TemplateError, typeError } from "./template-error.ts";
 import type { NamedFilter } from "./template-filter.ts";
@@ -77,9 +84,7 @@ function last(value: TemplateValue): TemplateValue {
     throw typeError(`'${typeName(value)}' object is not reversible`);
   }
   const item = toList(value).at(-1);
-  return item === undefined
-    ? new Undefined({ hint: "No last item, sequence was empty." })
-    : item;
+  return item === undefined ? new Undefined({ hint: "No last item, sequence was empty." }) : item;
 }
 
 function reverse(value: TemplateValue): TemplateValue {
@@ -110,6 +115,7 @@ function* unique(value: TemplateValue, key: GetFromItem): Iterable<TemplateValue
   const seen: TemplateValue[] = [];
   for (const item of iterate(value)) {
     const candidate = key(item);
+    assertHashable(candidate);
     if (contains(seen, candidate)) continue;
     seen.push(candidate);
     yield item;
@@ -159,22 +165,31 @@ function groupBy(
   return groups.map(({ items }) => makeGroup(shown(items[0] as TemplateValue), items));
 }
 
-function* batch(value: TemplateValue, size: number, fill: TemplateValue): Iterable<TemplateValue> {
+function* batch(
+  value: TemplateValue,
+  size: TemplateValue,
+  fill: TemplateValue,
+): Iterable<TemplateValue> {
   let group: TemplateValue[] = [];
   for (const item of iterate(value)) {
-    if (group.length === size) {
+    if (equals(BigInt(group.length), size)) {
       yield group;
       group = [];
     }
     group.push(item);
   }
   if (group.length === 0) return;
-  if (fill !== null) while (group.length < size) group.push(fill);
+  if (fill !== null) while (group.length < requireCount(size)) group.push(fill);
   yield group;
 }
 
-function* slice(value: TemplateValue, count: number, fill: TemplateValue): Iterable<TemplateValue> {
+function* slice(
+  value: TemplateValue,
+  slices: TemplateValue,
+  fill: TemplateValue,
+): Iterable<TemplateValue> {
   const items = toList(value);
+  const count = requireCount(slices);
   const size = Math.floor(items.length / count);
   const larger = items.length % count;
   let start = 0;
@@ -186,10 +201,15 @@ function* slice(value: TemplateValue, count: number, fill: TemplateValue): Itera
   }
 }
 
-function integer(value: TemplateValue | undefined): number {
-  const number = numberOf(value ?? null);
-  if (typeof number === "bigint") return Number(number);
-  throw typeError(`'${typeName(value ?? null)}' object cannot be interpreted as an integer`);
+/** What a dot gives, without falling back to a dictionary's members. */
+function attribute(value: TemplateValue, name: TemplateValue = null): TemplateValue {
+  const text = textOf(name);
+  if (text === undefined) {
+    throw typeError(`attribute name must be string, not '${typeName(name)}'`);
+  }
+  const found = getAttribute(value, text);
+  const isMember = isDict(value) && value.get(text) === found;
+  return isMember ? new Undefined({ object: value, name: text }) : found;
 }
 
 function argumentError(message: string): TemplateError {
@@ -198,13 +218,9 @@ function argumentError(message: string): TemplateError {
 
 /** The filters that work on lists and dictionaries as a whole. */
 export const sequenceFilters: readonly NamedFilter[] = [
-  defineFilter("attr name", (value, name = "") => {
-    const attribute = getAttribute(value, strOf(name));
-    const isMember = isDict(value) && value.get(name) === attribute;
-    return isMember ? new Undefined({ object: value, name }) : attribute;
-  }),
-  defineFilter("batch linecount fill_with?", (value, size, fill = null) => {
-    return new Generator(batch(value, integer(size), fill));
+  defineFilter("attr name", attribute),
+  defineFilter("batch linecount fill_with?", (value, size = null, fill = null) => {
+    return new Generator(batch(value, size, fill));
   }),
   defineFilter("dictsort case_sensitive? by? reverse?", dictSort),
   defineFilter("first", first),
@@ -218,13 +234,14 @@ export const sequenceFilters: readonly NamedFilter[] = [
     extreme("<", value, caseSensitive, attribute),
   ),
   defineFilter("reverse", reverse),
-  defineFilter("slice slices fill_with?", (value, count, fill = null) => {
-    return new Generator(slice(value, integer(count), fill));
+  defineFilter("slice slices fill_with?", (value, slices = null, fill = null) => {
+    return new Generator(slice(value, slices, fill));
   }),
   defineFilter("sort reverse? case_sensitive? attribute?", sort),
   defineFilter("sum attribute? start?", sum),
-  defineFilter("unique case_sensitive? attribute?", (value, caseSensitive = false, attribute = null) =>
-    new Generator(unique(value, comparisonGetter(attribute, caseSensitive))),
+  defineFilter(
+    "unique case_sensitive? attribute?",
+    (value, caseSensitive = false, attribute = null) =>
+      new Generator(unique(value, comparisonGetter(attribute, caseSensitive))),
   ),
 ];
-

@@ -1,10 +1,15 @@
 import { TemplateError, valueError } from "./template-error.ts";
-import { getAttribute, getItem } from "./template-attribute.ts";
 import { formatBySpec } from "./template-format-spec.ts";
 import { escapeHtml, textLike } from "./template-markup.ts";
 import { reprOf, strOf } from "./template-text.ts";
 import type { CallArguments, Markup, TemplateValue } from "./template-value.ts";
 import { isDict, Markup as MarkupClass } from "./template-value.ts";
+
+/** How fields reach into values. */
+export interface FieldAccess {
+  getAttribute(value: TemplateValue, name: string): TemplateValue;
+  getItem(value: TemplateValue, key: TemplateValue): TemplateValue;
+}
 
 /**
  * Python's `template.format(…)`: `{}`, `{0}`, `{name}`, attributes and subscripts, `!r`, `!s`, and
@@ -14,21 +19,30 @@ import { isDict, Markup as MarkupClass } from "./template-value.ts";
  *
  * @throws TemplateError `ValueError`, `KeyError` or `IndexError` as Python does.
  */
-export function formatFields(template: string | Markup, args: CallArguments): string | Markup {
-  const state = { args, nextIndex: 0, safe: template instanceof MarkupClass };
+export function formatFields(
+  template: string | Markup,
+  args: CallArguments,
+  access: FieldAccess,
+): string | Markup {
+  const state = { args, access, nextIndex: 0, safe: template instanceof MarkupClass };
   return textLike(template, formatLevel(strOf(template), state, 2));
 }
 
 /** Python's `template.format_map(mapping)`. */
-export function formatMapping(template: string | Markup, mapping: TemplateValue): TemplateValue {
+export function formatMapping(
+  template: string | Markup,
+  mapping: TemplateValue,
+  access: FieldAccess,
+): TemplateValue {
   const named = new Map<string, TemplateValue>();
   if (isDict(mapping)) {
     for (const [key, value] of mapping) if (typeof key === "string") named.set(key, value);
   }
-  return formatFields(template, { positional: [], named });
+  return formatFields(template, { positional: [], named }, access);
 }
 
 interface FormatState {
+  readonly access: FieldAccess;
   readonly args: CallArguments;
   nextIndex: number;
   readonly safe: boolean;
@@ -96,8 +110,8 @@ function lookUp(name: string, state: FormatState): TemplateValue {
     .matchAll(/\.([^.[]+)|\[([^\]]*)\]/g)) {
     value =
       attribute === undefined
-        ? getItem(value, /^\d+$/.test(subscript) ? BigInt(subscript) : subscript)
-        : getAttribute(value, attribute);
+        ? state.access.getItem(value, /^\d+$/.test(subscript) ? BigInt(subscript) : subscript)
+        : state.access.getAttribute(value, attribute);
   }
   return value;
 }

@@ -1,5 +1,6 @@
 import { pythonLower } from "../python/lower.ts";
 import { pythonLstrip, pythonRstrip, pythonStrip } from "../python/strip.ts";
+import { requireCount, requireText } from "./template-argument.ts";
 import { TemplateError, typeError } from "./template-error.ts";
 import { codePointCount, iterate } from "./template-iterate.ts";
 import { sliceOf } from "./template-subscript.ts";
@@ -8,7 +9,7 @@ import { partition, replaceText, splitLines, splitText } from "./template-string
 import type { BoundArguments, Signature } from "./template-function.ts";
 import { signatureOf } from "./template-function.ts";
 import type { TemplateValue } from "./template-value.ts";
-import { textOf, Tuple, typeName } from "./template-value.ts";
+import { Tuple } from "./template-value.ts";
 
 /** A method of `str`. */
 export interface StringMethod {
@@ -18,18 +19,12 @@ export interface StringMethod {
   readonly escaped: readonly number[];
 }
 
-/** The argument as text. @throws TemplateError `TypeError` where it is none. */
-function text(value: TemplateValue | undefined, what = "argument"): string {
-  const string = textOf(value);
-  if (string !== undefined) return string;
-  throw typeError(`${what} must be str, not ${typeName(value ?? null)}`);
+function text(value: TemplateValue | undefined, what?: string): string {
+  return requireText(value ?? null, what);
 }
 
-/** The argument as an integer. @throws TemplateError `TypeError` where it is none. */
 function integer(value: TemplateValue | undefined, fallback: number): number {
-  if (value === undefined) return fallback;
-  if (typeof value === "bigint" || typeof value === "boolean") return Number(value);
-  throw typeError(`'${typeName(value)}' object cannot be interpreted as an integer`);
+  return value === undefined ? fallback : requireCount(value);
 }
 
 /** The argument as a set of characters or a separator; `undefined` where it is absent or `None`. */

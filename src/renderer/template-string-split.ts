@@ -63,13 +63,13 @@ export function partition(text: string, separator: string, which: "first" | "las
   return new Tuple([text.slice(0, index), separator, text.slice(index + separator.length)]);
 }
 
+const lineBreaks = "\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029";
+const linePattern = new RegExp(`[^${lineBreaks}]*(\\r\\n|[${lineBreaks}]|$)`, "g");
+
 /** Python's `str.splitlines()`. */
 export function splitLines(text: string, keepEnds: boolean): string[] {
   const lines: string[] = [];
-  // eslint-disable-next-line no-control-regex
-  for (const [line, end = ""] of text.matchAll(
-    /[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|$)/g,
-  )) {
+  for (const [line, end = ""] of text.matchAll(linePattern)) {
     if (line !== "") lines.push(keepEnds ? line : line.slice(0, line.length - end.length));
   }
   return lines;

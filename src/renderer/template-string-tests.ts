@@ -45,10 +45,7 @@ function isTitle(text: string): boolean {
 
 /** The `is…` methods of `str`, by name. */
 export const characterTests: readonly (readonly [string, (text: string) => boolean])[] = [
-  [
-    "isalnum",
-    (text) => every(text, (character) => isAlpha(character) || isNumeric(character)),
-  ],
+  ["isalnum", (text) => every(text, (character) => isAlpha(character) || isNumeric(character))],
   ["isalpha", (text) => every(text, isAlpha)],
   // eslint-disable-next-line no-control-regex
   ["isascii", (text) => /^[\0-\x7f]*$/.test(text)],

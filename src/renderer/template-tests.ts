@@ -24,10 +24,7 @@ function test(
   holds: (value: TemplateValue, other: TemplateValue) => boolean,
 ): readonly [string, TemplateTest] {
   const signature = signatureOf(signatureText);
-  return [
-    signature.name,
-    (value, args) => holds(value, bindArguments(signature, args)[0] ?? null),
-  ];
+  return [signature.name, (value, args) => holds(value, bindArguments(signature, args)[0] ?? null)];
 }
 
 function leaves(value: TemplateValue, divisor: TemplateValue, remainder: bigint): boolean {
@@ -93,4 +90,3 @@ const tests: ReadonlyMap<string, TemplateTest> = new Map([
   test("<= other", comparisons.le),
   test("le other", comparisons.le),
 ]);
-
