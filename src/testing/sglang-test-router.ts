@@ -1,13 +1,14 @@
-import type { IncomingMessage } from "node:http";
-import { Agent, createServer, request as httpRequest } from "node:http";
-import type { AddressInfo } from "node:net";
+import { Agent } from "node:http";
 import type { Clock } from "../engine/clock.ts";
 import { systemClock } from "../engine/clock.ts";
 import type { HttpExchange } from "./sglang/http-exchange.ts";
 import { readExchange, sendJson, sendText } from "./sglang/http-exchange.ts";
+import { listen } from "./sglang/listen.ts";
+import { RouterRefused, filterGenerateBody } from "./sglang/router-fields.ts";
+import type { ForwardingContext, RouterWorker } from "./sglang/router-forwarding.ts";
+import { fanOut, forward } from "./sglang/router-forwarding.ts";
 import type { RouterQueue } from "./sglang/router-queue.ts";
 import { createRouterQueue } from "./sglang/router-queue.ts";
-import { RouterRefused, filterGenerateBody } from "./sglang/router-fields.ts";
 
 /** Settings of `startSglangTestRouter()`. */
 export interface SglangTestRouterOptions {
@@ -49,36 +50,11 @@ export interface SglangTestRouter extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Statuses that the router tries again. */
-const RETRIED = new Set([408, 429, 500, 502, 503, 504]);
-
-const FORWARDED_HEADERS = [
-  "authorization",
-  "x-request-id",
-  "x-correlation-id",
-  "traceparent",
-  "tracestate",
-  "x-smg-routing-key",
-] as const;
-
-interface RouterWorker {
-  readonly id: string;
-  readonly url: string;
-  isHealthy: boolean;
-  load: number;
-}
-
-interface RouterState {
+interface RouterState extends ForwardingContext {
   readonly workers: RouterWorker[];
-  readonly agent: Agent;
   readonly queue: RouterQueue;
-  readonly maxAttempts: number;
-  readonly retryDelayMs: number;
-  readonly sleep: Clock["sleep"];
   generateCount: number;
-  forwardCount: number;
   unknownPathCount: number;
-  nextWorkerIndex: number;
 }
 
 /**
@@ -110,31 +86,20 @@ export async function startSglangTestRouter(
     unknownPathCount: 0,
     nextWorkerIndex: 0,
   };
-  const http = createServer((request, response) => {
+  const http = await listen(options.port ?? 0, (request, response) => {
     void readExchange(request, response)
       .then((exchange) => route(exchange, state))
       .catch((error: unknown) => {
         if (!request.destroyed && !response.destroyed) throw error;
       });
   });
-  http.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve, reject) => {
-    http.once("error", reject);
-    http.listen(options.port ?? 0, "127.0.0.1", resolve);
-  });
-  const { port } = http.address() as AddressInfo;
   const close = async (): Promise<void> => {
-    if (!http.listening) return;
-    const closed = new Promise((resolve) => {
-      http.close(resolve);
-    });
-    http.closeAllConnections();
+    await http.close();
     state.agent.destroy();
-    await closed;
   };
   return {
-    url: `http://127.0.0.1:${port}`,
-    port,
+    url: http.url,
+    port: http.port,
     get stats() {
       const { generateCount, forwardCount, unknownPathCount } = state;
       return { generateCount, forwardCount, unknownPathCount };
@@ -202,97 +167,6 @@ async function serveGenerate(exchange: HttpExchange, state: RouterState): Promis
   }
 }
 
-/** Passes a request on, again and again where the status looks passing, whatever was sampled. */
-async function forward(
-  exchange: HttpExchange,
-  state: RouterState,
-  { body }: { body: string },
-): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const worker = pickWorker(exchange, state);
-    const isLast = attempt === state.maxAttempts;
-    if (worker === undefined) {
-      const message = "No available workers (all circuits open or unhealthy)";
-      if (!isLast) {
-        await state.sleep(state.retryDelayMs * 1.5 ** (attempt - 1));
-        continue;
-      }
-      return sendRouterError(exchange, { status: 503, code: "no_available_workers", message });
-    }
-    if (exchange.path === "/generate") state.forwardCount += 1;
-    const reply = await callWorker(exchange, { worker, body, agent: state.agent });
-    if (exchange.response.destroyed) return undefined;
-    const status = reply instanceof Error ? 500 : (reply.statusCode ?? 500);
-    if (RETRIED.has(status) && !isLast) {
-      if (!(reply instanceof Error)) reply.resume();
-      await state.sleep(state.retryDelayMs * 1.5 ** (attempt - 1));
-      continue;
-    }
-    if (reply instanceof Error) {
-      const code = "call_upstream_connection_failed";
-      return sendRouterError(exchange, { status, code, message: reply.message });
-    }
-    return passBack(exchange, reply);
-  }
-}
-
-/** Sends to the worker; an `Error` where no reply began. A client that goes away takes the call along. */
-function callWorker(
-  { method, path, request, response }: HttpExchange,
-  { worker, body, agent }: { worker: RouterWorker; body: string; agent: Agent },
-): Promise<IncomingMessage | Error> {
-  const headers: Record<string, string> = { "content-type": "application/json" };
-  for (const name of FORWARDED_HEADERS) {
-    const value = request.headers[name];
-    if (typeof value === "string") headers[name] = value;
-  }
-  worker.load += 1;
-  return new Promise((resolve) => {
-    const upstream = httpRequest(worker.url + path, { method, agent, headers }, resolve);
-    upstream.once("error", resolve);
-    upstream.once("close", () => {
-      worker.load -= 1;
-    });
-    response.once("close", () => {
-      if (!response.writableFinished) upstream.destroy();
-    });
-    upstream.end(method === "GET" ? undefined : body);
-  });
-}
-
-async function passBack({ response }: HttpExchange, reply: IncomingMessage): Promise<void> {
-  const { "content-type": type, "content-length": length } = reply.headers;
-  response.writeHead(reply.statusCode ?? 500, {
-    ...(type === undefined ? {} : { "content-type": type }),
-    ...(length === undefined ? {} : { "content-length": length }),
-  });
-  reply.once("error", () => response.destroy());
-  reply.pipe(response);
-  await new Promise((resolve) => {
-    response.once("close", resolve);
-  });
-}
-
-/** A routing key's own worker while that one is healthy, else the next; without a key in turns. */
-function pickWorker({ request }: HttpExchange, state: RouterState): RouterWorker | undefined {
-  const { workers } = state;
-  const key = request.headers["x-smg-routing-key"];
-  const start = typeof key === "string" ? hash(key) : state.nextWorkerIndex++;
-  for (let step = 0; step < workers.length; step++) {
-    const worker = workers[(start + step) % workers.length];
-    if (worker?.isHealthy === true) return worker;
-  }
-  return undefined;
-}
-
-function hash(text: string): number {
-  let state = 0;
-  for (let index = 0; index < text.length; index++) {
-    state = (Math.imul(state, 31) + text.charCodeAt(index)) >>> 0;
-  }
-  return state;
-}
-
 function sendWorkers(exchange: HttpExchange, { workers }: RouterState): void {
   sendJson(exchange, {
     workers: workers.map(({ id, url, isHealthy, load }) => ({
@@ -328,27 +202,4 @@ function sendReadiness(exchange: HttpExchange, { workers }: RouterState): void {
   const word = healthyCount > 0 ? "ready" : "not ready";
   const reply = { status: word, healthy_workers: healthyCount, total_workers: workers.length };
   sendJson(exchange, reply, { status });
-}
-
-async function fanOut(exchange: HttpExchange, state: RouterState): Promise<void> {
-  const replies = await Promise.all(
-    state.workers.map((worker) =>
-      callWorker(exchange, { worker, body: exchange.body, agent: state.agent }),
-    ),
-  );
-  for (const reply of replies) if (!(reply instanceof Error)) reply.resume();
-  const isWell = replies.every((reply) => !(reply instanceof Error) && reply.statusCode === 200);
-  sendJson(exchange, { success: isWell }, { status: isWell ? 200 : 500 });
-}
-
-function sendRouterError(
-  exchange: HttpExchange,
-  { status, code, message }: { status: number; code: string; message: string },
-): void {
-  const type = status === 503 ? "Service Unavailable" : "Internal Server Error";
-  sendJson(
-    exchange,
-    { error: { type, code, message } },
-    { status, headers: { "x-smg-error-code": code } },
-  );
 }

@@ -1,18 +1,25 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Clock } from "../engine/clock.ts";
 import { systemClock } from "../engine/clock.ts";
 import { seededPolicy } from "./seeded-policy.ts";
-import type { FaultRequest, ServerFault, ServerFaults } from "./server-fault.ts";
+import type { ServerFault, ServerFaults } from "./server-fault.ts";
 import type { ServerPolicy } from "./server-policy.ts";
+import type { ConditionWatch } from "./sglang/condition-watch.ts";
+import { createConditionWatch } from "./sglang/condition-watch.ts";
+import type { ControlContext } from "./sglang/control-routes.ts";
 import { CONTROL_ROUTES } from "./sglang/control-routes.ts";
+import { createFaultQueue } from "./sglang/fault-queue.ts";
 import type { GenerateContext } from "./sglang/generate-route.ts";
 import { serveGenerate } from "./sglang/generate-route.ts";
 import type { HttpExchange } from "./sglang/http-exchange.ts";
 import { readExchange, sendErrorResponse, sendJson } from "./sglang/http-exchange.ts";
-import type { DecodedRequest } from "./sglang/request-decoding.ts";
-import type { FinishReason, LiveSequence, PauseMode } from "./sglang/request-scheduler.ts";
+import { listen } from "./sglang/listen.ts";
+import { createPrefixCache } from "./sglang/prefix-cache.ts";
+import type { RecordedRequest } from "./sglang/request-log.ts";
+import { createRequestLog } from "./sglang/request-log.ts";
+import type { FinishReason, PauseMode } from "./sglang/request-scheduler.ts";
 import { RequestScheduler } from "./sglang/request-scheduler.ts";
+
+export type { RecordedRequest } from "./sglang/request-log.ts";
 
 /** Settings of `startSglangTestServer()`. */
 export interface SglangTestServerOptions {
@@ -46,24 +53,10 @@ export interface SglangTestServerOptions {
   readonly disconnectPollMs?: number;
   /** Text of ids. Default: `<7><8>`. */
   readonly detokenize?: (ids: readonly number[]) => string;
-  /** How many requests `requests` remembers, the latest. Default 10 000. */
+  /** How many requests `requests` remembers, the latest. Default 1 000. */
   readonly recordLimit?: number;
   /** Default: the machine's timers. */
   readonly sleep?: Clock["sleep"];
-}
-
-/** One sequence that the server was asked for. */
-export interface RecordedRequest {
-  readonly rid: string;
-  readonly routingKey: string | undefined;
-  readonly inputIds: readonly number[];
-  readonly samplingParams: Readonly<Record<string, unknown>>;
-  readonly maxNewTokens: number;
-  readonly stopTokenIds: readonly number[];
-  /** Absent until it is finished, and where a fault answered instead. */
-  finish?: FinishReason;
-  /** What was sampled. */
-  outputIds?: readonly number[];
 }
 
 /** Counters. JSON-able. */
@@ -113,7 +106,8 @@ export async function startSglangTestServer(
   options: SglangTestServerOptions = {},
 ): Promise<SglangTestServer> {
   const state = createServerState(options);
-  const http = createServer((request, response) => {
+  const { scheduler, log, problems, faults, watch } = state;
+  const http = await listen(options.port ?? 0, (request, response) => {
     void readExchange(request, response)
       .then((exchange) => route(exchange, state))
       .catch((error: unknown) => {
@@ -121,37 +115,25 @@ export async function startSglangTestServer(
         if (!request.destroyed) throw error;
       });
   });
-  // Connections that a client keeps idle must not be closed under its next request.
-  http.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve, reject) => {
-    http.once("error", reject);
-    http.listen(options.port ?? 0, "127.0.0.1", resolve);
-  });
-  const { port } = http.address() as AddressInfo;
   const close = async (): Promise<void> => {
-    if (!http.listening) return;
-    const closed = new Promise((resolve) => {
-      http.close(resolve);
-    });
-    http.closeAllConnections();
-    state.scheduler.continue();
-    state.scheduler.abortAll();
-    await closed;
+    await http.close();
+    scheduler.continue();
+    scheduler.abortAll();
   };
   const server: SglangTestServer = {
-    url: `http://127.0.0.1:${port}`,
-    port,
+    url: http.url,
+    port: http.port,
     get stats() {
       return state.stats();
     },
-    requests: state.requests,
-    problems: state.problems,
-    pause: (mode = "abort") => state.scheduler.pause(mode),
-    continue: () => state.scheduler.continue(),
-    abortAll: () => state.scheduler.abortAll(),
+    requests: log.requests,
+    problems,
+    pause: (mode = "abort") => scheduler.pause(mode),
+    continue: () => scheduler.continue(),
+    abortAll: () => scheduler.abortAll(),
     setWeightVersion: state.setWeightVersion,
-    addFaults: (...faults) => state.addFaults(faults),
-    until: (condition) => state.until(() => condition(server)),
+    addFaults: (...more) => faults.add(more),
+    until: (condition) => watch.until(() => condition(server)),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -167,16 +149,16 @@ async function route(exchange: HttpExchange, state: ServerState): Promise<void> 
     return;
   }
   if (path === "/generate") {
-    state.countGenerate();
+    state.counts.generate += 1;
     await serveGenerate(exchange, state);
   } else {
-    if (path === "/abort_request") state.countAbort();
+    if (path === "/abort_request") state.counts.abort += 1;
     if (path === "/abort_request" && state.hangsOnAbort) return;
     const handler = CONTROL_ROUTES[path];
     if (handler === undefined) sendJson(exchange, { detail: "Not Found" }, { status: 404 });
     else await handleControl(handler, exchange, state);
   }
-  state.notify();
+  state.watch.notify();
 }
 
 async function handleControl(
@@ -193,41 +175,23 @@ async function handleControl(
   }
 }
 
-/** Everything that changes while a server runs. */
-interface ServerState extends GenerateContext {
+/** Everything that a running server consists of. */
+interface ServerState extends GenerateContext, ControlContext {
   readonly apiKey: string | undefined;
-  readonly modelPath: string;
   readonly hangsOnAbort: boolean;
-  readonly requests: readonly RecordedRequest[];
   readonly problems: readonly string[];
-  readonly setWeightVersion: (version: string) => void;
-  readonly clearCache: () => void;
-  readonly addFaults: (faults: readonly (ServerFault | undefined)[]) => void;
-  readonly countGenerate: () => void;
-  readonly countAbort: () => void;
+  readonly counts: { generate: number; abort: number };
+  readonly watch: ConditionWatch;
   readonly stats: () => ServerStats;
-  readonly until: (condition: () => boolean) => Promise<void>;
-  readonly notify: () => void;
 }
 
 function createServerState(options: SglangTestServerOptions): ServerState {
-  const { faults = [], recordLimit = 10_000 } = options;
   let weightVersion = options.weightVersion ?? "default";
   let ridCount = 0;
-  let faultIndex = 0;
-  let generateCount = 0;
-  let abortCount = 0;
-  let sampledTokenCount = 0;
-  const finished = { stop: 0, length: 0, abort: 0 };
-  const queuedFaults = typeof faults === "function" ? [] : [...faults];
-  const requests: RecordedRequest[] = [];
-  const byRid = new Map<string, RecordedRequest>();
   const problems: string[] = [];
-  const cache = new Map<string, readonly number[]>();
-  const waiters = new Set<() => void>();
-  const notify = (): void => {
-    for (const waiter of waiters) waiter();
-  };
+  const watch = createConditionWatch();
+  const log = createRequestLog(options.recordLimit ?? 1_000);
+  const counts = { generate: 0, abort: 0 };
   const scheduler = new RequestScheduler({
     policy: options.policy ?? seededPolicy(),
     maxRunning: options.maxRunning ?? 4_096,
@@ -236,11 +200,16 @@ function createServerState(options: SglangTestServerOptions): ServerState {
     sleep: options.sleep ?? systemClock.sleep,
     weightVersion: () => weightVersion,
     onComplaint: (message) => problems.push(message),
-    onChange: () => notify(),
+    onChange: () => watch.notify(),
   });
-
   return {
     scheduler,
+    problems,
+    watch,
+    log,
+    counts,
+    faults: createFaultQueue(options.faults ?? []),
+    cache: createPrefixCache(),
     apiKey: options.apiKey,
     hangsOnAbort: options.hangsOnAbort ?? false,
     modelPath: options.modelPath ?? "test-model",
@@ -254,71 +223,14 @@ function createServerState(options: SglangTestServerOptions): ServerState {
       weightVersion = version;
     },
     newRid: () => `server-${ridCount++}`,
-    nextFault: (request: FaultRequest) =>
-      (typeof faults === "function" ? faults(request, faultIndex++) : queuedFaults.shift()) ??
-      undefined,
-    addFaults: (more) => queuedFaults.push(...more),
-    clearCache: () => cache.clear(),
-    cachedTokenCount: ({ routingKey = "", inputIds }) => {
-      const count = commonPrefixLength(cache.get(routingKey) ?? [], inputIds);
-      cache.set(routingKey, inputIds);
-      return count;
-    },
-    requests,
-    problems,
-    onDecoded: (request, routingKey) => {
-      const record = toRecord(request, routingKey);
-      byRid.set(request.rid, record);
-      requests.push(record);
-      if (requests.length > recordLimit) requests.shift();
-    },
-    onFinished: (sequence: LiveSequence) => {
-      const record = byRid.get(sequence.request.rid);
-      byRid.delete(sequence.request.rid);
-      sampledTokenCount += sequence.outputIds.length;
-      if (sequence.finish === undefined || record === undefined) return;
-      finished[sequence.finish.type] += 1;
-      record.finish = sequence.finish;
-      record.outputIds = sequence.outputIds;
-    },
-    countGenerate: () => {
-      generateCount += 1;
-      queueMicrotask(notify);
-    },
-    countAbort: () => {
-      abortCount += 1;
-    },
     stats: () => ({
-      generateCount,
-      abortCount,
+      generateCount: counts.generate,
+      abortCount: counts.abort,
       heldCount: scheduler.heldCount,
       waitingCount: scheduler.waitingCount,
       runningCount: scheduler.runningCount,
-      finished: { ...finished },
-      sampledTokenCount,
+      finished: { ...log.finished },
+      sampledTokenCount: log.sampledTokenCount,
     }),
-    notify,
-    until: (condition) =>
-      new Promise((resolve) => {
-        const check = (): void => {
-          if (!condition()) return;
-          waiters.delete(check);
-          resolve();
-        };
-        waiters.add(check);
-        check();
-      }),
   };
-}
-
-function toRecord(request: DecodedRequest, routingKey: string | undefined): RecordedRequest {
-  const { rid, inputIds, samplingParams, maxNewTokens, stopTokenIds } = request;
-  return { rid, routingKey, inputIds, samplingParams, maxNewTokens, stopTokenIds };
-}
-
-function commonPrefixLength(left: readonly number[], right: readonly number[]): number {
-  const limit = Math.min(left.length, right.length);
-  let length = 0;
-  while (length < limit && left[length] === right[length]) length++;
-  return length;
 }

@@ -2,6 +2,10 @@ import type { Finish } from "../engine.ts";
 import type { AttemptFailure } from "../http-failure.ts";
 import { failureOfStatus } from "../http-failure.ts";
 import type { PieceRequest } from "./generate-body.ts";
+import type { JsonObject } from "./reply-reading.ts";
+import { ReplyProblem, parseObject, readCount, readObject, show } from "./reply-reading.ts";
+import type { VersionRun } from "./version-runs.ts";
+import { readVersionRuns } from "./version-runs.ts";
 
 /** What a piece brought. `logprobs[i]` belongs to `ids[i]`. */
 export interface SampledPiece {
@@ -11,13 +15,6 @@ export interface SampledPiece {
   readonly versions: readonly VersionRun[];
   readonly promptTokenCount?: number;
   readonly cachedTokenCount?: number;
-}
-
-/** Ids in a row that one version sampled. */
-export interface VersionRun {
-  readonly tokenCount: number;
-  /** `""` where the engine reports none. */
-  readonly policyVersion: string;
 }
 
 /** What a reply of `/generate` says. */
@@ -31,18 +28,6 @@ export type PieceReply =
 
 /** Ids go into 32-bit arrays. */
 const LARGEST_ID = 2 ** 31 - 1;
-
-/** What is wrong with a reply; becomes a failure before it leaves this file. */
-class ReplyProblem extends Error {
-  readonly code: "engine/bad-reply" | "engine/nan";
-  readonly expected: string;
-
-  constructor(problem: string, expected: string, code: ReplyProblem["code"] = "engine/bad-reply") {
-    super(problem);
-    this.code = code;
-    this.expected = expected;
-  }
-}
 
 /**
  * Reads the body of an HTTP 200 of `/generate`. Ids and logprobs are taken together, from
@@ -63,8 +48,6 @@ export function decodeGenerateReply(text: string, request: PieceRequest): PieceR
     };
   }
 }
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
   const meta = readObject(reply, "meta_info");
@@ -100,7 +83,8 @@ function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
 /** The stop that the last id is, if it is one. */
 export function findStop(ids: readonly number[], { turn }: PieceRequest): Finish | undefined {
   const last = ids.at(-1);
-  const stops = last !== undefined && turn.stopTokenIds.includes(last);
+  const ignoresStops = turn.sampling.extra?.["ignore_eos"] === true;
+  const stops = last !== undefined && !ignoresStops && turn.stopTokenIds.includes(last);
   return stops ? { type: "stop", matched: last } : undefined;
 }
 
@@ -139,44 +123,10 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
   return {
     ids,
     logprobs,
-    versions: readVersions(meta, ids.length),
+    versions: readVersionRuns(meta, ids.length),
     ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
     ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
   };
-}
-
-/**
- * Which version sampled what. Newer releases say it token by token in `weight_versions`; the others
- * report only the version at the end, `weight_version`, which a turn that an update was slipped
- * under without an abort then carries as a whole.
- *
- * **Source:** sgl-project/sglang python/sglang/srt/utils/weight_versions.py.
- */
-function readVersions(meta: JsonObject, tokenCount: number): readonly VersionRun[] {
-  const spans = meta["weight_versions"];
-  if (spans === undefined || spans === null) {
-    const version = meta["weight_version"];
-    const isGiven = typeof version === "string" || typeof version === "number";
-    return [{ tokenCount, policyVersion: isGiven ? `${version}` : "" }];
-  }
-  const runs: VersionRun[] = [];
-  let place = 0;
-  for (const span of Array.isArray(spans) ? (spans as unknown[]) : [spans]) {
-    const { version, start, end } = (span ?? {}) as JsonObject;
-    if (typeof version !== "string" || start !== place || typeof end !== "number" || end < place) {
-      throw new ReplyProblem(
-        `meta_info.weight_versions holds ${show(span)}`,
-        `a span that begins at token ${place}`,
-      );
-    }
-    if (end > place) runs.push({ tokenCount: end - place, policyVersion: version });
-    place = end;
-  }
-  if (place === tokenCount) return runs;
-  throw new ReplyProblem(
-    `meta_info.weight_versions ends at token ${place}`,
-    `the end, at ${tokenCount}`,
-  );
 }
 
 /** A request that was aborted before it ran has no logprobs to report; one that ran must. */
@@ -243,52 +193,8 @@ function checkCount(count: number, reported: unknown, field: string): void {
   throw new ReplyProblem(`${field} is ${show(reported)}`, `${count}, one for each logprob`);
 }
 
-function readCount(meta: JsonObject, name: string): number | undefined {
-  const value = meta[name];
-  if (value === undefined || value === null) return undefined;
-  if (Number.isInteger(value) && (value as number) >= 0) return value as number;
-  throw new ReplyProblem(`meta_info.${name} is ${show(value)}`, "a count");
-}
-
 /** How many tokens a reply speaks of whose tokens are not used. */
 function countReported(reply: JsonObject, meta: JsonObject): number {
   const entries = meta["output_token_logprobs"] ?? reply["output_ids"];
   return Array.isArray(entries) ? entries.length : (readCount(meta, "completion_tokens") ?? 0);
-}
-
-function parseObject(text: string): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new ReplyProblem(
-      `the reply is not JSON: ${show(text.slice(0, SHOWN_LENGTH))}`,
-      "one JSON object",
-    );
-  }
-  if (Array.isArray(value)) {
-    throw new ReplyProblem(`the reply is a list of ${value.length}`, "one JSON object");
-  }
-  if (value === null || typeof value !== "object") {
-    throw new ReplyProblem(`the reply is ${show(value)}`, "one JSON object");
-  }
-  return value as JsonObject;
-}
-
-function readObject(parent: JsonObject, name: string, place = ""): JsonObject {
-  const value = parent[name];
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    throw new ReplyProblem(`${place}${name} is ${show(value)}`, "an object");
-  }
-  return value as JsonObject;
-}
-
-const SHOWN_LENGTH = 80;
-
-/** A value from a reply, short enough for a message. */
-function show(value: unknown): string {
-  if (value === undefined) return "absent";
-  const text = JSON.stringify(value);
-  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
 }

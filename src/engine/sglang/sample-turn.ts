@@ -1,13 +1,7 @@
 import { RolloutError } from "../../errors.ts";
 import type { Deadline } from "../deadline.ts";
 import { startDeadline } from "../deadline.ts";
-import type {
-  DiscardedSampling,
-  Finish,
-  GenerateRequest,
-  Generation,
-  GenerationPiece,
-} from "../engine.ts";
+import type { Finish, GenerateRequest, Generation } from "../engine.ts";
 import type { AttemptFailure } from "../http-failure.ts";
 import { failureOfOutcome, failureOfStatus, readErrorMessage } from "../http-failure.ts";
 import { readRetryAfterMs, retryDelayMs } from "../http-retry.ts";
@@ -17,6 +11,7 @@ import { encodeGenerateBody } from "./generate-body.ts";
 import type { PieceReply, SampledPiece } from "./generate-reply.ts";
 import { decodeGenerateReply, findStop } from "./generate-reply.ts";
 import type { SglangSettings } from "./sglang-options.ts";
+import { TurnProgress } from "./turn-progress.ts";
 import type { Worker, WorkerSet } from "./worker-set.ts";
 
 /** What sampling a turn works with. */
@@ -29,24 +24,6 @@ export interface TurnContext {
   readonly signal: AbortSignal | undefined;
   /** Aborts when the engine is closed. */
   readonly closing: AbortSignal;
-}
-
-/** What a turn has brought so far. `logprobs[i]` belongs to `ids[i]`. */
-interface TurnProgress {
-  readonly ids: number[];
-  readonly logprobs: number[];
-  readonly pieces: GenerationPiece[];
-  readonly discarded: DiscardedSampling[];
-  /** Requests made, which numbers them. */
-  requestCount: number;
-  /** Failures since something was last sampled. */
-  failureCount: number;
-  resumeCount: number;
-  /** Interruptions since something was last sampled. */
-  idleResumeCount: number;
-  nanCount: number;
-  promptTokenCount?: number;
-  cachedTokenCount?: number;
 }
 
 /**
@@ -62,29 +39,19 @@ export async function sampleTurn(
   const { settings, signal, closing } = context;
   const { clock, timeouts } = settings;
   using turn = startDeadline({ ms: timeouts.turnMs, parents: [signal, closing], clock });
-  const progress: TurnProgress = {
-    ids: [],
-    logprobs: [],
-    pieces: [],
-    discarded: [],
-    requestCount: 0,
-    failureCount: 0,
-    resumeCount: 0,
-    idleResumeCount: 0,
-    nanCount: 0,
-  };
+  const progress = new TurnProgress(request);
   for (;;) {
     const worker = context.workers.pick(request.sessionId);
-    const piece = nextPiece(request, progress);
+    const piece = progress.nextPiece();
     const reply = await samplePiece({ piece, worker, turn, request, context });
     switch (reply.type) {
       case "finished":
-        addPiece(progress, { piece, sampled: reply.piece, finish: reply.finish.type });
-        return toGeneration(progress, reply.finish);
+        progress.add(piece, reply.piece, reply.finish.type);
+        return progress.toGeneration(reply.finish);
       case "interrupted": {
         const finish = finishOfInterrupted(reply.piece, piece);
-        addPiece(progress, { piece, sampled: reply.piece, finish: finish?.type ?? "abort" });
-        if (finish !== undefined) return toGeneration(progress, finish);
+        progress.add(piece, reply.piece, finish?.type ?? "abort");
+        if (finish !== undefined) return progress.toGeneration(finish);
         await wait(resumeDelayMs(progress, { reply, piece, worker, settings }), turn, context);
         break;
       }
@@ -93,7 +60,7 @@ export async function sampleTurn(
         break;
       case "failed": {
         const { failure, tokenCount } = reply;
-        if (failure.maySample) discard(progress, piece, failure.problem, tokenCount);
+        if (failure.maySample) progress.discard(piece, failure.problem, tokenCount);
         await wait(failureDelayMs(progress, { failure, piece, worker, settings }), turn, context);
         break;
       }
@@ -101,20 +68,6 @@ export async function sampleTurn(
         reply satisfies never;
     }
   }
-}
-
-/**
- * Names the request afresh each time. The number goes in front: an engine may abort every request
- * whose name *begins* with the one it is told.
- */
-function nextPiece(turn: GenerateRequest, progress: TurnProgress): PieceRequest {
-  const number = progress.requestCount++;
-  return {
-    requestId: number === 0 ? turn.requestId : `r${number}~${turn.requestId}`,
-    inputIds: progress.ids.length === 0 ? turn.promptIds : [...turn.promptIds, ...progress.ids],
-    maxNewTokens: turn.maxNewTokens - progress.ids.length,
-    turn,
-  };
 }
 
 /** One HTTP exchange. Throws only where the whole turn is over. */
@@ -164,48 +117,6 @@ function toHeaderValue(sessionId: string): string {
   return /^[\x21-\x7e]+$/.test(sessionId) ? sessionId : encodeURIComponent(sessionId);
 }
 
-function addPiece(
-  progress: TurnProgress,
-  {
-    piece,
-    sampled,
-    finish,
-  }: { piece: PieceRequest; sampled: SampledPiece; finish: GenerationPiece["finish"] },
-): void {
-  // A request that was aborted in the waiting queue saw no prompt and sampled nothing.
-  if (sampled.ids.length === 0) return;
-  if (progress.pieces.length === 0) {
-    const { promptTokenCount, cachedTokenCount } = sampled;
-    if (promptTokenCount !== undefined) progress.promptTokenCount = promptTokenCount;
-    if (cachedTokenCount !== undefined) progress.cachedTokenCount = cachedTokenCount;
-  }
-  for (const id of sampled.ids) progress.ids.push(id);
-  for (const logprob of sampled.logprobs) progress.logprobs.push(logprob);
-  for (const [index, run] of sampled.versions.entries()) {
-    const isLast = index === sampled.versions.length - 1;
-    progress.pieces.push({
-      requestId: piece.requestId,
-      ...run,
-      finish: isLast ? finish : "abort",
-    });
-  }
-  progress.failureCount = 0;
-  progress.idleResumeCount = 0;
-}
-
-function toGeneration(progress: TurnProgress, finish: Finish): Generation {
-  const { ids, logprobs, pieces, discarded, promptTokenCount, cachedTokenCount } = progress;
-  return {
-    outputIds: ids,
-    logprobs,
-    finish,
-    pieces,
-    ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
-    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
-    discarded,
-  };
-}
-
 /**
  * How an interrupted turn ended after all: an engine makes one more step after it was told to abort,
  * and that step may have sampled the stop id or used up the budget.
@@ -252,26 +163,13 @@ function countNan(
   { piece, worker, tokenCount }: { piece: PieceRequest; worker: Worker; tokenCount: number },
 ): void {
   progress.nanCount += 1;
-  discard(progress, piece, "NaN happened", tokenCount);
+  progress.discard(piece, "NaN happened", tokenCount);
   if (progress.nanCount < 2) return;
   throw new RolloutError(
     "engine/nan",
     `Cannot sample request ${piece.requestId} at ${worker.url}: ` +
       "the engine met NaN twice in one turn, expected finite logits",
   );
-}
-
-function discard(
-  progress: TurnProgress,
-  piece: PieceRequest,
-  reason: string,
-  tokenCount: number | undefined,
-): void {
-  progress.discarded.push({
-    requestId: piece.requestId,
-    reason,
-    ...(tokenCount === undefined ? {} : { tokenCount }),
-  });
 }
 
 /** @throws RolloutError where it is no use to try again, or was tried often enough. */

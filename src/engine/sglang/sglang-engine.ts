@@ -1,9 +1,9 @@
 import { setMaxListeners } from "node:events";
 import { assertInvariant } from "../../errors.ts";
-import { startDeadline } from "../deadline.ts";
 import type { Engine, EngineDescription, GenerateRequest, Generation } from "../engine.ts";
 import { createHttpTransport } from "../http-transport.ts";
 import { describeSglang } from "./describe-sglang.ts";
+import { createRequestAborter } from "./request-aborter.ts";
 import { sampleTurn } from "./sample-turn.ts";
 import type { SglangEngineOptions, SglangSettings } from "./sglang-options.ts";
 import { toSglangSettings } from "./sglang-options.ts";
@@ -39,35 +39,18 @@ const CONTROL_CONNECTIONS = 16;
  */
 export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   const settings = toSglangSettings(options);
-  const { clock, timeouts } = settings;
   const [first, ...others] = settings.urls.map((url) => toWorker(url, settings));
   assertInvariant(first !== undefined, "Settings hold at least one url");
   const workers = createWorkerSet({
     workers: [first, ...others],
     cooldownMs: settings.workerCooldownMs,
-    clock,
+    clock: settings.clock,
   });
   const closing = new AbortController();
   // Each call under way listens to it.
   setMaxListeners(0, closing.signal);
   const running = new Set<Promise<unknown>>();
-  // A router answers 404; it is then not asked again.
-  let canAbort = settings.mode !== "router";
-
-  async function abortRequest(worker: Worker, requestId: string): Promise<void> {
-    if (!canAbort) return;
-    using deadline = startDeadline({ ms: timeouts.controlMs, parents: [], clock });
-    const outcome = await worker.control.send({
-      method: "POST",
-      path: "/abort_request",
-      headers: settings.headers,
-      body: JSON.stringify({ rid: requestId }),
-      signal: deadline.signal,
-    });
-    if (outcome.type === "reply" && outcome.status === 404 && settings.mode === "auto") {
-      canAbort = false;
-    }
-  }
+  const aborter = createRequestAborter(settings);
 
   /** Keeps track of a call, so that `close()` can wait for its end. */
   function track<T>(call: Promise<T>): Promise<T> {
@@ -83,6 +66,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   ): Promise<Generation> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     assertInvariant(request.maxNewTokens >= 1, "maxNewTokens is at least 1");
+    const { abortRequest } = aborter;
     const context = { workers, settings, abortRequest, signal, closing: closing.signal };
     return track(sampleTurn(request, context));
   }
@@ -91,7 +75,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     const context = { settings, signal, closing: closing.signal };
     const { description, isRouter } = await track(describeSglang(workers.workers, context));
-    if (isRouter) canAbort = false;
+    if (isRouter) aborter.giveUp();
     return description;
   }
 
@@ -101,15 +85,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   }: { promptIds?: readonly number[]; signal?: AbortSignal } = {}): Promise<EngineDescription> {
     const options = signal === undefined ? {} : { signal };
     const description = await describe(options);
-    const request: GenerateRequest = {
-      promptIds,
-      sampling: {},
-      maxNewTokens: 1,
-      stopTokenIds: [],
-      requestId: `turnwright-probe-${settings.random()}`,
-      sessionId: "turnwright-probe",
-    };
-    await generate(request, options);
+    await generate(toProbe(promptIds, settings.random()), options);
     return description;
   }
 
@@ -125,6 +101,18 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
         workers.workers.flatMap(({ transport, control }) => [transport.close(), control.close()]),
       );
     },
+  };
+}
+
+/** A request for one token. `unique` keeps apart what several processes ask at once. */
+function toProbe(promptIds: readonly number[], unique: number): GenerateRequest {
+  return {
+    promptIds,
+    sampling: {},
+    maxNewTokens: 1,
+    stopTokenIds: [],
+    requestId: `turnwright-probe-${unique}`,
+    sessionId: "turnwright-probe",
   };
 }
 

@@ -1,5 +1,6 @@
 import type { HttpExchange } from "./http-exchange.ts";
 import { sendErrorResponse, sendJson, sendText } from "./http-exchange.ts";
+import type { PrefixCache } from "./prefix-cache.ts";
 import type { PauseMode, RequestScheduler } from "./request-scheduler.ts";
 
 /** What the control routes work with. */
@@ -9,7 +10,7 @@ export interface ControlContext {
   readonly contextLength: number;
   readonly weightVersion: () => string;
   readonly setWeightVersion: (version: string) => void;
-  readonly clearCache: () => void;
+  readonly cache: PrefixCache;
   /** What `/test/stats` reports. */
   readonly stats: () => unknown;
 }
@@ -116,14 +117,14 @@ function continueGeneration(exchange: HttpExchange, { scheduler }: ControlContex
   sendJson(exchange, { message: "Generation continued successfully.", status: "ok" });
 }
 
-function flushCache(exchange: HttpExchange, { scheduler, clearCache }: ControlContext): void {
+function flushCache(exchange: HttpExchange, { scheduler, cache }: ControlContext): void {
   if (scheduler.runningCount + scheduler.waitingCount > 0) {
     sendText(exchange, "Cache not flushed: there are running or waiting requests.\n", {
       status: 400,
     });
     return;
   }
-  clearCache();
+  cache.clear();
   sendText(exchange, "Cache flushed.\n");
 }
 
@@ -149,7 +150,7 @@ function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext):
   if (body["abort_all_requests"] === true) context.scheduler.abortAll();
   const { weight_version: version, flush_cache: flush = true } = body;
   if (typeof version === "string") context.setWeightVersion(version);
-  if (flush === true) context.clearCache();
+  if (flush === true) context.cache.clear();
   const message = "Succeeded to update model weights.";
   sendJson(exchange, { success: true, message, num_paused_requests: 0 });
 }

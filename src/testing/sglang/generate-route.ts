@@ -1,10 +1,13 @@
-import type { FaultRequest, ServerFault } from "../server-fault.ts";
+import type { ServerFault } from "../server-fault.ts";
+import type { FaultQueue } from "./fault-queue.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import { sendErrorResponse, sendJson, sendText, sendValueError } from "./http-exchange.ts";
+import type { PrefixCache } from "./prefix-cache.ts";
 import type { ReplyContext } from "./reply-encoding.ts";
 import { encodeReply } from "./reply-encoding.ts";
 import type { DecodedGenerate, DecodedRequest } from "./request-decoding.ts";
 import { RequestRefused, decodeGenerate } from "./request-decoding.ts";
+import type { RequestLog } from "./request-log.ts";
 import type { ForcedEnd, LiveSequence, RequestScheduler } from "./request-scheduler.ts";
 
 /** What serving `/generate` works with. */
@@ -15,10 +18,9 @@ export interface GenerateContext extends ReplyContext {
   /** How long it takes to notice that a client is gone, in milliseconds. */
   readonly disconnectPollMs: number;
   readonly newRid: () => string;
-  readonly nextFault: (request: FaultRequest) => ServerFault | undefined;
-  readonly cachedTokenCount: (request: FaultRequest) => number;
-  readonly onDecoded: (request: DecodedRequest, routingKey: string | undefined) => void;
-  readonly onFinished: (sequence: LiveSequence) => void;
+  readonly faults: FaultQueue;
+  readonly cache: PrefixCache;
+  readonly log: RequestLog;
 }
 
 /** Serves one `/generate` request. */
@@ -32,22 +34,22 @@ export async function serveGenerate(
   const routingKey = typeof header === "string" ? header : undefined;
   const [first] = decoded.requests;
   if (first === undefined) return;
-  for (const request of decoded.requests) context.onDecoded(request, routingKey);
+  const recordEnds = decoded.requests.map((request) => context.log.add(request, routingKey));
 
-  const fault = context.nextFault({ inputIds: first.inputIds, rid: first.rid, routingKey });
+  const fault = context.faults.next({ inputIds: first.inputIds, rid: first.rid, routingKey });
   if (fault !== undefined && answerWithFault(exchange, fault)) return;
   const forcedEnd = toForcedEnd(fault, first);
   const sequences = decoded.requests.map((request) =>
     context.scheduler.admit(request, {
       routingKey,
-      cachedTokenCount: context.cachedTokenCount({ ...request, routingKey }),
+      cachedTokenCount: context.cache.take(routingKey, request.inputIds),
       forcedEnd,
     }),
   );
   watchDisconnect(exchange, sequences, context);
   if (decoded.stream) streamReplies(exchange, sequences, { decoded, context });
   await Promise.all(sequences.map(({ done }) => done));
-  for (const sequence of sequences) context.onFinished(sequence);
+  for (const [index, sequence] of sequences.entries()) recordEnds[index]?.(sequence);
   if (!decoded.stream) sendReplies(exchange, sequences, { decoded, context, fault });
 }
 

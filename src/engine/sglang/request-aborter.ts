@@ -1,0 +1,43 @@
+import { startDeadline } from "../deadline.ts";
+import type { SglangSettings } from "./sglang-options.ts";
+import type { Worker } from "./worker-set.ts";
+
+/** Tells engines to stop sampling. */
+export interface RequestAborter {
+  /** Bounded, as best it can, never throws. Does nothing where a router listens: it has no such path. */
+  readonly abortRequest: (worker: Worker, requestId: string) => Promise<void>;
+  /** Remembers that a router listens, and asks it no more. */
+  readonly giveUp: () => void;
+}
+
+/**
+ * Makes what aborts requests. In mode `auto` a router is known by its 404.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py (`/abort_request`);
+ * sgl-model-gateway/src/server.rs, which routes no such path.
+ */
+export function createRequestAborter({
+  mode,
+  timeouts,
+  clock,
+  headers,
+}: SglangSettings): RequestAborter {
+  let canAbort = mode !== "router";
+  return {
+    giveUp() {
+      canAbort = false;
+    },
+    async abortRequest(worker, requestId) {
+      if (!canAbort) return;
+      using deadline = startDeadline({ ms: timeouts.controlMs, parents: [], clock });
+      const outcome = await worker.control.send({
+        method: "POST",
+        path: "/abort_request",
+        headers,
+        body: JSON.stringify({ rid: requestId }),
+        signal: deadline.signal,
+      });
+      if (outcome.type === "reply" && outcome.status === 404 && mode === "auto") canAbort = false;
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import type {
+  DiscardedSampling,
+  Finish,
+  GenerateRequest,
+  Generation,
+  GenerationPiece,
+} from "../engine.ts";
+import type { PieceRequest } from "./generate-body.ts";
+import type { SampledPiece } from "./generate-reply.ts";
+
+/** What a turn has brought so far, and what became of its requests. */
+export class TurnProgress {
+  readonly #turn: GenerateRequest;
+  readonly #ids: number[] = [];
+  readonly #logprobs: number[] = [];
+  readonly #pieces: GenerationPiece[] = [];
+  readonly #discarded: DiscardedSampling[] = [];
+  #counts: Pick<Generation, "promptTokenCount" | "cachedTokenCount"> = {};
+  #requestCount = 0;
+  /** Failures since something was last sampled. */
+  failureCount = 0;
+  /** Interruptions, in all. */
+  resumeCount = 0;
+  /** Interruptions since something was last sampled. */
+  idleResumeCount = 0;
+  /** Turns that ended on NaN. */
+  nanCount = 0;
+
+  constructor(turn: GenerateRequest) {
+    this.#turn = turn;
+  }
+
+  /**
+   * The next request: the turn, or what is left of it, under a new id. The number goes in front,
+   * because an engine may abort every request whose id *begins* with the one it is told.
+   */
+  nextPiece(): PieceRequest {
+    const number = this.#requestCount++;
+    const { requestId, promptIds, maxNewTokens } = this.#turn;
+    return {
+      requestId: number === 0 ? requestId : `r${number}~${requestId}`,
+      inputIds: this.#ids.length === 0 ? promptIds : [...promptIds, ...this.#ids],
+      maxNewTokens: maxNewTokens - this.#ids.length,
+      turn: this.#turn,
+    };
+  }
+
+  /** Keeps what a request brought; nothing where it sampled nothing. */
+  add(piece: PieceRequest, sampled: SampledPiece, finish: GenerationPiece["finish"]): void {
+    if (sampled.ids.length === 0) return;
+    if (this.#pieces.length === 0) {
+      const { promptTokenCount, cachedTokenCount } = sampled;
+      this.#counts = {
+        ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
+        ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+      };
+    }
+    for (const id of sampled.ids) this.#ids.push(id);
+    for (const logprob of sampled.logprobs) this.#logprobs.push(logprob);
+    for (const [index, run] of sampled.versions.entries()) {
+      const isLast = index === sampled.versions.length - 1;
+      const { requestId } = piece;
+      this.#pieces.push({ requestId, ...run, finish: isLast ? finish : "abort" });
+    }
+    this.failureCount = 0;
+    this.idleResumeCount = 0;
+  }
+
+  /** Records a request that may have sampled what no sample will carry. */
+  discard({ requestId }: PieceRequest, reason: string, tokenCount?: number): void {
+    this.#discarded.push({
+      requestId,
+      reason,
+      ...(tokenCount === undefined ? {} : { tokenCount }),
+    });
+  }
+
+  toGeneration(finish: Finish): Generation {
+    return {
+      outputIds: this.#ids,
+      logprobs: this.#logprobs,
+      finish,
+      pieces: this.#pieces,
+      ...this.#counts,
+      discarded: this.#discarded,
+    };
+  }
+}

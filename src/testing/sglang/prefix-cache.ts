@@ -1,0 +1,30 @@
+/** What an engine remembers of prompts: for each session the last one. */
+export interface PrefixCache {
+  /** How many ids of the prompt were remembered; remembers it from now on. */
+  take(routingKey: string | undefined, inputIds: readonly number[]): number;
+  clear(): void;
+}
+
+/** Most sessions remembered; those that were new the longest ago are forgotten first. */
+const SESSION_LIMIT = 2_048;
+
+/** Makes an empty cache. */
+export function createPrefixCache(): PrefixCache {
+  const prompts = new Map<string, readonly number[]>();
+  return {
+    take(routingKey = "", inputIds) {
+      const count = commonPrefixLength(prompts.get(routingKey) ?? [], inputIds);
+      prompts.set(routingKey, inputIds);
+      if (prompts.size > SESSION_LIMIT) prompts.delete(prompts.keys().next().value ?? "");
+      return count;
+    },
+    clear: () => prompts.clear(),
+  };
+}
+
+function commonPrefixLength(left: readonly number[], right: readonly number[]): number {
+  const limit = Math.min(left.length, right.length);
+  let length = 0;
+  while (length < limit && left[length] === right[length]) length++;
+  return length;
+}

@@ -1,0 +1,60 @@
+import type { DecodedRequest } from "./request-decoding.ts";
+import type { FinishReason, LiveSequence } from "./request-scheduler.ts";
+
+/** One sequence that the server was asked for. */
+export interface RecordedRequest {
+  readonly rid: string;
+  readonly routingKey: string | undefined;
+  readonly inputIds: readonly number[];
+  readonly samplingParams: Readonly<Record<string, unknown>>;
+  readonly maxNewTokens: number;
+  readonly stopTokenIds: readonly number[];
+  /** Absent until it is finished, and where a fault answered instead. */
+  readonly finish?: FinishReason;
+  /** What was sampled; absent as `finish` is. */
+  readonly outputIds?: readonly number[];
+}
+
+/** The latest requests, and counts of all. */
+export interface RequestLog {
+  /** In order of arrival. */
+  readonly requests: readonly RecordedRequest[];
+  /** Sequences that ended, by how. */
+  readonly finished: Readonly<Record<FinishReason["type"], number>>;
+  readonly sampledTokenCount: number;
+  /** Records a request; what it returns records how it ended. */
+  add(request: DecodedRequest, routingKey: string | undefined): (sequence: LiveSequence) => void;
+}
+
+/** Makes a log that remembers `limit` requests. */
+export function createRequestLog(limit: number): RequestLog {
+  const requests: RecordedRequest[] = [];
+  const finished = { stop: 0, length: 0, abort: 0 };
+  let sampledTokenCount = 0;
+  return {
+    requests,
+    finished,
+    get sampledTokenCount() {
+      return sampledTokenCount;
+    },
+    add({ rid, inputIds, samplingParams, maxNewTokens, stopTokenIds }, routingKey) {
+      const record: { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] } = {
+        rid,
+        routingKey,
+        inputIds,
+        samplingParams,
+        maxNewTokens,
+        stopTokenIds,
+      };
+      requests.push(record);
+      if (requests.length > limit) requests.shift();
+      return ({ finish, outputIds }) => {
+        sampledTokenCount += outputIds.length;
+        if (finish === undefined) return;
+        finished[finish.type] += 1;
+        record.finish = finish;
+        record.outputIds = outputIds;
+      };
+    },
+  };
+}
