@@ -1,0 +1,143 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import type { Environment } from "../environment/environment.ts";
+import { UsageError } from "../errors.ts";
+import { parseTaskIndexes, planRun, type PlannedEpisode } from "../run/plan-run.ts";
+import { RunFolder, type RunManifest, type SinkFormat } from "../run/run-folder.ts";
+import { runRollouts, type RunResult } from "../run/run-rollouts.ts";
+import { buildAgent, buildEngine, buildLimits, buildRenderer, buildSampling } from "./build-run.ts";
+import { buildUser } from "./build-user.ts";
+import { loadEnvironment } from "./environments.ts";
+import { stopOnInterrupt } from "./interrupt.ts";
+import { numberWithDefault, requiredText, textOf, type Settings } from "./option.ts";
+import { createProgressLine } from "./progress-line.ts";
+import { operationalSettings } from "./rollout-settings.ts";
+
+/** A run that was played, with what it was played in. */
+export interface PlayedRun {
+  readonly result: RunResult;
+  readonly folder: RunFolder;
+  readonly environment: Environment;
+}
+
+/**
+ * Plays the run that the settings describe, or what is left of it, and hands it to `finish` while its
+ * folder is still open. Sets the exit status where the run did not come to its end.
+ *
+ * @throws UsageError for settings that cannot be used together or with the folder.
+ */
+export async function playRun(
+  settings: Settings,
+  finish: (run: PlayedRun) => Promise<void>,
+): Promise<void> {
+  const now = () => Date.now();
+  const environment = await loadEnvironment(
+    requiredText(settings, "env", "the environment to play (see `env list`)"),
+    textOf(settings, "data"),
+  );
+  const plan = buildPlan(settings, environment);
+  const user = await buildUser(settings, environment);
+  const engine = buildEngine(settings);
+  try {
+    const signal = stopOnInterrupt();
+    const description = await engine.describe({ signal });
+    const renderer = await buildRenderer(settings, now);
+    const setup = {
+      environment,
+      user,
+      engine,
+      renderer,
+      agent: buildAgent(settings, renderer),
+      sampling: buildSampling(settings),
+      limits: buildLimits(settings, description),
+      now,
+    };
+    const manifest = await buildManifest(settings, {
+      engine: description,
+      template: renderer.card,
+    });
+    await using folder = await openFolder(settings, manifest, now);
+    const result = await play(settings, { plan, setup, folder, signal });
+    await finish({ result, folder, environment });
+    if (result.end === "interrupted") process.exitCode = 130;
+    if (result.end === "too-many-failures") process.exitCode = 1;
+  } finally {
+    await engine.close();
+  }
+}
+
+function buildPlan(settings: Settings, environment: Environment): readonly PlannedEpisode[] {
+  const split = textOf(settings, "split") ?? "test";
+  const size = environment.splits[split];
+  if (size === undefined) {
+    const known = Object.keys(environment.splits).join(", ");
+    throw new UsageError(
+      `Cannot find split "${split}" of ${environment.name}: expected one of ${known}`,
+    );
+  }
+  return planRun(environment, {
+    split,
+    taskIndexes: parseTaskIndexes(textOf(settings, "tasks") ?? "all", { split, size }),
+    sampleCount: numberWithDefault(settings, "samples"),
+    seed: numberWithDefault(settings, "seed"),
+  });
+}
+
+async function buildManifest(
+  settings: Settings,
+  found: Readonly<Record<string, unknown>>,
+): Promise<RunManifest> {
+  const packageFile = new URL("../../../package.json", import.meta.url);
+  const { version } = JSON.parse(await readFile(packageFile, "utf8")) as { version: string };
+  const configuration = Object.fromEntries(
+    Object.entries(settings).filter(
+      ([name, value]) => value !== undefined && !operationalSettings.has(name),
+    ),
+  );
+  return { format: 1, turnwright: version, configuration, found: { ...found, settings } };
+}
+
+async function openFolder(
+  settings: Settings,
+  manifest: RunManifest,
+  now: () => number,
+): Promise<RunFolder> {
+  const stamp = new Date(now()).toISOString().replaceAll(/[:.]/g, "-");
+  const dir = textOf(settings, "out") ?? path.join("runs", `${textOf(settings, "env")}-${stamp}`);
+  const format = textOf(settings, "format") as SinkFormat | undefined;
+  return await RunFolder.open(dir, manifest, {
+    retryFailed: settings["retry-failed"] === true,
+    ...(format === undefined ? {} : { format }),
+  });
+}
+
+async function play(
+  settings: Settings,
+  run: Pick<Parameters<typeof runRollouts>[0], "plan" | "setup" | "folder" | "signal">,
+): Promise<RunResult> {
+  const isJson = settings["json"] === true;
+  const isQuiet = settings["quiet"] === true || isJson;
+  const line = createProgressLine({ stream: process.stderr, now: run.setup.now });
+  if (run.folder.finished.length > 0 && !isQuiet) {
+    process.stderr.write(
+      `resuming ${run.folder.dir}: ${run.folder.finished.length} episodes are done\n`,
+    );
+  }
+  const result = await runRollouts({
+    ...run,
+    concurrency: numberWithDefault(settings, "concurrency"),
+    attempts: numberWithDefault(settings, "attempts"),
+    maxFailuresInRow: numberWithDefault(settings, "max-failures"),
+    onProgress: (progress) => {
+      if (!isQuiet) line.update(progress);
+    },
+    onEpisode: (episode) => {
+      if (!isJson) return;
+      const { rolloutId, outcome, stopReason, reward, failure } = episode;
+      const event = { type: "episode", rolloutId, outcome, stopReason, reward, failure };
+      process.stdout.write(`${JSON.stringify(event)}\n`);
+    },
+  });
+  if (!isQuiet) line.end();
+  return result;
+}
