@@ -106,6 +106,37 @@ describe("cancelling", () => {
     expect(tested.clock.pendingCount).toBe(0);
   });
 
+  test("a held request is dropped, and never runs", async () => {
+    await using tested = await start({ policy: scriptedPolicy([]) });
+    await tested.server.pause("abort");
+    const controller = new AbortController();
+    const call = tested.engine.generate(toRequest(), { signal: controller.signal });
+    await tested.server.until(({ stats }) => stats.heldCount === 1);
+    controller.abort(new Error("enough"));
+    await expect(call).rejects.toThrow("enough");
+    await tested.server.until(({ stats }) => stats.heldCount === 0);
+    tested.server.continue();
+    expect(tested.server.stats).toMatchObject({ runningCount: 0, waitingCount: 0 });
+    expect(tested.server.problems).toEqual([]);
+  });
+
+  test("a request that waited for a connection was never sent, and is not told of", async () => {
+    await using tested = await start({ policy: stuckPolicy }, { maxConnections: 1 });
+    const first = new AbortController();
+    const second = new AbortController();
+    const calls = [first, second].map(({ signal }, index) =>
+      tested.engine.generate(toRequest({ requestId: `${index}` }), { signal }),
+    );
+    const outcomes = Promise.allSettled(calls);
+    await tested.server.until(({ stats }) => stats.runningCount === 1);
+    second.abort(new Error("enough"));
+    await expect(calls[1]).rejects.toThrow("enough");
+    expect(tested.server.stats).toMatchObject({ generateCount: 1, abortCount: 0 });
+    first.abort(new Error("enough"));
+    await outcomes;
+    expect(tested.server.stats).toMatchObject({ generateCount: 1, abortCount: 1 });
+  });
+
   test("gives up on the abort itself when the engine does not answer", async () => {
     const policy = scriptedPolicy([]);
     await using tested = await start({ policy, faults: [{ kind: "hang" }], hangsOnAbort: true });

@@ -665,6 +665,13 @@ describe("how a turn ends", () => {
     expect(generation.finish).toEqual({ type: "stop", matched: "</answer>" });
   });
 
+  test("with `ignore_eos` a stop id ends nothing", async () => {
+    await using tested = await start([], { turns: [{ outputIds: [2, 2] }] });
+    const sampling = { extra: { ignore_eos: true } };
+    const generation = await tested.engine.generate(toRequest({ maxNewTokens: 2, sampling }));
+    expect(generation).toMatchObject({ outputIds: [2, 2], finish: { type: "length" } });
+  });
+
   test("a stop id as the last id of the budget is a stop, whatever the engine calls it", async () => {
     await using tested = await start([], { turns: [{ outputIds: [10, 2] }] });
     const generation = await tested.engine.generate(toRequest({ maxNewTokens: 2 }));
