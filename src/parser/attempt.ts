@@ -36,6 +36,8 @@ export interface TurnFacts {
   readonly text: string;
   readonly context: ParseContext;
   readonly compat: CompatResult;
+  /** Whether calls inside the reasoning count. */
+  readonly readsReasoning: boolean;
   readonly finishReason: "stop" | "length" | undefined;
 }
 
@@ -47,10 +49,8 @@ const MAX_LISTED = 20;
  * follow in the order of `AttemptStatus`.
  */
 export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[] {
-  const reasoning = findReasoningSpans(
-    turn.text,
-    blocks.map(({ span }) => span),
-  );
+  const spans = blocks.map(({ span }) => span);
+  const reasoning = turn.readsReasoning ? [] : findReasoningSpans(turn.text, spans);
   const reported = countCalls(turn.compat);
   const seen = new Set<string>();
   return blocks.map((block, index) => {

@@ -33,6 +33,8 @@ export interface Grammar {
   readonly markers: readonly string[];
   /** How each engine that knows the format reads it. */
   readonly readings: Readonly<Partial<Record<Dialect, EngineReading>>>;
+  /** Whether calls inside the reasoning count. Default false. */
+  readonly readsReasoning?: boolean;
   /** Every block of the text, in order and without overlap, whatever the engines make of it. */
   findBlocks(text: string, context: ParseContext): readonly Block[];
 }
@@ -55,7 +57,13 @@ function parse(grammar: Grammar, text: string, options: ParseOptions): ParseResu
   const blocks = grammar.findBlocks(text, context);
   return {
     compat,
-    attempts: toAttempts(blocks, { text, context, compat, finishReason: options.finishReason }),
+    attempts: toAttempts(blocks, {
+      text,
+      context,
+      compat,
+      readsReasoning: grammar.readsReasoning ?? false,
+      finishReason: options.finishReason,
+    }),
   };
 }
 

@@ -15,6 +15,8 @@ export interface ParseContext {
   readonly toolPositions: ReadonlyMap<string, number>;
   /** Whether the engine is set to hand on calls to unknown tools. */
   readonly forwardUnknownTools: boolean;
+  /** Special tokens of the model's vocabulary, in its order; empty where it is not known. */
+  readonly vocabulary: readonly string[];
 }
 
 /**
@@ -32,6 +34,7 @@ export function createParseContext(options: ParseOptions): ParseContext {
       options.tools.flatMap((tool, index) => (tool.name === "" ? [] : [[tool.name, index]])),
     ),
     forwardUnknownTools: options.forwardUnknownTools ?? false,
+    vocabulary: options.vocabulary ?? [],
   };
 }
 

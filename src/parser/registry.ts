@@ -1,25 +1,42 @@
 import { UsageError } from "../errors.ts";
 import { deepseekV3, deepseekV31 } from "./sglang/deepseek-v3.ts";
+import { deepseekV32, deepseekV4 } from "./sglang/dsml.ts";
 import { glm45, glm47 } from "./sglang/glm.ts";
 import { hermes } from "./sglang/hermes.ts";
+import { hunyuan } from "./sglang/hunyuan.ts";
 import { kimiK2 } from "./sglang/kimi-k2.ts";
 import { llama3 } from "./sglang/llama3.ts";
+import { mimo } from "./sglang/mimo.ts";
+import { minimaxM2 } from "./sglang/minimax-m2.ts";
+import { minimaxM3 } from "./sglang/minimax-m3.ts";
 import { mistral } from "./sglang/mistral.ts";
+import { poolsideV1 } from "./sglang/poolside-v1.ts";
 import { qwen25 } from "./sglang/qwen25.ts";
 import { qwen3Coder } from "./sglang/qwen3-coder.ts";
+import { step3 } from "./sglang/step3.ts";
+import { trinity } from "./sglang/trinity.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
 
 const parsers: readonly ToolCallParser[] = [
   deepseekV3,
   deepseekV31,
+  deepseekV32,
+  deepseekV4,
   glm45,
   glm47,
   hermes,
+  hunyuan,
   kimiK2,
   llama3,
+  mimo,
+  minimaxM2,
+  minimaxM3,
   mistral,
+  poolsideV1,
   qwen25,
   qwen3Coder,
+  step3,
+  trinity,
 ];
 
 /** Every tool-call parser, by name. */

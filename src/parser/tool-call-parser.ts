@@ -14,6 +14,8 @@ export interface ParseOptions {
   readonly finishReason?: "stop" | "length";
   /** The engine runs with SGLANG_FORWARD_UNKNOWN_TOOLS=1. Default false. */
   readonly forwardUnknownTools?: boolean;
+  /** Special tokens of the model's vocabulary, for formats whose tokens differ between models. */
+  readonly vocabulary?: readonly string[];
 }
 
 /** Exactly what the chosen engine release would report. */

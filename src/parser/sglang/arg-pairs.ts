@@ -1,48 +1,62 @@
 import { isPythonSpace } from "../../python/white-space.ts";
 import { indexesOf } from "../indexes-of.ts";
 
-const keyOpen = "<arg_key>";
-const keyClose = "</arg_key>";
-const valueOpen = "<arg_value>";
-const valueClose = "</arg_value>";
+/** How a format spells its pairs of keys and values. */
+export interface ArgPairFormat {
+  readonly keyOpen?: string;
+  readonly keyClose?: string;
+  readonly valueOpen?: string;
+  readonly valueClose?: string;
+  /** Whether `\n`, spelled out, counts as white space between key and value. Default false. */
+  readonly spelledBreaks?: boolean;
+  /** Whether a key may hold `<`, and so reach over a closing tag that no value follows. Default true. */
+  readonly keyHoldsTags?: boolean;
+}
 
 /**
  * The keys and values of `<arg_key>…</arg_key> <arg_value>…</arg_value>`, as the engine's lazy pattern
- * finds them: a key reaches to the first `</arg_key>` that a value follows. White space between the
- * two may be spelled `\n`.
+ * finds them: a key reaches to the first `</arg_key>` that a value follows.
  */
-export function findArgPairs(text: string): [key: string, value: string][] {
-  const joints = findJoints(text);
+export function findArgPairs(text: string, format: ArgPairFormat = {}): [string, string][] {
+  const keyOpen = format.keyOpen ?? "<arg_key>";
+  const valueClose = format.valueClose ?? "</arg_value>";
+  const joints = findJoints(text, format);
   const pairs: [string, string][] = [];
   let jointIndex = 0;
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(keyOpen, position);
-    if (start === -1) return pairs;
+  let start = text.indexOf(keyOpen);
+  while (start !== -1) {
     const keyStart = start + keyOpen.length;
     while ((joints[jointIndex]?.keyEnd ?? Infinity) < keyStart) jointIndex += 1;
     const joint = joints[jointIndex];
-    if (joint === undefined) return pairs;
+    if (joint === undefined) break;
+    const key = text.slice(keyStart, joint.keyEnd);
+    if (format.keyHoldsTags === false && key.includes("<")) {
+      start = text.indexOf(keyOpen, keyStart);
+      continue;
+    }
     const valueEnd = text.indexOf(valueClose, joint.valueStart);
-    if (valueEnd === -1) return pairs;
-    pairs.push([text.slice(keyStart, joint.keyEnd), text.slice(joint.valueStart, valueEnd)]);
-    position = valueEnd + valueClose.length;
+    if (valueEnd === -1) break;
+    pairs.push([key, text.slice(joint.valueStart, valueEnd)]);
+    start = text.indexOf(keyOpen, valueEnd + valueClose.length);
   }
+  return pairs;
 }
 
 /** Where a key ends and its value begins. */
-function findJoints(text: string): { keyEnd: number; valueStart: number }[] {
+function findJoints(text: string, format: ArgPairFormat): { keyEnd: number; valueStart: number }[] {
+  const keyClose = format.keyClose ?? "</arg_key>";
+  const valueOpen = format.valueOpen ?? "<arg_value>";
   return indexesOf(text, keyClose).flatMap((keyEnd) => {
-    const gapEnd = skipGap(text, keyEnd + keyClose.length);
+    const gapEnd = skipGap(text, keyEnd + keyClose.length, format.spelledBreaks ?? false);
     if (!text.startsWith(valueOpen, gapEnd)) return [];
     return [{ keyEnd, valueStart: gapEnd + valueOpen.length }];
   });
 }
 
-function skipGap(text: string, start: number): number {
+function skipGap(text: string, start: number, spelledBreaks: boolean): number {
   let index = start;
   for (;;) {
-    if (text.startsWith("\\n", index)) index += 2;
+    if (spelledBreaks && text.startsWith("\\n", index)) index += 2;
     else if (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
     else return index;
   }

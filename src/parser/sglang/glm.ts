@@ -8,11 +8,12 @@ import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
+import type { PythonLiteral } from "../python-literal.ts";
 import { inferSchemaType } from "../schema-type.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import { findArgPairs } from "./arg-pairs.ts";
-import { parseBaseJson } from "./base-json.ts";
+import { forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { convertGlmValue } from "./glm-value.ts";
 import { sglangReading, sglangVersion } from "./sglang-reading.ts";
@@ -45,19 +46,18 @@ function splitAtArgument(inner: string): CallParts {
  *
  * @throws PythonError where the engine raises.
  */
-function readArguments({ name, body }: CallParts, context: ParseContext): PyValue {
+function readArguments({ name, body }: CallParts, context: ParseContext): PythonLiteral {
   const version = sglangVersion(context);
   const values = new Map<string, PyValue>();
   let isJson = true;
-  for (const [rawKey, text] of findArgPairs(body)) {
+  for (const [rawKey, text] of findArgPairs(body, { spelledBreaks: true })) {
     const key = pythonStrip(rawKey);
     const schema = parameterSchema(name, key, context);
     const literal = convertGlmValue(text, inferSchemaType(schema, version), version);
     isJson &&= literal.isJson;
     values.set(key, literal.value);
   }
-  if (!isJson) throw new PythonError("TypeError", "an argument is not JSON serializable");
-  return values;
+  return { value: values, isJson };
 }
 
 function parameterSchema(name: string, key: string, context: ParseContext): PyValue | undefined {
@@ -76,9 +76,14 @@ function readCalls(
   return betweenTags(text, open, close).flatMap((inner) => {
     const parts = split(inner);
     if (parts === undefined) return [];
+    const { value, isJson } = readArguments(parts, context);
+    const isReported = context.toolPositions.has(parts.name) || forwardsUnknown(context);
+    if (!isJson && isReported) {
+      throw new PythonError("TypeError", "an argument is not JSON serializable");
+    }
     const entry = new Map<string, PyValue>([
       ["name", parts.name],
-      ["parameters", readArguments(parts, context)],
+      ["parameters", value],
     ]);
     return parseBaseJson(entry, context);
   });
@@ -115,14 +120,14 @@ function readBlock(frame: Frame, context: ParseContext, parts: CallParts | undef
   if (parts === undefined)
     return [{ span, problem: malformed("expected a line break after the name") }];
   const { name, body } = parts;
-  const argumentValue = catchPython(() => readArguments(parts, context));
-  if (argumentValue === undefined) {
+  const literal = catchPython(() => readArguments(parts, context));
+  if (literal?.isJson !== true) {
     return [{ span, name, problem: malformed("the arguments cannot be read") }];
   }
   const rest = body.replace(pairPattern, "").replaceAll("\\n", "").trim();
   const problem =
     rest === "" ? {} : { problem: malformed("expected pairs of <arg_key> and <arg_value>") };
-  return [{ span, name, argumentValue, ...problem }];
+  return [{ span, name, argumentValue: literal.value, ...problem }];
 }
 
 const pairPattern =

@@ -57,7 +57,8 @@ function checkFrame(inner: string): Diagnostic | undefined {
   };
 }
 
-const grammar: Grammar = {
+/** Qwen 2.5's format; Trinity's is built on it. */
+export const qwen25Grammar: Grammar = {
   name: "qwen25",
   aliases: ["qwen"],
   markers: ["<tool_call>"],
@@ -72,4 +73,4 @@ const grammar: Grammar = {
 };
 
 /** Qwen 2.5 and Qwen 3: `<tool_call>\n{"name": …, "arguments": …}\n</tool_call>`. */
-export const qwen25 = defineParser(grammar);
+export const qwen25 = defineParser(qwen25Grammar);

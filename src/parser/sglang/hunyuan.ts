@@ -1,0 +1,221 @@
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { pythonLower } from "../../python/lower.ts";
+import { PythonError } from "../../python/python-error.ts";
+import { pythonStrip } from "../../python/strip.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict, isPyList } from "../../python/value.ts";
+import { toolParameters } from "../../message.ts";
+import type { Block } from "../attempt.ts";
+import type { EngineResult } from "../grammar.ts";
+import { defineParser } from "../grammar.ts";
+import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../python-catch.ts";
+import { parsePythonFloat, parsePythonInt } from "../python-number.ts";
+import type { Frame } from "../tag-blocks.ts";
+import { findTagBlocks, malformed } from "../tag-blocks.ts";
+import type { CompatCall } from "../tool-call-parser.ts";
+import { findArgPairs } from "./arg-pairs.ts";
+import { forwardsUnknown } from "./base-json.ts";
+import { sglangReading } from "./sglang-reading.ts";
+
+/** The tokens of the format as this model's vocabulary spells them. */
+interface Tokens {
+  readonly calls: string;
+  readonly call: string;
+  readonly separator: string;
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Released models put a suffix on each token, such as `<tool_call:opensource>`. */
+function resolveTokens({ vocabulary }: Pick<ParseContext, "vocabulary">): Tokens {
+  const spell = (name: string): string => {
+    const pattern = new RegExp(`^<${name}(?::[^>]+)?>$`);
+    return vocabulary.findLast((token) => pattern.test(token)) ?? `<${name}>`;
+  };
+  return {
+    calls: spell("tool_calls"),
+    call: spell("tool_call"),
+    separator: spell("tool_sep"),
+    key: spell("arg_key"),
+    value: spell("arg_value"),
+  };
+}
+
+function closing(token: string): string {
+  return `</${token.slice(1)}`;
+}
+
+/**
+ * SGLang's detector for Hunyuan.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/hunyuan_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const tokens = resolveTokens(context);
+  const first = text.indexOf(tokens.calls);
+  if (first === -1) return { normalText: text, calls: [] };
+  const calls = splitCalls(text, tokens).flatMap(({ name, body }): CompatCall[] => {
+    const toolIndex = context.toolPositions.get(name);
+    if (toolIndex === undefined && !forwardsUnknown(context)) return [];
+    const values = readArguments(body, name, context);
+    const argumentsText = stringifyPythonJson(values, { ensureAscii: false });
+    return [{ name, argumentsText, toolIndex: toolIndex ?? -1 }];
+  });
+  return { normalText: pythonStrip(text.slice(0, first)), calls };
+}
+
+function splitCalls(text: string, tokens: Tokens): { name: string; body: string }[] {
+  const close = closing(tokens.call);
+  const found: { name: string; body: string }[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(tokens.call, position);
+    if (start === -1) return found;
+    const nameStart = start + tokens.call.length;
+    const nameEnd = text.indexOf(tokens.separator, nameStart);
+    if (nameEnd === -1) return found;
+    const bodyStart = nameEnd + tokens.separator.length;
+    const end = text.indexOf(close, bodyStart);
+    if (end === -1) return found;
+    found.push({
+      name: pythonStrip(text.slice(nameStart, nameEnd)),
+      body: text.slice(bodyStart, end),
+    });
+    position = end + close.length;
+  }
+}
+
+/** @throws PythonError where the schema is not what the engine expects. */
+function readArguments(body: string, name: string, context: ParseContext): PyDict {
+  const { key: keyOpen, value: valueOpen } = resolveTokens(context);
+  const format = {
+    keyOpen,
+    keyClose: closing(keyOpen),
+    valueOpen,
+    valueClose: closing(valueOpen),
+  };
+  return new Map(
+    findArgPairs(body, format).map(([rawKey, text]) => {
+      const key = pythonStrip(rawKey);
+      return [key, convert(text, typesOf(findSchema(name, key, context)))] as const;
+    }),
+  );
+}
+
+function findSchema(name: string, key: string, { tools }: ParseContext): PyDict {
+  const tool = tools.find((candidate) => candidate.name === name);
+  const parameters = tool === undefined ? null : (toolParameters(tool) ?? null);
+  if (parameters === null) return new Map();
+  const properties = asDict(parameters).get("properties");
+  if (properties === undefined) return new Map();
+  const schema = asDict(properties).get(key);
+  return schema === undefined ? new Map() : asDict(schema);
+}
+
+function asDict(value: PyValue): PyDict {
+  if (isPyDict(value)) return value;
+  throw new PythonError("AttributeError", "a schema is no object");
+}
+
+function typesOf(schema: PyDict): ReadonlySet<string> {
+  let options: PyValue = [new Map<string, PyValue>()];
+  if (schema.has("type")) options = [schema];
+  else options = schema.get("anyOf") ?? schema.get("oneOf") ?? options;
+  if (!isPyList(options)) throw new PythonError("TypeError", "the alternatives are no list");
+  const types = options.map((option) => normalizeType(asDict(option).get("type") ?? "string"));
+  return new Set(types.filter((type) => type !== "null"));
+}
+
+const typeAliases: ReadonlyMap<string, string> = new Map([
+  ...["str", "text", "varchar", "char", "enum"].map((alias) => [alias, "string"] as const),
+  ["bool", "boolean"],
+  ["binary", "boolean"],
+  ["int", "integer"],
+  ["float", "number"],
+  ["double", "number"],
+  ["list", "array"],
+  ["dict", "object"],
+  ["map", "object"],
+]);
+
+function normalizeType(type: PyValue): string {
+  if (typeof type !== "string") throw new PythonError("TypeError", "a type is no string");
+  const alias = typeAliases.get(type);
+  if (alias !== undefined) return alias;
+  const lower = pythonLower(type);
+  if (/^(?:int|uint|long|short|unsigned)/.test(lower)) return "integer";
+  return /^(?:num|float)/.test(lower) ? "number" : type;
+}
+
+function convert(text: string, types: ReadonlySet<string>): PyValue {
+  const lower = pythonLower(text);
+  if (types.has("boolean") && (lower === "true" || lower === "false")) return lower === "true";
+  const int = types.has("integer")
+    ? catchPython(() => parsePythonInt(text), "ValueError")
+    : undefined;
+  if (int !== undefined) return int;
+  const number = types.has("number") ? readNumber(text) : undefined;
+  if (number !== undefined) return number;
+  const isComplex = [...types].some((type) => !simpleTypes.has(type));
+  if (isComplex || !types.has("string")) {
+    const json = catchPython(() => parsePythonJson(text), "ValueError");
+    if (json !== undefined) return json;
+  }
+  return text;
+}
+
+const simpleTypes: ReadonlySet<string> = new Set(["string", "boolean", "integer", "number"]);
+
+function readNumber(text: string): PyValue | undefined {
+  const read = /[.eE]/.test(text) ? () => parsePythonFloat(text) : () => parsePythonInt(text);
+  return catchPython<PyValue>(read, "ValueError");
+}
+
+function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
+  const { separator, key } = resolveTokens(context);
+  const nameEnd = inner.indexOf(separator);
+  if (nameEnd === -1) return [{ span, problem: malformed(`expected ${separator} after the name`) }];
+  const name = pythonStrip(inner.slice(0, nameEnd));
+  const body = inner.slice(nameEnd + separator.length);
+  const argumentValue = catchPython(() => readArguments(body, name, context));
+  if (argumentValue === undefined) {
+    return [{ span, name, problem: malformed("the arguments cannot be read") }];
+  }
+  const keyCount = body.split(key).length - 1;
+  const problem =
+    keyCount === argumentValue.size
+      ? {}
+      : { problem: malformed("expected pairs of keys and values") };
+  return [{ span, name, argumentValue, ...problem }];
+}
+
+/** Hunyuan: `<tool_call>name<tool_sep>`, then keys and values in tags, inside `<tool_calls>`. */
+export const hunyuan = defineParser({
+  name: "hunyuan",
+  aliases: [],
+  markers: ["<tool_calls>", "<tool_sep>"],
+  readings: {
+    sglang: {
+      read(text, context) {
+        const { calls } = resolveTokens(context);
+        const reading = sglangReading({
+          hasToolCall: (whole) => whole.includes(calls),
+          detect: (whole, known) =>
+            catchPython(() => detect(whole, known)) ?? { normalText: whole, calls: [] },
+        });
+        return reading.read(text, context);
+      },
+    },
+  },
+  findBlocks: (text, context) => {
+    const { call } = resolveTokens(context);
+    return findTagBlocks(text, {
+      open: call,
+      close: closing(call),
+      begins: /^[^<]*(?:<tool_sep|$)/,
+      read: (frame) => readBlock(frame, context),
+    });
+  },
+});

@@ -1,0 +1,145 @@
+import { pythonLower } from "../../python/lower.ts";
+import { PythonError } from "../../python/python-error.ts";
+import { pythonStrip } from "../../python/strip.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict, isPyList } from "../../python/value.ts";
+import { catchPython } from "../python-catch.ts";
+import { parsePythonFloat, parsePythonInt, truncateFloat } from "../python-number.ts";
+
+/** What stands before each tag of MiniMax M3. */
+export const minimaxNamespace = "]<]minimax[>[";
+
+type Value = PyValue | Value[] | Map<string, Value>;
+
+/** An element that is open. */
+interface Frame {
+  readonly tag: string;
+  readonly schema: PyDict | undefined;
+  readonly value: Value;
+}
+
+/**
+ * Reads nested elements as an object: repeated tags become a list, `<item>` elements of an array are
+ * its items, and values are read as the schema of their place says.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/minimax_m3.py`
+ * (`_parse_parameter`).
+ *
+ * @throws PythonError `ValueError` where the tags do not match.
+ */
+export function readNestedElements(body: string, schema: PyDict | undefined): PyValue {
+  const chunks = body
+    .split(minimaxNamespace)
+    .map((chunk) => pythonStrip(chunk))
+    .filter((chunk) => chunk !== "");
+  const isList = hasType(schema, "array") && chunks[0]?.startsWith("<item>") === true;
+  const root: Frame = { tag: "", schema, value: isList ? [] : new Map<string, Value>() };
+  const stack: Frame[] = [root];
+  for (const chunk of chunks) {
+    if (chunk.startsWith("</")) closeElement(chunk, stack);
+    else if (chunk.startsWith("<")) stack.push(openElement(chunk, stack.at(-1) ?? root));
+  }
+  return root.value as PyValue;
+}
+
+function closeElement(chunk: string, stack: Frame[]): void {
+  const end = chunk.indexOf(">", 2);
+  const tag = pythonStrip(chunk.slice(2, end === -1 ? chunk.length : end));
+  const frame = stack.at(-1);
+  if (stack.length === 1 || frame?.tag !== tag) {
+    throw new PythonError("ValueError", "a closing tag does not match");
+  }
+  stack.pop();
+  assign(stack.at(-1)?.value, frame);
+}
+
+function openElement(chunk: string, parent: Frame): Frame {
+  const end = chunk.indexOf(">");
+  if (end === -1) throw new PythonError("ValueError", "substring not found");
+  const tag = pythonStrip(chunk.slice(1, end));
+  const text = chunk.slice(end + 1);
+  const schema = childSchema(parent, tag);
+  const types = typesOf(schema);
+  const isScalar =
+    types.some((type) => scalarTypes.has(type)) &&
+    !types.some((type) => type === "object" || type === "array");
+  if (text !== "" || isScalar) return { tag, schema, value: convertLeaf(text, types) };
+  return { tag, schema, value: types.includes("array") ? [] : new Map<string, Value>() };
+}
+
+function assign(parent: Value | undefined, { tag, value }: Frame): void {
+  if (Array.isArray(parent)) {
+    parent.push(value as never);
+    return;
+  }
+  if (!(parent instanceof Map)) throw new PythonError("TypeError", "text cannot have elements");
+  const existing: Value | undefined = parent.get(tag) as Value | undefined;
+  const members = parent as Map<string, Value>;
+  if (!members.has(tag)) members.set(tag, value);
+  else if (Array.isArray(existing)) existing.push(value as never);
+  else members.set(tag, [existing as Value, value]);
+}
+
+function childSchema(parent: Frame, tag: string): PyDict | undefined {
+  const { schema } = parent;
+  if (schema === undefined) return undefined;
+  if (hasType(schema, "array") && tag === "item") return itemSchema(schema, parent.value);
+  const properties = schema.get("properties");
+  if (isPyDict(properties) && properties.has(tag)) return asDict(properties.get(tag));
+  return asDict(schema.get("additionalProperties"));
+}
+
+function itemSchema(schema: PyDict, items: Value): PyDict | undefined {
+  const prefix = schema.get("prefixItems");
+  const prefixes = isPyList(prefix) ? prefix : [];
+  const index = Array.isArray(items) ? items.length : 0;
+  if (index < prefixes.length) return asDict(prefixes[index]);
+  return (
+    asDict(schema.get("additionalItems")) ?? asDict(schema.get("items")) ?? asDict(prefixes.at(-1))
+  );
+}
+
+function asDict(value: PyValue | undefined): PyDict | undefined {
+  return isPyDict(value) ? value : undefined;
+}
+
+const scalarTypes: ReadonlySet<string> = new Set(
+  "string str integer int number float boolean bool null".split(" "),
+);
+
+function typesOf(schema: PyDict | undefined): string[] {
+  const type = schema?.get("type");
+  return (isPyList(type) ? type : [type]).flatMap((item) =>
+    typeof item === "string" ? [pythonLower(item)] : [],
+  );
+}
+
+function hasType(schema: PyDict | undefined, type: string): boolean {
+  return typesOf(schema).includes(type);
+}
+
+function convertLeaf(text: string, types: readonly string[]): PyValue {
+  const has = (...names: string[]): boolean => names.some((name) => types.includes(name));
+  if (has("string", "str") && !has("null")) return text;
+  if (has("null") && ["null", "Null", "NULL", ""].includes(text)) return null;
+  const int = has("integer", "int")
+    ? catchPython(() => parsePythonInt(text), "ValueError")
+    : undefined;
+  if (int !== undefined) return int;
+  const number = has("number", "float")
+    ? catchPython(() => readNumber(text), "ValueError")
+    : undefined;
+  if (number !== undefined) return number;
+  const lower = pythonStrip(pythonLower(text));
+  if (has("boolean", "bool")) {
+    if (["true", "1", "yes", "on"].includes(lower)) return true;
+    if (["false", "0", "no", "off"].includes(lower)) return false;
+  }
+  return text;
+}
+
+function readNumber(text: string): PyValue {
+  const value = parsePythonFloat(text);
+  const truncated = truncateFloat(value);
+  return Number(truncated) === value ? truncated : value;
+}
