@@ -107,7 +107,7 @@ export class Macro implements TemplateObject {
       case "name":
         return this.#code.name ?? null;
       case "arguments":
-        return parameters.map((parameter) => parameter.name);
+        return new Tuple(parameters.map((parameter) => parameter.name));
       case "caller":
         return specials.has("caller");
       case "catch_kwargs":

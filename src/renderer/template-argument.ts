@@ -1,8 +1,7 @@
 import { numberOf } from "./template-compare.ts";
 import { TemplateError, typeError } from "./template-error.ts";
-import { undefinedError } from "./template-undefined.ts";
 import type { TemplateValue } from "./template-value.ts";
-import { textOf, typeName, Undefined } from "./template-value.ts";
+import { textOf, typeName } from "./template-value.ts";
 
 /** An argument as an integer. @throws TemplateError `TypeError` where it is none. */
 export function requireInteger(value: TemplateValue): bigint {
@@ -27,10 +26,14 @@ export function requireCount(value: TemplateValue): number {
   return Number(integer);
 }
 
-/** An argument as text. @throws TemplateError where it is none. */
-export function requireText(value: TemplateValue, what = "argument"): string {
+/**
+ * An argument as text.
+ *
+ * @param rule how Python's message begins.
+ * @throws TemplateError `TypeError` where it is none.
+ */
+export function requireText(value: TemplateValue, rule = "must be str"): string {
   const text = textOf(value);
-  if (text !== undefined) return text;
-  if (value instanceof Undefined) throw undefinedError(value);
-  throw typeError(`${what} must be str, not ${typeName(value)}`);
+  if (text === undefined) throw typeError(`${rule}, not ${typeName(value)}`);
+  return text;
 }

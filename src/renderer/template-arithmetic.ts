@@ -38,14 +38,21 @@ export function calculate(
 }
 
 function unsupported(left: TemplateValue, operator: string, right: TemplateValue): TemplateError {
-  const sequence = textOf(left) !== undefined ? "str" : typeName(left);
-  if (operator === "+" && ["str", "list", "tuple"].includes(sequence)) {
-    return typeError(`can only concatenate ${sequence} (not "${typeName(right)}") to ${sequence}`);
+  const leftName = typeName(left);
+  const rightName = typeName(right);
+  if (operator === "+" && isSequenceName(leftName)) {
+    return typeError(`can only concatenate ${leftName} (not "${rightName}") to ${leftName}`);
+  }
+  if (operator === "*" && (isSequenceName(leftName) || isSequenceName(rightName))) {
+    const factor = isSequenceName(leftName) ? rightName : leftName;
+    return typeError(`can't multiply sequence by non-int of type '${factor}'`);
   }
   const name = operator === "**" ? "** or pow()" : operator;
-  return typeError(
-    `unsupported operand type(s) for ${name}: '${typeName(left)}' and '${typeName(right)}'`,
-  );
+  return typeError(`unsupported operand type(s) for ${name}: '${leftName}' and '${rightName}'`);
+}
+
+function isSequenceName(name: string): boolean {
+  return name === "str" || name === "list" || name === "tuple";
 }
 
 function join(left: TemplateValue, right: TemplateValue): TemplateValue | undefined {
@@ -192,7 +199,8 @@ function floorDivide(left: number, right: number): number {
 
 function floatRemainder(left: number, right: number): number {
   const remainder = left % right;
-  return remainder !== 0 && remainder < 0 !== right < 0 ? remainder + right : remainder;
+  if (remainder === 0) return right < 0 ? -0 : 0;
+  return remainder < 0 === right < 0 ? remainder : remainder + right;
 }
 
 function assertDivisor(divisor: bigint | number, message: string): void {

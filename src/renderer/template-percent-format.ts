@@ -1,3 +1,4 @@
+import { requireCount } from "./template-argument.ts";
 import { dictGet, numberOf } from "./template-compare.ts";
 import { TemplateError, typeError, valueError } from "./template-error.ts";
 import { formatBySpec } from "./template-format-spec.ts";
@@ -6,7 +7,17 @@ import { reprOf, strOf } from "./template-text.ts";
 import type { TemplateValue } from "./template-value.ts";
 import { isDict, isList, Markup, objectOf, Tuple, typeName, Undefined } from "./template-value.ts";
 
-const directive = /%(?:\(([^()]*)\))?([-+ #0]*)(\d+|\*)?(?:\.(\d+|\*)?)?[hlL]?([^])?/gu;
+const directivePattern =
+  /%(?:\((?<key>[^()]*)\))?(?<flags>[-+ #0]*)(?<width>\d+|\*)?(?<point>\.(?<precision>\d+|\*)?)?[hlL]?(?<type>[^])?/gu;
+
+interface Directive {
+  readonly key: string | undefined;
+  readonly flags: string;
+  readonly width: string | undefined;
+  readonly point: string | undefined;
+  readonly precision: string | undefined;
+  readonly type: string | undefined;
+}
 
 /**
  * Python's `template % values`: `values` is a tuple, a dictionary for named directives, or a single
@@ -14,48 +25,60 @@ const directive = /%(?:\(([^()]*)\))?([-+ #0]*)(\d+|\*)?(?:\.(\d+|\*)?)?[hlL]?([
  *
  * **Source:** the Python documentation, "printf-style String Formatting".
  *
- * @throws TemplateError `TypeError` for too few, too many or unfit values.
+ * @throws TemplateError `TypeError` for too few, too many or unfit values, `ValueError` for an
+ *   unknown directive, `KeyError` for a name that the dictionary lacks.
  */
 export function formatPercent(template: string | Markup, values: TemplateValue): string | Markup {
-  const safe = template instanceof Markup;
-  const list = values instanceof Tuple ? values.items : [values];
-  let used = 0;
-  const next = (): TemplateValue => {
-    const value = list[used];
-    if (value === undefined) throw typeError("not enough arguments for format string");
-    used += 1;
-    return value;
-  };
-  const text = strOf(template).replace(
-    directive,
-    (
-      whole: string,
-      key?: string,
-      flags = "",
-      width?: string,
-      precision?: string,
-      type?: string,
-    ) => {
-      if (whole === "%%") return "%";
-      if (type === undefined) throw valueError("incomplete format");
-      const resolved = {
-        flags,
-        width: width === "*" ? strOf(next()) : width,
-        precision: whole.includes(".")
-          ? precision === "*"
-            ? strOf(next())
-            : (precision ?? "0")
-          : undefined,
-        type,
-      };
-      const value = key === undefined ? next() : memberOf(values, key);
-      return convert(value, resolved, safe);
-    },
-  );
-  if (used < list.length && !isMappingLike(values)) {
-    throw typeError("not all arguments converted during string formatting");
+  const source = strOf(template);
+  const supply = new PercentValues(values);
+  let text = "";
+  let end = 0;
+  for (const match of source.matchAll(directivePattern)) {
+    const [whole] = match;
+    text += source.slice(end, match.index);
+    end = match.index + whole.length;
+    if (whole === "%%") {
+      text += "%";
+      continue;
+    }
+    const directive = match.groups as unknown as Directive;
+    const field = readField(directive, supply, end - 1);
+    text += template instanceof Markup ? escapeField(field) : formatField(field);
   }
-  return textLike(template, text);
+  supply.assertUsedUp();
+  return textLike(template, text + source.slice(end));
+}
+
+/** The values on the right of `%`, handed out in order. */
+class PercentValues {
+  readonly #values: TemplateValue;
+  readonly #list: readonly TemplateValue[];
+  #used = 0;
+
+  constructor(values: TemplateValue) {
+    this.#values = values;
+    this.#list = values instanceof Tuple ? values.items : [values];
+  }
+
+  next(): TemplateValue {
+    const value = this.#list[this.#used];
+    if (value === undefined) throw typeError("not enough arguments for format string");
+    this.#used += 1;
+    return value;
+  }
+
+  member(key: string): TemplateValue {
+    if (!isDict(this.#values)) throw typeError("format requires a mapping");
+    const member = dictGet(this.#values, key);
+    if (member === undefined) throw new TemplateError("KeyError", reprOf(key));
+    return member;
+  }
+
+  assertUsedUp(): void {
+    if (this.#used < this.#list.length && !isMappingLike(this.#values)) {
+      throw typeError("not all arguments converted during string formatting");
+    }
+  }
 }
 
 /** Python asks unused arguments only of what cannot be subscripted, and of tuples and strings. */
@@ -68,46 +91,55 @@ function isMappingLike(values: TemplateValue): boolean {
   );
 }
 
-function memberOf(values: TemplateValue, key: string): TemplateValue {
-  if (!isDict(values)) throw typeError("format requires a mapping");
-  const member = dictGet(values, key);
-  if (member === undefined) throw new TemplateError("KeyError", reprOf(key));
-  return member;
-}
-
-interface Directive {
-  readonly flags: string;
-  readonly width: string | undefined;
-  readonly precision: string | undefined;
+interface Field {
+  readonly value: TemplateValue;
   readonly type: string;
+  readonly flags: string;
+  /** `""` where there is none. */
+  readonly width: string;
+  readonly precision: string | undefined;
 }
 
-function convert(value: TemplateValue, directive: Directive, safe: boolean): string {
-  const { flags, width = "", precision, type } = directive;
-  const left = flags.includes("-");
-  if (type === "s" || type === "r" || type === "a") {
-    const plain = type === "s" ? strOf(value) : reprOf(value);
-    const text = safe ? escapeHtml(type === "s" ? value : plain).text : plain;
-    return formatBySpec(text, `${left ? "<" : ">"}${width}${dotted(precision)}`);
+/** Takes a directive's values; `index` is the place of its last character. */
+function readField(directive: Directive, supply: PercentValues, index: number): Field {
+  const { key, flags, type } = directive;
+  if (type === undefined) throw valueError("incomplete format");
+  const number = (text: string | undefined) =>
+    text === "*" ? String(requireCount(supply.next())) : text;
+  const width = number(directive.width) ?? "";
+  const precision = directive.point && (number(directive.precision) ?? "0");
+  const value = key === undefined ? supply.next() : supply.member(key);
+  if (!"sracdiuoxXeEfFgG".includes(type)) {
+    const code = (type.codePointAt(0) ?? 0).toString(16);
+    throw valueError(`unsupported format character '${type}' (0x${code}) at index ${index}`);
   }
-  if (type === "c") return formatBySpec(characterOf(value), `${left ? "<" : ">"}${width}`);
+  return { value, type, flags, width, precision };
+}
+
+/** In a safe string texts are escaped before they are padded. */
+function escapeField(field: Field): string {
+  if (!"sra".includes(field.type)) return formatField(field);
+  const text = field.type === "s" ? field.value : reprOf(field.value);
+  return formatField({ ...field, type: "s", value: escapeHtml(text).text });
+}
+
+function formatField({ value, type, flags, width, precision }: Field): string {
+  const align = flags.includes("-") ? "<" : ">";
+  if ("sra".includes(type)) {
+    const text = type === "s" ? strOf(value) : reprOf(value);
+    return formatBySpec(text, `${align}${width}${dotted(precision)}`);
+  }
+  if (type === "c") return formatBySpec(characterOf(value), `${align}${width}`);
   const number = numberOf(value);
-  if (!"diuoxXeEfFgG".includes(type)) {
-    throw valueError(`unsupported format character '${type}'`);
-  }
   if (number === undefined) throw notANumber(value, type);
   const sign = flags.includes("+") ? "+" : flags.includes(" ") ? " " : "";
-  const alternate = flags.includes("#") ? "#" : "";
-  const zero = flags.includes("0") && !left;
-  const align = left ? "<" : zero ? "0=" : ">";
-  if ("diu".includes(type)) {
-    return formatBySpec(truncate(number), `${align}${sign}${width}d`);
-  }
+  const head = `${flags.includes("0") && align === ">" ? "0=" : align}${sign}`;
+  if ("diu".includes(type)) return formatBySpec(truncate(number), `${head}${width}d`);
   if ("oxX".includes(type)) {
     if (typeof number !== "bigint") throw notANumber(value, type);
-    return formatBySpec(number, `${align}${sign}${alternate}${width}${type}`);
+    return formatBySpec(number, `${head}${flags.includes("#") ? "#" : ""}${width}${type}`);
   }
-  return formatBySpec(Number(number), `${align}${sign}${width}${dotted(precision ?? "6")}${type}`);
+  return formatBySpec(Number(number), `${head}${width}${dotted(precision ?? "6")}${type}`);
 }
 
 function dotted(precision: string | undefined): string {

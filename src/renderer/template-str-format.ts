@@ -125,10 +125,7 @@ function argumentOf(name: string, state: FormatState): TemplateValue {
   const index = name === "" ? state.nextIndex++ : Number(name);
   const value = state.args.positional[index];
   if (value === undefined) {
-    throw new TemplateError(
-      "IndexError",
-      `Replacement index ${index} out of range for positional args tuple`,
-    );
+    throw new TemplateError("IndexError", "tuple index out of range");
   }
   return value;
 }

@@ -9,7 +9,7 @@ import { partition, replaceText, splitLines, splitText } from "./template-string
 import type { BoundArguments, Signature } from "./template-function.ts";
 import { signatureOf } from "./template-function.ts";
 import type { TemplateValue } from "./template-value.ts";
-import { Tuple } from "./template-value.ts";
+import { textOf, Tuple, typeName } from "./template-value.ts";
 
 /** A method of `str`. */
 export interface StringMethod {
@@ -19,17 +19,24 @@ export interface StringMethod {
   readonly escaped: readonly number[];
 }
 
-function text(value: TemplateValue | undefined, what?: string): string {
-  return requireText(value ?? null, what);
+function text(value: TemplateValue | undefined, rule?: string): string {
+  return requireText(value ?? null, rule);
 }
 
 function integer(value: TemplateValue | undefined, fallback: number): number {
   return value === undefined ? fallback : requireCount(value);
 }
 
-/** The argument as a set of characters or a separator; `undefined` where it is absent or `None`. */
-function optionalText(value: TemplateValue | undefined): string | undefined {
-  return value === undefined || value === null ? undefined : text(value);
+/** A separator; `undefined` where it is absent or `None`. */
+function separatorOf(value: TemplateValue | undefined): string | undefined {
+  return value === undefined || value === null ? undefined : text(value, "must be str or None");
+}
+
+/** A set of characters to strip; `undefined` where it is absent or `None`. */
+function strippedBy(method: string, value: TemplateValue | undefined): string | undefined {
+  const chars = textOf(value);
+  if (chars !== undefined || value === undefined || value === null) return chars;
+  throw typeError(`${method} arg must be None or str`);
 }
 
 /** The part of the text that `start` and `end` arguments select, and where it begins. */
@@ -60,7 +67,7 @@ function matchesEdge(content: string, args: BoundArguments, edge: "starts" | "en
   const { part } = window(content, start, end);
   const affixes = affix instanceof Tuple ? affix.items : [affix];
   return affixes.some((candidate) => {
-    const wanted = text(candidate, `${edge}with first arg`);
+    const wanted = text(candidate, `${edge}with first arg must be str or a tuple of str`);
     return edge === "starts" ? part.startsWith(wanted) : part.endsWith(wanted);
   });
 }
@@ -126,7 +133,12 @@ function expandTabs(content: string, size: number): string {
 function joinTexts(separator: string, items: TemplateValue): string {
   const parts: string[] = [];
   for (const item of iterate(items)) {
-    parts.push(text(item, `sequence item ${parts.length}`));
+    const part = textOf(item);
+    if (part === undefined) {
+      const found = `expected str instance, ${typeName(item)} found`;
+      throw typeError(`sequence item ${parts.length}: ${found}`);
+    }
+    parts.push(part);
   }
   return parts.join(separator);
 }
@@ -153,7 +165,7 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map([
   method("join iterable", (content, [items]) => joinTexts(content, items as TemplateValue)),
   method("ljust width fill?", (content, args) => pad(content, args, "right"), [1]),
   method("lower", pythonLower),
-  method("lstrip chars?", (content, [chars]) => pythonLstrip(content, optionalText(chars))),
+  method("lstrip chars?", (content, [chars]) => pythonLstrip(content, strippedBy("lstrip", chars))),
   method("partition sep", (content, [separator]) => partition(content, text(separator), "first")),
   method("removeprefix prefix", (content, [prefix]) =>
     content.startsWith(text(prefix)) ? content.slice(text(prefix).length) : content,
@@ -166,7 +178,12 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map([
   method(
     "replace old new count?",
     (content, [old, replacement, limit]) =>
-      replaceText(content, text(old), text(replacement), integer(limit, -1)),
+      replaceText(
+        content,
+        text(old, "replace() argument 1 must be str"),
+        text(replacement, "replace() argument 2 must be str"),
+        integer(limit, -1),
+      ),
     [1],
   ),
   method("rfind sub start? end?", (content, args) => find(content, args, true)),
@@ -174,15 +191,15 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map([
   method("rjust width fill?", (content, args) => pad(content, args, "left"), [1]),
   method("rpartition sep", (content, [separator]) => partition(content, text(separator), "last")),
   method("rsplit sep? maxsplit?", (content, [separator, limit]) =>
-    splitText(content, optionalText(separator), integer(limit, -1), "right"),
+    splitText(content, separatorOf(separator), integer(limit, -1), "right"),
   ),
-  method("rstrip chars?", (content, [chars]) => pythonRstrip(content, optionalText(chars))),
+  method("rstrip chars?", (content, [chars]) => pythonRstrip(content, strippedBy("rstrip", chars))),
   method("split sep? maxsplit?", (content, [separator, limit]) =>
-    splitText(content, optionalText(separator), integer(limit, -1), "left"),
+    splitText(content, separatorOf(separator), integer(limit, -1), "left"),
   ),
   method("splitlines keepends?", (content, [keep]) => splitLines(content, integer(keep, 0) !== 0)),
   method("startswith prefix start? end?", (content, args) => matchesEdge(content, args, "starts")),
-  method("strip chars?", (content, [chars]) => pythonStrip(content, optionalText(chars))),
+  method("strip chars?", (content, [chars]) => pythonStrip(content, strippedBy("strip", chars))),
   method("swapcase", swapCase),
   method("title", titleCase),
   method("upper", (content) => content.toUpperCase()),

@@ -7,8 +7,9 @@ import { textLike } from "./template-markup.ts";
 import { splitLines } from "./template-string-split.ts";
 import { sliceOf } from "./template-subscript.ts";
 import { strOf } from "./template-text.ts";
+import { undefinedError } from "./template-undefined.ts";
 import type { Markup, TemplateValue } from "./template-value.ts";
-import { textOf } from "./template-value.ts";
+import { textOf, Undefined } from "./template-value.ts";
 
 /** The `indent` filter. */
 export function indent(
@@ -17,6 +18,7 @@ export function indent(
   first: TemplateValue = false,
   blank: TemplateValue = false,
 ): TemplateValue {
+  if (value instanceof Undefined) throw undefinedError(value);
   const text = requireText(value);
   const indention = textOf(width) ?? " ".repeat(Math.max(0, requireCount(width)));
   // The line break gives an empty text its one empty line.
