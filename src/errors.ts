@@ -69,9 +69,11 @@ export function assertInvariant(condition: unknown, message: string): asserts co
   if (!condition) throw new InvariantError(message);
 }
 
-/** The message of anything that was thrown, with the messages of its causes. */
+/** The message of anything that was thrown, with those of its causes that it does not quote itself. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const own = error.message === "" ? error.name : error.message;
-  return error.cause === undefined ? own : `${own}: ${describeError(error.cause)}`;
+  if (error.cause === undefined) return own;
+  const cause = describeError(error.cause);
+  return own.includes(cause) ? own : `${own}: ${cause}`;
 }

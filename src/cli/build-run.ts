@@ -5,6 +5,7 @@ import type { Engine, EngineDescription, SamplingParameters } from "../engine/en
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
 import { UsageError } from "../errors.ts";
+import { findReasoningParser } from "../parser/reasoning/registry.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
@@ -110,8 +111,20 @@ export function buildAgent(settings: Settings, renderer: Renderer): Agent {
   });
 }
 
-function buildSplitReasoning(_settings: Settings, _renderer: Renderer): SplitReasoning | undefined {
-  return undefined;
+/** `none` reads the whole text; without a name, the template's own markers decide. */
+function buildSplitReasoning(settings: Settings, renderer: Renderer): SplitReasoning | undefined {
+  const name = textOf(settings, "reasoning-parser") ?? renderer.card.reasoningParser ?? "none";
+  if (name === "none") return undefined;
+  const parser = findReasoningParser(name);
+  const engineVersion = textOf(settings, "engine-version");
+  return (text, { opened }) => {
+    const { reasoning, normalText } = parser.parse(text, {
+      forceReasoning: opened,
+      toolCallParserActive: true,
+      ...(engineVersion === undefined ? {} : { engineVersion }),
+    });
+    return { reasoning, rest: normalText };
+  };
 }
 
 /** The episode limits; the engine's context length bounds the context where no setting does. */

@@ -6,6 +6,7 @@ import { addDemoCommand } from "./commands/demo.ts";
 import { addEnvCommand } from "./commands/env.ts";
 import { addEnvImportCommand } from "./commands/env-import.ts";
 import { addParseCommand } from "./commands/parse.ts";
+import { addReasonCommand } from "./commands/reason.ts";
 import { addRolloutCommand } from "./commands/rollout.ts";
 import { addTemplateCommands } from "./commands/template.ts";
 import { addVerifyCommand } from "./commands/verify.ts";
@@ -14,16 +15,27 @@ async function main(): Promise<void> {
   const program = new Command("turnwright")
     .description("Token-exact, multi-turn agent rollouts for reinforcement learning")
     .version(await readVersion())
-    .showHelpAfterError("(run with --help for the flags)")
     .exitOverride();
   addRolloutCommand(program);
   addDemoCommand(program);
   addVerifyCommand(program);
   addEnvImportCommand(addEnvCommand(program));
   addParseCommand(program);
+  addReasonCommand(program);
   addTemplateCommands(program);
-  for (const command of allCommands(program)) command.exitOverride();
+  for (const command of [program, ...allCommands(program)]) {
+    command.exitOverride().configureOutput({ outputError: writeComplaint });
+  }
   await program.parseAsync();
+}
+
+/** One line, in the form of all our complaints. */
+function writeComplaint(text: string, write: (text: string) => void): void {
+  const complaint = text
+    .trim()
+    .replace(/^error: /, "")
+    .replaceAll(/\s*\n\s*/g, " ");
+  write(`turnwright: ${complaint} (see --help)\n`);
 }
 
 function allCommands(command: Command): Command[] {

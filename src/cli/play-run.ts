@@ -40,14 +40,16 @@ export async function playRun(
   const engine = buildEngine(settings);
   try {
     const signal = stopOnInterrupt();
-    const description = await engine.describe({ signal });
     const renderer = await buildRenderer(settings, now);
+    const agent = buildAgent(settings, renderer);
+    warn(settings, renderer.card.warnings);
+    const description = await engine.describe({ signal });
     const setup = {
       environment,
       user,
       engine,
       renderer,
-      agent: buildAgent(settings, renderer),
+      agent,
       sampling: buildSampling(settings),
       limits: buildLimits(settings, description),
       now,
@@ -64,6 +66,12 @@ export async function playRun(
   } finally {
     await engine.close();
   }
+}
+
+/** What was found about the template goes before the run, where people still can act on it. */
+function warn(settings: Settings, warnings: readonly string[]): void {
+  if (settings["quiet"] === true || settings["json"] === true) return;
+  for (const warning of warnings) process.stderr.write(`note: ${warning}\n`);
 }
 
 function buildPlan(settings: Settings, environment: Environment): readonly PlannedEpisode[] {

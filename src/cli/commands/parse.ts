@@ -1,5 +1,6 @@
 import { Option, type Command } from "commander";
 import { toolsFromOpenAi } from "../../message.ts";
+import { listReasoningParsers } from "../../parser/reasoning/registry.ts";
 import { findToolCallParser, listToolCallParsers } from "../../parser/registry.ts";
 import type { Dialect, ParseResult } from "../../parser/tool-call-parser.ts";
 import type { PlainJson, PyDict } from "../../python/value.ts";
@@ -46,6 +47,10 @@ async function listParsers(): Promise<void> {
   for (const { name, aliases, dialects } of listToolCallParsers()) {
     await writeOut(`${JSON.stringify({ parser: name, aliases, dialects, reasoning: false })}\n`);
   }
+  for (const { name, aliases } of listReasoningParsers()) {
+    const line = { parser: name, aliases, dialects: ["sglang"], reasoning: true };
+    await writeOut(`${JSON.stringify(line)}\n`);
+  }
 }
 
 async function parseLines(flags: ParseFlags): Promise<void> {
@@ -67,7 +72,7 @@ async function parseLines(flags: ParseFlags): Promise<void> {
 }
 
 /** The text of a line, whole or in chunks. */
-function lineText(line: PyDict): string {
+export function lineText(line: PyDict): string {
   return line.has("chunks")
     ? listMember(line, "chunks").map(String).join("")
     : textMember(line, "text");

@@ -193,5 +193,5 @@ async function printCard({ model, template }: TemplateFlags): Promise<void> {
 }
 
 async function writeCard(card: CapabilityCard): Promise<void> {
-  await writeOut(`${JSON.stringify(card, null, 2)}\n`);
+  await writeOut(`${JSON.stringify(card, null, process.stdout.isTTY ? 2 : 0)}\n`);
 }

@@ -1,0 +1,37 @@
+import type { Command } from "commander";
+import { findReasoningParser } from "../../parser/reasoning/registry.ts";
+import { answerJsonLines } from "../json-lines.ts";
+import { writeOut } from "../write-out.ts";
+import { lineText } from "./parse.ts";
+
+interface ReasonFlags {
+  readonly parser: string;
+  readonly engineVersion?: string;
+  readonly force?: boolean;
+  readonly in?: string;
+}
+
+/** `turnwright reason`: sampled text to reasoning and the rest. */
+export function addReasonCommand(program: Command): void {
+  program
+    .command("reason")
+    .summary("part reasoning from the rest of sampled text")
+    .description(
+      'Reads lines {"id","text"} or {"id","chunks"} and answers each with reasoning and normalText.',
+    )
+    .requiredOption("--parser <name>", "reasoning parser, such as qwen3 (see `parse --list`)")
+    .option("--engine-version <release>", "the SGLang release (default: 2026-08)")
+    .option("--force", "the text begins inside the reasoning")
+    .option("--in <file>", "read from a file instead of standard input")
+    .action(async ({ parser: name, engineVersion, force, in: file }: ReasonFlags) => {
+      const parser = findReasoningParser(name);
+      const input = { stdin: process.stdin, ...(file === undefined ? {} : { file }) };
+      process.exitCode = await answerJsonLines(input, writeOut, (line) => {
+        const { reasoning, normalText } = parser.parse(lineText(line), {
+          ...(engineVersion === undefined ? {} : { engineVersion }),
+          ...(force === undefined ? {} : { forceReasoning: force }),
+        });
+        return { reasoning, normalText };
+      });
+    });
+}

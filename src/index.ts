@@ -1,0 +1,77 @@
+/**
+ * Token-exact, multi-turn agent rollouts for reinforcement learning.
+ *
+ * @module
+ */
+export type { Agent, Intent, Observed, Opening, Reading } from "./agent/agent.ts";
+export {
+  toolCallingAgent,
+  type SplitReasoning,
+  type ToolCallingOptions,
+} from "./agent/tool-calling-agent.ts";
+export { toolUsePolicies, type ToolUsePolicy } from "./agent/tool-use-policy.ts";
+export type {
+  DiscardedSampling,
+  Engine,
+  EngineDescription,
+  Finish,
+  GenerateRequest,
+  Generation,
+  GenerationPiece,
+  LogprobConvention,
+  SamplingParameters,
+} from "./engine/engine.ts";
+export { createSglangEngine, type SglangEngine } from "./engine/sglang/sglang-engine.ts";
+export type { SglangEngineOptions } from "./engine/sglang/sglang-options.ts";
+export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
+export type { Episode, TurnRecord, TurnStep } from "./episode/episode.ts";
+export { defaultLimits, type EpisodeLimits } from "./episode/limits.ts";
+export { playEpisode, type EpisodeAssignment, type EpisodeSetup } from "./episode/play-episode.ts";
+export {
+  InvariantError,
+  RolloutError,
+  UsageError,
+  type Failure,
+  type FailureCode,
+  type Party,
+} from "./errors.ts";
+export {
+  toolFromOpenAi,
+  toolsFromOpenAi,
+  type Message,
+  type ToolCall,
+  type ToolDefinition,
+} from "./message.ts";
+export type { ReasoningParser } from "./parser/reasoning/reasoning-parser.ts";
+export { findReasoningParser, listReasoningParsers } from "./parser/reasoning/registry.ts";
+export { findToolCallParser, listToolCallParsers } from "./parser/registry.ts";
+export type {
+  Attempt,
+  AttemptStatus,
+  CompatResult,
+  ParseOptions,
+  ParseResult,
+  ToolCallParser,
+} from "./parser/tool-call-parser.ts";
+export { parsePythonJson } from "./python/json-parse.ts";
+export { stringifyPythonJson } from "./python/json-stringify.ts";
+export { toPlainJson, toPyValue, type PyDict, type PyList, type PyValue } from "./python/value.ts";
+export type { CapabilityCard } from "./renderer/capability-card.ts";
+export { createRenderer, type RendererOptions } from "./renderer/create-renderer.ts";
+export type { EnvironmentDelta, RenderedIds, Renderer } from "./renderer/renderer.ts";
+export { planRun, type PlannedEpisode, type RunScope } from "./run/plan-run.ts";
+export { RunFolder, type RunManifest } from "./run/run-folder.ts";
+export type { RunProgress } from "./run/run-progress.ts";
+export { runRollouts, type RunOptions, type RunResult } from "./run/run-rollouts.ts";
+export { toSlimeSamples, type SlimeSample } from "./sink/slime.ts";
+export type { Task } from "./task.ts";
+export type { AddedToken, TokenCodec } from "./tokenizer/codec.ts";
+export { loadTokenCodec } from "./tokenizer/load-codec.ts";
+export { toSamples, type Outcome, type Sample, type StopReason } from "./trajectory/sample.ts";
+export { TokenLedger } from "./trajectory/token-ledger.ts";
+export type { Segment, TurnSpan } from "./trajectory/trajectory-recorder.ts";
+export { verifyFile, type FileVerification } from "./trajectory/verify-file.ts";
+export { verifySample, type Violation } from "./trajectory/verify-sample.ts";
+export { createUser, type CreateUserOptions } from "./user/create-user.ts";
+export { scriptedUser } from "./user/scripted-user.ts";
+export { STOP_MARKER, type User, type UserSession, type UserUsage } from "./user/user.ts";
