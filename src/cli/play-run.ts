@@ -42,8 +42,8 @@ export async function playRun(
     const signal = stopOnInterrupt();
     const renderer = await buildRenderer(settings, now);
     const agent = buildAgent(settings, renderer);
-    warn(settings, renderer.card.warnings);
     const description = await engine.describe({ signal });
+    warn(settings, renderer.card.warnings);
     const setup = {
       environment,
       user,
