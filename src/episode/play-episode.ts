@@ -251,7 +251,7 @@ async function playTurn(
     attemptCounts: reading.attemptCounts,
     steps: acted.steps,
     ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
-    ...(generation.pieces.length <= 1 ? {} : { interruptionCount: generation.pieces.length - 1 }),
+    ...optional("interruptionCount", countInterruptions(generation)),
     engineMs: answeredAtMs - askedAtMs,
     environmentMs: setup.now() - answeredAtMs,
   };
@@ -277,6 +277,12 @@ function seeded(sampling: SamplingParameters, seed: number, turnIndex: number): 
   return sampling.seed === undefined
     ? sampling
     : { ...sampling, seed: (sampling.seed + seed * 1009 + turnIndex) % 2 ** 31 };
+}
+
+/** A piece of another request than the one before it was resumed after an interruption. */
+function countInterruptions({ pieces }: Generation): number | undefined {
+  const count = new Set(pieces.map(({ requestId }) => requestId)).size - 1;
+  return count > 0 ? count : undefined;
 }
 
 /** The sampled text without the stop token that closes it. For reading only. */
