@@ -101,6 +101,15 @@ export interface EngineDescription {
   readonly contextLength?: number;
 }
 
+/** Ids whose probabilities are asked for. */
+export interface ScoreRequest {
+  readonly ids: readonly number[];
+  /** The first index that is scored, at least 1: each id is scored behind those before it. Default 1. */
+  readonly from?: number;
+  /** Scores are of the softmax at this temperature; 0 scores as 1 does. */
+  readonly sampling: Pick<SamplingParameters, "temperature">;
+}
+
 /** An inference engine that takes token ids and returns token ids with their logprobs. */
 export interface Engine {
   readonly kind: string;
@@ -113,6 +122,14 @@ export interface Engine {
    * @throws the signal's reason where the signal is aborted; the engine is then told to stop.
    */
   generate(request: GenerateRequest, options?: { signal?: AbortSignal }): Promise<Generation>;
+  /**
+   * Scores ids that are there: `result[i]` is the logprob of `ids[from + i]`, under the engine's own
+   * convention. Absent where the engine cannot.
+   *
+   * @throws RolloutError as `generate()` does.
+   * @throws the signal's reason where the signal is aborted.
+   */
+  score?(request: ScoreRequest, options?: { signal?: AbortSignal }): Promise<readonly number[]>;
   /**
    * Asks the engine what it is.
    *

@@ -23,8 +23,7 @@ const FRACTION_BITS = 23;
  * **Source:** Cephes mathematical library, single/expf.c (range reduction and polynomial).
  */
 export function exponential(scope: FunctionScope, value: Code): Code {
-  const [input, x, power, result] = scope.locals("v128", 4);
-  if (!input || !x || !power || !result) throw new RangeError("locals");
+  const [input, x, power, result] = scope.locals("v128", "v128", "v128", "v128");
   const polynomial = COEFFICIENTS.slice(1).reduce(
     (sum: Code, coefficient) => f32x4.add(f32x4.multiply(sum, x.get), f32x4.constant(coefficient)),
     f32x4.constant(COEFFICIENTS[0]),

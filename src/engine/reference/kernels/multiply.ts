@@ -1,7 +1,7 @@
 import type { Code } from "../wasm/instruction.ts";
 import { control, f32x4, i32, sequence, v128 } from "../wasm/instruction.ts";
 import type { Callee, FunctionScope, ModuleBuilder, Variable } from "../wasm/module-builder.ts";
-import { countUp, countUpOnce } from "../wasm/module-builder.ts";
+import { countUpOnce } from "../wasm/module-builder.ts";
 
 /** Outputs that lie side by side in packed weights. */
 export const PANEL_WIDTH = 8;
@@ -9,12 +9,35 @@ export const PANEL_WIDTH = 8;
 const PANEL_ROW_BYTES = PANEL_WIDTH * 4;
 const VECTOR_BYTES = 16;
 const VECTORS = PANEL_ROW_BYTES / VECTOR_BYTES;
-/** Inner steps written out one after the other; sums must be multiples of it long. */
-export const INNER_UNROLL = 4;
-/** Rows that share one reading of the weights; what registers allow. */
+/** Terms of a sum written out one after the other; sums are a multiple of it long. */
+const UNROLL = 4;
+/** Rows that share one reading of the weights; as many as registers allow. */
 const TILE_ROWS = 4;
 
-const MULTIPLY_PARAMETERS = Array.from({ length: 11 }, () => "i32" as const);
+const PARAMETERS = {
+  x: "i32",
+  xStride: "i32",
+  rows: "i32",
+  innerBytes: "i32",
+  weights: "i32",
+  panelStride: "i32",
+  panels: "i32",
+  out: "i32",
+  outStride: "i32",
+  base: "i32",
+  baseStride: "i32",
+} as const;
+
+/** The code of a call of `multiply()`. */
+export type MultiplyCallee = Callee<typeof PARAMETERS>;
+
+type MultiplyParameters = { readonly [Name in keyof typeof PARAMETERS]: Variable };
+
+/** How many rows and panels are worked on at once. */
+interface TileSize {
+  readonly rows: number;
+  readonly panels: number;
+}
 
 /**
  * `multiply(x, xStride, rows, innerBytes, weights, panelStride, panels, out, outStride, base,
@@ -23,160 +46,142 @@ const MULTIPLY_PARAMETERS = Array.from({ length: 11 }, () => "i32" as const);
  * Weights come in panels of 8 outputs: `weights[panel][k][8]`. Each output is summed in one lane,
  * over k in ascending order from zero, and the base is added last, whatever the number of rows: a
  * row's result has the same bits in any batch. `innerBytes` is 4 bytes for each k, and k is a
- * multiple of 4, at least 4. A `baseStride` of 0 adds one row, a bias, to all.
+ * multiple of 4, at least 4. A `baseStride` of 0 adds one row, a bias, to all. `out` may be `base`.
  */
-export function addMultiply(module: ModuleBuilder): Callee {
-  const full = addTiles(module, { name: "multiply4", rows: TILE_ROWS, panels: 1 });
+export function addMultiply(module: ModuleBuilder): MultiplyCallee {
+  const full = addTiles(module, "multiply4", { rows: TILE_ROWS, panels: 1 });
   // Fewer rows go over more panels at once, so that enough sums are under way to hide each
   // addition's latency.
   const rest = [
-    addTiles(module, { name: "multiply1", rows: 1, panels: 4 }),
-    addTiles(module, { name: "multiply2", rows: 2, panels: 2 }),
-    addTiles(module, { name: "multiply3", rows: 3, panels: 1 }),
+    addTiles(module, "multiply1", { rows: 1, panels: 4 }),
+    addTiles(module, "multiply2", { rows: 2, panels: 2 }),
+    addTiles(module, "multiply3", { rows: 3, panels: 1 }),
   ];
   return module.add({
     name: "multiply",
-    parameters: MULTIPLY_PARAMETERS,
-    body(scope) {
-      const all = MULTIPLY_PARAMETERS.map((_, index) => scope.parameter(index));
-      const p = nameParameters(scope);
+    parameters: PARAMETERS,
+    body(scope, p) {
       const tiledRows = scope.local("i32");
       const skip = (pointer: Variable, stride: Variable): Code =>
         pointer.increase(i32.multiply(tiledRows.get, stride.get));
-      const operands = all.map(({ get }) => get);
+      const operands = passOn(p);
       return sequence(
         tiledRows.set(i32.and(p.rows.get, i32.constant(-TILE_ROWS))),
-        control.ifTrue(tiledRows.get, full(...operands)),
+        control.ifTrue(tiledRows.get, full(operands)),
         skip(p.x, p.xStride),
         skip(p.out, p.outStride),
         skip(p.base, p.baseStride),
         p.rows.set(i32.and(p.rows.get, i32.constant(TILE_ROWS - 1))),
         ...rest.map((callee, index) =>
-          control.ifTrue(
-            i32.isZero(i32.subtract(p.rows.get, i32.constant(index + 1))),
-            callee(...operands),
-          ),
+          control.ifTrue(i32.equal(p.rows.get, i32.constant(index + 1)), callee(operands)),
         ),
       );
     },
   });
 }
 
-/** One function for tiles of so many rows, each row going over so many panels at once. */
-function addTiles(
-  module: ModuleBuilder,
-  { name, rows, panels }: { name: string; rows: number; panels: number },
-): Callee {
+/** The operands of a call with the caller's own parameters, as they are by then. */
+function passOn(parameters: MultiplyParameters): Parameters<MultiplyCallee>[0] {
+  const entries = Object.entries(parameters).map(([name, { get }]) => [name, get] as const);
+  return Object.fromEntries(entries) as Parameters<MultiplyCallee>[0];
+}
+
+/** One function for tiles of so many rows; panels that make no whole group go one by one. */
+function addTiles(module: ModuleBuilder, name: string, { rows, panels }: TileSize): MultiplyCallee {
   return module.add({
     name,
-    parameters: MULTIPLY_PARAMETERS,
-    body(scope) {
-      const p = nameParameters(scope);
-      const groups = panels === 1 ? [1] : [panels, 1];
-      return sequence(...groups.map((count) => panelLoop(scope, p, { rows, panels: count })));
-    },
+    parameters: PARAMETERS,
+    body: (scope, p) =>
+      sequence(
+        ...[...new Set([panels, 1])].map((count) => panelLoop(scope, p, { rows, panels: count })),
+      ),
   });
 }
 
-type Parameters = ReturnType<typeof nameParameters>;
-
-function nameParameters(scope: FunctionScope) {
-  const at = (index: number): Variable => scope.parameter(index);
-  return {
-    x: at(0),
-    xStride: at(1),
-    rows: at(2),
-    innerBytes: at(3),
-    weights: at(4),
-    panelStride: at(5),
-    panels: at(6),
-    out: at(7),
-    outStride: at(8),
-    base: at(9),
-    baseStride: at(10),
-  };
-}
-
 /** Goes over as many whole groups of panels as are left, and leaves the pointers behind them. */
-function panelLoop(
-  scope: FunctionScope,
-  p: Parameters,
-  { rows, panels }: { rows: number; panels: number },
-): Code {
-  const group = i32.constant(panels);
+function panelLoop(scope: FunctionScope, p: MultiplyParameters, size: TileSize): Code {
+  const group = i32.constant(size.panels);
   return control.block(
     control.loop(
       control.branchIf(1, i32.lessThan(p.panels.get, group)),
-      rowLoop(scope, p, { rows, panels }),
+      rowLoop(scope, p, size),
       p.weights.increase(i32.multiply(p.panelStride.get, group)),
-      p.out.increase(panels * PANEL_ROW_BYTES),
-      p.base.increase(panels * PANEL_ROW_BYTES),
+      p.out.increase(size.panels * PANEL_ROW_BYTES),
+      p.base.increase(size.panels * PANEL_ROW_BYTES),
       p.panels.set(i32.subtract(p.panels.get, group)),
       control.branch(0),
     ),
   );
 }
 
-function rowLoop(
-  scope: FunctionScope,
-  p: Parameters,
-  size: { rows: number; panels: number },
-): Code {
-  const [row, x, out, base] = scope.locals("i32", 4) as [Variable, Variable, Variable, Variable];
-  const stepBy = (stride: Variable): Code => i32.multiply(stride.get, i32.constant(size.rows));
+/** Whole tiles only: a tile of 4 rows leaves the rest to the others, which have no more rows. */
+function rowLoop(scope: FunctionScope, p: MultiplyParameters, size: TileSize): Code {
+  const [left, x, out, base] = scope.locals("i32", "i32", "i32", "i32");
+  const tileRows = i32.constant(size.rows);
+  const step = (pointer: Variable, stride: Variable): Code =>
+    pointer.increase(i32.multiply(stride.get, tileRows));
   return sequence(
-    row.set(i32.constant(0)),
+    left.set(p.rows.get),
     x.set(p.x.get),
     out.set(p.out.get),
     base.set(p.base.get),
-    countUp(
-      row,
-      { end: p.rows.get, step: size.rows },
-      tile(scope, p, { ...size, x, out, base }),
-      x.increase(stepBy(p.xStride)),
-      out.increase(stepBy(p.outStride)),
-      base.increase(stepBy(p.baseStride)),
+    control.block(
+      control.loop(
+        control.branchIf(1, i32.lessThan(left.get, tileRows)),
+        tile(scope, p, { ...size, x, out, base }),
+        step(x, p.xStride),
+        step(out, p.outStride),
+        step(base, p.baseStride),
+        left.set(i32.subtract(left.get, tileRows)),
+        control.branch(0),
+      ),
     ),
   );
 }
 
 function tile(
   scope: FunctionScope,
-  p: Parameters,
-  at: { rows: number; panels: number; x: Variable; out: Variable; base: Variable },
+  p: MultiplyParameters,
+  at: TileSize & { readonly x: Variable; readonly out: Variable; readonly base: Variable },
 ): Code {
-  const { rows, panels } = at;
-  const vectors = panels * VECTORS;
-  const sums = Array.from({ length: rows }, () => scope.locals("v128", vectors));
-  const xs = scope.locals("i32", rows);
-  const ws = scope.locals("i32", panels);
+  const pointers = (count: number): readonly Variable[] =>
+    Array.from({ length: count }, () => scope.local("i32"));
+  const sums = Array.from({ length: at.rows }, () =>
+    Array.from({ length: at.panels * VECTORS }, () => scope.local("v128")),
+  );
+  const xs = pointers(at.rows);
+  const ws = pointers(at.panels);
   const end = scope.local("i32");
-  const pointers = (first: Code, stride: Code, targets: readonly Variable[]): Code =>
-    sequence(
-      ...targets.map((target, index) =>
-        target.set(index === 0 ? first : i32.add(targets[index - 1]!.get, stride)),
-      ),
-    );
-  const step = innerSteps(scope, { sums, xs, ws });
   const [first, ...others] = xs as [Variable, ...Variable[]];
   return sequence(
-    pointers(at.x.get, p.xStride.get, xs),
-    pointers(p.weights.get, p.panelStride.get, ws),
+    setApart(xs, at.x.get, p.xStride.get),
+    setApart(ws, p.weights.get, p.panelStride.get),
     end.set(i32.add(first.get, p.innerBytes.get)),
     ...sums.flat().map((sum) => sum.set(f32x4.constant(0))),
     countUpOnce(
       first,
-      { end: end.get, step: INNER_UNROLL * 4 },
-      step,
-      ...others.map((pointer) => pointer.increase(INNER_UNROLL * 4)),
-      ...ws.map((pointer) => pointer.increase(INNER_UNROLL * PANEL_ROW_BYTES)),
+      { end: end.get, step: UNROLL * 4 },
+      addTerms(scope, { sums, xs, ws }),
+      ...others.map((pointer) => pointer.increase(UNROLL * 4)),
+      ...ws.map((pointer) => pointer.increase(UNROLL * PANEL_ROW_BYTES)),
     ),
     storeSums(scope, p, { sums, out: at.out, base: at.base }),
   );
 }
 
-/** `INNER_UNROLL` values of k. */
-function innerSteps(
+/** Sets pointers to the first address and to each one a stride further. */
+function setApart(pointers: readonly Variable[], first: Code, stride: Code): Code {
+  let address = first;
+  const parts: Code[] = [];
+  for (const pointer of pointers) {
+    parts.push(pointer.set(address));
+    address = i32.add(pointer.get, stride);
+  }
+  return sequence(...parts);
+}
+
+/** The next `UNROLL` terms of all sums of a tile; `sums[row][vector]`. */
+function addTerms(
   scope: FunctionScope,
   {
     sums,
@@ -188,51 +193,49 @@ function innerSteps(
     ws: readonly Variable[];
   },
 ): Code {
-  const weights = scope.locals("v128", ws.length * VECTORS);
-  const splat = scope.local("v128");
-  return sequence(
-    ...Array.from({ length: INNER_UNROLL }, (_, k) => [
-      ...weights.map((weight, index) =>
-        weight.set(
-          v128.load(
-            ws[Math.floor(index / VECTORS)]!.get,
-            k * PANEL_ROW_BYTES + (index % VECTORS) * VECTOR_BYTES,
-          ),
-        ),
-      ),
-      ...xs.map((x, row) =>
-        sequence(
-          splat.set(v128.loadSplat(x.get, k * 4)),
-          ...sums[row]!.map((sum, index) =>
-            sum.set(f32x4.add(sum.get, f32x4.multiply(splat.get, weights[index]!.get))),
-          ),
-        ),
-      ),
-    ]).flat(),
+  const weights = ws.flatMap((pointer) =>
+    Array.from({ length: VECTORS }, (_, vector) => ({
+      value: scope.local("v128"),
+      pointer,
+      offset: vector * VECTOR_BYTES,
+    })),
   );
+  const x = scope.local("v128");
+  const term = (k: number): Code =>
+    sequence(
+      ...weights.map(({ value, pointer, offset }) =>
+        value.set(v128.load(pointer.get, k * PANEL_ROW_BYTES + offset)),
+      ),
+      ...sums.map((row, index) =>
+        sequence(
+          x.set(v128.loadSplat(xs[index]!.get, k * 4)),
+          ...row.map((sum, vector) =>
+            sum.set(f32x4.add(sum.get, f32x4.multiply(x.get, weights[vector]!.value.get))),
+          ),
+        ),
+      ),
+    );
+  return sequence(...Array.from({ length: UNROLL }, (_, k) => term(k)));
 }
 
 function storeSums(
   scope: FunctionScope,
-  p: Parameters,
-  at: { sums: readonly (readonly Variable[])[]; out: Variable; base: Variable },
+  p: MultiplyParameters,
+  at: {
+    readonly sums: readonly (readonly Variable[])[];
+    readonly out: Variable;
+    readonly base: Variable;
+  },
 ): Code {
-  const [out, base] = scope.locals("i32", 2) as [Variable, Variable];
-  return sequence(
-    out.set(at.out.get),
-    base.set(at.base.get),
-    ...at.sums.map((row) =>
-      sequence(
-        ...row.map((sum, index) =>
-          v128.store(
-            out.get,
-            f32x4.add(v128.load(base.get, index * VECTOR_BYTES), sum.get),
-            index * VECTOR_BYTES,
-          ),
-        ),
-        out.increase(p.outStride.get),
-        base.increase(p.baseStride.get),
-      ),
-    ),
-  );
+  const [out, base] = scope.locals("i32", "i32");
+  const storeRow = (row: readonly Variable[]): Code =>
+    sequence(
+      ...row.map((sum, vector) => {
+        const offset = vector * VECTOR_BYTES;
+        return v128.store(out.get, f32x4.add(v128.load(base.get, offset), sum.get), offset);
+      }),
+      out.increase(p.outStride.get),
+      base.increase(p.baseStride.get),
+    );
+  return sequence(out.set(at.out.get), base.set(at.base.get), ...at.sums.map(storeRow));
 }

@@ -62,6 +62,8 @@ function float32Bytes(value: number): Code {
 }
 
 const EMPTY_BLOCK_TYPE = 0x40;
+/** Memory instructions say how addresses are aligned, as a power of two. */
+const ALIGNED_TO_4 = 2;
 
 /** Control flow. A label counts the blocks outwards, 0 being the innermost. */
 export const control = {
@@ -86,8 +88,13 @@ export const control = {
 /** Integers of 32 bits; they are also addresses. */
 export const i32 = {
   constant: (value: number): Code => [0x41, ...encodeSigned(value)],
-  load: (address: Code, offset = 0): Code => [...address, 0x28, 2, ...encodeUnsigned(offset)],
-  isZero: unary(0x45),
+  load: (address: Code, offset = 0): Code => [
+    ...address,
+    0x28,
+    ALIGNED_TO_4,
+    ...encodeUnsigned(offset),
+  ],
+  equal: binary(0x46),
   lessThan: binary(0x49),
   atLeast: binary(0x4f),
   add: binary(0x6a),
@@ -96,17 +103,29 @@ export const i32 = {
   and: binary(0x71),
   shiftLeft: binary(0x74),
   shiftRight: binary(0x76),
+  /** Unsigned; both are evaluated twice. */
+  smaller: (left: Code, right: Code): Code => [
+    ...left,
+    ...right,
+    ...i32.lessThan(left, right),
+    0x1b,
+  ],
 } as const;
 
 /** Single floats. */
 export const f32 = {
   constant: (value: number): Code => [0x43, ...float32Bytes(value)],
-  load: (address: Code, offset = 0): Code => [...address, 0x2a, 2, ...encodeUnsigned(offset)],
+  load: (address: Code, offset = 0): Code => [
+    ...address,
+    0x2a,
+    ALIGNED_TO_4,
+    ...encodeUnsigned(offset),
+  ],
   store: (address: Code, value: Code, offset = 0): Code => [
     ...address,
     ...value,
     0x38,
-    2,
+    ALIGNED_TO_4,
     ...encodeUnsigned(offset),
   ],
   squareRoot: unary(0x91),
@@ -122,31 +141,27 @@ export const f64 = {
   add: binary(0xa0),
 } as const;
 
+/** A SIMD instruction's opcode with the place it reads or writes, relative to an address. */
+function simdAt(opcode: number, offset: number): Code {
+  return [...simd(opcode), ALIGNED_TO_4, ...encodeUnsigned(offset)];
+}
+
 /** Four single floats, or two doubles, or raw bits. */
 export const v128 = {
-  load: (address: Code, offset = 0): Code => [
-    ...address,
-    ...simd(0x00),
-    ...[2, ...encodeUnsigned(offset)],
-  ],
+  load: (address: Code, offset = 0): Code => [...address, ...simdAt(0x00, offset)],
   /** One float into all four lanes. */
-  loadSplat: (address: Code, offset = 0): Code => [
-    ...address,
-    ...simd(0x09),
-    ...[2, ...encodeUnsigned(offset)],
-  ],
+  loadSplat: (address: Code, offset = 0): Code => [...address, ...simdAt(0x09, offset)],
   store: (address: Code, value: Code, offset = 0): Code => [
     ...address,
     ...value,
-    ...simd(0x0b),
-    ...[2, ...encodeUnsigned(offset)],
+    ...simdAt(0x0b, offset),
   ],
   /** Stores one lane of 32 bits. */
-  storeLane: (address: Code, value: Code, lane: number, offset = 0): Code => [
+  storeLane: (address: Code, value: Code, at: { lane: number; offset: number }): Code => [
     ...address,
     ...value,
-    ...simd(0x5a),
-    ...[2, ...encodeUnsigned(offset), lane],
+    ...simdAt(0x5a, at.offset),
+    at.lane,
   ],
   and: binary(...simd(0x4e)),
   /** Bits of `whereSet` where the mask is 1, of `whereClear` elsewhere. */
@@ -192,7 +207,7 @@ export const f32x4 = {
 
 /** Two double floats. */
 export const f64x2 = {
-  constantZero: [...[0x44, 0, 0, 0, 0, 0, 0, 0, 0], ...simd(0x14)] as Code,
+  constantZero: [0x44, 0, 0, 0, 0, 0, 0, 0, 0, ...simd(0x14)] as Code,
   lane: (value: Code, lane: number): Code => [...value, ...simd(0x21), lane],
   add: binary(...simd(0xf0)),
   /** The two low floats of four. */

@@ -13,29 +13,35 @@ export interface Variable {
 
 /** What a function's body is written with. */
 export interface FunctionScope {
-  /** By position. */
-  parameter(index: number): Variable;
   local(type: ValueType): Variable;
-  locals(type: ValueType, count: number): readonly Variable[];
+  /** One for each type. */
+  locals<const Types extends readonly ValueType[]>(
+    ...types: Types
+  ): { readonly [Index in keyof Types]: Variable };
 }
 
+/** The parameters of a function: names and types, in the order in which callers pass them. */
+export type Parameters = Readonly<Record<string, ValueType>>;
+
 /** A function of a module. */
-export interface FunctionDefinition {
+export interface FunctionDefinition<P extends Parameters> {
   /** Exported under it. */
   readonly name: string;
-  readonly parameters: readonly ValueType[];
+  readonly parameters: P;
   readonly result?: ValueType;
   /** Must leave the result, and nothing else, on the stack. */
-  readonly body: (scope: FunctionScope) => Code;
+  readonly body: (
+    scope: FunctionScope,
+    parameters: { readonly [Name in keyof P]: Variable },
+  ) => Code;
 }
 
 /** A function that was added, to be called from functions added later. */
-export type Callee = (...operands: readonly Code[]) => Code;
+export type Callee<P extends Parameters> = (operands: Readonly<Record<keyof P, Code>>) => Code;
 
 /** Assembles a module of functions over one imported shared memory, `env.memory`. */
 export interface ModuleBuilder {
-  add(definition: FunctionDefinition): Callee;
-  /** The binary; `pages` is the memory's size, which does not change, in pages of 64 KiB. */
+  add<const P extends Parameters>(definition: FunctionDefinition<P>): Callee<P>;
   toBytes(): Uint8Array<ArrayBuffer>;
 }
 
@@ -45,6 +51,8 @@ const TYPE_CODES: Readonly<Record<ValueType, number>> = {
   f64: 0x7c,
   v128: 0x7b,
 };
+
+const MAGIC_AND_VERSION: Code = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
 /** Pages of 64 KiB in 4 GiB: as much as addresses of 32 bits reach. */
 export const MAX_PAGES = 65_536;
@@ -60,21 +68,28 @@ export function createModuleBuilder(): ModuleBuilder {
   const bodies: Code[] = [];
   const names: string[] = [];
   return {
-    add({ name, parameters, result, body }) {
+    add<const P extends Parameters>({ name, parameters, result, body }: FunctionDefinition<P>) {
       const index = bodies.length;
+      const parameterNames = Object.keys(parameters);
+      const parameterTypes = Object.values(parameters);
       types.push([
         0x60,
-        ...vector(parameters.map((type) => [TYPE_CODES[type]])),
+        ...vector(parameterTypes.map((type) => [TYPE_CODES[type]])),
         ...vector(result === undefined ? [] : [[TYPE_CODES[result]]]),
       ]);
-      bodies.push(encodeFunction(parameters.length, body));
+      bodies.push(
+        encodeFunction(parameterTypes.length, (scope) =>
+          body(scope, nameVariables(parameterNames) as { [Name in keyof P]: Variable }),
+        ),
+      );
       names.push(name);
-      return (...operands) => control.call(index, ...operands);
+      return (operands: Readonly<Record<string, Code>>) =>
+        control.call(index, ...parameterNames.map((operand) => operands[operand] ?? []));
     },
     toBytes() {
       const memoryImport: Code = [...text("env"), ...text("memory"), 0x02, ...sharedMemoryType()];
       return new Uint8Array([
-        ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+        ...MAGIC_AND_VERSION,
         ...section(1, vector(types)),
         ...section(2, vector([memoryImport])),
         ...section(3, vector(types.map((_, index) => encodeUnsigned(index)))),
@@ -93,15 +108,21 @@ function sharedMemoryType(): Code {
   return [0x03, 0, ...encodeUnsigned(MAX_PAGES)];
 }
 
-function encodeFunction(parameterCount: number, body: FunctionDefinition["body"]): Code {
+/** Parameters are the first variables of a function. */
+function nameVariables(names: readonly string[]): Readonly<Record<string, Variable>> {
+  return Object.fromEntries(names.map((name, index) => [name, variable(index)]));
+}
+
+function encodeFunction(parameterCount: number, body: (scope: FunctionScope) => Code): Code {
   const localTypes: ValueType[] = [];
+  const local = (type: ValueType): Variable => {
+    localTypes.push(type);
+    return variable(parameterCount + localTypes.length - 1);
+  };
   const scope: FunctionScope = {
-    parameter: variable,
-    local(type) {
-      localTypes.push(type);
-      return variable(parameterCount + localTypes.length - 1);
-    },
-    locals: (type, count) => Array.from({ length: count }, () => scope.local(type)),
+    local,
+    locals: <const Types extends readonly ValueType[]>(...types: Types) =>
+      types.map(local) as { [Index in keyof Types]: Variable },
   };
   const code = body(scope);
   const locals = vector(localTypes.map((type) => [1, TYPE_CODES[type]]));

@@ -1,0 +1,94 @@
+import { RolloutError } from "../../errors.ts";
+import type { GenerateRequest, SamplingParameters, ScoreRequest } from "../engine.ts";
+import type { ThreadSampling } from "./thread/thread-message.ts";
+
+/** What requests are checked against. */
+export interface RequestLimits {
+  readonly vocabularySize: number;
+  /** Longest prompt and output together. */
+  readonly contextLength: number;
+}
+
+/** Colder than this is greedy. As SGLang has it: python/sglang/srt/sampling/sampling_params.py. */
+const GREEDY_BELOW = 1e-6;
+
+/**
+ * Checks a policy call.
+ *
+ * @throws RolloutError `engine/prompt-too-long` where prompt and output exceed the context,
+ *   `engine/bad-request` for anything else that cannot be sampled.
+ */
+export function checkGenerateRequest(request: GenerateRequest, limits: RequestLimits): void {
+  const { promptIds, maxNewTokens } = request;
+  if (!Number.isSafeInteger(maxNewTokens) || maxNewTokens < 1) {
+    throw badRequest(`maxNewTokens is ${maxNewTokens}`, "a whole number of at least 1");
+  }
+  checkIds("promptIds", promptIds, limits);
+  if (promptIds.length + maxNewTokens <= limits.contextLength) return;
+  throw new RolloutError(
+    "engine/prompt-too-long",
+    `Cannot sample: ${promptIds.length} prompt tokens and ${maxNewTokens} new ones are more than ` +
+      `the context holds, expected at most ${limits.contextLength} together`,
+  );
+}
+
+/** The same for scoring; returns the first index to score. */
+export function checkScoreRequest({ ids, from = 1 }: ScoreRequest, limits: RequestLimits): number {
+  checkIds("ids", ids, limits);
+  if (!Number.isSafeInteger(from) || from < 1 || from > ids.length) {
+    throw badRequest(`from is ${from}`, `a whole number from 1 to ${ids.length}`);
+  }
+  if (ids.length <= limits.contextLength) return from;
+  throw new RolloutError(
+    "engine/prompt-too-long",
+    `Cannot score: ${ids.length} tokens are more than the context holds, expected at most ` +
+      `${limits.contextLength}`,
+  );
+}
+
+function checkIds(name: string, ids: readonly number[], { vocabularySize }: RequestLimits): void {
+  if (ids.length === 0) throw badRequest(`${name} is empty`, "at least one id");
+  const bad = ids.findIndex((id) => !(Number.isSafeInteger(id) && id >= 0 && id < vocabularySize));
+  if (bad === -1) return;
+  throw badRequest(`${name}[${bad}] is ${ids[bad]}`, `an id, 0 to ${vocabularySize - 1}`);
+}
+
+/** The temperature that scores are computed at, checked. */
+export function checkTemperature(temperature = 1): number {
+  if (!(temperature >= 0 && temperature < Infinity)) {
+    throw badRequest(`temperature is ${temperature}`, "a number of at least 0");
+  }
+  return temperature < GREEDY_BELOW ? 0 : temperature;
+}
+
+/**
+ * Fills in the defaults. `randomSeed` is the seed where the request has none.
+ *
+ * @throws RolloutError `engine/bad-request` for what is out of range or not computed.
+ */
+export function toThreadSampling(
+  sampling: SamplingParameters,
+  randomSeed: () => number,
+): ThreadSampling {
+  const { topP = 1, topK = -1, minP = 0, seed = randomSeed() } = sampling;
+  const within = (name: string, accepts: boolean, expected: string): void => {
+    if (!accepts) throw badRequest(`${name} is ${sampling[name as "topP"]}`, expected);
+  };
+  within("topP", topP > 0 && topP <= 1, "a number above 0, at most 1");
+  within("topK", topK === -1 || (Number.isSafeInteger(topK) && topK >= 1), "-1, or at least 1");
+  within("minP", minP >= 0 && minP <= 1, "a number from 0 to 1");
+  within("seed", Number.isSafeInteger(seed), "a whole number");
+  const { frequencyPenalty = 0, presencePenalty = 0, repetitionPenalty = 1 } = sampling;
+  within("frequencyPenalty", frequencyPenalty === 0, "0: this engine has no penalties");
+  within("presencePenalty", presencePenalty === 0, "0: this engine has no penalties");
+  within("repetitionPenalty", repetitionPenalty === 1, "1: this engine has no penalties");
+  const [extra] = Object.keys(sampling.extra ?? {});
+  if (extra !== undefined) {
+    throw badRequest(`extra has ${extra}`, "nothing: this engine has no parameters of its own");
+  }
+  return { temperature: checkTemperature(sampling.temperature), topP, topK, minP, seed };
+}
+
+function badRequest(problem: string, expected: string): RolloutError {
+  return new RolloutError("engine/bad-request", `Cannot sample: ${problem}, expected ${expected}`);
+}

@@ -1,0 +1,71 @@
+import { createModuleBuilder } from "../wasm/module-builder.ts";
+import { addAttend } from "./attend.ts";
+import { addGate } from "./gate.ts";
+import type { KernelShape } from "./kernel-shape.ts";
+import { addMultiply } from "./multiply.ts";
+import { addNormalize } from "./normalize.ts";
+import { addRotate } from "./rotate.ts";
+import { addExponentials, addLargest } from "./softmax.ts";
+
+/** The kernels' exports; each is described where it is added. */
+export interface Kernels {
+  multiply(
+    x: number,
+    xStride: number,
+    rows: number,
+    innerBytes: number,
+    weights: number,
+    panelStride: number,
+    panels: number,
+    out: number,
+    outStride: number,
+    base: number,
+    baseStride: number,
+  ): void;
+  normalizeHidden(
+    x: number,
+    xStride: number,
+    rows: number,
+    weights: number,
+    out: number,
+    outStride: number,
+  ): void;
+  normalizeHead: Kernels["normalizeHidden"];
+  rotate(
+    x: number,
+    rows: number,
+    table: number,
+    queries: number,
+    queryHeadStride: number,
+    layerOffset: number,
+  ): void;
+  attend(
+    queries: number,
+    tokens: number,
+    firstCount: number,
+    table: number,
+    keys: number,
+    out: number,
+    outStride: number,
+    scratch: number,
+    zeros: number,
+  ): void;
+  gate(x: number, rows: number, out: number): void;
+  largest(row: number, end: number): number;
+  exponentials(row: number, end: number, largest: number, temperature: number, out: number): number;
+}
+
+/** Assembles the kernels of a model as a WebAssembly module that imports its memory. */
+export function buildKernels(shape: KernelShape): Uint8Array<ArrayBuffer> {
+  const { hiddenSize, headSize, feedForwardSize, normEpsilon: epsilon } = shape;
+  const module = createModuleBuilder();
+  const multiply = addMultiply(module);
+  addAttend(module, { shape, multiply });
+  addRotate(module, shape);
+  addNormalize(module, { name: "normalizeHidden", width: hiddenSize, epsilon });
+  addNormalize(module, { name: "normalizeHead", width: headSize, epsilon });
+  addGate(module, { width: feedForwardSize });
+  addLargest(module);
+  addExponentials(module);
+  return module.toBytes();
+}

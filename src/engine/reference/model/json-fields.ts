@@ -1,0 +1,119 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { UsageError } from "../../../errors.ts";
+
+/** A JSON object in a model's folder, read field by field. */
+export interface JsonFields {
+  /** The value of a field; undefined where it is absent or null. */
+  get(field: string): unknown;
+  /**
+   * @throws UsageError naming folder, file and field where it is absent and has no default, or is
+   *   no whole number of at least 1.
+   */
+  count(field: string, fallback?: number): number;
+  /** @throws UsageError where it is absent and has no default, or is no positive number. */
+  positive(field: string, fallback?: number): number;
+  /** @throws UsageError where it is neither true nor false. */
+  flag(field: string, fallback: boolean): boolean;
+  /** The fields of an object in a field; undefined where it is absent. */
+  object(field: string): JsonFields | undefined;
+  /** The error for a field that cannot be used. */
+  error(field: string, expected: string): UsageError;
+}
+
+/**
+ * Reads a JSON file of a model's folder.
+ *
+ * @throws UsageError naming folder, file and remedy where it cannot be read.
+ */
+export async function readJsonFields(folder: string, file: string): Promise<JsonFields> {
+  const fields = await readOptionalJsonFields(folder, file);
+  if (fields !== undefined) return fields;
+  throw new UsageError(
+    `Cannot load the model in ${folder}: there is no ${file}, expected a model's folder as ` +
+      "Hugging Face lays it out (config.json, model.safetensors, tokenizer.json)",
+  );
+}
+
+/** The same where the file may be missing: undefined then. */
+export async function readOptionalJsonFields(
+  folder: string,
+  file: string,
+): Promise<JsonFields | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path.join(folder, file), "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new UsageError(`Cannot read ${file} in ${folder}`, { cause: error });
+  }
+  return toFields(parseObject(text, { folder, file }), { folder, file, prefix: "" });
+}
+
+interface Place {
+  readonly folder: string;
+  readonly file: string;
+  readonly prefix: string;
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function parseObject(text: string, { folder, file }: Omit<Place, "prefix">): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file} in ${folder}: it is no JSON`, { cause: error });
+  }
+  if (isObject(value)) return value;
+  throw new UsageError(`Cannot read ${file} in ${folder}: it is no JSON object`);
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function toFields(object: JsonObject, place: Place): JsonFields {
+  const { folder, file, prefix } = place;
+  const get = (field: string): unknown => object[field] ?? undefined;
+  const error = (field: string, expected: string): UsageError =>
+    new UsageError(
+      `Cannot load the model in ${folder}: ${prefix}${field} in ${file} is ` +
+        `${JSON.stringify(get(field)) ?? "missing"}, expected ${expected}`,
+    );
+  const number = (
+    field: string,
+    fallback: number | undefined,
+    { expected, accepts }: { expected: string; accepts: (value: number) => boolean },
+  ): number => {
+    const value = get(field) ?? fallback;
+    if (typeof value === "number" && accepts(value)) return value;
+    throw error(field, expected);
+  };
+  return {
+    get,
+    error,
+    count: (field, fallback) =>
+      number(field, fallback, {
+        expected: "a whole number of at least 1",
+        accepts: (value) => Number.isSafeInteger(value) && value >= 1,
+      }),
+    positive: (field, fallback) =>
+      number(field, fallback, {
+        expected: "a number above 0",
+        accepts: (value) => Number.isFinite(value) && value > 0,
+      }),
+    flag(field, fallback) {
+      const value = get(field) ?? fallback;
+      if (typeof value === "boolean") return value;
+      throw error(field, "true or false");
+    },
+    object(field) {
+      const value = get(field);
+      if (value === undefined) return undefined;
+      if (isObject(value)) return toFields(value, { folder, file, prefix: `${prefix}${field}.` });
+      throw error(field, "an object");
+    },
+  };
+}

@@ -1,0 +1,180 @@
+import { UsageError } from "../../../errors.ts";
+import { PANEL_WIDTH } from "../kernels/multiply.ts";
+import type { WasmMemory } from "../wasm/web-assembly.ts";
+import type { DecoderShape } from "./decoder-shape.ts";
+import type { LayerAddresses, LinearAddress, WeightAddresses } from "./memory-plan.ts";
+import type { TensorDirectory, TensorEntry } from "./tensor-directory.ts";
+import { readTensor } from "./tensor-directory.ts";
+
+/** Where a tensor's floats go: `store(index, value)` for each, rows first. */
+interface Placement {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly optional?: boolean;
+  store(index: number, value: number): void;
+}
+
+/**
+ * Reads a model's weights into their places, without blocking the event loop for long.
+ *
+ * **Source:** huggingface/transformers src/transformers/models/{llama,qwen2,qwen3}/modeling_*.py
+ * (names and shapes of the tensors).
+ *
+ * @throws UsageError naming folder and tensor where one is missing, has another shape, or is none of
+ *   the architecture's.
+ */
+export async function loadWeights(
+  directory: TensorDirectory,
+  { shape, weights, memory }: { shape: DecoderShape; weights: WeightAddresses; memory: WasmMemory },
+): Promise<void> {
+  const floats = new Float32Array(memory.buffer);
+  const placements = [
+    ...modelPlacements(floats, shape, weights),
+    ...weights.layers.flatMap((layer, index) =>
+      layerPlacements(floats, { shape, layer, prefix: `model.layers.${index}.` }),
+    ),
+  ];
+  refuseUnknown(directory, { shape, known: new Set(placements.map(({ name }) => name)) });
+  for (const placement of placements) await place(directory, placement);
+}
+
+/** A tensor that nothing reads would mean another model than the one computed. */
+function refuseUnknown(
+  { folder, entries }: TensorDirectory,
+  { shape, known }: { shape: DecoderShape; known: ReadonlySet<string> },
+): void {
+  for (const { name, file } of entries.values()) {
+    if (known.has(name) || name.endsWith(".rotary_emb.inv_freq")) continue;
+    if (name === "lm_head.weight" && shape.tiesEmbedding) continue;
+    throw new UsageError(
+      `Cannot load the model in ${folder}: ${file} holds tensor ${name}, which no ` +
+        `${shape.architecture} of this engine has; serve the model with an inference server`,
+    );
+  }
+}
+
+async function place({ folder, entries }: TensorDirectory, placement: Placement): Promise<void> {
+  const entry = entries.get(placement.name);
+  if (entry === undefined) {
+    if (placement.optional === true) return;
+    throw new UsageError(
+      `Cannot load the model in ${folder}: tensor ${placement.name} is missing, expected one of ` +
+        `shape [${placement.shape.join(", ")}]`,
+    );
+  }
+  checkShape(folder, entry, placement);
+  let index = 0;
+  for await (const piece of readTensor(folder, entry)) {
+    for (const value of piece) placement.store(index++, value);
+  }
+}
+
+function checkShape(folder: string, { name, file, shape }: TensorEntry, expected: Placement): void {
+  if (shape.join() === expected.shape.join()) return;
+  throw new UsageError(
+    `Cannot load the model in ${folder}: tensor ${name} in ${file} has shape ` +
+      `[${shape.join(", ")}], expected [${expected.shape.join(", ")}] by config.json`,
+  );
+}
+
+function modelPlacements(
+  floats: Float32Array,
+  { vocabularySize, hiddenSize, tiesEmbedding }: DecoderShape,
+  { embedding, finalNorm, output }: WeightAddresses,
+): readonly Placement[] {
+  const matrix = (name: string, target: LinearAddress): Placement =>
+    intoPanels(floats, { name, target, firstOutput: 0, outputs: vocabularySize });
+  return [
+    matrix("model.embed_tokens.weight", embedding),
+    intoVector(floats, { name: "model.norm.weight", address: finalNorm, size: hiddenSize }),
+    ...(tiesEmbedding ? [] : [matrix("lm_head.weight", output)]),
+  ];
+}
+
+function layerPlacements(
+  floats: Float32Array,
+  { shape, layer, prefix }: { shape: DecoderShape; layer: LayerAddresses; prefix: string },
+): readonly Placement[] {
+  const { hiddenSize, headSize, feedForwardSize } = shape;
+  const queries = shape.queryHeadCount * headSize;
+  const keys = shape.keyValueHeadCount * headSize;
+  const vector = (name: string, address: number, size: number): Placement =>
+    intoVector(floats, { name: `${prefix}${name}.weight`, address, size });
+  const matrix = (
+    name: string,
+    target: LinearAddress,
+    { firstOutput, outputs }: { firstOutput: number; outputs: number },
+  ): Placement =>
+    intoPanels(floats, { name: `${prefix}${name}.weight`, target, firstOutput, outputs });
+  const projections = [
+    { name: "self_attn.q_proj", firstOutput: 0, outputs: queries },
+    { name: "self_attn.k_proj", firstOutput: queries, outputs: keys },
+    { name: "self_attn.v_proj", firstOutput: queries + keys, outputs: keys },
+  ];
+  return [
+    vector("input_layernorm", layer.inputNorm, hiddenSize),
+    vector("post_attention_layernorm", layer.feedForwardNorm, hiddenSize),
+    ...projections.map((part) => matrix(part.name, layer.projection, part)),
+    ...projections.map(({ name, firstOutput, outputs }) => ({
+      ...intoVector(floats, {
+        name: `${prefix}${name}.bias`,
+        address: layer.projection.bias + firstOutput * 4,
+        size: outputs,
+      }),
+      optional: shape.architecture !== "Qwen2ForCausalLM",
+    })),
+    ...(shape.normalizesHeads
+      ? [
+          vector("self_attn.q_norm", layer.queryNorm, headSize),
+          vector("self_attn.k_norm", layer.keyNorm, headSize),
+        ]
+      : []),
+    matrix("self_attn.o_proj", layer.attentionOutput, { firstOutput: 0, outputs: hiddenSize }),
+    matrix("mlp.gate_proj", layer.gate, { firstOutput: 0, outputs: feedForwardSize }),
+    matrix("mlp.up_proj", layer.gate, { firstOutput: feedForwardSize, outputs: feedForwardSize }),
+    matrix("mlp.down_proj", layer.feedForwardOutput, { firstOutput: 0, outputs: hiddenSize }),
+  ];
+}
+
+function intoVector(
+  floats: Float32Array,
+  { name, address, size }: { name: string; address: number; size: number },
+): Placement {
+  const start = address / 4;
+  return {
+    name,
+    shape: [size],
+    store(index, value) {
+      floats[start + index] = value;
+    },
+  };
+}
+
+/** Files hold `[output][input]`, panels `[output / 8][input][output % 8]`. */
+function intoPanels(
+  floats: Float32Array,
+  {
+    name,
+    target: { weights, inputSize },
+    firstOutput,
+    outputs,
+  }: { name: string; target: LinearAddress; firstOutput: number; outputs: number },
+): Placement {
+  return {
+    name,
+    shape: [outputs, inputSize],
+    store(index, value) {
+      const output = firstOutput + Math.floor(index / inputSize);
+      floats[panelElement(weights / 4, { inputSize, output, input: index % inputSize })] = value;
+    },
+  };
+}
+
+/** The index of a weight among all floats of the memory; `start` is the matrix's first. */
+export function panelElement(
+  start: number,
+  { inputSize, output, input }: { inputSize: number; output: number; input: number },
+): number {
+  const panel = Math.floor(output / PANEL_WIDTH);
+  return start + (panel * inputSize + input) * PANEL_WIDTH + (output % PANEL_WIDTH);
+}

@@ -1,0 +1,231 @@
+import { UsageError } from "../../../errors.ts";
+import { attendScratchBytes } from "../kernels/attend.ts";
+import { BLOCK_POSITIONS, headBlockBytes } from "../kernels/key-value-block.ts";
+import type { KernelShape } from "../kernels/kernel-shape.ts";
+import { PANEL_WIDTH } from "../kernels/multiply.ts";
+import { ROW_ENTRY_BYTES } from "../kernels/rotate.ts";
+import { MAX_PAGES } from "../wasm/module-builder.ts";
+import { PAGE_BYTES } from "../wasm/web-assembly.ts";
+import type { DecoderShape } from "./decoder-shape.ts";
+
+/** A matrix in panels, and what is added to each row's product. All addresses are in bytes. */
+export interface LinearAddress {
+  readonly weights: number;
+  readonly bias: number;
+  readonly inputSize: number;
+  /** A multiple of 8. */
+  readonly outputSize: number;
+}
+
+/** Where a layer's weights lie. */
+export interface LayerAddresses {
+  readonly inputNorm: number;
+  /** Queries, keys and values, side by side. */
+  readonly projection: LinearAddress;
+  readonly queryNorm: number;
+  readonly keyNorm: number;
+  readonly attentionOutput: LinearAddress;
+  readonly feedForwardNorm: number;
+  /** What is gated and what it is multiplied with, side by side. */
+  readonly gate: LinearAddress;
+  readonly feedForwardOutput: LinearAddress;
+}
+
+/** Where the weights lie. */
+export interface WeightAddresses {
+  /** Zeros, enough for the widest bias. */
+  readonly zeros: number;
+  /** One row of `hiddenSize` for each id, packed as the output layer is. */
+  readonly embedding: LinearAddress;
+  readonly layers: readonly LayerAddresses[];
+  readonly finalNorm: number;
+  /** The embedding itself where it is tied. */
+  readonly output: LinearAddress;
+}
+
+/** Where a thread works, and how much it can take at once. */
+export interface WorkAddresses {
+  /** Sequences at once. */
+  readonly slotCount: number;
+  /** Tokens in one step. */
+  readonly rowCount: number;
+  /** Rows of logits at once. */
+  readonly logitRowCount: number;
+  /** Blocks that a sequence's table holds. */
+  readonly tableLength: number;
+  readonly blockCount: number;
+  readonly blockBytes: number;
+  readonly blocks: number;
+  readonly hidden: number;
+  readonly normalized: number;
+  readonly projected: number;
+  readonly queries: number;
+  readonly attended: number;
+  readonly gated: number;
+  readonly activated: number;
+  readonly rowTable: number;
+  readonly blockTables: number;
+  readonly angles: number;
+  readonly scratch: number;
+  readonly logits: number;
+  readonly exponentials: number;
+}
+
+/** How the shared memory is divided. JSON-able. */
+export interface MemoryPlan {
+  readonly pages: number;
+  readonly weights: WeightAddresses;
+  /** One for each thread. */
+  readonly threads: readonly WorkAddresses[];
+  /** Longest prompt and output together: what the model allows, or what the cache holds. */
+  readonly contextLength: number;
+}
+
+/** What an engine is to take at once. */
+export interface EngineSize {
+  readonly threadCount: number;
+  /** Sequences at once, in each thread. */
+  readonly slotCount: number;
+  /** Tokens of prompts in one step, in each thread. */
+  readonly prefillRowCount: number;
+  /** For all threads' keys and values together. */
+  readonly keyValueBytes: number;
+}
+
+const LOGIT_ROWS = 32;
+const ALIGNMENT = 64;
+
+/** The part of a shape that kernels are assembled for. */
+export function toKernelShape(shape: DecoderShape): KernelShape {
+  const { hiddenSize, headSize, keyValueHeadCount, feedForwardSize, normEpsilon } = shape;
+  const groupSize = shape.queryHeadCount / keyValueHeadCount;
+  return { hiddenSize, headSize, keyValueHeadCount, groupSize, feedForwardSize, normEpsilon };
+}
+
+/** Bytes that a block of positions takes: keys and values of all layers. */
+export function blockBytesOf(shape: DecoderShape): number {
+  return shape.layerCount * shape.keyValueHeadCount * headBlockBytes(shape.headSize);
+}
+
+/** Hands out addresses, one behind the other. */
+interface Allocator {
+  readonly floats: (count: number) => number;
+  readonly bytes: (count: number) => number;
+  readonly end: number;
+}
+
+function createAllocator(): Allocator {
+  // Nothing lies at address 0.
+  let end = ALIGNMENT;
+  const bytes = (count: number): number => {
+    const address = end;
+    end = Math.ceil((end + count) / ALIGNMENT) * ALIGNMENT;
+    return address;
+  };
+  return {
+    bytes,
+    floats: (count) => bytes(count * 4),
+    get end() {
+      return end;
+    },
+  };
+}
+
+/**
+ * Divides the memory.
+ *
+ * @throws UsageError where weights and cache do not fit into the 4 GiB that 32-bit addresses reach,
+ *   or the cache holds no useful sequence.
+ */
+export function planMemory(shape: DecoderShape, size: EngineSize): MemoryPlan {
+  const allocator = createAllocator();
+  const weights = planWeights(shape, allocator);
+  const blockBytes = blockBytesOf(shape);
+  const blockCount = Math.floor(size.keyValueBytes / size.threadCount / blockBytes);
+  const contextLength = Math.min(shape.contextLength, blockCount * BLOCK_POSITIONS);
+  if (contextLength < BLOCK_POSITIONS) {
+    throw new UsageError(
+      `Cannot use ${size.keyValueBytes} as kvMemoryBytes: a block of ${BLOCK_POSITIONS} tokens ` +
+        `takes ${blockBytes} bytes in each of ${size.threadCount} threads, expected more`,
+    );
+  }
+  const work = { ...size, blockBytes, blockCount, contextLength };
+  const threads = Array.from({ length: size.threadCount }, () =>
+    planThread(shape, work, allocator),
+  );
+  const pages = Math.ceil(allocator.end / PAGE_BYTES);
+  if (pages > MAX_PAGES) {
+    throw new UsageError(
+      `Cannot hold the model in memory: weights in single precision and cache take ` +
+        `${Math.ceil(allocator.end / 2 ** 20)} MiB, expected at most 4096; lower kvMemoryBytes ` +
+        `(${size.keyValueBytes}) or threads (${size.threadCount}), or use an inference server`,
+    );
+  }
+  return { pages, weights, threads, contextLength };
+}
+
+function planWeights(shape: DecoderShape, allocator: Allocator): WeightAddresses {
+  const { hiddenSize, headSize, queryHeadCount, keyValueHeadCount, feedForwardSize } = shape;
+  const queriesSize = queryHeadCount * headSize;
+  const projectionSize = queriesSize + 2 * keyValueHeadCount * headSize;
+  const zeros = allocator.floats(
+    Math.max(projectionSize, 2 * feedForwardSize, hiddenSize, padToPanel(shape.vocabularySize)),
+  );
+  const linear = (inputSize: number, outputSize: number, bias = zeros): LinearAddress => {
+    const padded = padToPanel(outputSize);
+    return { weights: allocator.floats(inputSize * padded), bias, inputSize, outputSize: padded };
+  };
+  const embedding = linear(hiddenSize, shape.vocabularySize);
+  const layers = Array.from({ length: shape.layerCount }, () => ({
+    inputNorm: allocator.floats(hiddenSize),
+    projection: linear(hiddenSize, projectionSize, allocator.floats(projectionSize)),
+    queryNorm: allocator.floats(headSize),
+    keyNorm: allocator.floats(headSize),
+    attentionOutput: linear(queriesSize, hiddenSize),
+    feedForwardNorm: allocator.floats(hiddenSize),
+    gate: linear(hiddenSize, 2 * feedForwardSize),
+    feedForwardOutput: linear(feedForwardSize, hiddenSize),
+  }));
+  const finalNorm = allocator.floats(hiddenSize);
+  const output = shape.tiesEmbedding ? embedding : linear(hiddenSize, shape.vocabularySize);
+  return { zeros, embedding, layers, finalNorm, output };
+}
+
+function padToPanel(size: number): number {
+  return Math.ceil(size / PANEL_WIDTH) * PANEL_WIDTH;
+}
+
+function planThread(
+  shape: DecoderShape,
+  work: EngineSize & { blockBytes: number; blockCount: number; contextLength: number },
+  { bytes, floats }: Allocator,
+): WorkAddresses {
+  const { slotCount, prefillRowCount, blockCount, blockBytes, contextLength } = work;
+  const rowCount = slotCount + prefillRowCount;
+  const { hiddenSize, headSize, queryHeadCount, keyValueHeadCount, feedForwardSize } = shape;
+  const vocabularySize = padToPanel(shape.vocabularySize);
+  const queriesSize = queryHeadCount * headSize;
+  const tableLength = Math.ceil(contextLength / BLOCK_POSITIONS);
+  return {
+    slotCount,
+    rowCount,
+    logitRowCount: LOGIT_ROWS,
+    tableLength,
+    blockCount,
+    blockBytes,
+    hidden: floats(rowCount * hiddenSize),
+    normalized: floats(rowCount * hiddenSize),
+    projected: floats(rowCount * (queriesSize + 2 * keyValueHeadCount * headSize)),
+    queries: floats(rowCount * queriesSize),
+    attended: floats(rowCount * queriesSize),
+    gated: floats(rowCount * 2 * feedForwardSize),
+    activated: floats(rowCount * feedForwardSize),
+    rowTable: bytes(rowCount * ROW_ENTRY_BYTES),
+    blockTables: bytes(slotCount * tableLength * 4),
+    angles: floats(contextLength * headSize),
+    scratch: bytes(attendScratchBytes(toKernelShape(shape), contextLength)),
+    logits: floats(LOGIT_ROWS * vocabularySize),
+    exponentials: floats(vocabularySize),
+    blocks: bytes(blockCount * blockBytes),
+  };
+}

@@ -1,0 +1,136 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+
+/** The fields of `config.json` that say what a model looks like. */
+export interface RandomModelConfig {
+  readonly architectures: readonly ["LlamaForCausalLM" | "Qwen2ForCausalLM" | "Qwen3ForCausalLM"];
+  readonly vocab_size: number;
+  readonly hidden_size: number;
+  readonly intermediate_size: number;
+  readonly num_hidden_layers: number;
+  readonly num_attention_heads: number;
+  readonly num_key_value_heads: number;
+  readonly head_dim: number;
+  readonly max_position_embeddings: number;
+  readonly tie_word_embeddings: boolean;
+  readonly [field: string]: unknown;
+}
+
+/**
+ * Writes a model's folder with weights that look random: each is a function of the seed, its
+ * tensor's name and its place, exact to the bit, so that other programs can make the same model
+ * without a file. Its text makes no sense, its shapes and figures do.
+ */
+export async function writeRandomModel(
+  folder: string,
+  { config, seed = 0 }: { config: RandomModelConfig; seed?: number },
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, "config.json"), `${JSON.stringify(config, null, 2)}\n`);
+  const tensors = listTensors(config);
+  const header: Record<string, unknown> = {};
+  let end = 0;
+  for (const { name, shape } of tensors) {
+    const start = end;
+    end += elementCount(shape) * 4;
+    header[name] = { dtype: "F32", shape, data_offsets: [start, end] };
+  }
+  const headerBytes = Buffer.from(JSON.stringify(header));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(headerBytes.length));
+  const data = tensors.map((tensor) => Buffer.from(randomTensor(tensor, seed).buffer));
+  await writeFile(path.join(folder, "model.safetensors"), [size, headerBytes, ...data]);
+}
+
+interface Tensor {
+  readonly name: string;
+  readonly shape: readonly number[];
+}
+
+function elementCount(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+function listTensors(config: RandomModelConfig): readonly Tensor[] {
+  const hidden = config.hidden_size;
+  const layers = Array.from({ length: config.num_hidden_layers }, (_, index) =>
+    listLayerTensors(config, `model.layers.${index}.`),
+  );
+  return [
+    { name: "model.embed_tokens.weight", shape: [config.vocab_size, hidden] },
+    ...layers.flat(),
+    { name: "model.norm.weight", shape: [hidden] },
+    ...(config.tie_word_embeddings
+      ? []
+      : [{ name: "lm_head.weight", shape: [config.vocab_size, hidden] }]),
+  ];
+}
+
+function listLayerTensors(config: RandomModelConfig, prefix: string): readonly Tensor[] {
+  const { hidden_size: hidden, intermediate_size: inner, head_dim: head } = config;
+  const queries = config.num_attention_heads * head;
+  const keys = config.num_key_value_heads * head;
+  const [architecture] = config.architectures;
+  const projections: readonly [string, number][] = [
+    ["q_proj", queries],
+    ["k_proj", keys],
+    ["v_proj", keys],
+  ];
+  const tensors: readonly Tensor[] = [
+    { name: "input_layernorm.weight", shape: [hidden] },
+    ...projections.map(([name, size]) => ({
+      name: `self_attn.${name}.weight`,
+      shape: [size, hidden],
+    })),
+    ...(architecture === "Qwen2ForCausalLM"
+      ? projections.map(([name, size]) => ({ name: `self_attn.${name}.bias`, shape: [size] }))
+      : []),
+    ...(architecture === "Qwen3ForCausalLM"
+      ? ["q_norm", "k_norm"].map((name) => ({ name: `self_attn.${name}.weight`, shape: [head] }))
+      : []),
+    { name: "self_attn.o_proj.weight", shape: [hidden, queries] },
+    { name: "post_attention_layernorm.weight", shape: [hidden] },
+    { name: "mlp.gate_proj.weight", shape: [inner, hidden] },
+    { name: "mlp.up_proj.weight", shape: [inner, hidden] },
+    { name: "mlp.down_proj.weight", shape: [hidden, inner] },
+  ];
+  return tensors.map(({ name, shape }) => ({ name: prefix + name, shape }));
+}
+
+/**
+ * Matrices have a variance of 4 / inputs, so that what goes through them neither fades nor swamps
+ * the rest and logits differ by whole units; norms lie around 1, biases around 0.
+ */
+function randomTensor({ name, shape }: Tensor, seed: number): Float32Array<ArrayBuffer> {
+  const isNorm = name.endsWith("norm.weight");
+  const inputs = shape[1];
+  const scale = inputs === undefined ? 0.25 : Math.sqrt(12 / inputs);
+  const stream = nameHash(name, seed);
+  return Float32Array.from(
+    { length: elementCount(shape) },
+    (_, index) => (isNorm ? 1 : 0) + scale * centered(mix(stream + Math.imul(index, 0x9e3779b9))),
+  );
+}
+
+/** A number from -1 up to 1 from the high 24 bits, so that no step of the arithmetic rounds it. */
+function centered(bits: number): number {
+  return (bits >>> 8) / 2 ** 23 - 1;
+}
+
+function nameHash(name: string, seed: number): number {
+  let state = seed | 0;
+  for (const character of name) state = mix(Math.imul(state, 31) + character.charCodeAt(0));
+  return state;
+}
+
+/**
+ * Spreads 32 bits over 32 bits.
+ *
+ * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
+ */
+function mix(value: number): number {
+  let state = value | 0;
+  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
+  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
+  return state ^ (state >>> 16);
+}

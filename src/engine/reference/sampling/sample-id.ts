@@ -1,0 +1,95 @@
+/** Which ids may be drawn. All neutral: -1, 1 and 0. */
+export interface SamplingFilter {
+  /** The so many most likely; -1 for all. */
+  readonly topK: number;
+  /** The most likely that together reach it, (0, 1]. */
+  readonly topP: number;
+  /** Those at least so likely relative to the most likely, [0, 1]. */
+  readonly minP: number;
+}
+
+/**
+ * Draws an id with a probability proportional to its weight, among those that all filters keep.
+ * Each filter judges the whole distribution, not what another one left; of equally likely ids the
+ * lowest are kept first. `random` is in [0, 1), `total` is the sum of all weights.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/layers/sampler.py (order and meaning of the
+ * filters).
+ */
+export function sampleId(
+  weights: Float32Array,
+  { total, filter, random }: { total: number; filter: SamplingFilter; random: number },
+): number {
+  const cut = cutOf(weights, total, filter);
+  return cut === undefined
+    ? draw(weights, { total, random, cut: { weight: 0, tieCount: 0 } })
+    : draw(weights, { total: keptTotal(weights, cut), random, cut });
+}
+
+/** Ids that weigh more are kept, and of those that weigh exactly this the first `tieCount`. */
+interface Cut {
+  readonly weight: number;
+  readonly tieCount: number;
+}
+
+function cutOf(
+  weights: Float32Array,
+  total: number,
+  { topK, topP, minP }: SamplingFilter,
+): Cut | undefined {
+  const keepsAll = (topK === -1 || topK >= weights.length) && topP >= 1 && minP <= 0;
+  if (keepsAll) return undefined;
+  const descending = weights.toSorted().toReversed();
+  const floor = minP * (descending[0] ?? 0);
+  const most = topK === -1 ? weights.length : Math.min(topK, weights.length);
+  let count = 0;
+  let before = 0;
+  while (count < most) {
+    const weight = descending[count] ?? 0;
+    const reached = topP < 1 && before >= topP * total;
+    if (count > 0 && (reached || weight < floor || weight === 0)) break;
+    before += weight;
+    count++;
+  }
+  const weight = descending[count - 1] ?? 0;
+  return { weight, tieCount: count - descending.indexOf(weight) };
+}
+
+function keptTotal(weights: Float32Array, cut: Cut): number {
+  let sum = 0;
+  let ties = cut.tieCount;
+  for (const weight of weights) {
+    if (weight > cut.weight || (weight === cut.weight && ties-- > 0)) sum += weight;
+  }
+  return sum;
+}
+
+/** Walks the kept ids until their weights exceed the random share of the total. */
+function draw(
+  weights: Float32Array,
+  { total, random, cut }: { total: number; random: number; cut: Cut },
+): number {
+  const goal = random * total;
+  let sum = 0;
+  let ties = cut.tieCount;
+  let last = 0;
+  for (let id = 0; id < weights.length; id++) {
+    const weight = weights[id] ?? 0;
+    if (weight < cut.weight || weight === 0) continue;
+    if (weight === cut.weight && ties-- <= 0) continue;
+    last = id;
+    sum += weight;
+    if (sum > goal) return id;
+  }
+  // Rounding left the sum a hair below the goal.
+  return last;
+}
+
+/** The most likely id, the lowest of several. */
+export function mostLikelyId(logits: Float32Array): number {
+  let best = 0;
+  for (let id = 1; id < logits.length; id++) {
+    if ((logits[id] ?? 0) > (logits[best] ?? 0)) best = id;
+  }
+  return best;
+}

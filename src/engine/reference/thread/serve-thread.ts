@@ -1,0 +1,63 @@
+import { Decoder } from "../decoder.ts";
+import type { Kernels } from "../kernels/build-kernels.ts";
+import type { DecoderShape } from "../model/decoder-shape.ts";
+import type { WeightAddresses, WorkAddresses } from "../model/memory-plan.ts";
+import type { WasmMemory, WasmModule } from "../wasm/web-assembly.ts";
+import { instantiate } from "../wasm/web-assembly.ts";
+import { ContinuousBatch } from "./continuous-batch.ts";
+import type { ThreadReply, ThreadRequest } from "./thread-message.ts";
+import { generationGoal, scoringGoal } from "./token-goal.ts";
+
+/** What a thread works with; it can be posted to one. */
+export interface ThreadSetup {
+  readonly shape: DecoderShape;
+  readonly weights: WeightAddresses;
+  readonly work: WorkAddresses;
+  readonly memory: WasmMemory;
+  readonly module: WasmModule;
+}
+
+/** Where a thread hears and answers: a `MessagePort`. */
+export interface ThreadPort {
+  on(event: "message", listener: (request: ThreadRequest) => void): unknown;
+  postMessage(reply: ThreadReply): void;
+}
+
+/**
+ * Answers requests, many at once: computes a step, answers what it finished, hears what has come in,
+ * and so on while there is work.
+ */
+export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
+  const { shape, weights, work, memory, module } = setup;
+  const kernels = instantiate(module, memory) as Kernels;
+  const batch = new ContinuousBatch(new Decoder({ shape, kernels, weights, work, memory }), {
+    slotCount: work.slotCount,
+    prefillRowCount: work.rowCount - work.slotCount,
+    blockCount: work.blockCount,
+  });
+  let isStepping = false;
+
+  function step(): void {
+    isStepping = !batch.isIdle;
+    if (!isStepping) return;
+    for (const reply of batch.step()) port.postMessage(reply);
+    setImmediate(step);
+  }
+
+  port.on("message", (request) => {
+    switch (request.type) {
+      case "generate":
+        batch.add(generationGoal(request, shape.endTokenIds));
+        break;
+      case "score":
+        batch.add(scoringGoal(request));
+        break;
+      case "abort":
+        batch.abort(request.key);
+        break;
+    }
+    if (isStepping) return;
+    isStepping = true;
+    setImmediate(step);
+  });
+}

@@ -1,0 +1,94 @@
+import { existsSync } from "node:fs";
+import { MessageChannel, Worker } from "node:worker_threads";
+import { UsageError } from "../../../errors.ts";
+import type { ThreadSetup } from "./serve-thread.ts";
+import { serveThread } from "./serve-thread.ts";
+import type { ThreadReply, ThreadRequest } from "./thread-message.ts";
+
+/** Told of what comes from a thread. */
+export interface ThreadListeners {
+  readonly onReply: (reply: ThreadReply) => void;
+  /** The thread is gone, though nobody closed it. */
+  readonly onLost: (cause: Error) => void;
+}
+
+/** A thread that samples and scores. */
+export interface SamplingThread {
+  post(request: ThreadRequest): void;
+  /** Whether the process must stay alive for it. */
+  setBusy(isBusy: boolean): void;
+  close(): Promise<void>;
+}
+
+/** Starts a thread. */
+export type StartThread = (listeners: ThreadListeners) => SamplingThread;
+
+/** Starts a worker thread. */
+export function startWorkerThread(
+  setup: ThreadSetup,
+  { onReply, onLost }: ThreadListeners,
+): SamplingThread {
+  const worker = new Worker(workerUrl(), {
+    workerData: setup,
+    name: "turnwright-reference-engine",
+    execArgv: [],
+  });
+  let isClosed = false;
+  worker.unref();
+  worker.on("message", onReply);
+  worker.on("error", (error) => onLost(error instanceof Error ? error : new Error(String(error))));
+  worker.on("exit", (code) => {
+    if (!isClosed) onLost(new Error(`the thread ended with status ${code}`));
+  });
+  return {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+    post: (request) => worker.postMessage(request),
+    setBusy: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
+    async close() {
+      isClosed = true;
+      await worker.terminate();
+    },
+  };
+}
+
+/** Computes on the calling thread, a step between turns of its event loop. */
+export function startOnThisThread(
+  setup: ThreadSetup,
+  { onReply }: ThreadListeners,
+): SamplingThread {
+  const { port1: ours, port2: theirs } = new MessageChannel();
+  serveThread(theirs, setup);
+  ours.on("message", onReply);
+  const setBusy = (isBusy: boolean): void => {
+    for (const port of [ours, theirs]) {
+      if (isBusy) port.ref();
+      else port.unref();
+    }
+  };
+  setBusy(false);
+  return {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+    post: (request) => ours.postMessage(request),
+    setBusy,
+    async close() {
+      ours.close();
+      theirs.close();
+    },
+  };
+}
+
+/**
+ * The worker's module: beside this one, where Node can load it. Run from TypeScript on a Node that
+ * does not read TypeScript, as tests are on Node 20, it is the one of the last build.
+ */
+function workerUrl(): URL {
+  const here = import.meta.url;
+  if (here.endsWith(".js")) return new URL("./worker.js", here);
+  const readsTypeScript = Boolean((process.features as { typescript?: unknown }).typescript);
+  if (readsTypeScript) return new URL("./worker.ts", here);
+  const built = new URL("../../../../dist/src/engine/reference/thread/worker.js", here);
+  if (existsSync(built)) return built;
+  throw new UsageError(
+    "Cannot start threads: the sources are not compiled; run `npm run build`, or set threads to 0",
+  );
+}

@@ -1,0 +1,55 @@
+import type { FailureCode } from "../../../errors.ts";
+import type { Finish, SamplingParameters } from "../../engine.ts";
+
+/** What a thread is asked for. `key` is unique among the calls under way. */
+export type ThreadRequest =
+  | GenerateCall
+  | ScoreCall
+  /** Nobody waits any more. */
+  | { readonly type: "abort"; readonly key: number };
+
+/** Sample a turn. */
+export interface GenerateCall {
+  readonly type: "generate";
+  readonly key: number;
+  readonly promptIds: Int32Array;
+  readonly maxNewTokens: number;
+  readonly stopTokenIds: readonly number[];
+  readonly sampling: ThreadSampling;
+  /** Makes the random numbers, together with the seed. */
+  readonly sessionId: string;
+}
+
+/** Sampling parameters with every default filled in. */
+export type ThreadSampling = Readonly<
+  Required<Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "seed">>
+>;
+
+/** Score ids that are there. */
+export interface ScoreCall {
+  readonly type: "score";
+  readonly key: number;
+  readonly ids: Int32Array;
+  /** The first index whose id is scored, at least 1. */
+  readonly from: number;
+  /** 0 scores as 1 does. */
+  readonly temperature: number;
+}
+
+/** What a thread answers. */
+export type ThreadReply =
+  | {
+      readonly type: "generated";
+      readonly key: number;
+      readonly outputIds: readonly number[];
+      readonly logprobs: readonly number[];
+      readonly finish: Finish;
+      readonly cachedTokenCount: number;
+    }
+  | { readonly type: "scored"; readonly key: number; readonly logprobs: readonly number[] }
+  | {
+      readonly type: "failed";
+      readonly key: number;
+      readonly code: FailureCode;
+      readonly message: string;
+    };

@@ -1,0 +1,171 @@
+import { randomInt } from "node:crypto";
+import { RolloutError } from "../../errors.ts";
+import type {
+  Engine,
+  EngineDescription,
+  GenerateRequest,
+  Generation,
+  ScoreRequest,
+} from "../engine.ts";
+import type { RequestLimits } from "./check-request.ts";
+import {
+  checkGenerateRequest,
+  checkScoreRequest,
+  checkTemperature,
+  toThreadSampling,
+} from "./check-request.ts";
+import { SessionPlacement } from "./session-placement.ts";
+import type { SamplingThread, StartThread } from "./thread/start-thread.ts";
+import type { GenerateCall, ScoreCall, ThreadReply } from "./thread/thread-message.ts";
+
+/** An engine in this process: samples, and scores what was sampled. */
+export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
+
+/** A call under way. */
+interface PendingCall {
+  readonly thread: number;
+  readonly resolve: (reply: ThreadReply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Call = Omit<GenerateCall, "key"> | Omit<ScoreCall, "key">;
+
+/**
+ * An engine over threads that sample and score: checks requests, spreads sessions over the threads,
+ * and hands each call its own answer. It computes nothing itself, so the event loop stays free.
+ */
+export function createThreadedEngine({
+  startThreads,
+  description,
+  limits,
+}: {
+  startThreads: readonly StartThread[];
+  description: EngineDescription;
+  limits: RequestLimits;
+}): ScoringEngine {
+  const pending = new Map<number, PendingCall>();
+  const placement = new SessionPlacement(startThreads.length);
+  let nextKey = 0;
+  /** Why no calls are taken any more. */
+  let end: Error | undefined;
+
+  const threads: readonly SamplingThread[] = startThreads.map((start) =>
+    start({
+      onReply: (reply) => settle(reply.key)?.resolve(reply),
+      onLost: (cause) => endAll(new Error("Cannot sample: a thread is gone", { cause })),
+    }),
+  );
+
+  /** Takes a call out; undefined where nobody waits any more. */
+  function settle(key: number): PendingCall | undefined {
+    const call = pending.get(key);
+    if (call === undefined) return undefined;
+    pending.delete(key);
+    placement.leave(call.thread);
+    if (placement.loadOf(call.thread) === 0) threads[call.thread]?.setBusy(false);
+    return call;
+  }
+
+  function endAll(reason: Error): void {
+    end ??= reason;
+    for (const key of pending.keys()) settle(key)?.reject(reason);
+  }
+
+  function send(
+    call: Call,
+    { sessionId, signal }: { sessionId: string; signal: AbortSignal | undefined },
+  ): Promise<ThreadReply> {
+    const key = nextKey++;
+    const thread = placement.enter(sessionId);
+    threads[thread]?.setBusy(true);
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        threads[thread]?.post({ type: "abort", key });
+        settle(key)?.reject(signal?.reason);
+      };
+      const unlisten = (): void => signal?.removeEventListener("abort", onAbort);
+      pending.set(key, {
+        thread,
+        resolve: (reply) => (unlisten(), resolve(reply)),
+        reject: (error) => (unlisten(), reject(error)),
+      });
+      signal?.addEventListener("abort", onAbort, { once: true });
+      threads[thread]?.post({ ...call, key });
+    });
+  }
+
+  async function generate(
+    request: GenerateRequest,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<Generation> {
+    signal?.throwIfAborted();
+    if (end !== undefined) throw end;
+    checkGenerateRequest(request, limits);
+    const { sessionId, maxNewTokens, stopTokenIds } = request;
+    const call = {
+      type: "generate",
+      promptIds: Int32Array.from(request.promptIds),
+      maxNewTokens,
+      stopTokenIds,
+      sampling: toThreadSampling(request.sampling, () => randomInt(2 ** 48 - 1)),
+      sessionId,
+    } as const;
+    const reply = await send(call, { sessionId, signal });
+    if (reply.type !== "generated") throw failureOf(reply);
+    return toGeneration(request, reply, description.policyVersion ?? "");
+  }
+
+  async function score(
+    request: ScoreRequest,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<readonly number[]> {
+    signal?.throwIfAborted();
+    if (end !== undefined) throw end;
+    const from = checkScoreRequest(request, limits);
+    const temperature = checkTemperature(request.sampling.temperature);
+    if (from === request.ids.length) return [];
+    const call = { type: "score", ids: Int32Array.from(request.ids), from, temperature } as const;
+    const reply = await send(call, { sessionId: "", signal });
+    if (reply.type !== "scored") throw failureOf(reply);
+    return reply.logprobs;
+  }
+
+  return {
+    kind: description.kind,
+    generate,
+    score,
+    async describe({ signal } = {}) {
+      signal?.throwIfAborted();
+      if (end !== undefined) throw end;
+      return description;
+    },
+    async close() {
+      endAll(new RolloutError("engine/unreachable", "Cannot sample: the engine was closed"));
+      await Promise.all(threads.map((thread) => thread.close()));
+    },
+  };
+}
+
+function failureOf(reply: ThreadReply): Error {
+  return reply.type === "failed"
+    ? new RolloutError(reply.code, reply.message)
+    : new Error(`a thread answered with ${reply.type}`);
+}
+
+function toGeneration(
+  { requestId, promptIds }: GenerateRequest,
+  reply: Extract<ThreadReply, { type: "generated" }>,
+  policyVersion: string,
+): Generation {
+  const { outputIds, logprobs, finish, cachedTokenCount } = reply;
+  const tokenCount = outputIds.length;
+  return {
+    outputIds,
+    logprobs,
+    finish,
+    pieces: [{ requestId, tokenCount, policyVersion, finish: finish.type }],
+    promptTokenCount: promptIds.length,
+    cachedTokenCount,
+    discarded: [],
+  };
+}

@@ -1,0 +1,47 @@
+/** A compiled module; threads may share it. */
+export interface WasmModule {
+  readonly [Symbol.toStringTag]: string;
+}
+
+/** Memory that threads share. */
+export interface WasmMemory {
+  readonly buffer: SharedArrayBuffer;
+}
+
+/** Bytes in a page of memory. */
+export const PAGE_BYTES = 65_536;
+
+/** The part of the WebAssembly API that is used; Node's types of today leave it out. */
+interface WebAssemblyApi {
+  compile(bytes: Uint8Array<ArrayBuffer>): Promise<WasmModule>;
+  readonly Memory: new (descriptor: {
+    initial: number;
+    maximum: number;
+    shared: true;
+  }) => WasmMemory;
+  readonly Instance: new (
+    module: WasmModule,
+    imports: { readonly env: { readonly memory: WasmMemory } },
+  ) => { readonly exports: unknown };
+}
+
+const { WebAssembly } = globalThis as unknown as { WebAssembly: WebAssemblyApi };
+
+/** Compiles a module off the calling thread. */
+export async function compileModule(bytes: Uint8Array<ArrayBuffer>): Promise<WasmModule> {
+  return await WebAssembly.compile(bytes);
+}
+
+/**
+ * Reserves shared memory of a fixed size. The machine gives it pages as they are first touched.
+ *
+ * @throws RangeError where there is no room for it.
+ */
+export function createSharedMemory(pages: number): WasmMemory {
+  return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+}
+
+/** Instantiates a module over a memory and returns its exports. */
+export function instantiate(module: WasmModule, memory: WasmMemory): unknown {
+  return new WebAssembly.Instance(module, { env: { memory } }).exports;
+}
