@@ -1,6 +1,7 @@
 export { demonstrate, type Demonstration } from "./demonstrate.ts";
 export type { StorefrontData } from "./draw-task.ts";
 export type { Goal, GoalEnd, Wish, WriteCall } from "./goal.ts";
+export { type Random, seededRandom } from "./random.ts";
 export { createStorefront } from "./storefront.ts";
 export {
   type ExpertAction,
