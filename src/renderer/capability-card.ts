@@ -22,7 +22,10 @@ export interface CapabilityCard {
    * dropped from the ledger. Absent where there are none.
    */
   readonly stopOpeners?: readonly string[];
-  /** What the template does to earlier turns when the environment answers with tool results or a user line. */
+  /**
+   * What the template does to earlier turns when the environment answers with tool results or a user
+   * line, where no variable prevents it.
+   */
   readonly history: { readonly afterTool: HistoryEdit; readonly afterUser: HistoryEdit };
   /** The template variable that keeps earlier reasoning, where there is one, with the value that does. */
   readonly keepThinking?: { readonly variable: string; readonly value: boolean };

@@ -118,6 +118,13 @@ describe("classifyTemplate()", () => {
     );
   });
 
+  test("measures without tools and without a system message where the template refuses them", () => {
+    const source = `{% if tools or messages[0].role == 'system' %}{{ raise_exception('No.') }}{% endif %}${sampleTemplates.clearing}`;
+    const profile = classify(source);
+    expect(profile.delta.supports).toEqual(everything);
+    expect(profile.warnings).toEqual(["The template refuses tool definitions in OpenAI's shape"]);
+  });
+
   test("says that the date is printed, and that text beside a call is dropped", () => {
     const source = `{{ strftime_now('%d') }}${sampleTemplates.clearing.replace(
       "{{- m.content }}",
@@ -134,7 +141,9 @@ const shared = sharedData();
 
 describe.skipIf(shared === null)("classifyTemplate() over published templates", () => {
   const folder = path.join(shared ?? "", "data/chat-templates");
-  const files = readdirSync(shared === null ? "." : folder).filter((file) => file.endsWith(".jinja"));
+  const files = readdirSync(shared === null ? "." : folder).filter((file) =>
+    file.endsWith(".jinja"),
+  );
   const profileOf = (file: string): TemplateProfile =>
     classify(readFileSync(path.join(folder, file), "utf8"));
 
@@ -150,13 +159,13 @@ describe.skipIf(shared === null)("classifyTemplate() over published templates", 
       variables[setting] = (variables[setting] ?? 0) + 1;
     }
     expect(edits).toEqual({
-      "append-only, append-only": 59,
+      "append-only, append-only": 60,
       "append-only, rewrites": 42,
       "rewrites, append-only": 16,
-      "rewrites, rewrites": 21,
-      "not-renderable, append-only": 6,
+      "rewrites, rewrites": 23,
+      "not-renderable, append-only": 8,
       "not-renderable, rewrites": 2,
-      "not-renderable, not-renderable": 9,
+      "not-renderable, not-renderable": 4,
     });
     expect(variables).toEqual({
       "clear_thinking=false": 7,

@@ -1,5 +1,4 @@
 import type { BoundTemplate } from "./bound-template.ts";
-import { tryRender } from "./bound-template.ts";
 import { opensReasoning } from "./continues.ts";
 import type { HistoryEdits } from "./history-edits.ts";
 import { countRewrites, measureHistoryEdits } from "./history-edits.ts";
@@ -7,7 +6,9 @@ import type { KeepThinking } from "./keep-thinking.ts";
 import { findKeepThinking } from "./keep-thinking.ts";
 import type { MeasuredDelta } from "./measure-delta.ts";
 import { measureDelta } from "./measure-delta.ts";
-import { assistantMessage, probeTools, toolMessage, userMessage } from "./probe-messages.ts";
+import { assistantMessage, toolMessage } from "./probe-messages.ts";
+import type { Prober } from "./prober.ts";
+import { createProber } from "./prober.ts";
 import type { ControlLiterals, StopLiterals } from "./stop-literals.ts";
 import { learnStopLiterals } from "./stop-literals.ts";
 import { adaptCallArguments } from "./text-arguments.ts";
@@ -39,6 +40,9 @@ export interface TemplateProfile {
   readonly warnings: readonly string[];
 }
 
+const call = { id: "call00001", name: "find_parcel", arguments: { parcel_id: "1" } };
+const acting = assistantMessage({ content: "", calls: [call] });
+
 /** Measures a template by rendering small conversations with it. */
 export function classifyTemplate(
   original: BoundTemplate,
@@ -54,11 +58,8 @@ export function classifyTemplate(
       : adapted.with(new Map([[keepThinking.variable, keepThinking.value]]));
   const stops = learnStopLiterals(template, literals);
   const delta = measureDelta(template, stops.closers);
-  const firstPrompt = tryRender(template, {
-    messages: [userMessage("x")],
-    tools: null,
-    addGenerationPrompt: true,
-  });
+  const prober = createProber(template);
+  const firstPrompt = prober.show(prober.opening, true);
   const remaining = template === adapted ? edits : (keepThinking?.edits ?? edits);
   return {
     template,
@@ -69,9 +70,9 @@ export function classifyTemplate(
     opensReasoning: firstPrompt !== undefined && opensReasoning(firstPrompt),
     warnings: [
       ...stopWarnings(stops),
-      ...deltaWarnings(template, delta),
+      ...deltaWarnings(prober, delta),
       ...historyWarnings(remaining, historyPolicy),
-      ...contentWarnings(template),
+      ...contentWarnings(template.source, prober),
     ],
   };
 }
@@ -87,17 +88,15 @@ function stopWarnings({ closers, openers }: StopLiterals): readonly string[] {
   ];
 }
 
-function deltaWarnings(
-  template: BoundTemplate,
-  { plan, supports }: MeasuredDelta,
-): readonly string[] {
+function deltaWarnings(prober: Prober, { plan, supports }: MeasuredDelta): readonly string[] {
   const warnings: string[] = [];
+  if (prober.tools === null) {
+    warnings.push("The template refuses tool definitions in OpenAI's shape");
+  }
   if (plan.closers.length > 0 && !supports.tool) {
-    warnings.push(
-      rendersToolResults(template)
-        ? "The template drops tool results: give them as user messages"
-        : "The template refuses tool results: give them as user messages",
-    );
+    const messages = [...prober.opening, acting, toolMessage(call, "in transit")];
+    const verb = prober.show(messages, true) === undefined ? "refuses" : "drops";
+    warnings.push(`The template ${verb} tool results: give them as user messages`);
   }
   if (plan.base === "full") {
     warnings.push(
@@ -105,18 +104,6 @@ function deltaWarnings(
     );
   }
   return warnings;
-}
-
-function rendersToolResults(template: BoundTemplate): boolean {
-  const call = { id: "call00001", name: "find_parcel", arguments: { parcel_id: "1" } };
-  const messages = [
-    userMessage("x"),
-    assistantMessage({ content: "", calls: [call] }),
-    toolMessage(call, "in transit"),
-  ];
-  return (
-    tryRender(template, { messages, tools: probeTools, addGenerationPrompt: true }) !== undefined
-  );
 }
 
 function historyWarnings(edits: HistoryEdits, policy: HistoryPolicy): readonly string[] {
@@ -131,18 +118,14 @@ function historyWarnings(edits: HistoryEdits, policy: HistoryPolicy): readonly s
   ];
 }
 
-function contentWarnings(template: BoundTemplate): readonly string[] {
+function contentWarnings(source: string, { opening, show }: Prober): readonly string[] {
   const warnings: string[] = [];
-  if (template.source.includes("strftime_now")) {
+  if (source.includes("strftime_now")) {
     warnings.push("The template prints today's date: set `now` for prompts that do not change");
   }
-  const call = { id: "call00001", name: "find_parcel", arguments: { parcel_id: "1" } };
-  const spoken = tryRender(template, {
-    messages: [userMessage("x"), assistantMessage({ content: "saidkqz", calls: [call] })],
-    tools: probeTools,
-    addGenerationPrompt: false,
-  });
-  if (spoken?.includes("saidkqz") === false) {
+  const said = "saidkqz";
+  const speaking = assistantMessage({ content: said, calls: [call] });
+  if (show([...opening, speaking], false)?.includes(said) === false) {
     warnings.push("The template drops what is said beside a tool call from the history");
   }
   return warnings;

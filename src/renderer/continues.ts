@@ -34,10 +34,13 @@ export function continues(
   return next.startsWith(commonStart(prompted, bare ?? prompted));
 }
 
+/** No family's opening tag is longer. */
+const longestTag = 64;
+
 /** Whether a prompt ends just inside a reasoning block. */
 export function opensReasoning(prompt: string): boolean {
-  return /[<[◁](?!\/)(?![^<>[\]◁▷]*end)[^<>[\]◁▷]*(?:think|reason|thought)[^<>[\]◁▷]*[>\]▷]\s*$/iu.test(
-    prompt,
+  return /[<[◁](?!\/)(?![^<>[\]◁▷]*end)[^<>[\]◁▷]*(?:think|reason|thought)[^<>[\]◁▷]*[>\]▷]$/iu.test(
+    prompt.trimEnd().slice(-longestTag),
   );
 }
 

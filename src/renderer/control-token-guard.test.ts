@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { modelFolder, modelNames } from "../../test/model-folder.ts";
+import { modelCodec, modelNames } from "../../test/model-folder.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { toPyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
-import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import type { ControlTokenGuard, GuardPolicy } from "./control-token-guard.ts";
 import { createControlTokenGuard } from "./control-token-guard.ts";
 import { unseal } from "./seal.ts";
@@ -39,7 +38,7 @@ describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) =
   let codec: TokenCodec;
   let controlIds: ReadonlySet<number>;
   beforeAll(async () => {
-    codec = await loadTokenCodec(modelFolder(name));
+    codec = await modelCodec(name);
     controlIds = new Set(codec.addedTokens.map(({ id }) => id));
   });
   const controls = (ids: readonly number[]): number[] => ids.filter((id) => controlIds.has(id));
@@ -62,7 +61,20 @@ describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) =
     const piece = fc.oneof(
       fc.constantFrom(...literals),
       part,
-      fc.constantFrom(" ", "\n", "é", "你好", "<", "|", ">", "\\", '"', "\uE000", "\uE001", "\\ue000"),
+      fc.constantFrom(
+        " ",
+        "\n",
+        "é",
+        "你好",
+        "<",
+        "|",
+        ">",
+        "\\",
+        '"',
+        "\uE000",
+        "\uE001",
+        "\\ue000",
+      ),
       fc.string({ unit: "grapheme-ascii", maxLength: 8 }),
     );
     const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(""));
@@ -107,13 +119,18 @@ describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) =
     const guard = guardOf(codec);
     const end = fc.constantFrom("<", "<|", "<|im_", "|>", ">", "_end|>", "", "a", " <", "> ", "</");
     await fc.assert(
-      fc.asyncProperty(end, fc.string({ unit: "grapheme-ascii", maxLength: 20 }), end, async (...parts) => {
-        const content = parts.join("");
-        const around = (text: string): string => `Result: ${text.trim()} (end)`;
-        fc.pre(controls(await codec.encode(around(content))).length === 0);
-        const { ids } = await encodeContents(guard, [message("tool", content)], around);
-        expect(ids).toEqual(await codec.encode(around(content)));
-      }),
+      fc.asyncProperty(
+        end,
+        fc.string({ unit: "grapheme-ascii", maxLength: 20 }),
+        end,
+        async (...parts) => {
+          const content = parts.join("");
+          const around = (text: string): string => `Result: ${text.trim()} (end)`;
+          fc.pre(controls(await codec.encode(around(content))).length === 0);
+          const { ids } = await encodeContents(guard, [message("tool", content)], around);
+          expect(ids).toEqual(await codec.encode(around(content)));
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -151,7 +168,7 @@ describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) =
 describe("control-token guard", () => {
   let codec: TokenCodec;
   beforeAll(async () => {
-    codec = await loadTokenCodec(modelFolder("qwen3"));
+    codec = await modelCodec("qwen3");
   });
   const forged = "<|im_end|>";
 
@@ -231,7 +248,7 @@ describe("control-token guard", () => {
     expect(codeOf("tool")).toBe("environment/control-token");
     expect(codeOf("user")).toBe("user/control-token");
     expect(codeOf("assistant")).toBe("none");
-    expect(guard.seal([message("tool", "<|im_")], null).seal).toBeUndefined();
+    expect(guard.seal([message("tool", "<|im_")], null).messages).toHaveLength(1);
   });
 
   test("a template that cuts marked text in two is refused", async () => {

@@ -71,6 +71,16 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
     return sealed;
   }
 
+  /** What the policy itself wrote in a call is its own mistake and is only marked. */
+  function rejectLiterals(messages: readonly PyDict[], areToolsSuspect: boolean): void {
+    const culprit = messages.find(
+      (message) =>
+        roleOf(message) !== "assistant" &&
+        untrusted(message).some(([, value]) => sealer.holdsLiteral(value)),
+    );
+    if (culprit !== undefined || areToolsSuspect) throw rejection(culprit);
+  }
+
   return {
     policy,
     seal(messages, tools) {
@@ -78,13 +88,7 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
       const isClean =
         !areToolsSuspect && !messages.some((message) => untrusted(message).some(isSuspect));
       if (policy === "hf-parity" || isClean) return { messages, tools };
-      if (policy === "reject") {
-        const holds = ([, value]: readonly [string, PyValue]): boolean =>
-          sealer.holdsLiteral(value);
-        const culprit = messages.find((message) => untrusted(message).some(holds));
-        if (culprit === undefined && !areToolsSuspect) return { messages, tools };
-        throw rejection(culprit);
-      }
+      if (policy === "reject") rejectLiterals(messages, areToolsSuspect);
       const seal = chooseSeal([...surroundings, messages, tools]);
       return {
         seal,

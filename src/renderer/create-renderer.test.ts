@@ -1,8 +1,8 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { modelFolder } from "../../test/model-folder.ts";
+import { modelCodec, modelFolder } from "../../test/model-folder.ts";
 import { sampleTemplates } from "../../test/sample-templates.ts";
 import type { Message, ToolCall, ToolDefinition } from "../message.ts";
 import { toolsFromOpenAi } from "../message.ts";
@@ -17,6 +17,18 @@ const tools: readonly ToolDefinition[] = toolsFromOpenAi(probeTools, "tools");
 const opening: readonly Message[] = [
   { role: "system", content: "Be a helpful carrier." },
   { role: "user", content: "Where is my parcel?" },
+];
+
+const controlTokens = [
+  "<|start|>",
+  "<|message|>",
+  "<|end|>",
+  "<|call|>",
+  "<|return|>",
+  "<|user|>",
+  "<|assistant|>",
+  "<|observation|>",
+  "<|system|>",
 ];
 
 /** What the policy says in one turn, and what it is answered with. */
@@ -88,7 +100,11 @@ function results(toolCalls: readonly ToolCall[], ...contents: string[]): Message
 
 /** A turn in the markup of the Qwen family. */
 function qwenTurn(
-  { content = "", thought, toolCalls = [] }: {
+  {
+    content = "",
+    thought,
+    toolCalls = [],
+  }: {
     content?: string;
     thought?: string;
     toolCalls?: readonly ToolCall[];
@@ -101,7 +117,8 @@ function qwenTurn(
       `<tool_call>\n{"name": "${name}", "arguments": ${argumentsText.replace(":", ": ")}}\n</tool_call>`,
   );
   return {
-    text: said.endsWith("\n") || said === "" ? said + markup.join("\n") : [said, ...markup].join("\n"),
+    text:
+      said.endsWith("\n") || said === "" ? said + markup.join("\n") : [said, ...markup].join("\n"),
     stopId: 151645,
     message: { role: "assistant", content: said, ...(toolCalls.length > 0 ? { toolCalls } : {}) },
     answers,
@@ -113,7 +130,10 @@ const ask = (content: string): Message[] => [{ role: "user", content }];
 describe("createRenderer() with Qwen3", () => {
   let renderer: Renderer;
   beforeAll(async () => {
-    renderer = await createRenderer({ modelDir: modelFolder("qwen3") });
+    renderer = await createRenderer({
+      modelDir: modelFolder("qwen3"),
+      codec: await modelCodec("qwen3"),
+    });
   });
   const readsAsItShould = async ({ ids, text }: Played): Promise<void> => {
     expect(await renderer.codec.decode(ids)).toBe(text);
@@ -130,7 +150,7 @@ describe("createRenderer() with Qwen3", () => {
       supports: { system: true, user: true, tool: true, parallelTools: true },
     });
     expect(renderer.stopTokenIds).toEqual([151645]);
-    expect(renderer.rerender).toBeUndefined();
+    expect("rerender" in renderer).toBe(false);
   });
 
   test("reasoning and tool calls: the ledger is what the template renders, id by id", async () => {
@@ -166,7 +186,9 @@ describe("createRenderer() with Qwen3", () => {
       qwenTurn({ thought: "look", content: "Hm." }, ask("Well?")),
     ]);
     await readsAsItShould(played);
-    expect(played.text).toContain("<think>\nask\n</think>\n\nWhich one?<|im_end|>\n<|im_start|>user\nA1");
+    expect(played.text).toContain(
+      "<think>\nask\n</think>\n\nWhich one?<|im_end|>\n<|im_start|>user\nA1",
+    );
   });
 
   test("a turn that was cut off is closed with an id that nobody sampled", async () => {
@@ -197,7 +219,13 @@ describe("createRenderer() with Qwen3", () => {
     const ids = [9121, 832]; // " cancel", "led"; the tokenizer has one id for it
     const text = " cancelled";
     const played = await play(renderer, [
-      { text, ids, stopId: 151645, message: { role: "assistant", content: text }, answers: ask("k") },
+      {
+        text,
+        ids,
+        stopId: 151645,
+        message: { role: "assistant", content: text },
+        answers: ask("k"),
+      },
     ]);
     await readsAsItShould(played);
     expect(played.ids.join()).toContain("9121,832,151645,198,151644");
@@ -270,7 +298,10 @@ describe("createRenderer() with Qwen3", () => {
 
 describe.each(["qwen2_5", "llama3"] as const)("createRenderer() with %s", (name) => {
   test("turns of text and users: the ledger is what the template renders, id by id", async () => {
-    const renderer = await createRenderer({ modelDir: modelFolder(name) });
+    const renderer = await createRenderer({
+      modelDir: modelFolder(name),
+      codec: await modelCodec(name),
+    });
     const stopId = renderer.codec.idOf(name === "llama3" ? "<|eot_id|>" : "<|im_end|>");
     const turn = (text: string, answer: string): Turn => ({
       text,
@@ -289,46 +320,53 @@ describe.each(["qwen2_5", "llama3"] as const)("createRenderer() with %s", (name)
 
 describe("createRenderer() with templates of other families", () => {
   let root: string;
+  /** Qwen2.5's, with the control tokens of the sample templates. */
+  let codec: TokenCodec;
   beforeAll(async () => {
     root = await mkdtemp(path.join(tmpdir(), "turnwright-renderer-"));
+    const file = path.join(modelFolder("qwen2_5"), "tokenizer.json");
+    const tokenizer = JSON.parse(await readFile(file, "utf8")) as {
+      added_tokens: { id: number; content: string; special: boolean }[];
+    };
+    const [like] = tokenizer.added_tokens;
+    const added = controlTokens.map((content, index) => ({
+      ...like,
+      id: 151_665 + index,
+      content,
+    }));
+    await writeFile(
+      path.join(root, "tokenizer.json"),
+      JSON.stringify({ ...tokenizer, added_tokens: [...tokenizer.added_tokens, ...added] }),
+    );
+    codec = await loadTokenCodec(root);
   });
+  const idOf = (literal: string): number => codec.idOf(literal) ?? Number.NaN;
   afterAll(async () => {
     await rm(root, { recursive: true });
   });
 
-  /** A folder with the Qwen2.5 tokenizer, some further control tokens, and another template. */
+  /** A folder with a template, and with the tokens that its model stops at. */
   async function folderWith(
     name: string,
     template: string,
-    { literals = [], endTokens }: { literals?: string[]; endTokens?: string[] } = {},
+    endTokens: readonly string[] = [],
   ): Promise<string> {
     const dir = path.join(root, name);
     await mkdir(dir);
-    await cp(modelFolder("qwen2_5"), dir, { recursive: true });
-    const tokenizer = JSON.parse(await readFile(path.join(dir, "tokenizer.json"), "utf8")) as {
-      added_tokens: { id: number; content: string }[];
-    };
-    const like = { ...tokenizer.added_tokens[0], special: true };
-    const added = literals.map((content, index) => ({ ...like, id: 151_665 + index, content }));
-    tokenizer.added_tokens.push(...added);
-    await writeFile(path.join(dir, "tokenizer.json"), JSON.stringify(tokenizer));
     await writeFile(path.join(dir, "chat_template.jinja"), template);
-    if (endTokens !== undefined) {
-      const eos_token_id = endTokens.map((token) => 151_665 + literals.indexOf(token));
-      await writeFile(path.join(dir, "generation_config.json"), JSON.stringify({ eos_token_id }));
-    }
+    const eos_token_id = endTokens.map((token) => codec.idOf(token));
+    await writeFile(path.join(dir, "generation_config.json"), JSON.stringify({ eos_token_id }));
     return dir;
   }
 
   test("a stop that opens another turn than the one that follows is dropped", async () => {
-    const literals = ["<|user|>", "<|assistant|>", "<|observation|>", "<|system|>"];
-    const modelDir = await folderWith("opening", sampleTemplates.opening, {
-      literals,
-      endTokens: ["<|user|>", "<|observation|>"],
-    });
-    const renderer = await createRenderer({ modelDir });
+    const modelDir = await folderWith("opening", sampleTemplates.opening, [
+      "<|user|>",
+      "<|observation|>",
+    ]);
+    const renderer = await createRenderer({ modelDir, codec });
     expect(renderer.card.stopOpeners).toEqual(["<|user|>", "<|observation|>"]);
-    const [user, observation] = [151_665, 151_667];
+    const [user, observation] = [idOf("<|user|>"), idOf("<|observation|>")];
     const after = (environment: Message[], lastSampledId: number): Promise<EnvironmentDelta> =>
       renderer.delta({
         history: opening,
@@ -343,40 +381,40 @@ describe("createRenderer() with templates of other families", () => {
     const otherwise = await after(ask("No such tool."), observation);
     expect(otherwise.droppedStopId).toBe(observation);
     expect(otherwise.ids[0]).toBe(user);
-    expect(await renderer.codec.decode(otherwise.ids)).toBe("<|user|>\nNo such tool.<|assistant|>\n");
+    expect(await renderer.codec.decode(otherwise.ids)).toBe(
+      "<|user|>\nNo such tool.<|assistant|>\n",
+    );
   });
 
   test("the policy's own close stands where the history would have another", async () => {
-    const literals = ["<|start|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>"];
-    const modelDir = await folderWith("returning", sampleTemplates.returning, {
-      literals,
-      endTokens: ["<|return|>", "<|call|>"],
-    });
-    const renderer = await createRenderer({ modelDir });
-    expect(renderer.stopTokenIds).not.toContain(151_667);
+    const modelDir = await folderWith("returning", sampleTemplates.returning, [
+      "<|return|>",
+      "<|call|>",
+    ]);
+    const renderer = await createRenderer({ modelDir, codec });
+    expect(renderer.stopTokenIds).toEqual([idOf("<|return|>"), idOf("<|call|>")]);
     const delta = await renderer.delta({
       history: opening,
       assistant: { role: "assistant", content: "Hi" },
       environment: ask("ok"),
       tools,
-      lastSampledId: 151_669,
+      lastSampledId: idOf("<|return|>"),
     });
-    expect(delta).toMatchObject({ closeSynthesised: false, foreignStopId: 151_669 });
+    expect(delta).toMatchObject({ closeSynthesised: false, foreignStopId: idOf("<|return|>") });
     expect(await renderer.codec.decode(delta.ids)).toBe(
       "<|start|>user<|message|>ok<|end|><|start|>assistant",
     );
   });
 
   test("tool results that the template drops are refused, not lost", async () => {
-    const literals = ["<|user|>", "<|assistant|>", "<|end|>", "<|system|>"];
-    const modelDir = await folderWith("deaf", sampleTemplates.deaf, { literals });
-    const renderer = await createRenderer({ modelDir });
+    const modelDir = await folderWith("deaf", sampleTemplates.deaf);
+    const renderer = await createRenderer({ modelDir, codec });
     const delta = renderer.delta({
       history: opening,
       assistant: { role: "assistant", content: "", toolCalls: calls("A1") },
       environment: results(calls("A1"), "moving"),
       tools,
-      lastSampledId: 151_667,
+      lastSampledId: idOf("<|end|>"),
     });
     await expect(delta).rejects.toMatchObject({ code: "internal/delta" });
     await expect(delta).rejects.toThrow(/^Cannot add tool results after a sampled turn/);
@@ -385,9 +423,7 @@ describe("createRenderer() with templates of other families", () => {
   describe("history policies", () => {
     let keeping: string;
     let dropping: string;
-    let codec: TokenCodec;
     beforeAll(async () => {
-      codec = await loadTokenCodec(modelFolder("qwen2_5"));
       keeping = await folderWith("keeping", sampleTemplates.clearing);
       dropping = await folderWith("dropping", sampleTemplates.thinking);
     });
@@ -414,7 +450,9 @@ describe("createRenderer() with templates of other families", () => {
       expect(renderer.card.history.afterUser).toBe("rewrites");
       await expect(
         createRenderer({ modelDir: dropping, codec, historyPolicy: "refuse" }),
-      ).rejects.toThrow(/^Cannot use the chat template of .*dropping with the history policy "refuse"/);
+      ).rejects.toThrow(
+        /^Cannot use the chat template of .*dropping with the history policy "refuse"/,
+      );
     });
 
     test('"split" begins anew where earlier reasoning is dropped, and only there', async () => {
@@ -456,6 +494,7 @@ describe("createRenderer() with templates of other families", () => {
     const modelDir = modelFolder("qwen2_5");
     const renderer = await createRenderer({
       modelDir,
+      codec,
       editTemplate: (source) => source.replace("You may call one or more", "You may call one"),
     });
     const { text } = await renderer.prompt({ messages: opening, tools });
@@ -476,19 +515,12 @@ describe("createRenderer() with templates of other families", () => {
     });
 
     test("the tokenizer", async () => {
-      const modelDir = path.join(root, "empty");
-      await mkdir(modelDir);
-      await expect(createRenderer({ modelDir })).rejects.toThrow(/tokenizer\.json/);
+      const modelDir = await folderWith("textual", sampleTemplates.plain);
+      await expect(createRenderer({ modelDir })).rejects.toThrow(/textual.*tokenizer\.json/);
     });
 
     test("the chat template", async () => {
-      const modelDir = path.join(root, "base");
-      await mkdir(modelDir);
-      await cp(
-        path.join(modelFolder("qwen2_5"), "tokenizer.json"),
-        path.join(modelDir, "tokenizer.json"),
-      );
-      await expect(createRenderer({ modelDir })).rejects.toThrow(/base: it has no chat template/);
+      await expect(createRenderer({ modelDir: root })).rejects.toThrow(/: it has no chat template/);
     });
 
     test("the end of a block of the chat template", async () => {

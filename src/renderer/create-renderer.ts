@@ -45,11 +45,9 @@ export interface RendererOptions {
 export async function createRenderer(options: RendererOptions): Promise<Renderer> {
   const { modelDir, historyPolicy = "keep", guardPolicy = "neutralise" } = options;
   await requireFolder(modelDir);
-  const [codec, folder] = await Promise.all([
-    options.codec ?? loadTokenCodec(modelDir),
-    readModelFolder(modelDir),
-  ]);
+  const folder = await readModelFolder(modelDir);
   const template = compileFolderTemplate(folder, options.editTemplate);
+  const codec = options.codec ?? (await loadTokenCodec(modelDir));
   const { eos_token: endToken } = folder.specialTokens;
   const endId = endToken === undefined ? undefined : codec.idOf(endToken);
   return await assembleRenderer({

@@ -24,28 +24,32 @@ describe("createTemplateRenderer()", () => {
     const source =
       "{{ bos_token }}{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}" +
       "{% if add_generation_prompt %}{{ opener }}{% endif %}";
-    const { render } = await createTemplateRenderer({
+    const renderer = await createTemplateRenderer({
       templateFile: await templateFile("dated", source),
       variables: new Map([["bos_token", "<s>"]]),
       now: new Date(2026, 10, 21),
     });
     const conversation = { messages: [{ role: "user", content: "x" } as const], tools: [] };
-    expect(render({ ...conversation, addGenerationPrompt: false })).toBe("<s>2026x");
+    expect(renderer.render({ ...conversation, addGenerationPrompt: false })).toBe("<s>2026x");
     expect(
-      render({ ...conversation, variables: new Map([["opener", ">"]]), now: new Date(2027, 1, 1) }),
+      renderer.render({
+        ...conversation,
+        variables: new Map([["opener", ">"]]),
+        now: new Date(2027, 1, 1),
+      }),
     ).toBe("<s>2027x>");
   });
 
   test("writes a card without ids", async () => {
     const file = await templateFile("opening", sampleTemplates.opening);
-    const { card } = await createTemplateRenderer({ templateFile: file });
-    expect(card()).toMatchObject({
+    const renderer = await createTemplateRenderer({ templateFile: file });
+    expect(renderer.card()).toMatchObject({
       source: file,
       stopLiterals: ["<|user|>", "<|observation|>"],
       stopIds: [],
       stopOpeners: ["<|user|>", "<|observation|>"],
     });
-    expect(card().templateHash).toMatch(/^[0-9a-f]{64}$/);
+    expect(renderer.card().templateHash).toMatch(/^[0-9a-f]{64}$/);
   });
 
   test("names the file that is absent or no template, and the conversation that is refused", async () => {
@@ -56,8 +60,8 @@ describe("createTemplateRenderer()", () => {
       /^Cannot use the chat template .*broken\.jinja: .*line 1/,
     );
     const strict = await templateFile("strict", "{{ raise_exception('No.') }}");
-    const { render } = await createTemplateRenderer({ templateFile: strict });
-    expect(() => render({ messages: [], tools: [] })).toThrow(
+    const renderer = await createTemplateRenderer({ templateFile: strict });
+    expect(() => renderer.render({ messages: [], tools: [] })).toThrow(
       /^Cannot render the conversation with the chat template of .*strict\.jinja: No\.$/,
     );
   });

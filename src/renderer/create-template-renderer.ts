@@ -54,7 +54,11 @@ export async function createTemplateRenderer(
 ): Promise<TemplateRenderer> {
   const { templateFile, variables = new Map(), historyPolicy = "keep" } = options;
   const source = await readTemplate(templateFile);
-  const template = bindTemplate(compile(source, templateFile), variables, options.now ?? new Date());
+  const template = bindTemplate(
+    compile(source, templateFile),
+    variables,
+    options.now ?? new Date(),
+  );
   const endToken = variables.get("eos_token");
   const known = typeof endToken === "string" && endToken !== "" ? [endToken] : [];
   return {
@@ -91,6 +95,8 @@ function compile(source: string, templateFile: string): ReturnType<typeof compil
     return compileChatTemplate(source);
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause;
-    throw new UsageError(`Cannot use the chat template ${templateFile}: ${cause.message}`, { cause });
+    throw new UsageError(`Cannot use the chat template ${templateFile}: ${cause.message}`, {
+      cause,
+    });
   }
 }

@@ -89,7 +89,8 @@ function findFault(
   delta: string,
 ): string | undefined {
   if (!whole.endsWith(delta)) return "is not the end of the conversation";
-  if (occurInOrder(delta, change.environment.map(messageTexts)) !== undefined) return "lacks a text";
+  if (occurInOrder(delta, change.environment.map(messageTexts)) !== undefined)
+    return "lacks a text";
   const before = whole.slice(0, whole.length - delta.length);
   const content = change.assistant.get("content") as string;
   if (content === "") return undefined;
@@ -135,7 +136,10 @@ describe("renderDeltaText()", () => {
   });
 
   test("finds answers that the template trims or quotes", () => {
-    const quoting = clearing.replace("m.content + '<|im_end|>", "m.content|trim|tojson + '<|im_end|>");
+    const quoting = clearing.replace(
+      "m.content + '<|im_end|>",
+      "m.content|trim|tojson + '<|im_end|>",
+    );
     const answer = userMessage(' say "hi"\nü ');
     expect(render(quoting, scenario([], said("Which?"), [answer]))).toContain('say \\"hi\\"\\nü');
   });
@@ -154,7 +158,9 @@ describe("renderDeltaText()", () => {
 
 describe.skipIf(shared === null)("environment delta over published templates", () => {
   const folder = path.join(shared ?? "", "data/chat-templates");
-  const files = readdirSync(shared === null ? "." : folder).filter((file) => file.endsWith(".jinja"));
+  const files = readdirSync(shared === null ? "." : folder).filter((file) =>
+    file.endsWith(".jinja"),
+  );
 
   test("is right or refused in every renderable cell, and never silently wrong", () => {
     const counts = { templates: files.length, renderable: 0, right: 0, refused: 0 };
@@ -216,12 +222,16 @@ describe.skipIf(shared === null)("environment delta over published templates", (
           addGenerationPrompt: true,
         });
         if (!supports[kind] || rendered === undefined) continue;
-        const whole = renderDeltaText(template, { base: "full", needsTools: true, closers }, change);
+        const whole = renderDeltaText(
+          template,
+          { base: "full", needsTools: true, closers },
+          change,
+        );
         if (renderDeltaText(template, plan, change) === whole) counts.same += 1;
         else different.push(`${file} ${name}`);
       }
     }
     expect(different).toEqual([]);
-    expect(counts).toEqual({ short: 144, full: 11, tools: 12, same: 1055 });
+    expect(counts).toEqual({ short: 143, full: 12, tools: 12, same: 1055 });
   });
 });

@@ -1,16 +1,12 @@
 import type { PyDict } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
-import { tryRender } from "./bound-template.ts";
 import type { HistoryEdit } from "./capability-card.ts";
 import { continues } from "./continues.ts";
 import type { ProbeCall } from "./probe-messages.ts";
-import {
-  assistantMessage,
-  probeTools,
-  systemMessage,
-  toolMessage,
-  userMessage,
-} from "./probe-messages.ts";
+import { assistantMessage, toolMessage, userMessage } from "./probe-messages.ts";
+
+import type { Prober } from "./prober.ts";
+import { createProber } from "./prober.ts";
 
 /** What a template does to earlier turns, by what the environment answers with. */
 export interface HistoryEdits {
@@ -27,22 +23,19 @@ interface Exchange {
   readonly marks: readonly string[];
 }
 
-const opening: Exchange = {
-  messages: [systemMessage("You deliver parcels."), userMessage("Where is my parcel?")],
-  marks: [],
-};
-
 /** Measures what a template does to earlier turns when every turn holds reasoning. */
 export function measureHistoryEdits(template: BoundTemplate): HistoryEdits {
-  const place = findReasoningPlace(template);
+  const prober = createProber(template);
+  const opening: Exchange = { messages: prober.opening, marks: [] };
+  const place = findReasoningPlace(template, prober);
   const acts = [act(place, 1), act(place, 2)] as const;
   const says = [say(place, 3), say(place, 4)] as const;
   return {
-    afterTool: judge(template, [
+    afterTool: judge(template, prober, [
       [opening, acts[0]],
       [join(opening, acts[0]), acts[1]],
     ]),
-    afterUser: judge(template, [
+    afterUser: judge(template, prober, [
       [opening, says[0]],
       [join(opening, says[0]), says[1]],
       [join(opening, acts[0]), says[0]],
@@ -57,13 +50,14 @@ export function countRewrites({ afterTool, afterUser }: HistoryEdits): number {
 
 function judge(
   template: BoundTemplate,
+  { tools }: Prober,
   steps: readonly (readonly [before: Exchange, turn: Exchange])[],
 ): HistoryEdit {
   const results = steps.map(([before, turn]) =>
     continues(template, {
       before: before.messages,
       turn: turn.messages,
-      tools: probeTools,
+      tools,
       marks: { before: before.marks, turn: turn.marks },
     }),
   );
@@ -72,14 +66,12 @@ function judge(
 }
 
 /** Where the template shows reasoning from. */
-function findReasoningPlace(template: BoundTemplate): ReasoningPlace {
+function findReasoningPlace(template: BoundTemplate, { opening, show }: Prober): ReasoningPlace {
   const fields = ["reasoning_content", "reasoning", "thinking"] as const;
   const isShown = (place: ReasoningPlace): boolean =>
     [say(place, 1), act(place, 1)].some(({ messages: [turn], marks }) => {
       if (turn === undefined) return false;
-      const messages = [...opening.messages, turn];
-      const text = tryRender(template, { messages, tools: probeTools, addGenerationPrompt: false });
-      return text?.includes(marks[0] ?? "") === true;
+      return show([...opening, turn], false)?.includes(marks[0] ?? "") === true;
     });
   return fields.find(isShown) ?? (template.source.includes("think") ? "content" : "none");
 }

@@ -1,8 +1,7 @@
 import type { BoundTemplate } from "./bound-template.ts";
-import { tryRender } from "./bound-template.ts";
 import type { HistoryEdits } from "./history-edits.ts";
 import { countRewrites, measureHistoryEdits } from "./history-edits.ts";
-import { probeTools, systemMessage, userMessage } from "./probe-messages.ts";
+import { createProber } from "./prober.ts";
 
 /** A template variable that keeps earlier reasoning, and what the template does with it. */
 export interface KeepThinking {
@@ -50,6 +49,6 @@ function candidateVariables({ source, variables }: BoundTemplate): readonly stri
 }
 
 function renderFirstPrompt(template: BoundTemplate): string | undefined {
-  const messages = [systemMessage("You deliver parcels."), userMessage("Where is my parcel?")];
-  return tryRender(template, { messages, tools: probeTools, addGenerationPrompt: true });
+  const { opening, show } = createProber(template);
+  return show(opening, true);
 }

@@ -5,13 +5,10 @@ import { tryRender } from "./bound-template.ts";
 import type { DeltaPlan, TurnChange } from "./environment-delta.ts";
 import { renderDeltaText } from "./environment-delta.ts";
 import type { ProbeCall } from "./probe-messages.ts";
-import {
-  assistantMessage,
-  probeTools,
-  systemMessage,
-  toolMessage,
-  userMessage,
-} from "./probe-messages.ts";
+import { assistantMessage, systemMessage, toolMessage, userMessage } from "./probe-messages.ts";
+
+import type { Prober } from "./prober.ts";
+import { createProber } from "./prober.ts";
 
 /** The kinds of environment messages that are told apart. */
 export type EnvironmentKind = "system" | "user" | "tool" | "parallelTools";
@@ -29,44 +26,45 @@ interface Trial extends TurnChange {
 const findFirst: ProbeCall = call(1, "find_parcel");
 const findSecond: ProbeCall = call(2, "find_parcel");
 const returnThird: ProbeCall = call(3, "return_parcel");
-const opening = [systemMessage("You deliver parcels."), userMessage("Where is my parcel?")];
-const searched = [
-  ...opening,
-  assistantMessage({ content: "", calls: [findFirst] }),
-  toolMessage(findFirst, "in transit"),
-];
-const later = [
-  ...searched,
-  assistantMessage({ content: "On its way." }),
-  userMessage("Send it back."),
-];
 const bothCalls = [findSecond, returnThird];
 const bothResults = [toolMessage(findSecond, "in transit"), toolMessage(returnThird, "sent back")];
-const asked = assistantMessage({ content: "Which parcel?" });
+const acting = assistantMessage({ content: "", calls: [findFirst] });
+const result = toolMessage(findFirst, '{"state": "in transit"}\n');
+const asking = assistantMessage({ content: "Which parcel?" });
 const number = userMessage("Number 7, please.");
+const answering = assistantMessage({ content: "On its way." });
 
-const trials: readonly Trial[] = [
-  trial("user", opening, asked, [number]),
-  trial("user", searched, assistantMessage({ content: "On its way." }), [userMessage("Thanks!")]),
-  trial("user", opening, assistantMessage({ content: "Which parcel?", reasoning: "Ask." }), [
-    number,
-  ]),
-  trial("tool", opening, assistantMessage({ content: "", calls: [findFirst] }), [
-    toolMessage(findFirst, '{"state": "in transit"}'),
-  ]),
-  trial("tool", later, assistantMessage({ content: "", calls: [returnThird] }), [
-    toolMessage(returnThird, "sent back"),
-  ]),
-  trial("tool", opening, assistantMessage({ content: "", reasoning: "Ask.", calls: [findFirst] }), [
-    toolMessage(findFirst, "in transit"),
-  ]),
-  trial("parallelTools", opening, assistantMessage({ content: "", calls: bothCalls }), bothResults),
-  trial("parallelTools", later, assistantMessage({ content: "", calls: bothCalls }), bothResults),
-  trial("system", opening, asked, [systemMessage("The shop closes soon."), number]),
-];
+/** Turns early and late, with reasoning and without, answered in every way. */
+function createTrials({ opening, tools }: Prober): readonly Trial[] {
+  const searched = [...opening, acting, result];
+  const later = [...searched, answering, userMessage("Send it back.")];
+  const returning = assistantMessage({ content: "", calls: [returnThird] });
+  const actingBoth = assistantMessage({ content: "", calls: bothCalls });
+  const reasonedAsking = assistantMessage({ content: "Which one?", reasoning: "Ask." });
+  const reasonedActing = assistantMessage({ content: "", reasoning: "Look.", calls: [findFirst] });
+  const trial = (
+    kind: EnvironmentKind,
+    history: readonly PyDict[],
+    assistant: PyDict,
+    environment: readonly PyDict[],
+  ): Trial => ({ kind, history, assistant, environment, tools });
+  return [
+    trial("user", opening, asking, [number]),
+    trial("user", searched, answering, [userMessage("Thanks!")]),
+    trial("user", opening, reasonedAsking, [number]),
+    trial("tool", opening, acting, [result]),
+    trial("tool", later, returning, [toolMessage(returnThird, "sent back")]),
+    trial("tool", opening, reasonedActing, [result]),
+    trial("tool", opening, acting, [result, userMessage("Well?")]),
+    trial("parallelTools", opening, actingBoth, bothResults),
+    trial("parallelTools", later, actingBoth, bothResults),
+    trial("system", opening, asking, [systemMessage("The shop closes soon."), number]),
+  ];
+}
 
 /** Tries deltas of every kind and compares them with renderings of whole conversations. */
 export function measureDelta(template: BoundTemplate, closers: readonly string[]): MeasuredDelta {
+  const trials = createTrials(createProber(template));
   const whole = { base: "full", needsTools: true, closers } as const;
   const right = trials.flatMap((change) => {
     const text = tryDelta(template, whole, change);
@@ -123,13 +121,4 @@ function renderWhole(
 
 function call(index: number, name: string): ProbeCall {
   return { id: `call0000${index}`, name, arguments: { parcel_id: String(index) } };
-}
-
-function trial(
-  kind: EnvironmentKind,
-  history: readonly PyDict[],
-  assistant: PyDict,
-  environment: readonly PyDict[],
-): Trial {
-  return { kind, history, assistant, environment, tools: probeTools };
 }

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { modelFolder, modelNames } from "../../test/model-folder.ts";
+import { modelCodec, modelNames } from "../../test/model-folder.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
-import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import { createControlTokenGuard } from "./control-token-guard.ts";
 import type { PromptEncoder } from "./prompt-encoder.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
@@ -34,7 +33,7 @@ function encoderOf(codec: TokenCodec, anchors: readonly string[]): PromptEncoder
 describe.each(modelNames)("prompt encoder on the tokenizer of %s", (name) => {
   let codec: TokenCodec;
   beforeAll(async () => {
-    codec = await loadTokenCodec(modelFolder(name));
+    codec = await modelCodec(name);
   });
 
   test("cutting behind a control token is exact for 1,000 pairs of texts", async () => {

@@ -24,10 +24,11 @@ export function createPromptEncoder(
   const prefixes = new Map<string, Promise<number[]>>();
 
   function encodePrefix(prefix: string): Promise<number[]> {
-    const known = prefixes.get(prefix);
-    const ids = known ?? guard.encode(prefix, undefined);
+    const ids = prefixes.get(prefix) ?? guard.encode(prefix, undefined);
     prefixes.delete(prefix);
     prefixes.set(prefix, ids);
+    // A failure must not be remembered; who asked learns of it from the promise itself.
+    ids.catch(() => prefixes.delete(prefix));
     const [oldest] = prefixes.keys();
     if (prefixes.size > cachedPrefixCount && oldest !== undefined) prefixes.delete(oldest);
     return ids;

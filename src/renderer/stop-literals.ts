@@ -1,15 +1,11 @@
-import type { PyDict, PyValue } from "../python/value.ts";
-import type { BoundTemplate, TemplateConversation } from "./bound-template.ts";
+import type { PyDict } from "../python/value.ts";
+import type { BoundTemplate } from "./bound-template.ts";
 import { tryRender } from "./bound-template.ts";
 import { literalPattern } from "./literal-pattern.ts";
 import type { ProbeCall } from "./probe-messages.ts";
-import {
-  assistantMessage,
-  probeTools,
-  systemMessage,
-  toolMessage,
-  userMessage,
-} from "./probe-messages.ts";
+import { assistantMessage, toolMessage, userMessage } from "./probe-messages.ts";
+import type { Prober } from "./prober.ts";
+import { createProber } from "./prober.ts";
 
 /** What ends an assistant turn in a template's text. */
 export interface StopLiterals {
@@ -55,10 +51,7 @@ export const controlShapes = new RegExp(
 const mark = "qbzvkq";
 const answer = "wkxjqw";
 const call: ProbeCall = { id: "call00001", name: "find_parcel", arguments: { parcel_id: mark } };
-const openings: readonly (readonly PyDict[])[] = [
-  [systemMessage("You deliver."), userMessage("Where is it?")],
-  [userMessage("Where is it?")],
-];
+const secondCall: ProbeCall = { ...call, id: "call00002" };
 
 /** One assistant turn, and a message that can follow it. */
 interface Probe {
@@ -66,54 +59,47 @@ interface Probe {
   readonly next: PyDict;
 }
 
-const probes: readonly Probe[] = openings.flatMap((opening): Probe[] => [
-  { turn: [...opening, assistantMessage({ content: mark })], next: userMessage(answer) },
-  {
-    turn: [...opening, assistantMessage({ content: "", calls: [call] })],
-    next: toolMessage(call, answer),
-  },
-]);
-
-const secondCall: ProbeCall = { ...call, id: "call00002" };
-const parallelResults: readonly PyDict[] = [
-  ...(openings[0] ?? []),
-  assistantMessage({ content: "", calls: [call, secondCall] }),
-  toolMessage(call, answer),
-  toolMessage(secondCall, answer),
-];
+function createProbes(opening: readonly PyDict[]): readonly Probe[] {
+  const calling = assistantMessage({ content: "", calls: [call] });
+  return [
+    { turn: [...opening, assistantMessage({ content: mark })], next: userMessage(answer) },
+    { turn: [...opening, calling], next: toolMessage(call, answer) },
+  ];
+}
 
 /** Learns from a template's own renderings what ends an assistant turn. */
 export function learnStopLiterals(
   template: BoundTemplate,
   { pattern, known }: ControlLiterals,
 ): StopLiterals {
+  const prober = createProber(template);
   const closers = new Set<string>();
   const sampled = new Set<string>();
-  for (const { turn, next } of probes) {
-    const tail = textAfterMark(tryRender(template, prompt(turn, false))) ?? "";
-    const own = closerOfLastTurn(template, tail, { pattern, known: [...known, ...closers] });
+  for (const { turn, next } of createProbes(prober.opening)) {
+    const tail = textAfterMark(prober.show(turn, false)) ?? "";
+    const own = closerOfLastTurn(prober, tail, { pattern, known: [...known, ...closers] });
     if (own !== undefined) {
       closers.add(own);
       sampled.add(own);
     }
-    const between = textBetween(template, [...turn, next]) ?? "";
+    const between = textBetween(prober, [...turn, next]) ?? "";
     const followed = firstOf(between, [...known, ...closers]) ?? firstOf(between, pattern);
     if (followed !== undefined) {
       closers.add(followed);
       if (own === undefined || tail.includes(followed)) sampled.add(followed);
     }
   }
-  const promptOpener = findPromptOpener(template, pattern);
+  const promptOpener = findPromptOpener(prober, pattern);
   return {
     closers: [...closers],
-    openers: findOpeners(template, [...closers], promptOpener),
+    openers: findOpeners(template, prober, { closers: [...closers], promptOpener }),
     sampled: [...sampled].filter((literal) => literal !== promptOpener),
   };
 }
 
 /** What the template prints last after a turn that nothing follows. */
 function closerOfLastTurn(
-  template: BoundTemplate,
+  { show }: Prober,
   tail: string,
   { pattern, known }: ControlLiterals,
 ): string | undefined {
@@ -121,7 +107,7 @@ function closerOfLastTurn(
   if (knownCloser !== undefined) return knownCloser;
   // A template that asks for the next turn whether it is told to or not hides where this one ends.
   const question = [userMessage(answer)];
-  const [open, prompted] = [false, true].map((flag) => tryRender(template, prompt(question, flag)));
+  const [open, prompted] = [false, true].map((flag) => show(question, flag));
   if (open !== undefined && open === prompted) {
     const afterQuestion = open.slice(open.lastIndexOf(answer) + answer.length);
     return firstOf(commonEnd(tail, afterQuestion), pattern) ?? firstOf(tail, pattern);
@@ -131,14 +117,6 @@ function closerOfLastTurn(
   return tail.slice(last.index + last[0].length).trim() === "" ? last[0] : undefined;
 }
 
-function prompt(
-  messages: readonly PyDict[],
-  addGenerationPrompt: boolean,
-  tools: readonly PyValue[] | null = probeTools,
-): TemplateConversation {
-  return { messages, tools, addGenerationPrompt };
-}
-
 /**
  * The closers that open the next turn instead of closing this one: what the generation prompt
  * begins with, what stands between two results and not after the last, and, where a user turn
@@ -146,21 +124,23 @@ function prompt(
  */
 function findOpeners(
   template: BoundTemplate,
-  closers: readonly string[],
-  promptOpener: string | undefined,
+  { opening, show }: Prober,
+  { closers, promptOpener }: { closers: readonly string[]; promptOpener: string | undefined },
 ): readonly string[] {
   if (closers.some((closer) => beginsUserTurn(template, closer))) return closers;
-  const results = tryRender(template, prompt(parallelResults, true));
-  const [, between = "", after = ""] = results?.split(answer) ?? [];
+  const calling = assistantMessage({ content: "", calls: [call, secondCall] });
+  const results = [toolMessage(call, answer), toolMessage(secondCall, answer)];
+  const text = show([...opening, calling, ...results], true);
+  const [, between = "", after = ""] = text?.split(answer) ?? [];
   return closers.filter(
     (closer) => closer === promptOpener || (between.includes(closer) && !after.includes(closer)),
   );
 }
 
 /** What the generation prompt begins with. */
-function findPromptOpener(template: BoundTemplate, pattern: RegExp): string | undefined {
+function findPromptOpener({ show }: Prober, pattern: RegExp): string | undefined {
   const question = [userMessage(answer)];
-  const [open, prompted] = [false, true].map((flag) => tryRender(template, prompt(question, flag)));
+  const [open, prompted] = [false, true].map((flag) => show(question, flag));
   if (open === undefined || prompted === undefined || !prompted.startsWith(open)) return undefined;
   return firstOf(prompted.slice(open.length), pattern);
 }
@@ -169,8 +149,10 @@ function findPromptOpener(template: BoundTemplate, pattern: RegExp): string | un
 function beginsUserTurn(template: BoundTemplate, closer: string): boolean {
   const said = assistantMessage({ content: mark });
   // Without tools, because what announces them may end in a closer just before the user turn.
-  const first = tryRender(template, prompt([userMessage(answer), said], false, null));
-  const between = textBetween(template, [userMessage(mark), said, userMessage(answer)]);
+  const show = (messages: readonly PyDict[], addGenerationPrompt: boolean): string | undefined =>
+    tryRender(template, { messages, tools: null, addGenerationPrompt });
+  const first = show([userMessage(answer), said], false);
+  const between = textBetween({ show }, [userMessage(mark), said, userMessage(answer)]);
   const at = between?.indexOf(closer) ?? -1;
   if (first === undefined || between === undefined || at < 0) return false;
   const [before = "", after = ""] = first.split(answer);
@@ -185,9 +167,11 @@ function textAfterMark(text: string | undefined): string | undefined {
 }
 
 /** The text between the end of the assistant's turn and the words of the message after it. */
-function textBetween(template: BoundTemplate, messages: readonly PyDict[]): string | undefined {
-  const text = tryRender(template, prompt(messages, true));
-  const after = textAfterMark(text);
+function textBetween(
+  { show }: Pick<Prober, "show">,
+  messages: readonly PyDict[],
+): string | undefined {
+  const after = textAfterMark(show(messages, true));
   const end = after?.indexOf(answer) ?? -1;
   return end < 0 ? undefined : after?.slice(0, end);
 }

@@ -2,8 +2,8 @@ import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
-import { tryRender } from "./bound-template.ts";
-import { assistantMessage, probeTools, toolMessage, userMessage } from "./probe-messages.ts";
+import { assistantMessage, toolMessage } from "./probe-messages.ts";
+import { createProber } from "./prober.ts";
 
 /**
  * The template as it is, or, where it takes the arguments of tool calls as JSON text and refuses
@@ -11,18 +11,15 @@ import { assistantMessage, probeTools, toolMessage, userMessage } from "./probe-
  */
 export function adaptCallArguments(template: BoundTemplate): BoundTemplate {
   const call = { id: "call00001", name: "find_parcel", arguments: { parcel_id: "1" } };
-  const conversation = {
-    messages: [
-      userMessage("x"),
-      assistantMessage({ content: "", calls: [call] }),
-      toolMessage(call, "in transit"),
-    ],
-    tools: probeTools,
-    addGenerationPrompt: true,
-  };
-  if (tryRender(template, conversation) !== undefined) return template;
+  const { opening, show } = createProber(template);
+  const messages = [
+    ...opening,
+    assistantMessage({ content: "", calls: [call] }),
+    toolMessage(call, "in transit"),
+  ];
+  if (show(messages, true) !== undefined) return template;
   const adapted = withTextArguments(template);
-  return tryRender(adapted, conversation) === undefined ? template : adapted;
+  return createProber(adapted).show(messages, true) === undefined ? template : adapted;
 }
 
 function withTextArguments(template: BoundTemplate): BoundTemplate {
