@@ -123,7 +123,7 @@ describe("PrefixCache", () => {
         }
         for (const node of held) cache.release(node);
         const taken = Array.from({ length: blockCount }, () => cache.takeBlock());
-        expect(taken.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6]);
+        expect(new Set(taken)).toEqual(new Set([0, 1, 2, 3, 4, 5, 6]));
         expect(cache.takeBlock()).toBeUndefined();
       }),
     );

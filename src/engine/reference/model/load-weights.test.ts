@@ -1,0 +1,180 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { RandomModelConfig } from "../random-model.ts";
+import { writeRandomModel } from "../random-model.ts";
+import { createReferenceEngine } from "../reference-engine.ts";
+
+const config: RandomModelConfig = {
+  architectures: ["LlamaForCausalLM"],
+  vocab_size: 11,
+  hidden_size: 16,
+  intermediate_size: 24,
+  num_hidden_layers: 1,
+  num_attention_heads: 2,
+  num_key_value_heads: 1,
+  head_dim: 8,
+  max_position_embeddings: 64,
+  tie_word_embeddings: false,
+};
+
+interface Tensor {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly data: Uint8Array;
+}
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "turnwright-weights-"));
+  await writeRandomModel(folder, { config, seed: 3 });
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function readTensors(): Promise<Map<string, Tensor>> {
+  const bytes = await readFile(path.join(folder, "model.safetensors"));
+  const headerBytes = Number(bytes.readBigUInt64LE());
+  const header = JSON.parse(bytes.subarray(8, 8 + headerBytes).toString()) as Record<
+    string,
+    { dtype: string; shape: number[]; data_offsets: [number, number] }
+  >;
+  return new Map(
+    Object.entries(header).map(
+      ([
+        name,
+        {
+          dtype,
+          shape,
+          data_offsets: [start, end],
+        },
+      ]) => {
+        const data = bytes.subarray(8 + headerBytes + start, 8 + headerBytes + end);
+        return [name, { dtype, shape, data }];
+      },
+    ),
+  );
+}
+
+async function writeTensors(
+  tensors: Iterable<readonly [string, Tensor]>,
+  file = "model.safetensors",
+): Promise<void> {
+  const all = [...tensors];
+  let end = 0;
+  const header = Object.fromEntries(
+    all.map(([name, { dtype, shape, data }]) => {
+      const start = end;
+      end += data.byteLength;
+      return [name, { dtype, shape, data_offsets: [start, end] }];
+    }),
+  );
+  const text = Buffer.from(JSON.stringify({ __metadata__: { format: "pt" }, ...header }));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(text.length));
+  await writeFile(path.join(folder, file), [size, text, ...all.map(([, { data }]) => data)]);
+}
+
+async function score(): Promise<readonly number[]> {
+  const engine = await createReferenceEngine({
+    modelDir: folder,
+    threads: 0,
+    kvMemoryBytes: 2 ** 20,
+  });
+  const scores = await engine.score({ ids: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], sampling: {} });
+  await engine.close();
+  return scores;
+}
+
+/** Floats cut to their upper halves, so that all three formats can hold them. */
+function toUpperHalves({ shape, data }: Tensor): { single: Tensor; brain: Tensor } {
+  const units = new Uint16Array(Uint8Array.from(data).buffer).map((unit, index) =>
+    index % 2 === 0 ? 0 : unit,
+  );
+  const upper = units.filter((_, index) => index % 2 === 1);
+  return {
+    single: { dtype: "F32", shape, data: new Uint8Array(units.buffer) },
+    brain: { dtype: "BF16", shape, data: new Uint8Array(upper.buffer) },
+  };
+}
+
+describe("weights", () => {
+  test("mean the same in single precision and in BF16", async () => {
+    const halves = [...(await readTensors())].map(
+      ([name, tensor]) => [name, toUpperHalves(tensor)] as const,
+    );
+    await writeTensors(halves.map(([name, { single }]) => [name, single] as const));
+    const scores = await score();
+    await writeTensors(halves.map(([name, { brain }]) => [name, brain] as const));
+    expect(await score()).toEqual(scores);
+  });
+
+  test("may be spread over files that an index lists", async () => {
+    const scores = await score();
+    const tensors = [...(await readTensors())];
+    await rm(path.join(folder, "model.safetensors"));
+    const parts = [tensors.slice(0, 5), tensors.slice(5)];
+    const weightMap: Record<string, string> = {};
+    for (const [index, part] of parts.entries()) {
+      const file = `model-0000${index + 1}-of-00002.safetensors`;
+      await writeTensors(part, file);
+      for (const [name] of part) weightMap[name] = file;
+    }
+    const index = path.join(folder, "model.safetensors.index.json");
+    await writeFile(index, JSON.stringify({ metadata: {}, weight_map: weightMap }));
+    expect(await score()).toEqual(scores);
+    await writeFile(index, JSON.stringify({ weight_map: { a: "../other.safetensors" } }));
+    await expect(score()).rejects.toThrow(/weight_map in model\.safetensors\.index\.json/);
+  });
+
+  test("that are missing are named", async () => {
+    const tensors = await readTensors();
+    tensors.delete("model.layers.0.mlp.up_proj.weight");
+    await writeTensors(tensors);
+    await expect(score()).rejects.toThrow(
+      /tensor model\.layers\.0\.mlp\.up_proj\.weight is missing, expected one of shape \[24, 16\]/,
+    );
+  });
+
+  test("of another shape are named", async () => {
+    const tensors = await readTensors();
+    const norm = tensors.get("model.norm.weight");
+    tensors.set("model.norm.weight", { ...norm!, shape: [4, 4] });
+    await writeTensors(tensors);
+    await expect(score()).rejects.toThrow(
+      /model\.norm\.weight in .* shape \[4, 4\], expected \[16\]/,
+    );
+  });
+
+  test("that the architecture does not have are refused, angles and a tied head aside", async () => {
+    const tensors = await readTensors();
+    const norm = tensors.get("model.norm.weight")!;
+    tensors.set("model.layers.0.self_attn.rotary_emb.inv_freq", norm);
+    await writeTensors(tensors);
+    await score();
+    tensors.set("model.layers.0.self_attn.o_proj.bias", norm);
+    await writeTensors(tensors);
+    await expect(score()).rejects.toThrow(/o_proj\.bias, which no LlamaForCausalLM .* has; serve/);
+  });
+
+  test("in a format that is not read are named", async () => {
+    const tensors = await readTensors();
+    tensors.set("model.norm.weight", { ...tensors.get("model.norm.weight")!, dtype: "I8" });
+    await writeTensors(tensors);
+    await expect(score()).rejects.toThrow(/model\.norm\.weight as "I8", not as F32, F16 or BF16/);
+  });
+
+  test("that are no file, or cut short, or no safetensors are named", async () => {
+    const file = path.join(folder, "model.safetensors");
+    const bytes = await readFile(file);
+    await writeFile(file, bytes.subarray(0, -1));
+    await expect(score()).rejects.toThrow(/with offsets that do not fit/);
+    await writeFile(file, bytes.subarray(0, 100));
+    await expect(score()).rejects.toThrow(/model\.safetensors has no header/);
+    const noJson = Buffer.concat([bytes.subarray(0, 8), Buffer.alloc(bytes.length - 8)]);
+    await writeFile(file, noJson);
+    await expect(score()).rejects.toThrow(/has a header that is no JSON/);
+    await rm(file);
+    await expect(score()).rejects.toThrow(/model\.safetensors cannot be opened/);
+  });
+});

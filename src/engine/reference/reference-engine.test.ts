@@ -1,0 +1,297 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { GenerateRequest, Generation } from "../engine.ts";
+import type { RandomModelConfig } from "./random-model.ts";
+import { writeRandomModel } from "./random-model.ts";
+import type { ReferenceEngineOptions } from "./reference-engine.ts";
+import { createReferenceEngine } from "./reference-engine.ts";
+
+const config: RandomModelConfig = {
+  architectures: ["Qwen3ForCausalLM"],
+  vocab_size: 101,
+  hidden_size: 32,
+  intermediate_size: 64,
+  num_hidden_layers: 2,
+  num_attention_heads: 6,
+  num_key_value_heads: 2,
+  head_dim: 16,
+  max_position_embeddings: 512,
+  tie_word_embeddings: true,
+};
+/** Keys and values of 16 positions. */
+const BLOCK_BYTES = 2 * 2 * 2 * 16 * 16 * 4;
+
+let folder: string;
+/** Of each request of `BATCH`, sampled with nothing else at the same time and nothing cached. */
+let alone: readonly ReturnType<typeof sampled>[];
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "turnwright-reference-"));
+  await writeRandomModel(path.join(folder, "model"), { config, seed: 1 });
+  alone = await generateAlone(BATCH);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function start(options: Partial<ReferenceEngineOptions> = {}) {
+  const modelDir = path.join(folder, "model");
+  return createReferenceEngine({ modelDir, threads: 0, kvMemoryBytes: 2 ** 22, ...options });
+}
+
+function prompt(length: number, seed: number): number[] {
+  return Array.from({ length }, (_, index) => (index * index * 7 + index * 13 + seed * 31) % 101);
+}
+
+function toRequest(index: number, changes: Partial<GenerateRequest> = {}): GenerateRequest {
+  return {
+    promptIds: [...prompt(40, 0), ...prompt(1 + (index % 5) * 11, index)],
+    sampling: { seed: 17 },
+    maxNewTokens: 12 + (index % 3) * 20,
+    stopTokenIds: [],
+    requestId: `r${index}`,
+    sessionId: `s${index}`,
+    ...changes,
+  };
+}
+
+/** What must not depend on anything but the request. */
+function sampled({ outputIds, logprobs, finish }: Generation) {
+  return { outputIds, logprobs, finish };
+}
+
+const BATCH = Array.from({ length: 32 }, (_, index) => toRequest(index));
+
+async function generateAlone(requests: readonly GenerateRequest[]) {
+  const results = [];
+  for (const request of requests) {
+    // A new engine each: nothing is cached.
+    const engine = await start();
+    results.push(sampled(await engine.generate(request)));
+    await engine.close();
+  }
+  return results;
+}
+
+describe("generate()", () => {
+  test("samples the same bytes alone, in a batch of 32, and from cached prefixes", async () => {
+    const engine = await start();
+    const together = await Promise.all(BATCH.map((request) => engine.generate(request)));
+    expect(together.map(sampled)).toEqual(alone);
+    const again = await Promise.all(BATCH.map((request) => engine.generate(request)));
+    expect(again.map(sampled)).toEqual(alone);
+    expect(Math.min(...again.map(({ cachedTokenCount }) => cachedTokenCount ?? 0))).toBe(32);
+    await engine.close();
+  });
+
+  test("samples the same bytes when the cache is too small for all at once", async () => {
+    for (const blockCount of [9, 14, 40]) {
+      const engine = await start({ kvMemoryBytes: blockCount * BLOCK_BYTES });
+      const together = await Promise.all(BATCH.map((request) => engine.generate(request)));
+      expect(together.map(sampled)).toEqual(alone);
+      await engine.close();
+    }
+  });
+
+  test("samples the same bytes whatever the batch's size", async () => {
+    for (const maxBatch of [1, 3]) {
+      const engine = await start({ maxBatch });
+      const together = await Promise.all(BATCH.slice(0, 8).map((each) => engine.generate(each)));
+      expect(together.map(sampled)).toEqual(alone.slice(0, 8));
+      await engine.close();
+    }
+  });
+
+  test("computes what the samples of a group share once, and the turns of an episode", async () => {
+    const engine = await start();
+    const promptIds = prompt(100, 3);
+    const group = await Promise.all(
+      [0, 1, 2, 3].map((index) =>
+        engine.generate(toRequest(index, { promptIds, maxNewTokens: 30 })),
+      ),
+    );
+    expect(group.map(({ cachedTokenCount }) => cachedTokenCount)).toEqual([0, 96, 96, 96]);
+    const outputs = new Set(group.map(({ outputIds }) => outputIds.join()));
+    expect(outputs.size).toBe(4);
+    const first = group[2]?.outputIds ?? [];
+    const next = [...promptIds, ...first, ...prompt(9, 5)];
+    const turn = await engine.generate(toRequest(2, { promptIds: next }));
+    // All whole blocks up to the last id that the first turn computed.
+    expect(turn.cachedTokenCount).toBe(Math.floor((100 + 29) / 16) * 16);
+    await engine.close();
+  });
+
+  test("draws by seed and session, and without a seed anew each time", async () => {
+    const engine = await start();
+    const draw = async (changes: Partial<GenerateRequest>) =>
+      (await engine.generate(toRequest(0, { maxNewTokens: 30, ...changes }))).outputIds.join();
+    const first = await draw({});
+    expect(await draw({ requestId: "another" })).toBe(first);
+    expect(await draw({ sampling: { seed: 18 } })).not.toBe(first);
+    expect(await draw({ sessionId: "another" })).not.toBe(first);
+    expect(await draw({ sampling: {} })).not.toBe(await draw({ sampling: {} }));
+    await engine.close();
+  });
+
+  test("takes the most likely id at temperature 0, with its logprob at temperature 1", async () => {
+    const engine = await start();
+    const request = toRequest(0, { sampling: { temperature: 0 } });
+    const { outputIds, logprobs } = await engine.generate(request);
+    for (const [index, logprob] of logprobs.entries()) {
+      const before = [...request.promptIds, ...outputIds.slice(0, index)];
+      const all = await Promise.all(
+        Array.from({ length: 101 }, (_, id) =>
+          engine.score({ ids: [...before, id], from: before.length, sampling: {} }),
+        ),
+      );
+      const scores = all.map(([score]) => score ?? NaN);
+      expect(Math.max(...scores)).toBe(logprob);
+      expect(scores.indexOf(logprob)).toBe(outputIds[index]);
+      const total = scores.reduce((sum, score) => sum + Math.exp(score), 0);
+      expect(total).toBeCloseTo(1, 6);
+      if (index === 2) break;
+    }
+    await engine.close();
+  });
+
+  test("keeps to top-k, top-p and min-p, with logprobs before them", async () => {
+    const engine = await start();
+    const greedy = await engine.generate(toRequest(0, { sampling: { temperature: 0 } }));
+    for (const filter of [{ topK: 1 }, { topP: 1e-6 }, { minP: 1 }]) {
+      const filtered = await engine.generate(toRequest(0, { sampling: { seed: 1, ...filter } }));
+      expect(sampled(filtered)).toEqual(sampled(greedy));
+    }
+    await engine.close();
+  });
+
+  test("ends on the request's stop ids and on the model's own, which it returns", async () => {
+    const engine = await start();
+    const free = await engine.generate(toRequest(0));
+    const matched = free.outputIds[5] ?? -1;
+    const end = free.outputIds.indexOf(matched) + 1;
+    const stopped = await engine.generate(toRequest(0, { stopTokenIds: [999, matched] }));
+    expect(sampled(stopped)).toEqual({
+      outputIds: free.outputIds.slice(0, end),
+      logprobs: free.logprobs.slice(0, end),
+      finish: { type: "stop", matched },
+    });
+    await engine.close();
+    const modelDir = path.join(folder, "stopping");
+    await writeRandomModel(modelDir, { config: { ...config, eos_token_id: 100 }, seed: 1 });
+    const generationConfig = JSON.stringify({ eos_token_id: [matched] });
+    await writeFile(path.join(modelDir, "generation_config.json"), generationConfig);
+    const stopping = await start({ modelDir });
+    expect(sampled(await stopping.generate(toRequest(0)))).toEqual(sampled(stopped));
+    await stopping.close();
+  });
+
+  test("ends with `length` after as many tokens as asked for", async () => {
+    const engine = await start();
+    const generation = await engine.generate(toRequest(0, { maxNewTokens: 7 }));
+    expect(generation.outputIds).toHaveLength(7);
+    expect(generation.finish).toEqual({ type: "length" });
+    await engine.close();
+  });
+
+  test("goes on with the others when one is cancelled", async () => {
+    const engine = await start();
+    const expected = sampled(await engine.generate(toRequest(1)));
+    const controller = new AbortController();
+    const calls = [
+      engine.generate(toRequest(0, { maxNewTokens: 400 }), { signal: controller.signal }),
+      engine.generate(toRequest(1)),
+    ] as const;
+    const cancelled = expect(calls[0]).rejects.toThrow("enough");
+    controller.abort(new Error("enough"));
+    await cancelled;
+    expect(sampled(await calls[1])).toEqual(expected);
+    await engine.close();
+  });
+
+  test("fails as `engine/nan` where a weight is no number", async () => {
+    const modelDir = path.join(folder, "broken");
+    await writeRandomModel(modelDir, { config, seed: 1 });
+    const file = path.join(modelDir, "model.safetensors");
+    const bytes = await readFile(file);
+    bytes.writeFloatLE(NaN, bytes.length - 4);
+    await writeFile(file, bytes);
+    const engine = await start({ modelDir });
+    await expect(engine.generate(toRequest(0))).rejects.toMatchObject({ code: "engine/nan" });
+    await expect(engine.score({ ids: [1, 2], sampling: {} })).rejects.toMatchObject({
+      code: "engine/nan",
+    });
+    await engine.close();
+  });
+});
+
+describe("score()", () => {
+  test("gives the bits that were recorded when sampling, from cache or not", async () => {
+    const engine = await start();
+    const sampling = { seed: 4, temperature: 0.8 };
+    const request = toRequest(3, { sampling, maxNewTokens: 50 });
+    const { outputIds, logprobs } = await engine.generate(request);
+    const ids = [...request.promptIds, ...outputIds];
+    const from = request.promptIds.length;
+    expect(await engine.score({ ids, from, sampling })).toEqual(logprobs);
+    const fresh = await start();
+    const all = await fresh.score({ ids, sampling });
+    expect(all).toHaveLength(ids.length - 1);
+    expect(all.slice(from - 1)).toEqual(logprobs);
+    await engine.close();
+    await fresh.close();
+  });
+});
+
+describe("describe()", () => {
+  test("names the model and the context that the cache bounds", async () => {
+    const engine = await start({ kvMemoryBytes: 10.5 * BLOCK_BYTES, policyVersion: "7" });
+    expect(await engine.describe()).toEqual({
+      kind: "reference",
+      model: path.join(folder, "model"),
+      policyVersion: "7",
+      logprobConvention: "tempered",
+      contextLength: 160,
+    });
+    const longest = { promptIds: prompt(100, 1), maxNewTokens: 60 };
+    const generation = await engine.generate(toRequest(0, longest));
+    expect(generation.outputIds).toHaveLength(60);
+    expect(generation.pieces[0]?.policyVersion).toBe("7");
+    await expect(
+      engine.generate(toRequest(0, { ...longest, maxNewTokens: 61 })),
+    ).rejects.toMatchObject({ code: "engine/prompt-too-long" });
+    await engine.close();
+  });
+});
+
+const built = new URL("../../../dist/src/engine/reference/thread/worker.js", import.meta.url);
+const readsTypeScript = Boolean((process.features as { typescript?: unknown }).typescript);
+const hasWorker = readsTypeScript || existsSync(built);
+if (!hasWorker) console.log("Worker threads are not tested: run `npm run build` first");
+
+describe.skipIf(!hasWorker)("in worker threads", () => {
+  test("the same bytes are sampled as in this thread", async () => {
+    for (const threads of [1, 3]) {
+      const engine = await start({ threads });
+      const together = await Promise.all(BATCH.map((request) => engine.generate(request)));
+      expect(together.map(sampled)).toEqual(alone);
+      await engine.close();
+    }
+  });
+
+  test("calls under way end when the engine is closed", async () => {
+    const engine = await start({ threads: 1 });
+    const call = engine.generate(toRequest(0, { maxNewTokens: 400 }));
+    const ended = expect(call).rejects.toMatchObject({ code: "engine/unreachable" });
+    await engine.close();
+    await ended;
+  });
+});
+
+describe("createReferenceEngine()", () => {
+  test("refuses threads, batches and memory that make no sense", async () => {
+    await expect(start({ threads: -1 })).rejects.toThrow(/-1 as threads/);
+    await expect(start({ maxBatch: 0 })).rejects.toThrow(/0 as maxBatch/);
+    await expect(start({ kvMemoryBytes: 1_000 })).rejects.toThrow(/1000 as kvMemoryBytes: a block/);
+    await expect(start({ kvMemoryBytes: 2 ** 32 })).rejects.toThrow(/at most 4096; lower/);
+  });
+});
