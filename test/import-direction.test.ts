@@ -12,6 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ["episode"],
   ["group"],
   ["run", "sink"],
+  ["report"],
   ["gateway", "service", "cli", "viewer"],
 ];
 

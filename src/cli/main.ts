@@ -1,15 +1,17 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from "commander";
-import { readFile } from "node:fs/promises";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import { addEnvCommand } from "./commands/env.ts";
 import { addEnvImportCommand } from "./commands/env-import.ts";
+import { addEvalCommands } from "./commands/eval.ts";
+import { addEvalMetricsCommand } from "./commands/eval-metrics.ts";
 import { addParseCommand } from "./commands/parse.ts";
 import { addReasonCommand } from "./commands/reason.ts";
 import { addRolloutCommand } from "./commands/rollout.ts";
 import { addTemplateCommands } from "./commands/template.ts";
 import { addVerifyCommand } from "./commands/verify.ts";
+import { readVersion } from "./version.ts";
 
 async function main(): Promise<void> {
   const program = new Command("turnwright")
@@ -18,6 +20,8 @@ async function main(): Promise<void> {
     .exitOverride();
   addRolloutCommand(program);
   addDemoCommand(program);
+  addEvalCommands(program);
+  addEvalMetricsCommand(program);
   addVerifyCommand(program);
   addEnvImportCommand(addEnvCommand(program));
   addParseCommand(program);
@@ -40,11 +44,6 @@ function writeComplaint(text: string, write: (text: string) => void): void {
 
 function allCommands(command: Command): Command[] {
   return command.commands.flatMap((child) => [child, ...allCommands(child)]);
-}
-
-async function readVersion(): Promise<string> {
-  const file = new URL("../../../package.json", import.meta.url);
-  return (JSON.parse(await readFile(file, "utf8")) as { version: string }).version;
 }
 
 try {

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
@@ -12,12 +11,14 @@ import { stopOnInterrupt } from "./interrupt.ts";
 import { numberWithDefault, requiredText, textOf, type Settings } from "./option.ts";
 import { createProgressLine } from "./progress-line.ts";
 import { operationalSettings } from "./rollout-settings.ts";
+import { readVersion } from "./version.ts";
 
 /** A run that was played, with what it was played in. */
 export interface PlayedRun {
   readonly result: RunResult;
   readonly folder: RunFolder;
   readonly environment: Environment;
+  readonly plan: readonly PlannedEpisode[];
 }
 
 /**
@@ -60,7 +61,7 @@ export async function playRun(
     });
     await using folder = await openFolder(settings, manifest, now);
     const result = await play(settings, { plan, setup, folder, signal });
-    await finish({ result, folder, environment });
+    await finish({ result, folder, environment, plan });
     if (result.end === "interrupted") process.exitCode = 130;
     if (result.end === "too-many-failures") process.exitCode = 1;
   } finally {
@@ -74,7 +75,12 @@ function warn(settings: Settings, warnings: readonly string[]): void {
   for (const warning of warnings) process.stderr.write(`note: ${warning}\n`);
 }
 
-function buildPlan(settings: Settings, environment: Environment): readonly PlannedEpisode[] {
+/**
+ * The episodes that the settings describe.
+ *
+ * @throws UsageError for a split or tasks that the environment does not have.
+ */
+export function buildPlan(settings: Settings, environment: Environment): readonly PlannedEpisode[] {
   const split = textOf(settings, "split") ?? "test";
   const size = environment.splits[split];
   if (size === undefined) {
@@ -95,14 +101,17 @@ async function buildManifest(
   settings: Settings,
   found: Readonly<Record<string, unknown>>,
 ): Promise<RunManifest> {
-  const packageFile = new URL("../../../package.json", import.meta.url);
-  const { version } = JSON.parse(await readFile(packageFile, "utf8")) as { version: string };
   const configuration = Object.fromEntries(
     Object.entries(settings).filter(
       ([name, value]) => value !== undefined && !operationalSettings.has(name),
     ),
   );
-  return { format: 1, turnwright: version, configuration, found: { ...found, settings } };
+  return {
+    format: 1,
+    turnwright: await readVersion(),
+    configuration,
+    found: { ...found, settings },
+  };
 }
 
 async function openFolder(

@@ -1,0 +1,63 @@
+import type { Command } from "commander";
+import type { PyDict } from "../../python/value.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import {
+  countIrregular,
+  tauBenchMetrics,
+  type TauBenchMetrics,
+} from "../../report/tau-bench-metrics.ts";
+import type { TrialResult } from "../../report/trial-result.ts";
+import { LineError, answerJsonLines, dictListMember } from "../json-lines.ts";
+import { writeOut } from "../write-out.ts";
+
+/** `turnwright eval-metrics`: τ-bench's figures from rewards. */
+export function addEvalMetricsCommand(program: Command): void {
+  program
+    .command("eval-metrics")
+    .summary("compute average reward, pass^k and pass@k from rewards")
+    .description(
+      'Reads lines {"id","results":[{"task","trial","reward"}]} and answers each with averageReward,\n' +
+        "passHatK and passAtK by k, as τ-bench computes them: a trial that is missing counts as failed\n" +
+        "(standard error says so where there are any).",
+    )
+    .option("--in <file>", "read from a file instead of standard input")
+    .action(async (flags: { readonly in?: string }) => {
+      const input = { stdin: process.stdin, ...(flags.in === undefined ? {} : { file: flags.in }) };
+      process.exitCode = await answerJsonLines(input, writeOut, (line) => ({ ...metricsOf(line) }));
+    });
+}
+
+function metricsOf(line: PyDict): TauBenchMetrics {
+  const results = dictListMember(line, "results").map((result, index) => readResult(result, index));
+  if (results.length === 0) throw new LineError("no-results", '"results" must not be empty');
+  const { missingCount, duplicateCount } = countIrregular(results);
+  const notes = [
+    ...(missingCount > 0 ? [`missing trials, counted as failed: ${missingCount}`] : []),
+    ...(duplicateCount > 0 ? [`results beyond one a trial, counted again: ${duplicateCount}`] : []),
+  ];
+  if (notes.length > 0) process.stderr.write(`${nameOf(line)}: ${notes.join("; ")}\n`);
+  return tauBenchMetrics(results);
+}
+
+function nameOf(line: PyDict): string {
+  return `line ${stringifyPythonJson(line.get("id") ?? null)}`;
+}
+
+function readResult(result: PyDict, index: number): TrialResult {
+  const place = `"results"[${index}]`;
+  const task = result.get("task");
+  if (typeof task !== "string" && typeof task !== "bigint") {
+    throw new LineError("bad-line", `${place}.task must be a whole number or a text`);
+  }
+  return {
+    task: stringifyPythonJson(task),
+    trial: numberOf(result, "trial", place),
+    reward: numberOf(result, "reward", place),
+  };
+}
+
+function numberOf(result: PyDict, field: string, place: string): number {
+  const value = result.get(field);
+  if (typeof value === "bigint" || typeof value === "number") return Number(value);
+  throw new LineError("bad-line", `${place}.${field} must be a number`);
+}

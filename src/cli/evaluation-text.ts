@@ -1,0 +1,75 @@
+import path from "node:path";
+import type { Evaluation } from "../report/evaluation.ts";
+import type { Estimate } from "../report/interval.ts";
+import { evaluationFiles } from "../report/write-evaluation.ts";
+import { formatCount } from "./progress-line.ts";
+
+/** What an evaluation came to, for people. */
+export function printEvaluation(evaluation: Evaluation, dir: string): string {
+  const { episodes, averageReward, passHatK, passAtK, tauBench } = evaluation;
+  const rows: [string, string][] = [
+    ["tasks", `${evaluation.taskCount} of ${evaluation.environment}, ${evaluation.split}`],
+    ["attempts", `${episodes.scored} scored of ${episodes.planned} planned`],
+  ];
+  if (averageReward !== undefined) rows.push(["average reward", describe(averageReward)]);
+  for (let k = 1; k <= evaluation.trialCount; k++) {
+    const [hat, at] = [passHatK[k], passAtK[k]];
+    if (hat !== undefined) rows.push([`pass^${k}`, describe(hat)]);
+    if (at !== undefined && k > 1) rows.push([`pass@${k}`, describe(at)]);
+  }
+  if (episodes.unscored > 0) {
+    const counted = tauBench?.passHatK["1"];
+    const asFailed =
+      counted === undefined ? "" : `; counted as failed, pass^1 is ${counted.toFixed(3)}`;
+    rows.push(["without score", `${episodes.unscored}, left out of the figures${asFailed}`]);
+  }
+  rows.push(...describeTrouble(evaluation), ...describeEffort(evaluation));
+  rows.push(["report", path.join(dir, evaluationFiles.report)]);
+  rows.push(["for τ-bench", path.join(dir, evaluationFiles.tauBenchResults)]);
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return `\n${rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join("")}`;
+}
+
+function describeTrouble({ missCounts, failures }: Evaluation): [string, string][] {
+  const misses = counts({
+    "state not as wanted": missCounts.wrongState,
+    "output not said": missCounts.missingOutputs,
+    "not ended": missCounts.notEnded,
+    "not known": missCounts.other,
+  });
+  const parties = counts(failures.byParty);
+  return [
+    ...(misses === "" ? [] : [["no success", misses] as [string, string]]),
+    ...(parties === ""
+      ? []
+      : [["failed", `${parties} (${counts(failures.byCode)})`] as [string, string]]),
+  ];
+}
+
+function describeEffort({ tokens, costUsd, time }: Evaluation): [string, string][] {
+  const costs = Object.entries(costUsd).map(([who, usd]) => `${who} $${usd.toFixed(4)}`);
+  return [
+    [
+      "tokens",
+      `${formatCount(tokens.sampled)} sampled, ${formatCount(tokens.prompt)} of prompts, ` +
+        `${formatCount(tokens.userInput + tokens.userOutput)} of the user's model`,
+    ],
+    ...(costs.length === 0 ? [] : [["cost", costs.join(", ")] as [string, string]]),
+    [
+      "time",
+      `${(time.spanMs / 1000).toFixed(1)} s in all, ` +
+        `${((time.episodeMs?.mean ?? 0) / 1000).toFixed(1)} s an episode`,
+    ],
+  ];
+}
+
+function describe({ value, low, high }: Estimate): string {
+  return `${value.toFixed(3)}  (95 %: ${low.toFixed(3)} to ${high.toFixed(3)})`;
+}
+
+function counts(byName: Readonly<Partial<Record<string, number>>>): string {
+  return Object.entries(byName)
+    .filter(([, count]) => (count ?? 0) > 0)
+    .map(([name, count]) => `${name} ×${count}`)
+    .join(", ");
+}

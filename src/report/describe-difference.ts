@@ -1,0 +1,21 @@
+import type { Difference, StateDifference } from "../environment/difference.ts";
+
+/** A difference in sentences, one a line, without line ends; none where nothing differs. */
+export function describeDifference(difference: Difference): readonly string[] {
+  const { state, moreState, missingCalls, extraCalls, missingOutputs } = difference;
+  return [
+    ...state.map(describeState),
+    ...(moreState === undefined ? [] : [`state: ${moreState} more places`]),
+    ...missingCalls.map((call) => `not called: ${call.name} ${JSON.stringify(call.arguments)}`),
+    ...extraCalls.map((call) => `not wanted: ${call.name} ${JSON.stringify(call.arguments)}`),
+    ...missingOutputs.map((output) => `not said: ${JSON.stringify(output)}`),
+  ];
+}
+
+function describeState(difference: StateDifference): string {
+  const { table, record, field, note } = difference;
+  const place = `state: ${table}[${JSON.stringify(record)}]${field === "" ? "" : ` ${field}`}`;
+  const wanted = "wanted" in difference ? JSON.stringify(difference.wanted) : "nothing";
+  const got = "got" in difference ? JSON.stringify(difference.got) : "nothing";
+  return `${place}: wanted ${wanted}, got ${got}${note === undefined ? "" : ` (${note})`}`;
+}

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import { episodeRow } from "../../test/episode-row.ts";
+import { EvaluationTally } from "./evaluation-tally.ts";
+import { renderMarkdownReport } from "./markdown-report.ts";
+
+const difference = {
+  state: [{ table: "orders", record: "#1", field: "status", wanted: "cancelled", got: "pending" }],
+  missingCalls: [{ name: "cancel", arguments: { id: "#1" } }],
+  extraCalls: [],
+  missingOutputs: ["10"],
+};
+
+function tally(): EvaluationTally {
+  const tally = new EvaluationTally({
+    environment: "shop",
+    split: "test",
+    tasks: [0, 1, 2].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
+    trialCount: 2,
+    prices: { inputUsd: 1, outputUsd: 10 },
+  });
+  const turn = {
+    turnIndex: 0,
+    text: "",
+    finish: "stop" as const,
+    sampledTokenCount: 20,
+    promptTokenCount: 80,
+    cachedTokenCount: 50,
+    attemptCounts: {},
+    steps: [],
+    engineMs: 100,
+    environmentMs: 10,
+  };
+  const rows = [
+    episodeRow({ taskIndex: 1, sampleIndex: 1, reward: 0, rewardDetails: { difference } }),
+    episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1, turns: [turn] }),
+    episodeRow({ taskIndex: 0, sampleIndex: 1, reward: 1, durationMs: 1_500 }),
+    episodeRow({
+      taskIndex: 1,
+      sampleIndex: 0,
+      reward: 0,
+      outcome: "truncated",
+      stopReason: "max-turns",
+      userUsage: { callCount: 1, inputTokenCount: 1, outputTokenCount: 1, costUsd: 0.25 },
+    }),
+    episodeRow({
+      taskIndex: 2,
+      sampleIndex: 0,
+      outcome: "failed",
+      stopReason: "failure",
+      failure: { party: "user", code: "user/timeout", message: "no reply | `ever`" },
+    }),
+    episodeRow({ taskIndex: 9, sampleIndex: 0, reward: 1 }),
+  ];
+  for (const row of rows) tally.add(row);
+  return tally;
+}
+
+describe("EvaluationTally", () => {
+  const evaluation = tally().evaluation();
+
+  test("leaves attempts without a score out of the figures, and says so", () => {
+    expect(evaluation.episodes).toEqual({ planned: 6, finished: 5, scored: 4, unscored: 2 });
+    expect(evaluation.averageReward).toMatchObject({ value: 0.5, taskCount: 2 });
+    expect(evaluation.passHatK["1"]).toMatchObject({ value: 0.5, taskCount: 2 });
+    expect(evaluation.passHatK["2"]).toMatchObject({ value: 0.5, taskCount: 2 });
+    expect(evaluation.passAtK["2"]).toMatchObject({ value: 0.5, taskCount: 2 });
+  });
+
+  test("gives τ-bench's figures beside, where they count as failed", () => {
+    expect(evaluation.tauBench).toEqual({
+      averageReward: 0.4,
+      passHatK: { 1: 1 / 3, 2: 1 / 3 },
+      passAtK: { 1: 1 / 3, 2: 1 / 3 },
+    });
+  });
+
+  test("counts failures by party and code, and why there was no success", () => {
+    expect(evaluation.failures).toEqual({ byParty: { user: 1 }, byCode: { "user/timeout": 1 } });
+    expect(evaluation.outcomes).toEqual({ completed: 3, truncated: 1, failed: 1 });
+    expect(evaluation.missCounts).toEqual({
+      notEnded: 1,
+      wrongState: 1,
+      missingOutputs: 1,
+      other: 0,
+    });
+    expect(evaluation.misses.map(({ rolloutId }) => rolloutId)).toEqual([
+      "shop/test/1#0",
+      "shop/test/1#1",
+    ]);
+  });
+
+  test("sums up tokens, cost and time", () => {
+    expect(evaluation.tokens).toEqual({
+      sampled: 100,
+      prompt: 80,
+      cachedPrompt: 50,
+      userInput: 121,
+      userOutput: 13,
+    });
+    expect(evaluation.costUsd.policy).toBeCloseTo((80 + 1_000) / 1e6, 12);
+    expect(evaluation.costUsd.user).toBe(0.25);
+    expect(evaluation.time).toEqual({
+      episodeMs: { mean: 700, median: 500, p95: 1_500, max: 1_500 },
+      engineMs: 100,
+      environmentMs: 10,
+      spanMs: 1_500,
+    });
+  });
+
+  test("lists tasks in the plan's order, with attempts in theirs", () => {
+    expect(evaluation.tasks[1]).toEqual({
+      taskId: "shop/test/1",
+      taskIndex: 1,
+      trials: [
+        {
+          trial: 0,
+          rolloutId: "shop/test/1#0",
+          reward: 0,
+          outcome: "truncated",
+          stopReason: "max-turns",
+        },
+        {
+          trial: 1,
+          rolloutId: "shop/test/1#1",
+          reward: 0,
+          outcome: "completed",
+          stopReason: "user-left",
+        },
+      ],
+      scoredCount: 2,
+      successCount: 0,
+      averageReward: 0,
+    });
+    expect(evaluation.tasks[2]).toMatchObject({ scoredCount: 0, successCount: 0 });
+    expect(evaluation.tasks[2]).not.toHaveProperty("averageReward");
+  });
+
+  test("has no figures without episodes", () => {
+    const nothing = new EvaluationTally({
+      environment: "shop",
+      split: "test",
+      tasks: [{ taskId: "shop/test/0", taskIndex: 0 }],
+      trialCount: 1,
+    }).evaluation();
+    expect(nothing).not.toHaveProperty("averageReward");
+    expect(nothing).not.toHaveProperty("tauBench");
+    expect(nothing.passHatK).toEqual({});
+    expect(renderMarkdownReport(nothing, [])).toContain("No episode is scored.");
+  });
+});
+
+describe("renderMarkdownReport()", () => {
+  const report = renderMarkdownReport(tally().evaluation(), [["model", "a | b"]]);
+
+  test("shows the figures, the tasks and what went wrong", () => {
+    expect(report).toContain("| model | `a \\| b` |");
+    expect(report).toContain("**2 attempts have no score.**");
+    expect(report).toContain("| 1 | 0.500 (0.000 to 1.000) | 0.500 (0.000 to 1.000) | 2 | 0.333 |");
+    expect(report).toContain("| `shop/test/1` | 0.000 | 0 of 2 | ✗ ✗ |");
+    expect(report).toContain("| `shop/test/2` | – | 0 of 0 | – |");
+    expect(report).toContain(
+      '- `shop/test/1#1`: reward 0.000, user-left\n  - `state: orders["#1"] status: wanted ' +
+        '"cancelled", got "pending"`\n  - `not called: cancel {"id":"#1"}`\n  - `not said: "10"`',
+    );
+    expect(report).toContain("| `shop/test/2#0` | failed | user/timeout |");
+  });
+});

@@ -1,0 +1,221 @@
+import { differenceOf } from "../environment/difference.ts";
+import type { FailureCode, Party } from "../errors.ts";
+import type { EpisodeRow } from "../run/run-folder.ts";
+import type { Outcome, StopReason } from "../trajectory/sample.ts";
+import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
+import { estimateMean, type Estimate } from "./interval.ts";
+import { passAtK, passHatK, type TaskTally } from "./pass-k.ts";
+import { tauBenchMetrics } from "./tau-bench-metrics.ts";
+import { isSuccess } from "./trial-result.ts";
+
+/** US dollars per million tokens. */
+export interface PolicyPrices {
+  readonly inputUsd: number;
+  readonly outputUsd: number;
+}
+
+/** What an evaluation was to be. */
+export interface EvaluationPlan {
+  readonly environment: string;
+  readonly split: string;
+  readonly tasks: readonly { readonly taskId: string; readonly taskIndex: number }[];
+  /** Attempts per task. */
+  readonly trialCount: number;
+  readonly prices?: PolicyPrices;
+}
+
+const maxMisses = 200;
+
+/** Sums up a run's episodes, one after the other, without keeping their conversations. */
+export class EvaluationTally {
+  readonly #plan: EvaluationPlan;
+  readonly #trials = new Map<string, TrialEvaluation[]>();
+  readonly #outcomes: Record<Outcome, number> = { completed: 0, truncated: 0, failed: 0 };
+  readonly #stopReasons: Partial<Record<StopReason, number>> = {};
+  readonly #byParty: Partial<Record<Party, number>> = {};
+  readonly #byCode: Partial<Record<FailureCode, number>> = {};
+  readonly #missCounts = { notEnded: 0, wrongState: 0, missingOutputs: 0, other: 0 };
+  readonly #misses: { readonly miss: Miss; readonly place: readonly [number, number] }[] = [];
+  readonly #durations: number[] = [];
+  readonly #counts = { turnCount: 0, toolCallCount: 0, formatErrorCount: 0 };
+  readonly #tokens = { sampled: 0, prompt: 0, cachedPrompt: 0, userInput: 0, userOutput: 0 };
+  readonly #time = { engineMs: 0, environmentMs: 0 };
+  #userCostUsd: number | undefined;
+  #firstStartMs = Infinity;
+  #lastEndMs = -Infinity;
+
+  constructor(plan: EvaluationPlan) {
+    this.#plan = plan;
+    for (const { taskId } of plan.tasks) this.#trials.set(taskId, []);
+  }
+
+  /** Adds a finished episode; one of a task that the plan does not have is passed over. */
+  add(row: EpisodeRow): void {
+    const { outcome, stopReason, failure, reward } = row;
+    const trials = this.#trials.get(row.taskId);
+    if (trials === undefined) return;
+    trials.push({
+      trial: row.sampleIndex,
+      rolloutId: row.rolloutId,
+      ...(reward === undefined ? {} : { reward }),
+      outcome,
+      stopReason,
+      ...(failure === undefined ? {} : { failure: failure.code }),
+    });
+    this.#outcomes[outcome]++;
+    count(this.#stopReasons, stopReason);
+    if (failure !== undefined) {
+      count(this.#byParty, failure.party);
+      count(this.#byCode, failure.code);
+    }
+    if (reward !== undefined && !isSuccess(reward)) this.#addMiss(row, reward);
+    this.#addEffort(row);
+  }
+
+  #addMiss(row: EpisodeRow, reward: number): void {
+    const { rolloutId, stopReason, outcome, rewardDetails, taskIndex, sampleIndex } = row;
+    const difference = differenceOf(rewardDetails);
+    const counts = this.#missCounts;
+    const notEnded = outcome !== "completed";
+    const wrongState = (difference?.state.length ?? 0) > 0;
+    const missingOutputs = (difference?.missingOutputs.length ?? 0) > 0;
+    if (notEnded) counts.notEnded++;
+    if (wrongState) counts.wrongState++;
+    if (missingOutputs) counts.missingOutputs++;
+    if (!notEnded && !wrongState && !missingOutputs) counts.other++;
+    const known = difference === undefined ? {} : { difference };
+    const miss = { rolloutId, reward, stopReason, ...known };
+    this.#misses.push({ miss, place: [taskIndex, sampleIndex] });
+  }
+
+  #addEffort({ counts, turns, userUsage, startedAtMs, durationMs }: EpisodeRow): void {
+    this.#durations.push(durationMs);
+    this.#firstStartMs = Math.min(this.#firstStartMs, startedAtMs);
+    this.#lastEndMs = Math.max(this.#lastEndMs, startedAtMs + durationMs);
+    this.#counts.turnCount += counts.turnCount;
+    this.#counts.toolCallCount += counts.toolCallCount;
+    this.#counts.formatErrorCount += counts.formatErrorCount;
+    this.#tokens.sampled += counts.sampledTokenCount;
+    for (const turn of turns) {
+      this.#tokens.prompt += turn.promptTokenCount;
+      this.#tokens.cachedPrompt += turn.cachedTokenCount ?? 0;
+      this.#time.engineMs += turn.engineMs;
+      this.#time.environmentMs += turn.environmentMs;
+    }
+    this.#tokens.userInput += userUsage.inputTokenCount;
+    this.#tokens.userOutput += userUsage.outputTokenCount;
+    if (userUsage.costUsd !== undefined) {
+      this.#userCostUsd = (this.#userCostUsd ?? 0) + userUsage.costUsd;
+    }
+  }
+
+  /** What the episodes so far come to. */
+  evaluation(): Evaluation {
+    const { environment, split, trialCount } = this.#plan;
+    const tasks = this.#plan.tasks.map((task) => this.#task(task));
+    const finished = this.#durations.length;
+    const scored = sum(tasks.map(({ scoredCount }) => scoredCount));
+    const planned = tasks.length * trialCount;
+    const rewards = tasks.flatMap((task) => task.averageReward ?? []);
+    const averageReward = estimateMean(rewards);
+    return {
+      format: 1,
+      environment,
+      split,
+      taskCount: tasks.length,
+      trialCount,
+      episodes: { planned, finished, scored, unscored: Math.max(0, planned - scored) },
+      ...(averageReward === undefined ? {} : { averageReward }),
+      ...passes(tasks, trialCount),
+      ...(finished === 0 ? {} : { tauBench: tauBenchMetrics(asTauBench(tasks)) }),
+      outcomes: this.#outcomes,
+      stopReasons: this.#stopReasons,
+      failures: { byParty: this.#byParty, byCode: this.#byCode },
+      missCounts: this.#missCounts,
+      misses: this.#sortedMisses(),
+      ...this.#counts,
+      tokens: this.#tokens,
+      costUsd: this.#cost(),
+      time: {
+        ...(finished === 0 ? {} : { episodeMs: describeDurations(this.#durations) }),
+        ...this.#time,
+        spanMs: finished === 0 ? 0 : this.#lastEndMs - this.#firstStartMs,
+      },
+      tasks,
+    };
+  }
+
+  /** Episodes end in any order; a report of the same run is always the same. */
+  #sortedMisses(): readonly Miss[] {
+    return this.#misses
+      .toSorted(({ place: a }, { place: b }) => a[0] - b[0] || a[1] - b[1])
+      .slice(0, maxMisses)
+      .map(({ miss }) => miss);
+  }
+
+  #task({ taskId, taskIndex }: EvaluationPlan["tasks"][number]): TaskEvaluation {
+    const trials = (this.#trials.get(taskId) ?? []).toSorted((a, b) => a.trial - b.trial);
+    const rewards = trials.flatMap(({ reward }) => reward ?? []);
+    return {
+      taskId,
+      taskIndex,
+      trials,
+      scoredCount: rewards.length,
+      successCount: rewards.filter(isSuccess).length,
+      ...(rewards.length === 0 ? {} : { averageReward: sum(rewards) / rewards.length }),
+    };
+  }
+
+  #cost(): Evaluation["costUsd"] {
+    const { prices } = this.#plan;
+    const user = this.#userCostUsd;
+    const { prompt, sampled } = this.#tokens;
+    return {
+      ...(prices === undefined
+        ? {}
+        : { policy: (prompt * prices.inputUsd + sampled * prices.outputUsd) / 1e6 }),
+      ...(user === undefined ? {} : { user }),
+    };
+  }
+}
+
+/** pass^k and pass@k for each k that some task has scored attempts for. */
+function passes(
+  tasks: readonly TaskEvaluation[],
+  trialCount: number,
+): Pick<Evaluation, "passHatK" | "passAtK"> {
+  const hat: Record<string, Estimate> = {};
+  const at: Record<string, Estimate> = {};
+  for (let k = 1; k <= trialCount; k++) {
+    const tallies: TaskTally[] = tasks
+      .filter(({ scoredCount }) => scoredCount >= k)
+      .map(({ successCount, scoredCount }) => ({ successCount, trialCount: scoredCount }));
+    const hatK = estimateMean(tallies.map((tally) => passHatK(tally, k)));
+    const atK = estimateMean(tallies.map((tally) => passAtK(tally, k)));
+    if (hatK !== undefined) hat[k] = hatK;
+    if (atK !== undefined) at[k] = atK;
+  }
+  return { passHatK: hat, passAtK: at };
+}
+
+/** τ-bench's run counts an attempt that broke off as one of reward 0. */
+function asTauBench(tasks: readonly TaskEvaluation[]) {
+  return tasks.flatMap(({ taskId, trials }) =>
+    trials.map(({ trial, reward = 0 }) => ({ task: taskId, trial, reward })),
+  );
+}
+
+function describeDurations(durations: readonly number[]): Durations {
+  const sorted = durations.toSorted((left, right) => left - right);
+  const at = (share: number) =>
+    sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+  return { mean: sum(sorted) / sorted.length, median: at(0.5), p95: at(0.95), max: at(1) };
+}
+
+function count<Key extends string>(counts: Partial<Record<Key, number>>, key: Key): void {
+  counts[key] = (counts[key] ?? 0) + 1;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

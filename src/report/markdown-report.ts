@@ -1,0 +1,220 @@
+import { describeDifference } from "./describe-difference.ts";
+import type { Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
+import type { Estimate } from "./interval.ts";
+import { isSuccess } from "./trial-result.ts";
+
+/** What a report says of the run besides its figures: names and values, in order. */
+export type ReportSetup = readonly (readonly [name: string, value: string])[];
+
+/** An evaluation as a Markdown page. */
+export function renderMarkdownReport(evaluation: Evaluation, setup: ReportSetup): string {
+  const { environment, split } = evaluation;
+  return (
+    [
+      `# Evaluation of ${environment}, ${split}`,
+      table(
+        ["", ""],
+        setup.map(([name, value]) => [name, code(value)]),
+      ),
+      "## Result",
+      renderHeadline(evaluation),
+      renderPasses(evaluation),
+      explanation,
+      "## Episodes",
+      renderEpisodes(evaluation),
+      "## Effort",
+      renderEffort(evaluation),
+      "## Tasks",
+      renderTasks(evaluation.tasks),
+      ...renderMisses(evaluation),
+      ...renderUnscored(evaluation.tasks),
+    ].join("\n\n") + "\n"
+  );
+}
+
+const explanation =
+  "Intervals hold 95 %: a bootstrap over whole tasks (10,000 resamples, fixed seed); Wilson's where\n" +
+  "all tasks went alike. pass^k is the chance that k attempts at a task all succeed, pass@k that one of\n" +
+  "k does; both are unbiased estimates over the tasks with at least k scored attempts. The column\n" +
+  "τ-bench is its own formula: an attempt without a score counts as failed.";
+
+function renderHeadline({ averageReward, tauBench, episodes }: Evaluation): string {
+  const { planned, scored, unscored } = episodes;
+  const lines = [
+    averageReward === undefined
+      ? "No episode is scored."
+      : `Average reward **${fixed(averageReward.value)}** (${interval(averageReward)}) over ` +
+        `${averageReward.taskCount} tasks, ${scored} scored attempts of ${planned} planned.`,
+  ];
+  if (unscored > 0) {
+    const inTauBench = tauBench === undefined ? "" : ` (τ-bench: ${fixed(tauBench.averageReward)})`;
+    lines.push(
+      `**${unscored} attempts have no score.** They are left out of the figures rather than ` +
+        `counted as failed${inTauBench}.`,
+    );
+  }
+  return lines.join("\n\n");
+}
+
+function renderPasses({ passHatK, passAtK, tauBench, trialCount }: Evaluation): string {
+  const rows = Array.from({ length: trialCount }, (_, index) => {
+    const k = String(index + 1);
+    const [hat, at] = [passHatK[k], passAtK[k]];
+    return [
+      k,
+      estimate(hat),
+      estimate(at),
+      hat === undefined ? "0" : String(hat.taskCount),
+      tauBench?.passHatK[k] === undefined ? "–" : fixed(tauBench.passHatK[k]),
+    ];
+  });
+  return table(["k", "pass^k", "pass@k", "tasks", "τ-bench pass^k"], rows);
+}
+
+function renderEpisodes(evaluation: Evaluation): string {
+  const { outcomes, stopReasons, failures, missCounts, episodes } = evaluation;
+  return table(
+    ["", ""],
+    [
+      ["finished", `${episodes.finished} of ${episodes.planned}: ${counts(outcomes)}`],
+      ["ended by", counts(stopReasons)],
+      ["failures by party", counts(failures.byParty)],
+      ["failures by code", counts(failures.byCode)],
+      [
+        "why scored attempts were no success",
+        counts({
+          "state not as wanted": missCounts.wrongState,
+          "output not said": missCounts.missingOutputs,
+          "conversation not ended": missCounts.notEnded,
+          "not known": missCounts.other,
+        }),
+      ],
+    ],
+  );
+}
+
+function renderEffort(evaluation: Evaluation): string {
+  const { tokens, costUsd, time, episodes } = evaluation;
+  const perEpisode = (count: number) =>
+    episodes.finished === 0 ? "" : ` (${whole(count / episodes.finished)} an episode)`;
+  const { episodeMs } = time;
+  return table(
+    ["", ""],
+    [
+      ["turns", `${whole(evaluation.turnCount)}${perEpisode(evaluation.turnCount)}`],
+      ["tool calls", `${whole(evaluation.toolCallCount)}${perEpisode(evaluation.toolCallCount)}`],
+      ["turns with only malformed calls", whole(evaluation.formatErrorCount)],
+      ["sampled tokens", `${whole(tokens.sampled)}${perEpisode(tokens.sampled)}`],
+      ["prompt tokens", `${whole(tokens.prompt)}, of these cached ${whole(tokens.cachedPrompt)}`],
+      ["user model tokens", `${whole(tokens.userInput)} in, ${whole(tokens.userOutput)} out`],
+      ["cost of the policy", dollars(costUsd.policy)],
+      ["cost of the user", dollars(costUsd.user)],
+      [
+        "time of an episode",
+        episodeMs === undefined
+          ? "–"
+          : `${seconds(episodeMs.mean)} mean, ${seconds(episodeMs.median)} median, ` +
+            `${seconds(episodeMs.p95)} at 95 %, ${seconds(episodeMs.max)} longest`,
+      ],
+      ["time in the engine, all turns", seconds(time.engineMs)],
+      ["time in the environment and the user", seconds(time.environmentMs)],
+      ["from the first start to the last end", seconds(time.spanMs)],
+    ],
+  );
+}
+
+function renderTasks(tasks: readonly TaskEvaluation[]): string {
+  return [
+    "✓ success, ✗ scored and no success, – finished without a score.",
+    table(
+      ["task", "average reward", "successes", "attempts"],
+      tasks.map(({ taskId, averageReward, successCount, scoredCount, trials }) => [
+        code(taskId),
+        averageReward === undefined ? "–" : fixed(averageReward),
+        `${successCount} of ${scoredCount}`,
+        trials.map(mark).join(" "),
+      ]),
+    ),
+  ].join("\n\n");
+}
+
+function mark({ reward }: TrialEvaluation): string {
+  if (reward === undefined) return "–";
+  return isSuccess(reward) ? "✓" : "✗";
+}
+
+function renderMisses({ misses, missCounts }: Evaluation): readonly string[] {
+  if (misses.length === 0) return [];
+  const isCut = misses.length < Object.values(missCounts).reduce((sum, count) => sum + count, 0);
+  return [
+    "## What went wrong",
+    ...(isCut
+      ? [`The first ${misses.length} are listed; an attempt may have several causes.`]
+      : []),
+    misses.map(renderMiss).join("\n"),
+  ];
+}
+
+function renderMiss({ rolloutId, reward, stopReason, difference }: Miss): string {
+  const lines = difference === undefined ? [] : describeDifference(difference);
+  const shown = lines.slice(0, 10).map((line) => `  - ${code(line)}`);
+  const more = lines.length > 10 ? [`  - ${lines.length - 10} more`] : [];
+  return [`- ${code(rolloutId)}: reward ${fixed(reward)}, ${stopReason}`, ...shown, ...more].join(
+    "\n",
+  );
+}
+
+function renderUnscored(tasks: readonly TaskEvaluation[]): readonly string[] {
+  const unscored = tasks.flatMap(({ trials }) =>
+    trials.filter(({ reward }) => reward === undefined),
+  );
+  if (unscored.length === 0) return [];
+  const rows = unscored.map(({ rolloutId, outcome, stopReason, failure }) => [
+    code(rolloutId),
+    outcome,
+    failure ?? stopReason,
+  ]);
+  return ["## Without a score", table(["attempt", "outcome", "why"], rows)];
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+/** Text as code that cannot end its table cell or itself. */
+function code(text: string): string {
+  const plain = text.replaceAll("`", "'").replaceAll("|", "\\|").replaceAll(/\s+/g, " ");
+  return plain === "" ? "" : `\`${plain}\``;
+}
+
+function counts(byName: Readonly<Partial<Record<string, number>>>): string {
+  const entries = Object.entries(byName).filter(([, count]) => (count ?? 0) > 0);
+  return entries.length === 0
+    ? "–"
+    : entries.map(([name, count]) => `${name} ×${count}`).join(", ");
+}
+
+function estimate(value: Estimate | undefined): string {
+  return value === undefined ? "–" : `${fixed(value.value)} (${interval(value)})`;
+}
+
+function interval({ low, high }: Estimate): string {
+  return `${fixed(low)} to ${fixed(high)}`;
+}
+
+function fixed(value: number): string {
+  return value.toFixed(3);
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+function dollars(value: number | undefined): string {
+  return value === undefined ? "not known (no price given)" : `$${value.toFixed(4)}`;
+}

@@ -1,0 +1,29 @@
+import { choose, divide } from "./binomial.ts";
+
+/** How the attempts at one task went. */
+export interface TaskTally {
+  readonly successCount: number;
+  /** At least `k` for what is asked below. */
+  readonly trialCount: number;
+}
+
+/**
+ * pass^k of one task: the chance that `k` attempts drawn from those made, without putting back, all
+ * succeeded. Unbiased for the chance that `k` new attempts all succeed.
+ *
+ * **Source:** the estimator of the τ-bench paper, arXiv:2406.12045.
+ */
+export function passHatK({ successCount, trialCount }: TaskTally, k: number): number {
+  return divide(choose(successCount, k), choose(trialCount, k));
+}
+
+/**
+ * pass@k of one task: the chance that at least one of `k` attempts drawn from those made succeeded.
+ * Unbiased for the chance that one of `k` new attempts succeeds.
+ *
+ * **Source:** the estimator of Chen et al. 2021, arXiv:2107.03374.
+ */
+export function passAtK({ successCount, trialCount }: TaskTally, k: number): number {
+  const all = choose(trialCount, k);
+  return divide(all - choose(trialCount - successCount, k), all);
+}

@@ -1,0 +1,67 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { sharedData } from "../../test/shared-data.ts";
+import { countIrregular, tauBenchMetrics } from "./tau-bench-metrics.ts";
+import type { TrialResult } from "./trial-result.ts";
+
+const shared = sharedData();
+
+function results(rows: readonly (readonly [number, number, number])[]): TrialResult[] {
+  return rows.map(([task, trial, reward]) => ({ task: String(task), trial, reward }));
+}
+
+describe("tauBenchMetrics()", () => {
+  test("takes a missing trial for a failed one", () => {
+    const metrics = tauBenchMetrics(
+      results([
+        [0, 0, 1],
+        [0, 1, 1],
+        [1, 0, 1],
+      ]),
+    );
+    expect(metrics).toEqual({
+      averageReward: 1,
+      passHatK: { 1: 0.75, 2: 0.5 },
+      passAtK: { 1: 0.75, 2: 1 },
+    });
+  });
+
+  test("refuses no results", () => {
+    expect(() => tauBenchMetrics([])).toThrow(RangeError);
+  });
+
+  describe.skipIf(shared === null)("as recorded from the original", async () => {
+    const file = path.join(shared ?? "", "data/tau-bench/golden/pass-hat-k.json");
+    const goldens = shared === null ? [] : (JSON.parse(await readFile(file, "utf8")) as Golden[]);
+
+    test.each(goldens.map((golden) => [golden.kind, golden] as const))("%s", (_, golden) => {
+      if (golden.results.length === 0) {
+        expect(golden).toHaveProperty("raises");
+        return;
+      }
+      const { averageReward, passHatK } = tauBenchMetrics(results(golden.results));
+      expect(averageReward).toBe(golden.average_reward);
+      expect(passHatK).toEqual(golden.pass_hat_k);
+    });
+  });
+});
+
+interface Golden {
+  readonly kind: string;
+  readonly results: readonly (readonly [number, number, number])[];
+  readonly average_reward: number;
+  readonly pass_hat_k: Readonly<Record<string, number>>;
+}
+
+describe("countIrregular()", () => {
+  test("counts what is missing and what is there twice", () => {
+    const rows = results([
+      [0, 0, 1],
+      [0, 0, 1],
+      [0, 1, 1],
+      [1, 0, 0],
+    ]);
+    expect(countIrregular(rows)).toEqual({ missingCount: 1, duplicateCount: 1 });
+  });
+});

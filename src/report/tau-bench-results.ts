@@ -1,0 +1,110 @@
+import { open, rename } from "node:fs/promises";
+import type { Message } from "../message.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
+import type { EpisodeRow } from "../run/run-folder.ts";
+
+/** What τ-bench's own results say of a task: `user_id`, `actions`, `instruction`, `outputs`. */
+export type TaskInfo = (place: { readonly split: string; readonly taskIndex: number }) => PyValue;
+
+/**
+ * Writes episodes as τ-bench's own results file, which its tools read: a list of `{task_id, reward,
+ * info, traj, trial}`. As in τ-bench, an attempt that broke off is there with reward 0 and
+ * `info.error`, for the format has no "not scored".
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/types.py (`EnvRunResult`) and tau_bench/run.py.
+ */
+export async function writeTauBenchResults(
+  file: string,
+  rows: AsyncIterable<EpisodeRow>,
+  taskInfo: TaskInfo | undefined,
+): Promise<void> {
+  const next = `${file}.next`;
+  const handle = await open(next, "w");
+  try {
+    let separator = "[\n";
+    for await (const row of rows) {
+      const text = stringifyPythonJson(toTauBenchResult(row, taskInfo?.(row)));
+      await handle.write(separator + text);
+      separator = ",\n";
+    }
+    await handle.write(separator === "[\n" ? "[]\n" : "\n]\n");
+  } finally {
+    await handle.close();
+  }
+  await rename(next, file);
+}
+
+/** One episode as an entry of τ-bench's results file. */
+export function toTauBenchResult(row: EpisodeRow, task: PyValue | undefined): PyDict {
+  return new Map<string, PyValue>([
+    ["task_id", BigInt(row.taskIndex)],
+    // A number is a float in these values: 1.0 rather than 1.
+    ["reward", row.reward ?? 0],
+    ["info", toInfo(row, task)],
+    ["traj", row.messages.map(toOpenAiMessage)],
+    ["trial", BigInt(row.sampleIndex)],
+  ]);
+}
+
+function toInfo(row: EpisodeRow, task: PyValue | undefined): PyDict {
+  if (row.reward === undefined) {
+    const error = row.failure?.message ?? `not scored: ${row.stopReason}`;
+    return new Map<string, PyValue>([
+      ["error", error],
+      ["traceback", ""],
+      ["failure", row.failure?.code ?? null],
+    ]);
+  }
+  return new Map<string, PyValue>([
+    ...(task === undefined ? [] : [["task", task] as const]),
+    ["source", row.turns.at(-1)?.steps.at(-1)?.source ?? null],
+    ["user_cost", row.userUsage.costUsd ?? null],
+    ["reward_info", toRewardInfo(row.rewardDetails ?? {})],
+    ["stop_reason", row.stopReason],
+  ]);
+}
+
+/** The original's `RewardResult`; `None` where nothing ended the conversation. */
+function toRewardInfo(details: Readonly<Record<string, unknown>>): PyValue {
+  const { reward, info, actions } = details;
+  if (typeof reward !== "number" || typeof info !== "object" || info === null) return null;
+  const members = Object.entries(info).map(
+    ([name, value]) =>
+      [name, typeof value === "number" ? value : toPyValue(value as PlainJson)] as const,
+  );
+  return new Map<string, PyValue>([
+    ["reward", reward],
+    ["info", new Map(members)],
+    ["actions", toPyValue((actions ?? []) as PlainJson)],
+  ]);
+}
+
+function toOpenAiMessage(message: Message): PyDict {
+  const { role, content } = message;
+  if (role === "tool") {
+    return new Map<string, PyValue>([
+      ["role", role],
+      ["tool_call_id", message.toolCallId],
+      ["name", message.name],
+      ["content", content],
+    ]);
+  }
+  const calls = role === "assistant" ? (message.toolCalls ?? []) : [];
+  if (calls.length === 0) {
+    return new Map<string, PyValue>([
+      ["role", role],
+      ["content", content],
+    ]);
+  }
+  return new Map<string, PyValue>([
+    ["role", role],
+    ["content", content === "" ? null : content],
+    [
+      "tool_calls",
+      calls.map(({ id, name, argumentsText }) =>
+        toPyValue({ id, type: "function", function: { name, arguments: argumentsText } }),
+      ),
+    ],
+  ]);
+}
