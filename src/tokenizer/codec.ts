@@ -23,4 +23,9 @@ export interface TokenCodec {
   idOf(literal: string): number | undefined;
   /** The vocabulary's spelling of an id. */
   tokenOf(id: number): string | undefined;
+  /**
+   * Ends the thread that a codec may run; absent where it runs none. An idle thread does not keep the
+   * process alive.
+   */
+  close?(): Promise<void>;
 }

@@ -1,18 +1,50 @@
 import { UsageError, describeError } from "../errors.ts";
 import type { TokenCodec } from "./codec.ts";
+import { createJavascriptCodec } from "./javascript-codec.ts";
+import type { NativeLibrary } from "./native-codec.ts";
 import { createNativeCodec } from "./native-codec.ts";
 import { readTokenizerFile } from "./tokenizer-file.ts";
+
+/** How a tokenizer is loaded. */
+export interface LoadTokenCodecOptions {
+  /**
+   * Which tokenizer library encodes. Default `auto`: the native one, and where its binary does not
+   * load on this machine the one in JavaScript, which gives the same ids at two to three times the
+   * cost.
+   */
+  readonly backend?: "auto" | "native" | "javascript";
+  /** Imports the native library. Default `import("tokenizers")`. */
+  readonly importNative?: () => Promise<NativeLibrary>;
+}
 
 /**
  * Loads the tokenizer of a model folder.
  *
- * @throws UsageError where the folder or its tokenizer.json is missing or broken.
+ * @throws UsageError where the folder or its tokenizer.json is missing or broken, or the native
+ *   library is asked for and does not load.
  */
-export async function loadTokenCodec(modelDir: string): Promise<TokenCodec> {
+export async function loadTokenCodec(
+  modelDir: string,
+  { backend = "auto", importNative = () => import("tokenizers") }: LoadTokenCodecOptions = {},
+): Promise<TokenCodec> {
   const file = await readTokenizerFile(modelDir);
+  if (backend === "javascript") return createJavascriptCodec(file);
+  let library: NativeLibrary;
   try {
-    return await createNativeCodec(file);
+    library = await importNative();
   } catch (cause) {
-    throw new UsageError(`Cannot load the tokenizer of ${modelDir}: ${describeError(cause)}`, { cause });
+    if (backend === "auto") return createJavascriptCodec(file);
+    throw new UsageError(
+      `Cannot load the native tokenizer library: ${describeError(cause)}, ` +
+        "expected a binary for this machine; the backend `javascript` needs none",
+      { cause },
+    );
+  }
+  try {
+    return createNativeCodec(library, file);
+  } catch (cause) {
+    throw new UsageError(`Cannot load the tokenizer of ${modelDir}: ${describeError(cause)}`, {
+      cause,
+    });
   }
 }

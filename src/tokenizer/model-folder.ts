@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
-import path from "node:path";
-import { UsageError, describeError } from "../errors.ts";
+import { assertModelFolder, readModelJson, readModelText } from "./model-file.ts";
+import type { JsonObject } from "./model-file.ts";
 
 /** What a model folder says beside its tokenizer and weights. */
 export interface ModelFolder {
@@ -9,48 +8,64 @@ export interface ModelFolder {
   readonly chatTemplate?: string;
   /** Which file the chat template comes from. */
   readonly chatTemplateFile?: string;
-  /** Literals that templates print: `bos_token`, `eos_token`, `pad_token`, `unk_token`, where set. */
+  /** Literals that templates print, such as `bos_token` and `eos_token`, where they are set. */
   readonly specialTokens: Readonly<Record<string, string>>;
   /** Ids that end generation, from generation_config.json or config.json; empty where neither says. */
   readonly eosTokenIds: readonly number[];
-  /** Longest sequence that the model was made for, where config.json says so. */
+  /** Longest sequence that the model was made for, in tokens, where config.json says so. */
   readonly contextLength?: number;
 }
 
-const specialTokenNames = ["bos_token", "eos_token", "pad_token", "unk_token"] as const;
-
 /**
- * Reads a model folder in Hugging Face's layout. The chat template is taken from
- * `chat_template.jinja`, else `chat_template.json`, else `tokenizer_config.json`, as transformers
- * does (transformers, tokenization_utils_base.py).
+ * Reads a model folder in Hugging Face's layout.
  *
- * @throws UsageError where a file of the folder is broken.
+ * Of several chat templates the one for tools is taken, and a template in a file of its own goes
+ * before one in `tokenizer_config.json`.
+ *
+ * **Source:** huggingface/transformers, `src/transformers/tokenization_utils_base.py`.
+ *
+ * @throws UsageError where the folder is missing, or a file of it is broken.
  */
 export async function readModelFolder(dir: string): Promise<ModelFolder> {
-  const tokenizerConfig = (await readJson(dir, "tokenizer_config.json")) ?? {};
-  const generationConfig = await readJson(dir, "generation_config.json");
-  const config = await readJson(dir, "config.json");
-  const contextLength = config?.["max_position_embeddings"];
+  await assertModelFolder(dir);
+  const [tokenizerConfig = {}, specialTokensMap = {}, generationConfig = {}, config = {}] =
+    await Promise.all(
+      [
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "generation_config.json",
+        "config.json",
+      ].map((name) => readModelJson(dir, name)),
+    );
+  // The configuration of a model for text and images keeps the text's part apart.
+  const textConfig = objectOf(config["text_config"]);
+  const contextLength = config["max_position_embeddings"] ?? textConfig["max_position_embeddings"];
   return {
     dir,
     ...(await readChatTemplate(dir, tokenizerConfig)),
-    specialTokens: readSpecialTokens(tokenizerConfig),
+    specialTokens: {
+      ...readSpecialTokens(specialTokensMap),
+      ...readSpecialTokens(tokenizerConfig),
+    },
     eosTokenIds:
-      readIds(generationConfig?.["eos_token_id"]) ?? readIds(config?.["eos_token_id"]) ?? [],
+      readIds(generationConfig["eos_token_id"]) ??
+      readIds(config["eos_token_id"]) ??
+      readIds(textConfig["eos_token_id"]) ??
+      [],
     ...(typeof contextLength === "number" ? { contextLength } : {}),
   };
 }
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 async function readChatTemplate(
   dir: string,
   tokenizerConfig: JsonObject,
 ): Promise<Pick<ModelFolder, "chatTemplate" | "chatTemplateFile">> {
-  const source = await readText(dir, "chat_template.jinja");
-  if (source !== undefined) return { chatTemplate: source, chatTemplateFile: "chat_template.jinja" };
+  for (const file of ["additional_chat_templates/tool_use.jinja", "chat_template.jinja"]) {
+    const chatTemplate = await readModelText(dir, file);
+    if (chatTemplate !== undefined) return { chatTemplate, chatTemplateFile: file };
+  }
   for (const [file, holder] of [
-    ["chat_template.json", await readJson(dir, "chat_template.json")],
+    ["chat_template.json", await readModelJson(dir, "chat_template.json")],
     ["tokenizer_config.json", tokenizerConfig],
   ] as const) {
     const chatTemplate = pickTemplate(holder?.["chat_template"]);
@@ -59,22 +74,25 @@ async function readChatTemplate(
   return {};
 }
 
-/** A template may be one text or a list of named ones; with tools in play, `tool_use` comes first. */
+/** A template is one text, or there are several with names. */
 function pickTemplate(value: unknown): string | undefined {
   if (typeof value === "string") return value;
-  if (!Array.isArray(value)) return undefined;
-  const named = new Map(
-    value.map((entry: { name?: unknown; template?: unknown }) => [entry.name, entry.template]),
-  );
-  const chosen = named.get("tool_use") ?? named.get("default");
+  const named = Array.isArray(value)
+    ? Object.fromEntries(value.map(objectOf).map(({ name, template }) => [String(name), template]))
+    : objectOf(value);
+  const chosen = named["tool_use"] ?? named["default"];
   return typeof chosen === "string" ? chosen : undefined;
 }
 
-function readSpecialTokens(tokenizerConfig: JsonObject): Record<string, string> {
+const specialTokenName = /^(?:bos|cls|eos|mask|pad|sep|unk)_token$/;
+
+/** Special tokens by name; a model's own ones, such as `image_token`, stand in an object apart. */
+function readSpecialTokens(holder: JsonObject): Record<string, string> {
+  const own = Object.entries(holder).filter(([name]) => specialTokenName.test(name));
+  const further = Object.entries(objectOf(holder["extra_special_tokens"]));
   return Object.fromEntries(
-    specialTokenNames.flatMap((name) => {
-      const value = tokenizerConfig[name];
-      const content = typeof value === "string" ? value : (value as { content?: unknown } | null)?.content;
+    [...further, ...own].flatMap(([name, value]) => {
+      const content = typeof value === "string" ? value : objectOf(value)["content"];
       return typeof content === "string" ? [[name, content]] : [];
     }),
   );
@@ -86,22 +104,9 @@ function readIds(value: unknown): readonly number[] | undefined {
   return value.filter((id): id is number => typeof id === "number");
 }
 
-async function readJson(dir: string, name: string): Promise<JsonObject | undefined> {
-  const text = await readText(dir, name);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text) as JsonObject;
-  } catch (cause) {
-    throw new UsageError(`Cannot read ${path.join(dir, name)}: it is no JSON, ${describeError(cause)}`);
-  }
-}
-
-async function readText(dir: string, name: string): Promise<string | undefined> {
-  try {
-    return await readFile(path.join(dir, name), "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new UsageError(`Cannot read ${path.join(dir, name)}: ${describeError(error)}`);
-  }
+/** The value as an object; an empty one where it is none. */
+function objectOf(value: unknown): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : {};
 }

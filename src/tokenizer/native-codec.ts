@@ -1,6 +1,12 @@
+import type * as library from "tokenizers";
 import type { Tokenizer } from "tokenizers";
 import type { TokenCodec } from "./codec.ts";
+import { createPlainCheck } from "./plain-check.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
+import { createVocabulary } from "./vocabulary.ts";
+
+/** Hugging Face's own tokenizer library. */
+export type NativeLibrary = typeof library;
 
 const withoutSpecials = { addSpecialTokens: false } as const;
 
@@ -9,22 +15,18 @@ const withoutSpecials = { addSpecialTokens: false } as const;
  * hold up the event loop. Two instances are kept, because the one that knows the added tokens
  * cannot be asked to overlook them.
  *
- * @throws where the native library does not load on this machine, or refuses the file.
+ * @throws where the library refuses the file.
  */
-export async function createNativeCodec({ document, addedTokens }: TokenizerFile): Promise<TokenCodec> {
-  const { Tokenizer } = await import("tokenizers");
-  const full = Tokenizer.fromString(JSON.stringify(document));
-  const plain = Tokenizer.fromString(JSON.stringify({ ...document, added_tokens: [] }));
-  const highest = Math.max(-1, ...addedTokens.map(({ id }) => id));
+export function createNativeCodec({ Tokenizer }: NativeLibrary, file: TokenizerFile): TokenCodec {
+  const full = Tokenizer.fromString(JSON.stringify(file.full));
+  const plain = Tokenizer.fromString(JSON.stringify(file.plain));
+  const checkPlain = createPlainCheck(file.addedTokens);
   return {
     backend: "native",
-    vocabularySize: Math.max(full.getVocabSize(true), highest + 1),
-    addedTokens,
+    ...createVocabulary(file),
     encode: (text) => encode(full, text),
-    encodePlain: (text) => encode(plain, text),
+    encodePlain: async (text) => checkPlain(await encode(plain, text)),
     decode: async (ids) => (ids.length === 0 ? "" : await full.decode([...ids], false)),
-    idOf: (literal) => full.tokenToId(literal) ?? undefined,
-    tokenOf: (id) => full.idToToken(id) ?? undefined,
   };
 }
 

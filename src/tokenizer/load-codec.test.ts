@@ -1,0 +1,204 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { RolloutError, UsageError } from "../errors.ts";
+import { maxJavascriptTextLength } from "./javascript-codec.ts";
+import { loadTokenCodec } from "./load-codec.ts";
+
+/** A tokenizer that chooses pieces by score, as SentencePiece does, with a limit on its texts. */
+const scored = {
+  version: "1.0",
+  truncation: { direction: "Right", max_length: 2, strategy: "LongestFirst", stride: 0 },
+  padding: {
+    strategy: { Fixed: 16 },
+    direction: "Right",
+    pad_to_multiple_of: null,
+    pad_id: 0,
+    pad_type_id: 0,
+    pad_token: "<unk>",
+  },
+  added_tokens: [
+    {
+      id: 0,
+      content: "<unk>",
+      single_word: false,
+      lstrip: false,
+      rstrip: false,
+      normalized: false,
+      special: true,
+    },
+    {
+      id: 1,
+      content: "</s>",
+      single_word: false,
+      lstrip: false,
+      rstrip: false,
+      normalized: false,
+      special: true,
+    },
+  ],
+  normalizer: null,
+  pre_tokenizer: null,
+  post_processor: null,
+  decoder: null,
+  model: {
+    type: "Unigram",
+    unk_id: 0,
+    byte_fallback: false,
+    vocab: [
+      ["<unk>", 0],
+      ["</s>", 0],
+      ["a", -1],
+      ["b", -1],
+      ["<", -2],
+      ["/", -2],
+      ["s", -2],
+      [">", -2],
+      ["ab", -1.5],
+    ],
+  },
+};
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-codec-"));
+});
+
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+function save(document: unknown): Promise<void> {
+  const text = typeof document === "string" ? document : JSON.stringify(document);
+  return writeFile(path.join(dir, "tokenizer.json"), text);
+}
+
+async function problemOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+describe("loadTokenCodec()", () => {
+  test("says what a missing folder should be, and how to get a model of the Hub", async () => {
+    const missing = await problemOf(loadTokenCodec(path.join(dir, "nope")));
+    expect(missing).toBeInstanceOf(UsageError);
+    expect(missing).toHaveProperty(
+      "message",
+      `Cannot open the model folder ${dir}/nope: it does not exist, ` +
+        "expected a folder with tokenizer.json and tokenizer_config.json",
+    );
+    expect(await problemOf(loadTokenCodec("Qwen/Qwen3-0.6B"))).toHaveProperty(
+      "message",
+      expect.stringContaining("`hf download Qwen/Qwen3-0.6B --local-dir DIR`"),
+    );
+  });
+
+  test("says how to get a missing tokenizer.json", async () => {
+    const problem = await problemOf(loadTokenCodec(dir));
+    expect(problem).toBeInstanceOf(UsageError);
+    expect(problem).toHaveProperty("message", expect.stringContaining("save_pretrained(DIR)"));
+  });
+
+  test.each([
+    ["{", "expected JSON"],
+    ["[]", "it holds no object"],
+    [{ model: {} }, 'it has no "model" with a "vocab"'],
+    [{ ...scored, added_tokens: [{ id: 1 }] }, "added_tokens[0] lacks them"],
+  ])("refuses a broken tokenizer.json: %j", async (document, problem) => {
+    await save(document);
+    const error = await problemOf(loadTokenCodec(dir));
+    expect(error).toBeInstanceOf(UsageError);
+    expect(error).toHaveProperty("message", expect.stringContaining(problem));
+  });
+
+  test.each(["native", "javascript"] as const)(
+    "refuses what the %s library cannot read",
+    async (backend) => {
+      await save({ ...scored, normalizer: { type: "Nope" } });
+      expect(await problemOf(loadTokenCodec(dir, { backend }))).toBeInstanceOf(UsageError);
+    },
+  );
+
+  test("falls back on JavaScript where the native binary does not load", async () => {
+    await save(scored);
+    const importNative = () => Promise.reject(new Error("no binary for this machine"));
+    const codec = await loadTokenCodec(dir, { importNative });
+    expect(codec.backend).toBe("javascript");
+    await codec.close?.();
+    const problem = await problemOf(loadTokenCodec(dir, { backend: "native", importNative }));
+    expect(problem).toBeInstanceOf(UsageError);
+    expect(problem).toHaveProperty(
+      "message",
+      "Cannot load the native tokenizer library: no binary for this machine, " +
+        "expected a binary for this machine; the backend `javascript` needs none",
+    );
+  });
+});
+
+describe.each(["native", "javascript"] as const)("a scored vocabulary, %s", (backend) => {
+  test("finds no control token in plain text", async () => {
+    await save(scored);
+    const codec = await loadTokenCodec(dir, { backend });
+    expect(await codec.encode("a</s>")).toEqual([2, 1]);
+    expect(await codec.encodePlain("a</s>")).toEqual([2, 4, 5, 6, 7]);
+    await codec.close?.();
+  });
+
+  test("is neither cut nor filled up", async () => {
+    await save(scored);
+    const codec = await loadTokenCodec(dir, { backend });
+    expect(await codec.encode("abab</s>a")).toEqual([8, 8, 1, 2]);
+    expect(codec.vocabularySize).toBe(9);
+    await codec.close?.();
+  });
+});
+
+describe("the JavaScript codec", () => {
+  test("refuses a text of more than four million characters", async () => {
+    await save(scored);
+    const codec = await loadTokenCodec(dir, { backend: "javascript" });
+    const problem = await problemOf(codec.encode("a".repeat(maxJavascriptTextLength + 1)));
+    expect(problem).toBeInstanceOf(RolloutError);
+    expect(problem).toHaveProperty("code", "internal/tokenizer");
+    await codec.close?.();
+  });
+
+  test("answers many requests at once, each with its own ids", async () => {
+    await save(scored);
+    const codec = await loadTokenCodec(dir, { backend: "javascript" });
+    const counts = Array.from({ length: 50 }, (_item, index) => index + 1);
+    const all = await Promise.all(counts.map((count) => codec.encode("b".repeat(count))));
+    expect(all.map((ids) => ids.length)).toEqual(counts);
+    await codec.close?.();
+  });
+
+  test("does not keep the process alive when it has nothing to do", async () => {
+    await save(scored);
+    const openPorts = () =>
+      process.getActiveResourcesInfo().filter((name) => name === "MessagePort");
+    const before = openPorts().length;
+    const codec = await loadTokenCodec(dir, { backend: "javascript" });
+    const pending = codec.encode("ab");
+    expect(openPorts()).toHaveLength(before + 1);
+    await pending;
+    expect(openPorts()).toHaveLength(before);
+    await codec.close?.();
+  });
+
+  test("rejects what is asked after `close()`, and what was not answered before", async () => {
+    await save(scored);
+    const codec = await loadTokenCodec(dir, { backend: "javascript" });
+    const pending = problemOf(codec.encode("ab"));
+    await codec.close?.();
+    for (const problem of [await pending, await problemOf(codec.decode([2]))]) {
+      expect(problem).toBeInstanceOf(RolloutError);
+      expect(problem).toHaveProperty("code", "internal/tokenizer");
+    }
+  });
+});

@@ -1,0 +1,70 @@
+import { readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { UsageError, describeError } from "../errors.ts";
+
+/** A JSON document's object. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Asserts that the folder of a model exists.
+ *
+ * @throws UsageError saying how to get it where it does not.
+ */
+export async function assertModelFolder(dir: string): Promise<void> {
+  const found = await stat(dir).catch((error: NodeJS.ErrnoException) => error.code ?? "error");
+  if (typeof found !== "string" && found.isDirectory()) return;
+  const what = typeof found === "string" ? "it does not exist" : "it is a file";
+  const isHubName = /^[\w.-]+\/[\w.-]+$/.test(dir);
+  const remedy = isHubName
+    ? `; a name on the Hub must be downloaded first, as by \`hf download ${dir} --local-dir DIR\``
+    : "";
+  throw new UsageError(
+    `Cannot open the model folder ${dir}: ${what}, ` +
+      `expected a folder with tokenizer.json and tokenizer_config.json${remedy}`,
+  );
+}
+
+/**
+ * The text of a file in a model's folder, or `undefined` where the folder has none of that name.
+ *
+ * @throws UsageError where it cannot be read.
+ */
+export async function readModelText(dir: string, name: string): Promise<string | undefined> {
+  const file = path.join(dir, name);
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new UsageError(`Cannot read ${file}: ${describeError(cause)}`, { cause });
+  }
+}
+
+/**
+ * The object in a JSON file of a model's folder, or `undefined` where the folder has none of that
+ * name.
+ *
+ * @throws UsageError where it cannot be read, or holds something else.
+ */
+export async function readModelJson(dir: string, name: string): Promise<JsonObject | undefined> {
+  const text = await readModelText(dir, name);
+  return text === undefined ? undefined : parseModelJson(text, path.join(dir, name));
+}
+
+/**
+ * The object in a JSON text; `file` names it in the message.
+ *
+ * @throws UsageError where the text is no JSON, or holds something else.
+ */
+export function parseModelJson(text: string, file: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new UsageError(`Cannot read ${file}: ${describeError(cause)}, expected JSON`, { cause });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new UsageError(`Cannot read ${file}: it holds no object, expected one`);
+  }
+  return value as JsonObject;
+}
