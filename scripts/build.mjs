@@ -18,8 +18,12 @@ export function isStale() {
       .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
       .some((entry) => statSync(path.join(entry.parentPath, entry.name)).mtimeMs > built);
   return (
-    ["src", "environments", "bench", "examples"].some((f) => existsSync(path.join(root, f)) && newest(f)) ||
-    ["tsconfig.json", "tsconfig.build.json", "package.json"].some((f) => statSync(path.join(root, f)).mtimeMs > built)
+    ["src", "environments", "bench", "examples"].some(
+      (f) => existsSync(path.join(root, f)) && newest(f),
+    ) ||
+    ["tsconfig.json", "tsconfig.build.json", "package.json"].some(
+      (f) => statSync(path.join(root, f)).mtimeMs > built,
+    )
   );
 }
 
