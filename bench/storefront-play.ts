@@ -55,7 +55,7 @@ export async function prepareStorefront({
       renderer,
       agent: toolCallingAgent({
         parser: findToolCallParser("qwen25"),
-        toolUsePolicy: toolUsePolicies["many"]!,
+        toolUsePolicy: toolUsePolicies.many,
       }),
       sampling: {},
       limits: defaultLimits,

@@ -115,7 +115,7 @@ async function play(
         renderer,
         agent: toolCallingAgent({
           parser: findToolCallParser("qwen25"),
-          toolUsePolicy: toolUsePolicies["many"]!,
+          toolUsePolicy: toolUsePolicies.many,
         }),
         sampling: {},
         limits: { ...defaultLimits, maxTokensPerTurn: tokensPerTurn, ...limits },

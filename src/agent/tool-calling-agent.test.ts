@@ -3,7 +3,7 @@ import { toolFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
 import { toolCallingAgent } from "./tool-calling-agent.ts";
-import { instructTemplate, toolUsePolicies } from "./tool-use-policy.ts";
+import { findToolUsePolicy, instructTemplate, toolUsePolicies } from "./tool-use-policy.ts";
 
 const tools = ["get_order", "cancel_order"].map((name) =>
   toolFromOpenAi(
@@ -20,7 +20,7 @@ const tools = ["get_order", "cancel_order"].map((name) =>
 
 const agent = toolCallingAgent({
   parser: findToolCallParser("qwen25"),
-  toolUsePolicy: toolUsePolicies["many"]!,
+  toolUsePolicy: toolUsePolicies.many,
 });
 
 function read(text: string, options: { finish?: "stop" | "length"; one?: boolean } = {}) {
@@ -28,7 +28,7 @@ function read(text: string, options: { finish?: "stop" | "length"; one?: boolean
     options.one === true
       ? toolCallingAgent({
           parser: findToolCallParser("qwen25"),
-          toolUsePolicy: toolUsePolicies["one"]!,
+          toolUsePolicy: toolUsePolicies.one,
         })
       : agent;
   return reader.read({
@@ -152,7 +152,7 @@ describe("tool-use policies", () => {
   const opening = (name: string) =>
     toolCallingAgent({
       parser: findToolCallParser("qwen25"),
-      toolUsePolicy: toolUsePolicies[name]!,
+      toolUsePolicy: findToolUsePolicy(name)!,
     }).open({ policyText: "Policy.", tools, firstUserText: "Hi" }).messages[0]!.content;
 
   test("tell the model in the system message, in the template, or nowhere", () => {
@@ -160,13 +160,13 @@ describe("tool-use policies", () => {
     expect(opening("one")).toContain("Policy.\n\nMake at most one tool call in each turn.");
     expect(opening("one-in-template")).toBe("Policy.");
     const sentence = "You may call one or more functions to assist with the user query.";
-    expect(instructTemplate(`{{ '${sentence}' }}`, toolUsePolicies["one-in-template"]!)).toContain(
+    expect(instructTemplate(`{{ '${sentence}' }}`, toolUsePolicies["one-in-template"])).toContain(
       "{{ 'Make at most one tool call in each turn.",
     );
   });
 
   test("fail loudly where the template has no place for the instruction", () => {
-    expect(() => instructTemplate("{{ messages }}", toolUsePolicies["one-in-template"]!)).toThrow(
+    expect(() => instructTemplate("{{ messages }}", toolUsePolicies["one-in-template"])).toThrow(
       'Cannot place the tool-use policy "one-in-template"',
     );
   });

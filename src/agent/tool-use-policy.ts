@@ -24,7 +24,7 @@ const oneCallInstruction =
 const qwenSentence = "You may call one or more functions to assist with the user query.";
 
 /** The named policies: what `--tool-use` takes. */
-export const toolUsePolicies: Readonly<Record<string, ToolUsePolicy>> = {
+export const toolUsePolicies = {
   many: { name: "many", callsPerTurn: "many", placement: "system" },
   one: {
     name: "one",
@@ -38,7 +38,12 @@ export const toolUsePolicies: Readonly<Record<string, ToolUsePolicy>> = {
     instruction: oneCallInstruction,
     placement: { sentence: qwenSentence },
   },
-};
+} as const satisfies Readonly<Record<string, ToolUsePolicy>>;
+
+/** The policy of that name, where there is one. */
+export function findToolUsePolicy(name: string): ToolUsePolicy | undefined {
+  return (toolUsePolicies as Readonly<Record<string, ToolUsePolicy>>)[name];
+}
 
 /** The system message with the policy's instruction, where that is its place. */
 export function appendInstruction(systemText: string, policy: ToolUsePolicy): string {

@@ -1,6 +1,10 @@
 import { toolCallingAgent, type SplitReasoning } from "../agent/tool-calling-agent.ts";
 import type { Agent } from "../agent/agent.ts";
-import { instructTemplate, toolUsePolicies, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
+import {
+  instructTemplate,
+  findToolUsePolicy,
+  type ToolUsePolicy,
+} from "../agent/tool-use-policy.ts";
 import type { Engine, EngineDescription, SamplingParameters } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
@@ -88,7 +92,7 @@ function readVariable(text: string): PyValue {
 }
 
 function toolUsePolicy(settings: Settings): ToolUsePolicy {
-  const policy = toolUsePolicies[textOf(settings, "tool-use") ?? "many"];
+  const policy = findToolUsePolicy(textOf(settings, "tool-use") ?? "many");
   if (policy === undefined) throw new UsageError("Cannot use --tool-use: unknown policy");
   return policy;
 }

@@ -127,7 +127,7 @@ async function play(
     renderer: characterRenderer(),
     agent: toolCallingAgent({
       parser: findToolCallParser("qwen25"),
-      toolUsePolicy: toolUsePolicies["many"]!,
+      toolUsePolicy: toolUsePolicies.many,
     }),
     sampling: {},
     limits: { ...defaultLimits, ...options.limits },
@@ -293,7 +293,7 @@ describe("playEpisode()", () => {
         renderer: characterRenderer(),
         agent: toolCallingAgent({
           parser: findToolCallParser("qwen25"),
-          toolUsePolicy: toolUsePolicies["many"]!,
+          toolUsePolicy: toolUsePolicies.many,
         }),
         sampling: {},
         limits: { ...defaultLimits, userTimeoutMs: 5 },

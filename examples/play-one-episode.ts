@@ -1,0 +1,44 @@
+import {
+  createRenderer,
+  createSglangEngine,
+  defaultLimits,
+  findToolCallParser,
+  playEpisode,
+  toolCallingAgent,
+  toolUsePolicies,
+  type Episode,
+} from "turnwright";
+import { createStorefront, storefrontUser } from "turnwright/environments/storefront";
+
+/** Plays one task of the built-in shop against the SGLang server at `url`. */
+export async function playOneEpisode(url: string, modelDir: string): Promise<Episode> {
+  const environment = createStorefront();
+  const engine = createSglangEngine({ url });
+  try {
+    return await playEpisode(
+      {
+        task: environment.task("test", 0),
+        rolloutId: "storefront/test/0#0",
+        groupId: "storefront/test/0",
+        sampleIndex: 0,
+        seed: 0,
+      },
+      {
+        environment,
+        user: storefrontUser(),
+        engine,
+        renderer: await createRenderer({ modelDir }),
+        agent: toolCallingAgent({
+          parser: findToolCallParser("qwen25"),
+          toolUsePolicy: toolUsePolicies.many,
+        }),
+        sampling: { temperature: 1 },
+        limits: defaultLimits,
+        now: Date.now,
+      },
+      { signal: AbortSignal.timeout(60_000) },
+    );
+  } finally {
+    await engine.close();
+  }
+}
