@@ -1,4 +1,4 @@
-import { UsageError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { buildCard } from "./build-card.ts";
@@ -90,11 +90,18 @@ function withRerender(renderer: Renderer, { template }: TemplateProfile): Render
       };
       const bound = variables === undefined ? template : template.with(variables);
       if (!rewritesHistory(bound, change)) return undefined;
-      return await renderer.prompt({
-        messages: [...history, assistant, ...environment],
-        tools,
-        ...(variables === undefined ? {} : { variables }),
-      });
+      const messages = [...history, assistant, ...environment];
+      try {
+        return await renderer.prompt({
+          messages,
+          tools,
+          ...(variables === undefined ? {} : { variables }),
+        });
+      } catch (cause) {
+        // In the middle of an episode nobody has given us anything that could be mended.
+        if (!(cause instanceof UsageError)) throw cause;
+        throw new RolloutError("internal/delta", cause.message, { cause });
+      }
     },
   };
 }

@@ -488,6 +488,19 @@ describe("createRenderer() with templates of other families", () => {
       });
       expect(afterPlain).toBeUndefined();
     });
+
+    test('"split" fails the episode where the fresh prompt cannot be rendered', async () => {
+      const source = `{% for m in messages %}{{ raise_exception('No.') if m.content == 'x' }}{% endfor %}`;
+      const modelDir = await folderWith("moody", source + sampleTemplates.clearing);
+      const renderer = await createRenderer({ modelDir, codec, historyPolicy: "split" });
+      const fresh = renderer.rerender?.({
+        history: opening,
+        assistant: new Map([...reasoned(1), ["content", "x"]]),
+        environment: ask("and?"),
+        tools,
+      });
+      await expect(fresh).rejects.toMatchObject({ code: "internal/delta" });
+    });
   });
 
   test("the template may be edited before it is compiled", async () => {

@@ -4,7 +4,6 @@ import type { HistoryEdit } from "./capability-card.ts";
 import { continues } from "./continues.ts";
 import type { ProbeCall } from "./probe-messages.ts";
 import { assistantMessage, toolMessage, userMessage } from "./probe-messages.ts";
-
 import type { Prober } from "./prober.ts";
 import { createProber } from "./prober.ts";
 

@@ -1,9 +1,14 @@
-/** Where the ends of a text could become part of a literal, in UTF-16 code units. */
+import { pythonLstrip, pythonRstrip } from "../python/strip.ts";
+
+/**
+ * Where the ends of a text could become part of a literal, in UTF-16 code units. Both stretches
+ * leave out white space at the ends; one that is empty could not.
+ */
 export interface Edges {
-  /** The text before it could be the end of a literal that began before the text. */
-  readonly headEnd: number;
-  /** The text from here on could be the beginning of a literal that ends after the text. */
-  readonly tailStart: number;
+  /** Could be the end of a literal that begins before the text. */
+  readonly head: readonly [start: number, end: number];
+  /** Could be the beginning of a literal that ends after the text. */
+  readonly tail: readonly [start: number, end: number];
 }
 
 /**
@@ -30,23 +35,22 @@ export function createEdgeFinder(literals: readonly string[]): (text: string) =>
   const firstUnits = new Set([...tails].map((tail) => tail[0]));
 
   return (text) => {
-    const start = text.length - text.trimStart().length;
-    const end = text.trimEnd().length;
+    const start = text.length - pythonLstrip(text).length;
+    const end = pythonRstrip(text).length;
     if (start >= end) return undefined;
     if (end - start <= longest && bodies.includes(text.slice(start, end))) {
-      return { headEnd: end, tailStart: end };
+      return { head: [start, end], tail: [end, end] };
     }
-    let headEnd = 0;
-    for (let at = Math.min(end, start + longest); at > start && headEnd === 0; at--) {
+    let headEnd = start;
+    for (let at = Math.min(end, start + longest); at > start && headEnd === start; at--) {
       if (lastUnits.has(text[at - 1]) && heads.has(text.slice(start, at))) headEnd = at;
     }
-    let tailStart = text.length;
-    for (let at = Math.max(start, end - longest); at < end && tailStart === text.length; at++) {
+    let tailStart = end;
+    for (let at = Math.max(headEnd, end - longest); at < end && tailStart === end; at++) {
       if (firstUnits.has(text[at]) && tails.has(text.slice(at, end))) tailStart = at;
     }
-    return headEnd === 0 && tailStart === text.length
-      ? undefined
-      : { headEnd, tailStart: Math.max(headEnd, tailStart) };
+    if (headEnd === start && tailStart === end) return undefined;
+    return { head: [start, headEnd], tail: [tailStart, end] };
   };
 }
 

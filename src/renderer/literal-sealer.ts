@@ -29,16 +29,21 @@ export function createLiteralSealer(literals: readonly string[]): LiteralSealer 
   function sealWithEdges(text: string, seal: Seal): string {
     const edges = findEdges(text);
     if (edges === undefined) return sealWhole(text, seal);
-    const { headEnd, tailStart } = edges;
-    const lead = text.length - text.trimStart().length;
-    const trail = text.trimEnd().length;
+    const { head, tail } = edges;
     return (
-      text.slice(0, headEnd === 0 ? 0 : lead) +
-      sealEdge(text.slice(headEnd === 0 ? 0 : lead, headEnd), seal) +
-      sealWhole(text.slice(headEnd, tailStart), seal) +
-      sealEdge(text.slice(tailStart, Math.max(tailStart, trail)), seal) +
-      text.slice(Math.max(tailStart, trail))
+      text.slice(0, head[0]) +
+      sealEdge(text.slice(...head), seal) +
+      sealWhole(text.slice(head[1], tail[0]), seal) +
+      sealEdge(text.slice(...tail), seal) +
+      text.slice(tail[1])
     );
+  }
+
+  function isSuspectContent(value: PyValue): boolean {
+    if (typeof value === "string") return isLiteral(value) || findEdges(value) !== undefined;
+    if (isPyList(value)) return value.some(isSuspectContent);
+    if (!isPyDict(value)) return false;
+    return [...value].some(([key, member]) => key !== "type" && isSuspectContent(member));
   }
 
   function sealContent(value: PyValue, seal: Seal): PyValue {
@@ -53,8 +58,7 @@ export function createLiteralSealer(literals: readonly string[]): LiteralSealer 
 
   return {
     holdsLiteral: (value) => someString(value, isLiteral),
-    isSuspectContent: (value) =>
-      someString(value, (text) => isLiteral(text) || findEdges(text) !== undefined),
+    isSuspectContent,
     seal: (value, seal) => mapStrings(value, (text) => sealWhole(text, seal)),
     sealContent,
   };

@@ -6,7 +6,6 @@ import type { DeltaPlan, TurnChange } from "./environment-delta.ts";
 import { renderDeltaText } from "./environment-delta.ts";
 import type { ProbeCall } from "./probe-messages.ts";
 import { assistantMessage, systemMessage, toolMessage, userMessage } from "./probe-messages.ts";
-
 import type { Prober } from "./prober.ts";
 import { createProber } from "./prober.ts";
 

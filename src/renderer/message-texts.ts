@@ -1,5 +1,6 @@
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
+import { pythonStrip } from "../python/strip.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
 
 /** The texts of a message's content: the content itself, or the texts of its parts. */
@@ -26,7 +27,7 @@ export function occurInOrder(
   let from = 0;
   for (const [index, texts] of messages.entries()) {
     for (const text of texts) {
-      const end = endOf(rendering, text.trim(), from);
+      const end = endOf(rendering, pythonStrip(text), from);
       if (end < 0) return index;
       from = end;
     }
