@@ -78,6 +78,11 @@ export async function playActions(
     steps,
     reward: score?.reward ?? 0,
     outcome: score === undefined ? "truncated" : "completed",
-    rewardInfo: score?.details ?? null,
+    rewardInfo: score === undefined ? null : withoutDifference(score.details),
   };
+}
+
+/** The details as the original gives them. */
+function withoutDifference({ difference: _ours, ...details }: Score["details"]): Score["details"] {
+  return details;
 }

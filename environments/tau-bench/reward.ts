@@ -47,15 +47,25 @@ export async function computeReward({
     const r_actions = isStateRight ? 1 : 0;
     return { reward: r_actions, info: { r_actions, gt_data_hash: await wantedHash() }, actions };
   }
-  // The original replays the wanted actions before it looks for outputs, and so finds their words too.
-  const words = [...said, ...task.actions.flatMap(wantedWords)];
-  const found = task.outputs.map((output) => [output, isSaid(output, words)] as const);
+  const unsaid = unsaidOutputs(task, said);
+  const found = task.outputs.map((output) => [output, !unsaid.includes(output)] as const);
   const r_outputs = found.every(([, isFound]) => isFound) ? 1 : 0;
   return {
     reward: isStateRight ? r_outputs : 0,
     info: { r_outputs, outputs: Object.fromEntries(found) },
     actions,
   };
+}
+
+/**
+ * The wanted outputs that were not said.
+ *
+ * @throws PythonError as `computeReward()`.
+ */
+export function unsaidOutputs(task: TauTaskData, said: readonly PyValue[]): readonly string[] {
+  // The original replays the wanted actions before it looks for outputs, and so finds their words too.
+  const words = [...said, ...task.actions.flatMap(wantedWords)];
+  return task.outputs.filter((output) => !isSaid(output, words));
 }
 
 function wantedWords({ name, kwargs }: TauAction): PyValue[] {

@@ -1,12 +1,15 @@
 import { InvariantError, assertInvariant } from "../../src/errors.ts";
+import type { Difference } from "../../src/environment/difference.ts";
 import type { Action, Score, Step, World } from "../../src/environment/environment.ts";
 import { PythonError } from "../../src/python/python-error.ts";
 import { pythonStr } from "../../src/python/str.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import type { UserSession, UserUsage } from "../../src/user/user.ts";
 import { STOP_MARKER } from "../../src/user/user.ts";
+import type { MadeCall } from "./call-difference.ts";
 import { ERROR_PREFIX, callTool } from "./call-tool.ts";
 import { sameDatabase } from "./database-text.ts";
+import { episodeDifference } from "./episode-difference.ts";
 import type { GroundTruths } from "./ground-truth.ts";
 import type { RewardInfo } from "./reward.ts";
 import { computeReward } from "./reward.ts";
@@ -35,6 +38,7 @@ export interface TauWorldOptions<Database extends Tables> {
 export class TauWorld<Database extends Tables> implements World {
   readonly #options: TauWorldOptions<Database>;
   readonly #said: PyValue[] = [];
+  readonly #made: MadeCall[] = [];
   #state: "new" | "running" | "done" | "scored" = "new";
 
   constructor(options: TauWorldOptions<Database>) {
@@ -63,13 +67,14 @@ export class TauWorld<Database extends Tables> implements World {
     assertInvariant(this.#state !== "scored", "Cannot score: the episode is scored already");
     const isDone = this.#state === "done";
     this.#state = "scored";
-    if (!isDone) {
-      const why = "τ-bench rewards only episodes that the user or a terminating tool has ended";
-      return { reward: 0, details: { done: false, why } };
-    }
     try {
-      const info = await this.#reward();
-      return { reward: info.reward, details: { ...info } };
+      const difference = this.#difference();
+      if (isDone) {
+        const info = await this.#reward();
+        return { reward: info.reward, details: { ...info, difference } };
+      }
+      const why = "τ-bench rewards only episodes that the user or a terminating tool has ended";
+      return { reward: 0, details: { done: false, why, difference } };
     } catch (error) {
       // The original's benchmark run counts an episode whose scoring raises as 0.
       if (!(error instanceof PythonError)) throw error;
@@ -114,13 +119,27 @@ export class TauWorld<Database extends Tables> implements World {
       return { observation: `Unknown action ${name}`, from: "tool", source: name, isError: true };
     }
     const observation = outcome.observation ?? `${ERROR_PREFIX}${name} returned None`;
+    const isError = observation.startsWith(ERROR_PREFIX);
+    this.#made.push({ name, arguments: given, ...(isError ? { error: observation } : {}) });
     return {
       observation,
       from: "tool",
       source: name,
-      ...(observation.startsWith(ERROR_PREFIX) ? { isError: true } : {}),
+      ...(isError ? { isError } : {}),
       ...(terminatingTools.has(name) ? { done: "terminal-tool" as const } : {}),
     };
+  }
+
+  #difference(): Difference {
+    const { task, groundTruths, database, terminatingTools } = this.#options;
+    return episodeDifference({
+      task,
+      reached: database,
+      wanted: groundTruths.of(task).database,
+      made: this.#made,
+      said: this.#said,
+      terminatingTools,
+    });
   }
 
   #reward(): Promise<RewardInfo> {

@@ -16,7 +16,10 @@ export interface StateDifference {
 /** A call of a tool. JSON-able. */
 export interface DifferenceCall {
   readonly name: string;
-  readonly arguments: unknown;
+  /** As Python writes them in JSON, so that 5 and 5.0 stay apart. */
+  readonly argumentsText: string;
+  /** What the tool answered, where it refused. */
+  readonly error?: string;
 }
 
 /**
@@ -28,9 +31,9 @@ export interface Difference {
   readonly state: readonly StateDifference[];
   /** Places beyond those that are listed; absent where all are. */
   readonly moreState?: number;
-  /** Wanted calls that were not made with these arguments. */
+  /** Wanted calls that were not made with these arguments; those that only read among them. */
   readonly missingCalls: readonly DifferenceCall[];
-  /** Calls that may change the state and were not wanted. */
+  /** Calls of tools that can change the state and were not wanted, refused ones among them. */
   readonly extraCalls: readonly DifferenceCall[];
   /** What should have been said to the user and was not. */
   readonly missingOutputs: readonly string[];

@@ -6,8 +6,11 @@ export function describeDifference(difference: Difference): readonly string[] {
   return [
     ...state.map(describeState),
     ...(moreState === undefined ? [] : [`state: ${moreState} more places`]),
-    ...missingCalls.map((call) => `not called: ${call.name} ${JSON.stringify(call.arguments)}`),
-    ...extraCalls.map((call) => `not wanted: ${call.name} ${JSON.stringify(call.arguments)}`),
+    ...missingCalls.map((call) => `not called: ${call.name} ${call.argumentsText}`),
+    ...extraCalls.map(
+      ({ name, argumentsText, error }) =>
+        `not wanted: ${name} ${argumentsText}${error === undefined ? "" : ` (${error})`}`,
+    ),
     ...missingOutputs.map((output) => `not said: ${JSON.stringify(output)}`),
   ];
 }

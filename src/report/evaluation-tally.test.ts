@@ -5,7 +5,7 @@ import { renderMarkdownReport } from "./markdown-report.ts";
 
 const difference = {
   state: [{ table: "orders", record: "#1", field: "status", wanted: "cancelled", got: "pending" }],
-  missingCalls: [{ name: "cancel", arguments: { id: "#1" } }],
+  missingCalls: [{ name: "cancel", argumentsText: '{"id": "#1"}' }],
   extraCalls: [],
   missingOutputs: ["10"],
 };
@@ -160,7 +160,7 @@ describe("renderMarkdownReport()", () => {
     expect(report).toContain("| `shop/test/2` | – | 0 of 0 | – |");
     expect(report).toContain(
       '- `shop/test/1#1`: reward 0.000, user-left\n  - `state: orders["#1"] status: wanted ' +
-        '"cancelled", got "pending"`\n  - `not called: cancel {"id":"#1"}`\n  - `not said: "10"`',
+        '"cancelled", got "pending"`\n  - `not called: cancel {"id": "#1"}`\n  - `not said: "10"`',
     );
     expect(report).toContain("| `shop/test/2#0` | failed | user/timeout |");
   });

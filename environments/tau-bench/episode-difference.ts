@@ -1,0 +1,41 @@
+import type { Difference } from "../../src/environment/difference.ts";
+import type { PyValue } from "../../src/python/value.ts";
+import type { MadeCall } from "./call-difference.ts";
+import { callDifference } from "./call-difference.ts";
+import { unsaidOutputs } from "./reward.ts";
+import { stateDifference } from "./state-difference.ts";
+import type { Tables } from "./tau-domain.ts";
+import type { TauTaskData } from "./tau-task.ts";
+import { RESPOND_ACTION } from "./tau-task.ts";
+
+/** What an episode did and what its task wanted. */
+export interface EpisodeToCompare {
+  readonly task: TauTaskData;
+  readonly reached: Tables;
+  readonly wanted: Tables;
+  readonly made: readonly MadeCall[];
+  /** The `content` of everything that was said to the user. */
+  readonly said: readonly PyValue[];
+  readonly terminatingTools: ReadonlySet<string>;
+}
+
+const maxPlaces = 100;
+
+/** What lies between the end of an episode and what its task wanted. */
+export function episodeDifference({
+  task,
+  reached,
+  wanted,
+  made,
+  said,
+  terminatingTools,
+}: EpisodeToCompare): Difference {
+  const places = stateDifference(reached, wanted);
+  const wantedCalls = task.actions.filter(({ name }) => name !== RESPOND_ACTION);
+  return {
+    state: places.slice(0, maxPlaces),
+    ...(places.length <= maxPlaces ? {} : { moreState: places.length - maxPlaces }),
+    ...callDifference({ wanted: wantedCalls, made, terminatingTools }),
+    missingOutputs: unsaidOutputs(task, said),
+  };
+}

@@ -1,0 +1,74 @@
+import type { StateDifference } from "../../src/environment/difference.ts";
+import { compareCodePoints } from "../../src/python/compare-code-points.ts";
+import { pythonRepr } from "../../src/python/repr.ts";
+import type { PyDict, PyList, PyValue } from "../../src/python/value.ts";
+import { isPyDict, isPyList, toPlainJson } from "../../src/python/value.ts";
+import { hashableText } from "./database-text.ts";
+import type { Tables } from "./tau-domain.ts";
+
+/**
+ * Where two databases over the same base differ: table by table, record by record, field by field.
+ * Empty exactly where τ-bench's hashes agree: an integer and a float of the same value differ.
+ */
+export function stateDifference(reached: Tables, wanted: Tables): readonly StateDifference[] {
+  const differences: StateDifference[] = [];
+  for (const [table, records] of Object.entries(reached)) {
+    const others = wanted[table];
+    const ids = new Set([...records.changes.keys(), ...(others?.changes.keys() ?? [])]);
+    for (const record of [...ids].sort(compareCodePoints)) {
+      const pair = { got: records.get(record), wanted: others?.get(record) };
+      for (const place of compare(pair, "")) differences.push({ table, record, ...place });
+    }
+  }
+  return differences;
+}
+
+type Place = Omit<StateDifference, "table" | "record">;
+
+/** A value on either side; `undefined` where there is none. */
+interface Pair {
+  readonly wanted: PyValue | undefined;
+  readonly got: PyValue | undefined;
+}
+
+function* compare({ wanted, got }: Pair, field: string): Generator<Place> {
+  if (wanted === got) return;
+  if (isPyDict(wanted) && isPyDict(got)) {
+    yield* compareMembers(wanted, got, field);
+  } else if (isPyList(wanted) && isPyList(got)) {
+    yield* compareItems(wanted, got, field);
+  } else if (wanted === undefined || got === undefined) {
+    yield describe({ wanted, got }, field);
+  } else if (hashableText(wanted) !== hashableText(got)) {
+    yield describe({ wanted, got }, field);
+  }
+}
+
+function* compareMembers(wanted: PyDict, got: PyDict, field: string): Generator<Place> {
+  for (const key of new Set([...wanted.keys(), ...got.keys()])) {
+    const isName = /^[A-Za-z_]\w*$/.test(key);
+    const step = isName ? (field === "" ? key : `.${key}`) : `[${JSON.stringify(key)}]`;
+    yield* compare({ wanted: wanted.get(key), got: got.get(key) }, field + step);
+  }
+}
+
+function* compareItems(wanted: PyList, got: PyList, field: string): Generator<Place> {
+  for (let index = 0; index < Math.max(wanted.length, got.length); index++) {
+    yield* compare({ wanted: wanted[index], got: got[index] }, `${field}[${index}]`);
+  }
+}
+
+function describe({ wanted, got }: Pair, field: string): Place {
+  const place = {
+    field,
+    ...(wanted === undefined ? {} : { wanted: toPlainJson(wanted) }),
+    ...(got === undefined ? {} : { got: toPlainJson(got) }),
+  };
+  if (wanted === undefined || got === undefined) return place;
+  const printsAlike = JSON.stringify(place.wanted) === JSON.stringify(place.got);
+  const isOutsideJson = [place.wanted, place.got].some(
+    (value) => typeof value === "number" && !Number.isFinite(value),
+  );
+  if (!printsAlike && !isOutsideJson) return place;
+  return { ...place, note: `${pythonRepr(wanted)} wanted, ${pythonRepr(got)} got` };
+}
