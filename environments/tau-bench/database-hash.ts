@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import type { Hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { compareCodePoints } from "../../src/python/compare-code-points.ts";
 import { reprString } from "../../src/python/repr.ts";
-import { pairText, tupleText } from "./database-text.ts";
+import { pairText } from "./database-text.ts";
 import type { RecordTable, SharedTable } from "./record-table.ts";
 import type { SharedTables, Tables } from "./tau-domain.ts";
 
@@ -11,18 +12,23 @@ const textPerTurn = 65_536;
 
 /** A shared table in the order and the text that τ-bench hashes. */
 interface TableText {
+  /** What stands between the last table's records and this one's. */
+  readonly opening: string;
   readonly name: string;
   /** The records' ids, sorted by code point. */
   readonly ids: readonly string[];
-  /** `records.get(id)` is the text of the pair of id and record. */
-  readonly records: ReadonlyMap<string, string>;
-  /** The text of the whole table. */
-  readonly whole: Buffer;
+  /** The texts of all pairs of id and record, with commas between. */
+  readonly records: Buffer;
+  /** `starts[i]` is where the text of `ids[i]` starts in `records`, in bytes. */
+  readonly starts: readonly number[];
+  /** The hash of everything before this table. */
+  readonly before: Hash;
 }
 
 /**
  * Computes τ-bench's own hash of whole databases that differ from a shared base in a few records.
- * The base's text is made once, in short steps; after that a hash remakes only what was written.
+ * The base's text is made once, in short steps; after that only records that were written are made
+ * into text again, and hashing starts at the first table that has any.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`get_data_hash`).
  */
@@ -38,48 +44,95 @@ export class DatabaseHasher {
   async hash(database: Tables): Promise<string> {
     this.#tables ??= makeTableTexts(this.#shared);
     const tables = await this.#tables;
-    const hash = createHash("sha256").update("(");
-    for (const [place, table] of tables.entries()) {
-      hash.update(`${place === 0 ? "" : ", "}(${reprString(table.name)}, `);
-      hash.update(currentText(table, database[table.name]));
-      hash.update(")");
-    }
+    const changed = tables.findIndex(({ name }) => (database[name]?.changes.size ?? 0) > 0);
+    const first = changed === -1 ? tables.length - 1 : changed;
+    const hash = tables[first]?.before.copy() ?? createHash("sha256").update("(");
+    for (const table of tables.slice(first)) updateTable(hash, table, database[table.name]);
     return hash.update(tables.length === 1 ? ",)" : ")").digest("hex");
   }
 }
 
-/** The table's text with the records that were written put in their places. */
-function currentText(table: TableText, current: RecordTable | undefined): string | Buffer {
-  if (current === undefined || current.changes.size === 0) return table.whole;
-  const added = [...current.changes.keys()].filter((id) => !table.records.has(id));
-  const ids = added.length === 0 ? table.ids : [...table.ids, ...added].sort(compareCodePoints);
-  const parts = ids.flatMap((id) => {
-    const own = current.changes.get(id);
-    if (own === null) return [];
-    return [own === undefined ? (table.records.get(id) as string) : pairText(id, own)];
-  });
-  return tupleText(parts);
+/** Adds a table with the records that were written put in their places. */
+function updateTable(hash: Hash, table: TableText, current: RecordTable | undefined): void {
+  hash.update(table.opening);
+  let count = 0;
+  for (const piece of tablePieces(table, current)) {
+    if (count > 0) hash.update(", ");
+    hash.update(piece.text);
+    count += piece.count;
+  }
+  hash.update(count === 1 ? ",))" : "))");
+}
+
+/** Text of some records that follow each other. */
+interface Piece {
+  readonly text: string | Buffer;
+  readonly count: number;
+}
+
+function* tablePieces(table: TableText, current: RecordTable | undefined): Generator<Piece> {
+  const changes = [...(current?.changes ?? [])].sort(([a], [b]) => compareCodePoints(a, b));
+  let from = 0;
+  for (const [id, record] of changes) {
+    const place = placeOf(table.ids, id);
+    yield* unchangedPiece(table, from, place);
+    if (record !== null) yield { text: pairText(id, record), count: 1 };
+    from = table.ids[place] === id ? place + 1 : place;
+  }
+  yield* unchangedPiece(table, from, table.ids.length);
+}
+
+/** The records from one place to another, the latter excluded, as the base has them. */
+function* unchangedPiece(table: TableText, from: number, to: number): Generator<Piece> {
+  if (from === to) return;
+  const end = to === table.ids.length ? table.records.length : (table.starts[to] as number) - 2;
+  yield { text: table.records.subarray(table.starts[from], end), count: to - from };
+}
+
+/** The place of the first of the sorted ids that is not before the id. */
+function placeOf(ids: readonly string[], id: string): number {
+  let low = 0;
+  let high = ids.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareCodePoints(ids[middle] as string, id) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 async function makeTableTexts(shared: SharedTables): Promise<readonly TableText[]> {
   const names = Object.keys(shared).sort(compareCodePoints);
+  const hash = createHash("sha256").update("(");
   const texts: TableText[] = [];
-  for (const name of names) texts.push(await makeTableText(name, shared[name] as SharedTable));
+  for (const name of names) {
+    const opening = `${texts.length === 0 ? "" : ", "}(${reprString(name)}, (`;
+    const records = await makeRecordTexts(shared[name] as SharedTable);
+    const table = { opening, name, ...records, before: hash.copy() };
+    texts.push(table);
+    updateTable(hash, table, undefined);
+  }
   return texts;
 }
 
-async function makeTableText(name: string, table: SharedTable): Promise<TableText> {
+async function makeRecordTexts(
+  table: SharedTable,
+): Promise<Pick<TableText, "ids" | "records" | "starts">> {
   const ids = [...table.keys()].sort(compareCodePoints);
-  const records = new Map<string, string>();
-  let untilTurn = textPerTurn;
+  const parts: Buffer[] = [];
+  const starts: number[] = [];
+  let length = 0;
+  let sinceTurn = 0;
   for (const id of ids) {
-    const text = pairText(id, table.get(id) ?? null);
-    records.set(id, text);
-    untilTurn -= text.length;
-    if (untilTurn <= 0) {
+    const part = Buffer.from(`${length === 0 ? "" : ", "}${pairText(id, table.get(id) ?? null)}`);
+    starts.push(length === 0 ? 0 : length + 2);
+    parts.push(part);
+    length += part.length;
+    sinceTurn += part.length;
+    if (sinceTurn >= textPerTurn) {
       await setImmediate();
-      untilTurn = textPerTurn;
+      sinceTurn = 0;
     }
   }
-  return { name, ids, records, whole: Buffer.from(tupleText([...records.values()])) };
+  return { ids, starts, records: Buffer.concat(parts) };
 }

@@ -62,6 +62,11 @@ export function createTauEnvironment<Database extends Tables>({
       { user, signal }: { user: UserSession; signal: AbortSignal },
     ): Promise<World> {
       signal.throwIfAborted();
+      if (task.environment !== name) {
+        throw new UsageError(
+          `Cannot open task ${task.id}: it belongs to ${task.environment}, expected one of ${name}`,
+        );
+      }
       const database = openDatabase(domain, data.tables);
       return new TauWorld({
         domain,
@@ -100,7 +105,8 @@ function findTask({ name, data, split, index }: TaskQuery): Task<TauTaskData> {
   const task = tasks[index];
   if (task === undefined) {
     throw new UsageError(
-      `Cannot find task ${index} of ${name}/${split}: expected 0 to ${tasks.length - 1}`,
+      `Cannot find task ${index} of ${name}/${split}: ` +
+        (tasks.length === 0 ? "the split is empty" : `expected 0 to ${tasks.length - 1}`),
     );
   }
   return task;

@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rm } from "node:fs/promises";
+import { InvariantError, UsageError } from "../../src/errors.ts";
+import type { Action, World } from "../../src/environment/environment.ts";
+import type { PyValue } from "../../src/python/value.ts";
+import { scriptedUser } from "../../src/user/scripted-user.ts";
+import { writeTinyTauBundle } from "../../test/tiny-tau-bundle.ts";
+import { loadTauBenchBundle } from "./bundle.ts";
+import { createTauAirline } from "./airline/create-tau-airline.ts";
+import { createTauRetail } from "./retail/create-tau-retail.ts";
+import type { TauEnvironment } from "./tau-environment.ts";
+
+const signal = new AbortController().signal;
+let folder: string;
+let retail: TauEnvironment;
+let airline: TauEnvironment;
+
+beforeAll(async () => {
+  folder = await writeTinyTauBundle();
+  const bundle = await loadTauBenchBundle(folder);
+  retail = createTauRetail({ bundle });
+  airline = createTauAirline({ bundle });
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+interface Opening {
+  readonly environment?: TauEnvironment;
+  readonly index?: number;
+  readonly lines?: readonly string[];
+}
+
+async function begin({
+  environment = retail,
+  index = 0,
+  lines = [],
+}: Opening = {}): Promise<World> {
+  const task = environment.task("test", index);
+  const user = scriptedUser({ lines: ["Hi", ...lines] }).open(task, { seed: 0 });
+  const world = await environment.open(task, { user, signal });
+  await world.begin({ signal });
+  return world;
+}
+
+function call(name: string, given: Readonly<Record<string, PyValue>> = {}): Action {
+  return { type: "call", name, arguments: new Map(Object.entries(given)) };
+}
+
+const cancel = call("cancel_pending_order", { order_id: "#W1", reason: "no longer needed" });
+
+describe("a τ-bench environment", () => {
+  test("describes its domain", () => {
+    expect([retail.name, airline.name]).toEqual(["tau-retail", "tau-airline"]);
+    expect(retail.splits).toEqual({ test: 2, train: 0, dev: 0 });
+    expect(airline.splits).toEqual({ test: 1 });
+    expect(retail.policyText).toBe("# Shop policy\n");
+    expect(retail.tools.map(({ name }) => name)).toContain("calculate");
+    expect(retail.source).toBe(`sierra-research/tau-bench (MIT), retail, from ${folder}`);
+  });
+
+  test("refuses splits and indices that it does not have, and other domains' tasks", async () => {
+    expect(() => retail.task("validation", 0)).toThrow(
+      'Cannot find split "validation" of tau-retail: expected one of test, train, dev',
+    );
+    expect(() => retail.task("test", 2)).toThrow(
+      "Cannot find task 2 of tau-retail/test: expected 0 to 1",
+    );
+    expect(() => retail.task("train", 0)).toThrow(
+      "Cannot find task 0 of tau-retail/train: the split is empty",
+    );
+    expect(() => retail.task("constructor", 0)).toThrow(UsageError);
+    const task = airline.task("test", 0);
+    const user = scriptedUser({ lines: [] }).open(task, { seed: 0 });
+    await expect(retail.open(task, { user, signal })).rejects.toThrow(
+      "Cannot open task tau-airline/test/0: it belongs to tau-airline, expected one of tau-retail",
+    );
+  });
+});
+
+describe("a τ-bench episode", () => {
+  test("ends where the user's reply holds the stop marker, and rewards the wanted state", async () => {
+    await using world = await begin({ lines: ["ok", "Thanks! ###STOP### Bye"] });
+    const first = await world.step({ type: "say", content: "Hello" }, { signal });
+    expect(first).toEqual({ observation: "ok", from: "user", source: "user" });
+    const cancelled = await world.step(cancel, { signal });
+    expect(cancelled).toMatchObject({ from: "tool", source: "cancel_pending_order" });
+    expect(cancelled.observation).toContain('"status": "cancelled"');
+    expect(cancelled.isError).toBeUndefined();
+    const last = await world.step({ type: "say", content: "Done" }, { signal });
+    expect(last.done).toBe("user-left");
+    const score = await world.score({ signal });
+    expect(score).toMatchObject({
+      reward: 1,
+      details: {
+        reward: 1,
+        info: { r_actions: 1, gt_data_hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        actions: [
+          { name: "get_order_details", kwargs: expect.objectContaining({ order_id: "#W1" }) },
+          {
+            name: "cancel_pending_order",
+            kwargs: expect.objectContaining({ order_id: "#W1", reason: "no longer needed" }),
+          },
+        ],
+      },
+    });
+    expect(JSON.parse(JSON.stringify(score))).toBeTruthy();
+  });
+
+  test("goes on where the stop marker is in the opening line or spelled otherwise", async () => {
+    const task = retail.task("test", 0);
+    const lines = ["###STOP###", "###stop###", "###STOP###"];
+    const user = scriptedUser({ lines }).open(task, { seed: 0 });
+    await using world = await retail.open(task, { user, signal });
+    expect(await world.begin({ signal })).toBe("###STOP###");
+    expect((await world.step({ type: "say", content: "a" }, { signal })).done).toBeUndefined();
+    expect((await world.step({ type: "say", content: "b" }, { signal })).done).toBe("user-left");
+    expect((await world.score({ signal })).reward).toBe(0);
+  });
+
+  test("ends with a transfer to a person even where that call failed", async () => {
+    await using world = await begin();
+    const step = await world.step(call("transfer_to_human_agents"), { signal });
+    expect(step).toEqual({
+      observation:
+        "Error: TransferToHumanAgents.invoke() missing 1 required positional argument: 'summary'",
+      from: "tool",
+      source: "transfer_to_human_agents",
+      isError: true,
+      done: "terminal-tool",
+    });
+  });
+
+  test("shows the agent its mistakes", async () => {
+    await using world = await begin({ lines: ["ok"] });
+    const steps = [
+      [call("fly_away"), "Unknown action fly_away", "fly_away"],
+      [
+        call("get_order_details"),
+        "Error: GetOrderDetails.invoke() missing 1 required positional argument: 'order_id'",
+        "get_order_details",
+      ],
+      [
+        call("get_order_details", { order_id: "#W9" }),
+        "Error: order not found",
+        "get_order_details",
+      ],
+      [
+        call("get_order_details", { order_id: [] }),
+        "Error: unhashable type: 'list'",
+        "get_order_details",
+      ],
+      [call("respond", { text: "x" }), "Error: 'content'", "respond"],
+    ] as const;
+    for (const [action, observation, source] of steps) {
+      expect(await world.step(action, { signal })).toEqual({
+        observation,
+        from: "tool",
+        source,
+        isError: true,
+      });
+    }
+  });
+
+  test("takes a call named `respond` for words to the user", async () => {
+    await using world = await begin({ lines: ["ok"] });
+    expect(await world.step(call("respond", { content: "Hello", extra: 1n }), { signal })).toEqual({
+      observation: "ok",
+      from: "user",
+      source: "user",
+    });
+  });
+
+  test("shows an error where the original's tool returns nothing, and goes on", async () => {
+    await using world = await begin({ environment: airline });
+    const certificate = call("send_certificate", { user_id: "cy_fox_3", amount: 50.5 });
+    for (const id of [3221322, 3221323, 3221324]) {
+      expect((await world.step(certificate, { signal })).observation).toBe(
+        `Certificate certificate_${id} added to user cy_fox_3 with amount 50.5.`,
+      );
+    }
+    expect(await world.step(certificate, { signal })).toMatchObject({
+      observation: "Error: send_certificate returned None",
+      isError: true,
+    });
+  });
+
+  test("is worth nothing where it was not done, and says so", async () => {
+    await using world = await begin();
+    await world.step(cancel, { signal });
+    expect(await world.score({ signal })).toMatchObject({
+      reward: 0,
+      details: {
+        done: false,
+        why: "τ-bench rewards only episodes that the user or a terminating tool has ended",
+      },
+    });
+  });
+
+  test("looks for outputs in what was said, without commas and whatever the case", async () => {
+    await using world = await begin({ index: 1, lines: ["and?", "###STOP###"] });
+    await world.step({ type: "say", content: "It is a RUG." }, { signal });
+    await world.step({ type: "say", content: "It cost $1,080.00" }, { signal });
+    expect(await world.score({ signal })).toMatchObject({
+      reward: 1,
+      details: {
+        reward: 1,
+        info: { r_outputs: 1, outputs: { "1080": true, Rug: true } },
+        actions: [{ name: "transfer_to_human_agents", kwargs: expect.anything() }],
+      },
+    });
+  });
+
+  test("counts an output that was only thought, or words that are no text, as nothing", async () => {
+    await using thinker = await begin({ index: 1, lines: ["###STOP###"] });
+    await thinker.step(call("think", { thought: "1080 Rug" }), { signal });
+    await thinker.step({ type: "say", content: "Rug" }, { signal });
+    expect((await thinker.score({ signal })).details["info"]).toEqual({
+      r_outputs: 0,
+      outputs: { "1080": false, Rug: true },
+    });
+    await using mumbler = await begin({ index: 1, lines: ["###STOP###"] });
+    await mumbler.step(call("respond", { content: null }), { signal });
+    expect(await mumbler.score({ signal })).toEqual({
+      reward: 0,
+      details: {
+        error: "'NoneType' object has no attribute 'lower'",
+        exception: "AttributeError",
+      },
+    });
+  });
+
+  test("refuses to be stepped, begun or scored out of turn", async () => {
+    await using world = await begin({ lines: ["###STOP###"] });
+    await expect(world.begin({ signal })).rejects.toThrow(InvariantError);
+    await world.step({ type: "say", content: "x" }, { signal });
+    await expect(world.step(cancel, { signal })).rejects.toThrow(
+      "Cannot step: the episode is done, expected one that is running",
+    );
+    await world.score({ signal });
+    await expect(world.score({ signal })).rejects.toThrow("the episode is scored already");
+  });
+
+  test("does not see what others write", async () => {
+    const [mine, theirs] = [
+      await begin({ lines: ["###STOP###"] }),
+      await begin({ lines: ["###STOP###"] }),
+    ];
+    await mine.step(cancel, { signal });
+    const details = call("get_order_details", { order_id: "#W1" });
+    expect((await theirs.step(details, { signal })).observation).toContain('"status": "pending"');
+    expect((await mine.step(details, { signal })).observation).toContain('"status": "cancelled"');
+  });
+
+  test("passes the user's usage and failures on", async () => {
+    await using world = await begin();
+    expect(world.userUsage()).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
+    await expect(world.step({ type: "say", content: "x" }, { signal })).rejects.toMatchObject({
+      code: "user/script-exhausted",
+    });
+  });
+});
