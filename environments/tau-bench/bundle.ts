@@ -10,6 +10,7 @@ import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { isPyDict, isPyList } from "../../src/python/value.ts";
 import type { Task } from "../../src/task.ts";
 import { airlineDomain } from "./airline/airline-domain.ts";
+import { checkBundle } from "./import/bundle-manifest.ts";
 import { retailDomain } from "./retail/retail-domain.ts";
 import type { SharedTable } from "./record-table.ts";
 import type { SharedTables, TauDomain } from "./tau-domain.ts";
@@ -41,7 +42,8 @@ export interface DomainData {
 const bundles = new Map<string, Promise<TauBenchBundle>>();
 
 /**
- * Loads a bundle. A folder is read once per process; all callers share what was read.
+ * Loads a bundle. A folder is read once per process; all callers share what was read. Where it has a
+ * manifest, its files must be the ones that the manifest names.
  *
  * @throws UsageError naming the file and the field where something is missing or of another type.
  */
@@ -58,6 +60,7 @@ export function loadTauBenchBundle(directory: string): Promise<TauBenchBundle> {
 }
 
 async function readBundle(directory: string): Promise<TauBenchBundle> {
+  await checkBundle(directory);
   const retail = await readDomain(directory, retailDomain as unknown as TauDomain);
   const airline = await readDomain(directory, airlineDomain as unknown as TauDomain);
   return Object.freeze({ directory, retail, airline });
