@@ -12,6 +12,7 @@ import { spawnSglangTestServer, type SpawnedServer } from "../src/testing/index.
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { qwen3Folder } from "./qwen3-model.ts";
 import { jsonLines, runCli } from "./run-cli.ts";
+import { startChatCompletionsServer } from "./chat-completions-server.ts";
 import { sharedData } from "./shared-data.ts";
 
 const policyModule = fileURLToPath(
@@ -171,6 +172,73 @@ describe("turnwright rollout on the built-in shop", () => {
     expect(other).toMatchObject({ status: 2, stdout: "" });
     expect(other.stderr).toContain("temperature was 1 and is 0.5");
   }, 120_000);
+});
+
+describe("turnwright rollout with trouble on the other side", () => {
+  async function troubled(
+    name: string,
+    more: readonly string[],
+    options: Readonly<Record<string, unknown>> = {},
+  ) {
+    await using server = await spawnSglangTestServer({ policy: "seeded", options });
+    const out = path.join(scratch, name);
+    const args = ["--env", "storefront", "--tasks", "0-1", "--attempts", "1", "--json"];
+    const { status, stdout } = await runCli([
+      ...["rollout", "--url", server.url, "--model", qwen3Folder(), "--parser", "qwen25"],
+      ...["--out", out, "--max-tokens-per-turn", "8", "--on-length", "close-and-continue"],
+      ...args,
+      ...more,
+    ]);
+    const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
+    expect(jsonLines(verified.stdout)).toMatchObject([{ violations: [] }]);
+    return { status, summary: jsonLines(stdout).at(-1)!, samples: await readSamples(out) };
+  }
+
+  test("a user model that hangs fails the user, and scores nothing", async () => {
+    await using user = await startChatCompletionsServer(
+      Array.from({ length: 20 }, () => ({ trouble: "hang" }) as const),
+    );
+    const { status, summary } = await troubled("hanging-user", [
+      ...[
+        "--user",
+        "llm",
+        "--user-url",
+        user.baseUrl,
+        "--user-model",
+        "m",
+        "--user-timeout",
+        "0.5",
+      ],
+    ]);
+    expect(summary).toMatchObject({
+      end: "finished",
+      scored: 0,
+      outcomes: { completed: 0, truncated: 0, failed: 2 },
+      failures: { "user/timeout": 2 },
+    });
+    expect(summary).not.toHaveProperty("rewardMean");
+    expect(status).toBe(1);
+  });
+
+  test("an engine that answers with nonsense fails the engine, with what was recorded", async () => {
+    const faults = [null, null, ...Array.from({ length: 20 }, () => ({ kind: "html" }))];
+    const { summary, samples } = await troubled("html", ["--user", "scripted"], { faults });
+    expect(summary).toMatchObject({
+      scored: 0,
+      outcomes: { failed: 2 },
+      failures: { "engine/bad-reply": 2 },
+    });
+    for (const sample of samples) {
+      expect(sample).not.toHaveProperty("reward");
+      expect(sample).toMatchObject({ outcome: "failed", failure: { party: "engine" } });
+    }
+  });
+
+  test("a null logprob never enters a sample", async () => {
+    const faults = Array.from({ length: 20 }, () => ({ kind: "null-logprob", position: 3 }));
+    const { summary } = await troubled("null-logprob", ["--user", "scripted"], { faults });
+    expect(summary).toMatchObject({ scored: 0, failures: { "engine/nan": 2 } });
+  });
 });
 
 async function waitForEpisodes(out: string, count: number): Promise<void> {

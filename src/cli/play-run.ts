@@ -63,7 +63,9 @@ export async function playRun(
     const result = await play(settings, { plan, setup, folder, signal });
     await finish({ result, folder, environment, plan });
     if (result.end === "interrupted") process.exitCode = 130;
-    if (result.end === "too-many-failures") process.exitCode = 1;
+    const { scored, outcomes } = result.progress;
+    const isAllFailed = scored === 0 && outcomes.failed > 0;
+    if (result.end === "too-many-failures" || isAllFailed) process.exitCode = 1;
   } finally {
     await engine.close();
   }

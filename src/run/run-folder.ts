@@ -221,16 +221,18 @@ function rolloutIdOf(text: string, key: string): string {
 
 /** Rewrites the file with only the lines to keep, where there are others. */
 async function keepLines(file: string, keep: (text: string) => boolean): Promise<void> {
-  const kept: string[] = [];
-  let dropped = 0;
-  for await (const line of readLines(file)) {
-    if (keep(line)) kept.push(line);
-    else dropped++;
-  }
-  if (dropped === 0) return;
+  let hasOthers = false;
+  for await (const line of readLines(file)) hasOthers ||= !keep(line);
+  if (!hasOthers) return;
   const next = `${file}.next`;
-  await writeFile(next, kept.map((line) => `${line}\n`).join(""));
+  await writeFile(next, keptLines(file, keep));
   await rename(next, file);
+}
+
+async function* keptLines(file: string, keep: (text: string) => boolean): AsyncGenerator<string> {
+  for await (const line of readLines(file)) {
+    if (keep(line)) yield `${line}\n`;
+  }
 }
 
 async function writeWhole(file: string, value: object): Promise<void> {

@@ -1,0 +1,166 @@
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Episode } from "../episode/episode.ts";
+import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
+import { RunFolder, type RunManifest } from "./run-folder.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-run-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+const manifest: RunManifest = {
+  format: 1,
+  turnwright: "0.1.0",
+  configuration: { env: "e", temperature: 1 },
+  found: {},
+};
+
+function episode(rolloutId: string, end: Partial<Episode> = { reward: 1 }): Episode {
+  const recorder = new TrajectoryRecorder();
+  recorder.openSegment([1, 2]);
+  recorder.appendTurn({
+    outputIds: [10],
+    logprobs: [-0.5],
+    finish: { type: "stop" },
+    pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "1", finish: "stop" }],
+    discarded: [],
+  });
+  return {
+    format: 1,
+    rolloutId,
+    groupId: "g",
+    taskId: "t",
+    environment: "e",
+    split: "test",
+    taskIndex: 0,
+    sampleIndex: 0,
+    seed: 0,
+    outcome: "completed",
+    stopReason: "user-left",
+    counts: {
+      turnCount: 1,
+      sampledTokenCount: 1,
+      tokenCount: 3,
+      toolCallCount: 0,
+      formatErrorCount: 0,
+      attemptCounts: {},
+    },
+    userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
+    startedAtMs: 0,
+    durationMs: 0,
+    messages: [],
+    turns: [],
+    segments: recorder.toSegments(),
+    ...end,
+  };
+}
+
+const failed = {
+  outcome: "failed",
+  stopReason: "failure",
+  failure: { party: "engine", code: "engine/timeout", message: "m" },
+} as const;
+
+async function idsIn(name: string): Promise<string[]> {
+  const text = await readFile(path.join(dir, name), "utf8");
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => (JSON.parse(line) as { rolloutId: string }).rolloutId);
+}
+
+async function write(...episodes: Episode[]): Promise<void> {
+  await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+  for (const [index, value] of episodes.entries()) {
+    await folder.writeEpisode(value, { groupIndex: 0, index });
+  }
+}
+
+describe("RunFolder", () => {
+  test("knows on reopening what is finished", async () => {
+    await write(episode("t#0"), episode("t#1", failed));
+    await using again = await RunFolder.open(dir, manifest, { retryFailed: false });
+    expect(again.finished.map(({ rolloutId, outcome }) => [rolloutId, outcome])).toEqual([
+      ["t#0", "completed"],
+      ["t#1", "failed"],
+    ]);
+    expect(again.finished[0]).not.toHaveProperty("segments");
+  });
+
+  test("drops the samples of an episode whose own line a crash swallowed", async () => {
+    await write(episode("t#0"), episode("t#1"));
+    const file = path.join(dir, "episodes.jsonl");
+    const [first] = (await readFile(file, "utf8")).split("\n");
+    await writeFile(file, `${first}\n{"format":1,"rolloutId":"t#1","outc`);
+    {
+      await using again = await RunFolder.open(dir, manifest, { retryFailed: false });
+      expect(again.finished.map(({ rolloutId }) => rolloutId)).toEqual(["t#0"]);
+      await again.writeEpisode(episode("t#1"), { groupIndex: 0, index: 1 });
+    }
+    expect(await idsIn("samples.jsonl")).toEqual(["t#0", "t#1"]);
+    expect(await idsIn("episodes.jsonl")).toEqual(["t#0", "t#1"]);
+  });
+
+  test("cuts off a torn row of samples", async () => {
+    await write(episode("t#0"));
+    await appendFile(path.join(dir, "samples.jsonl"), '{"format":1,"rolloutId":"t#1","tok');
+    await using again = await RunFolder.open(dir, manifest, { retryFailed: false });
+    await again.writeEpisode(episode("t#1"), { groupIndex: 0, index: 1 });
+    expect(await idsIn("samples.jsonl")).toEqual(["t#0", "t#1"]);
+  });
+
+  test("forgets failed episodes where they are to be played again", async () => {
+    await write(episode("t#0"), episode("t#1", failed));
+    await using again = await RunFolder.open(dir, manifest, { retryFailed: true });
+    expect(again.finished.map(({ rolloutId }) => rolloutId)).toEqual(["t#0"]);
+    expect(await idsIn("samples.jsonl")).toEqual(["t#0"]);
+    expect(await idsIn("episodes.jsonl")).toEqual(["t#0"]);
+  });
+
+  test("refuses a folder of another configuration, naming what differs", async () => {
+    await write(episode("t#0"));
+    const other = { ...manifest, configuration: { env: "e", temperature: 0.5, split: "train" } };
+    await expect(RunFolder.open(dir, other, { retryFailed: false })).rejects.toThrow(
+      `Cannot resume ${dir}: temperature was 1 and is 0.5; split was undefined and is "train"`,
+    );
+  });
+
+  test("refuses a folder of episodes without their run.json", async () => {
+    await writeFile(path.join(dir, "episodes.jsonl"), "{}\n");
+    await expect(RunFolder.open(dir, manifest, { retryFailed: false })).rejects.toThrow(
+      `Cannot use ${dir}: it holds episodes but no run.json`,
+    );
+  });
+
+  test("writes slime's rows beside the samples", async () => {
+    {
+      await using folder = await RunFolder.open(dir, manifest, {
+        format: "slime",
+        retryFailed: false,
+      });
+      await folder.writeEpisode(episode("t#0"), { groupIndex: 3, index: 12 });
+      expect(folder.slimeFile).toBe(path.join(dir, "samples.slime.jsonl"));
+    }
+    const row: unknown = JSON.parse(await readFile(path.join(dir, "samples.slime.jsonl"), "utf8"));
+    expect(row).toMatchObject({
+      group_index: 3,
+      index: 12,
+      tokens: [1, 2, 10],
+      loss_mask: [1],
+      rollout_log_probs: [-0.5],
+      metadata: { rollout: "t#0" },
+    });
+    await using again = await RunFolder.open(dir, manifest, {
+      format: "slime",
+      retryFailed: false,
+    });
+    expect(again.finished).toHaveLength(1);
+    expect(await readFile(path.join(dir, "samples.slime.jsonl"), "utf8")).toContain('"t#0"');
+  });
+});
