@@ -47,7 +47,10 @@ function evaluate(node: Expression): PythonLiteral {
       return evaluateDict(node.entries);
     case "call": {
       const isEmptySet =
-        node.callee.type === "name" && node.callee.id === "set" && node.isWithoutArguments;
+        node.callee.type === "name" &&
+        node.callee.id === "set" &&
+        node.keywords.length === 0 &&
+        !node.hasPositional;
       if (!isEmptySet) throw malformed();
       return foreign;
     }

@@ -1,16 +1,28 @@
 import { UsageError } from "../errors.ts";
+import { apertus2509 } from "./sglang/apertus2509.ts";
+import { cohereCommand4 } from "./sglang/cohere-command4.ts";
 import { deepseekV3, deepseekV31 } from "./sglang/deepseek-v3.ts";
 import { deepseekV32, deepseekV4 } from "./sglang/dsml.ts";
+import { gemma4 } from "./sglang/gemma4.ts";
+import { gigachat3 } from "./sglang/gigachat3.ts";
 import { glm45, glm47 } from "./sglang/glm.ts";
+import { gptOss } from "./sglang/gpt-oss.ts";
 import { hermes } from "./sglang/hermes.ts";
 import { hunyuan } from "./sglang/hunyuan.ts";
+import { inkling } from "./sglang/inkling.ts";
+import { interns1 } from "./sglang/interns1.ts";
 import { kimiK2 } from "./sglang/kimi-k2.ts";
+import { kimiK3 } from "./sglang/kimi-k3.ts";
+import { lfm2 } from "./sglang/lfm2.ts";
 import { llama3 } from "./sglang/llama3.ts";
 import { mimo } from "./sglang/mimo.ts";
+import { minicpm5 } from "./sglang/minicpm5.ts";
 import { minimaxM2 } from "./sglang/minimax-m2.ts";
 import { minimaxM3 } from "./sglang/minimax-m3.ts";
 import { mistral } from "./sglang/mistral.ts";
+import { muse } from "./sglang/muse.ts";
 import { poolsideV1 } from "./sglang/poolside-v1.ts";
+import { pythonic } from "./sglang/pythonic.ts";
 import { qwen25 } from "./sglang/qwen25.ts";
 import { qwen3Coder } from "./sglang/qwen3-coder.ts";
 import { step3 } from "./sglang/step3.ts";
@@ -18,21 +30,33 @@ import { trinity } from "./sglang/trinity.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
 
 const parsers: readonly ToolCallParser[] = [
+  apertus2509,
+  cohereCommand4,
   deepseekV3,
   deepseekV31,
   deepseekV32,
   deepseekV4,
+  gemma4,
+  gigachat3,
   glm45,
   glm47,
+  gptOss,
   hermes,
   hunyuan,
+  inkling,
+  interns1,
   kimiK2,
+  kimiK3,
+  lfm2,
   llama3,
   mimo,
+  minicpm5,
   minimaxM2,
   minimaxM3,
   mistral,
+  muse,
   poolsideV1,
+  pythonic,
   qwen25,
   qwen3Coder,
   step3,

@@ -17,7 +17,8 @@ export type Expression =
       readonly type: "call";
       readonly callee: Expression;
       readonly keywords: readonly KeywordArgument[];
-      readonly isWithoutArguments: boolean;
+      /** Whether some argument has no name. */
+      readonly hasPositional: boolean;
     }
   | { readonly type: "unary"; readonly operator: string; readonly operand: Expression }
   | {
@@ -74,8 +75,8 @@ export function parseExpression(source: string): Expression {
 }
 
 /**
- * Reads Python source (`exec` mode) whose statements are expressions, and returns the first one;
- * `undefined` for source without any.
+ * Reads Python source (`exec` mode) whose statements are expressions, assignments or returns, and
+ * returns the value of the first one; `undefined` for source without any.
  *
  * @throws PythonError as `parseExpression()`, also for statements of other kinds.
  */
@@ -84,7 +85,7 @@ export function parseFirstStatement(source: string): Expression | undefined {
   parser.skipBlankLines();
   let first: Expression | undefined;
   while (!parser.isAtEnd()) {
-    const statement = parser.readExpressions();
+    const statement = parser.readStatement();
     first ??= statement;
     parser.endStatement();
   }
@@ -133,6 +134,14 @@ class ExpressionParser {
     if (this.isAtEnd()) return;
     if (this.#token.type !== "newline") throw syntaxError("invalid syntax");
     this.skipNewlines();
+  }
+
+  /** The value of a statement: of an expression, an assignment, or a return. */
+  readStatement(): Expression {
+    if (this.#takes("return")) return this.readExpressions();
+    let value = this.readExpressions();
+    while (this.#takes("=")) value = this.readExpressions();
+    return value;
   }
 
   /** One expression, or several with commas, which make a tuple. */
@@ -289,9 +298,7 @@ class ExpressionParser {
     let expression = this.#readAtom();
     for (;;) {
       if (this.#takes("(")) {
-        const isWithoutArguments = this.#is(")");
-        const found = this.#readArguments();
-        expression = { type: "call", callee: expression, keywords: found, isWithoutArguments };
+        expression = { type: "call", callee: expression, ...this.#readArguments() };
       } else if (this.#takes(".")) {
         expression = { type: "attribute", object: expression, attribute: this.#readIdentifier() };
       } else if (this.#takes("[")) {
@@ -321,8 +328,9 @@ class ExpressionParser {
   }
 
   /** The arguments of a call, up to and with its closing bracket; positional ones are only checked. */
-  #readArguments(): KeywordArgument[] {
+  #readArguments(): { keywords: KeywordArgument[]; hasPositional: boolean } {
     const found: KeywordArgument[] = [];
+    let hasPositional = false;
     let unpacked = false;
     while (!this.#is(")")) {
       if (this.#takes("**")) {
@@ -336,12 +344,13 @@ class ExpressionParser {
         const starred = this.#is("*");
         if (unpacked || (found.length > 0 && !starred)) throw syntaxError("positional argument");
         this.#readItem();
+        hasPositional = true;
         if (this.#readComprehension()) break;
       }
       if (!this.#takes(",")) break;
     }
     this.#expect(")");
-    return found;
+    return { keywords: found, hasPositional };
   }
 
   #isKeywordArgument(): boolean {

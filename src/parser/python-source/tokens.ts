@@ -29,6 +29,7 @@ export const keywords: ReadonlySet<string> = new Set(
 const MAX_BRACKETS = 200;
 
 const spacePattern = /(?:[ \t\f]|\\\n)*(?:#[^\n]*)?/y;
+const indentPattern = /[ \t\f]+[^ \t\f\n#]/y;
 const namePattern = /[\p{XID_Start}_][\p{XID_Continue}]*/uy;
 const operatorPattern = /\*\*|\/\/|<<|>>|<=|>=|==|!=|->|:=|\.\.\.|[-+*/%@&|^~<>()[\]{},:.;=]/y;
 const digits = String.raw`\d(?:_?\d)*`;
@@ -63,14 +64,22 @@ export class TokenReader {
     const text = this.#text;
     const first = text[this.#index];
     if (first === undefined) {
+      if (text.endsWith("\\\n")) throw syntaxError("the text ends after a backslash");
       if (this.#brackets.length > 0) throw syntaxError("a bracket was never closed");
       return { type: "end" };
     }
     if (first === "\n") {
       this.#index += 1;
+      this.#refuseIndent();
       return { type: "newline" };
     }
     return this.#string() ?? this.#number() ?? this.#name() ?? this.#operator();
+  }
+
+  /** Only statements that open a block may be followed by an indented line. */
+  #refuseIndent(): void {
+    indentPattern.lastIndex = this.#index;
+    if (indentPattern.test(this.#text)) throw syntaxError("unexpected indent");
   }
 
   #skipSpace(): void {

@@ -9,7 +9,8 @@ import { parsePythonFloat, parsePythonInt, truncateFloat } from "../python-numbe
 /** What stands before each tag of MiniMax M3. */
 export const minimaxNamespace = "]<]minimax[>[";
 
-type Value = PyValue | Value[] | Map<string, Value>;
+/** A value under construction. */
+type Value = PyValue | PyValue[] | Map<string, PyValue>;
 
 /** An element that is open. */
 interface Frame {
@@ -33,13 +34,13 @@ export function readNestedElements(body: string, schema: PyDict | undefined): Py
     .map((chunk) => pythonStrip(chunk))
     .filter((chunk) => chunk !== "");
   const isList = hasType(schema, "array") && chunks[0]?.startsWith("<item>") === true;
-  const root: Frame = { tag: "", schema, value: isList ? [] : new Map<string, Value>() };
+  const root: Frame = { tag: "", schema, value: isList ? [] : new Map<string, PyValue>() };
   const stack: Frame[] = [root];
   for (const chunk of chunks) {
     if (chunk.startsWith("</")) closeElement(chunk, stack);
     else if (chunk.startsWith("<")) stack.push(openElement(chunk, stack.at(-1) ?? root));
   }
-  return root.value as PyValue;
+  return root.value;
 }
 
 function closeElement(chunk: string, stack: Frame[]): void {
@@ -64,20 +65,19 @@ function openElement(chunk: string, parent: Frame): Frame {
     types.some((type) => scalarTypes.has(type)) &&
     !types.some((type) => type === "object" || type === "array");
   if (text !== "" || isScalar) return { tag, schema, value: convertLeaf(text, types) };
-  return { tag, schema, value: types.includes("array") ? [] : new Map<string, Value>() };
+  return { tag, schema, value: types.includes("array") ? [] : new Map<string, PyValue>() };
 }
 
 function assign(parent: Value | undefined, { tag, value }: Frame): void {
   if (Array.isArray(parent)) {
-    parent.push(value as never);
+    parent.push(value);
     return;
   }
   if (!(parent instanceof Map)) throw new PythonError("TypeError", "text cannot have elements");
-  const existing: Value | undefined = parent.get(tag) as Value | undefined;
-  const members = parent as Map<string, Value>;
-  if (!members.has(tag)) members.set(tag, value);
-  else if (Array.isArray(existing)) existing.push(value as never);
-  else members.set(tag, [existing as Value, value]);
+  const existing: PyValue | undefined = parent.get(tag);
+  if (existing === undefined) parent.set(tag, value);
+  else if (isPyList(existing)) (existing as PyValue[]).push(value);
+  else parent.set(tag, [existing, value]);
 }
 
 function childSchema(parent: Frame, tag: string): PyDict | undefined {

@@ -81,15 +81,12 @@ function convert(text: string, schema: PyValue | undefined): PyValue {
     return value;
   }, "ValueError");
   if (json !== undefined || type === "") return json === undefined ? text : json;
-  const literal = catchPython(
-    () => {
-      const { value, isJson } = evaluatePythonLiteral(text);
-      if (!isJson) return undefined;
-      stringifyPythonJson(value);
-      return { value };
-    },
-    ...["ValueError" as const, "SyntaxError" as const, "TypeError" as const],
-  );
+  const readLiteral = (): { value: PyValue } | undefined => {
+    const { value, isJson } = evaluatePythonLiteral(text);
+    if (isJson) stringifyPythonJson(value);
+    return isJson ? { value } : undefined;
+  };
+  const literal = catchPython(readLiteral, "ValueError", "SyntaxError", "TypeError");
   return literal === undefined ? text : literal.value;
 }
 

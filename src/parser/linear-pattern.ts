@@ -1,0 +1,124 @@
+/**
+ * A pattern over code points, with the meaning that Perl and Python give it: alternatives and
+ * repetitions prefer their first way. Greedy only, without captures or look-around.
+ */
+export type Pattern =
+  | { readonly type: "one"; readonly accepts: (codePoint: number) => boolean }
+  | { readonly type: "sequence"; readonly parts: readonly Pattern[] }
+  /** Zero or more times; the inside must not match the empty text. */
+  | { readonly type: "repeat"; readonly part: Pattern }
+  | { readonly type: "optional"; readonly part: Pattern };
+
+/** The inside, one after another. */
+export function sequence(...parts: readonly (Pattern | string)[]): Pattern {
+  return {
+    type: "sequence",
+    parts: parts.flatMap((part) =>
+      typeof part === "string" ? [...part].map((character) => literal(character)) : [part],
+    ),
+  };
+}
+
+function literal(character: string): Pattern {
+  const wanted = character.codePointAt(0);
+  return { type: "one", accepts: (codePoint) => codePoint === wanted };
+}
+
+/** Zero or more times. */
+export function repeat(part: Pattern): Pattern {
+  return { type: "repeat", part };
+}
+
+/** Once or more often. */
+export function repeatOnce(part: Pattern): Pattern {
+  return sequence(part, repeat(part));
+}
+
+/** Once or not at all. */
+export function optional(part: Pattern): Pattern {
+  return { type: "optional", part };
+}
+
+type Instruction =
+  | { readonly type: "take"; readonly accepts: (codePoint: number) => boolean }
+  | { readonly type: "split"; readonly first: number; readonly second: number }
+  | { readonly type: "jump"; readonly target: number }
+  | { readonly type: "match" };
+
+/** Finds the match that a backtracking engine would find first, but in linear time. */
+export interface LinearMatcher {
+  /** The leftmost match, `undefined` where there is none. */
+  search(text: string, first: string): readonly [start: number, end: number] | undefined;
+}
+
+/**
+ * Compiles a pattern into a matcher that visits each place of the text at most once for each of its
+ * instructions: a way that failed once fails whenever it is tried again, whatever led there.
+ */
+export function compileLinear(pattern: Pattern): LinearMatcher {
+  const program: Instruction[] = [];
+  emit(pattern, program);
+  program.push({ type: "match" });
+  return {
+    search(text, first) {
+      const visited = new Uint8Array(Math.ceil((program.length * (text.length + 1)) / 8));
+      for (let start = text.indexOf(first); start !== -1; start = text.indexOf(first, start + 1)) {
+        const end = run(program, { text, visited, start });
+        if (end !== undefined) return [start, end];
+      }
+      return undefined;
+    },
+  };
+}
+
+function emit(pattern: Pattern, program: Instruction[]): void {
+  switch (pattern.type) {
+    case "one":
+      program.push({ type: "take", accepts: pattern.accepts });
+      return;
+    case "sequence":
+      for (const part of pattern.parts) emit(part, program);
+      return;
+    case "optional":
+    case "repeat": {
+      const split = program.length;
+      program.push({ type: "match" });
+      emit(pattern.part, program);
+      if (pattern.type === "repeat") program.push({ type: "jump", target: split });
+      program[split] = { type: "split", first: split + 1, second: program.length };
+    }
+  }
+}
+
+function run(
+  program: readonly Instruction[],
+  facts: { readonly text: string; readonly visited: Uint8Array; readonly start: number },
+): number | undefined {
+  const { text, visited } = facts;
+  const width = text.length + 1;
+  /** Ways that are still to be tried: instruction and place, the next one last. */
+  const ways: number[] = [0, facts.start];
+  while (ways.length > 0) {
+    let place = ways.pop() as number;
+    let counter = ways.pop() as number;
+    for (;;) {
+      const bit = counter * width + place;
+      if (((visited[bit >>> 3] as number) >> (bit & 7)) & 1) break;
+      visited[bit >>> 3] = (visited[bit >>> 3] as number) | (1 << (bit & 7));
+      const instruction = program[counter] as Instruction;
+      if (instruction.type === "match") return place;
+      if (instruction.type === "jump") {
+        counter = instruction.target;
+      } else if (instruction.type === "split") {
+        ways.push(instruction.second, place);
+        counter = instruction.first;
+      } else {
+        const codePoint = text.codePointAt(place);
+        if (codePoint === undefined || !instruction.accepts(codePoint)) break;
+        place += codePoint > 0xffff ? 2 : 1;
+        counter += 1;
+      }
+    }
+  }
+  return undefined;
+}
