@@ -103,7 +103,9 @@ function readDeclarations({ tools }: ParseContext): Map<string, Declaration> {
         ? required
         : [...(typeof required === "string" ? required : "")];
       const isHashable = names.every((name) => !isPyList(name) && !isPyDict(name));
-      const known = new Set(isHashable ? names.map((name) => String(name)) : []);
+      const known = new Set(
+        isHashable ? names.map((name) => (typeof name === "string" ? name : "\u0000")) : [],
+      );
       return [
         [
           tool.name,
