@@ -182,7 +182,19 @@ describe("turnwright rollout with trouble on the other side", () => {
   ) {
     await using server = await spawnSglangTestServer({ policy: "seeded", options });
     const out = path.join(scratch, name);
-    const args = ["--env", "storefront", "--tasks", "0-1", "--attempts", "1", "--json"];
+    const lines = path.join(scratch, "lines.json");
+    await writeFile(lines, JSON.stringify(["Hi", ...Array.from({ length: 40 }, () => "Pardon?")]));
+    const args = [
+      "--user-script",
+      lines,
+      "--env",
+      "storefront",
+      "--tasks",
+      "0-1",
+      "--attempts",
+      "1",
+      "--json",
+    ];
     const { status, stdout } = await runCli([
       ...["rollout", "--url", server.url, "--model", qwen3Folder(), "--parser", "qwen25"],
       ...["--out", out, "--max-tokens-per-turn", "8", "--on-length", "close-and-continue"],
