@@ -2,6 +2,7 @@
 
     python -m venv venv && venv/bin/pip install jinja2==3.1.6
     venv/bin/python src/renderer/jinja-cases.py > src/renderer/jinja-cases.json
+    npx oxfmt src/renderer/jinja-cases.json
 
 `jinja-cases.test.ts` renders the same templates. An `error` is the exception's name and message.
 """
@@ -230,6 +231,8 @@ x' }}",
         "{{ '{:.2%} {:e} {:g} {:.3}'.format(0.256, 1234.5, 1e-10, 'abcdef') }} {{ '{:#x} {:_}'.format(255, 1000000) }}",
         "{{ '{}'.format() }}",
         "{{ '{x}'.format(1) }}",
+        "{{ '{}{0}'.format(1) }}",
+        "{{ '{0}{}'.format(1) }}",
         "{{ '{'.format(1) }}",
         "{{ '{:d}'.format('a') }}",
     ],

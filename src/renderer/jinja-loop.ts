@@ -1,7 +1,6 @@
 import { typeError } from "./template-error.ts";
 import { equals } from "./template-compare.ts";
 import { BuiltinFunction } from "./template-function.ts";
-import { iterate, lengthOf } from "./template-iterate.ts";
 import type { CallArguments, TemplateObject, TemplateValue } from "./template-value.ts";
 import { Tuple, Undefined } from "./template-value.ts";
 
@@ -127,9 +126,4 @@ export class Loop implements TemplateObject {
 
 function absent(hint: string): Undefined {
   return new Undefined({ hint });
-}
-
-/** The items of a loop over `value`, and their number where it is known beforehand. */
-export function loopItems(value: TemplateValue) {
-  return { items: iterate(value), length: lengthOf(value) };
 }

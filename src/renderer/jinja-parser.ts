@@ -7,13 +7,9 @@ import type {
   JinjaStatement,
   JinjaTarget,
 } from "./jinja-ast.ts";
-import {
-  parseExpression,
-  parseFilter,
-  parseTargetExpression,
-  parseTuple,
-} from "./jinja-expression-parser.ts";
+import { parseExpression, parseFilter, parseTuple } from "./jinja-expression-parser.ts";
 import { tokenizeTemplate } from "./jinja-lexer.ts";
+import { parseTarget, parseTargetName } from "./jinja-target-parser.ts";
 import { JinjaTokenCursor } from "./jinja-token-cursor.ts";
 
 /**
@@ -187,57 +183,4 @@ function parseParameters(cursor: JinjaTokenCursor): readonly JinjaParameter[] {
   }
   cursor.expectOperator(")");
   return parameters;
-}
-
-function parseTargetName(cursor: JinjaTokenCursor): string {
-  const target = toTarget(cursor, { type: "name", name: cursor.expectName() });
-  return (target as { name: string }).name;
-}
-
-/** Parses one target or several with commas between them. */
-function parseTarget(
-  cursor: JinjaTokenCursor,
-  options: { readonly withNamespace: boolean },
-): JinjaTarget {
-  const items: JinjaTarget[] = [];
-  let isTuple = false;
-  while (!cursor.isName("in") && cursor.current.type !== "block-end") {
-    items.push(parseSingleTarget(cursor, options));
-    if (!cursor.skipOperator(",")) break;
-    isTuple = true;
-  }
-  const [only] = items;
-  if (only === undefined) throw cursor.unexpected("a name to assign to");
-  return isTuple ? { type: "tuple", items } : only;
-}
-
-function parseSingleTarget(
-  cursor: JinjaTokenCursor,
-  { withNamespace }: { readonly withNamespace: boolean },
-): JinjaTarget {
-  if (withNamespace && cursor.isName() && cursor.nextIs("operator", ".")) {
-    const name = cursor.expectName();
-    cursor.advance();
-    return { type: "namespace", name, attribute: cursor.expectName() };
-  }
-  return toTarget(cursor, parseTargetExpression(cursor));
-}
-
-const reservedNames: ReadonlySet<string> = new Set([
-  "true",
-  "false",
-  "none",
-  "True",
-  "False",
-  "None",
-]);
-
-function toTarget(cursor: JinjaTokenCursor, expression: JinjaExpression): JinjaTarget {
-  if (expression.type === "name" && !reservedNames.has(expression.name)) {
-    return { type: "name", name: expression.name };
-  }
-  if (expression.type === "tuple") {
-    return { type: "tuple", items: expression.items.map((item) => toTarget(cursor, item)) };
-  }
-  throw cursor.problem(`cannot assign to a ${expression.type}`);
 }

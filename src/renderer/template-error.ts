@@ -34,13 +34,14 @@ export function valueError(message: string): TemplateError {
 }
 
 /**
- * What a render that failed raises: errors of the Python kernel and an exhausted stack (a macro that
- * calls itself) become a `TemplateError`; anything else is our own bug and stays as it is.
+ * What a render that failed raises. Errors of the Python kernel become a `TemplateError`, and so does
+ * running out of stack (a macro that calls itself) or of room for a text; anything else is our own
+ * bug and stays as it is.
  */
 export function toTemplateError(error: unknown): unknown {
   if (error instanceof PythonError) return new TemplateError(error.exception, error.message);
-  if (error instanceof RangeError && /call stack/i.test(error.message)) {
-    return new TemplateError("RecursionError", "maximum recursion depth exceeded");
-  }
-  return error;
+  if (!(error instanceof RangeError)) return error;
+  return /call stack/i.test(error.message)
+    ? new TemplateError("RecursionError", "maximum recursion depth exceeded")
+    : new TemplateError("OverflowError", error.message);
 }

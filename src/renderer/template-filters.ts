@@ -9,6 +9,7 @@ import { escapeAlways, escapeHtml } from "./template-markup.ts";
 import { convertToFloat, convertToInteger, roundNumber } from "./template-number-filters.ts";
 import { formatPercent } from "./template-percent-format.ts";
 import { createSelectionFilters } from "./template-selection-filters.ts";
+import { groupFilters } from "./template-group-filters.ts";
 import { sequenceFilters } from "./template-sequence-filters.ts";
 import { replaceText } from "./template-string-split.ts";
 import { strOf } from "./template-text.ts";
@@ -102,6 +103,7 @@ const filters: ReadonlyMap<string, Filter> = new Map([
   defineFilter("truncate length? killwords? end? leeway?", truncate),
   defineMethodFilter("upper", "upper"),
   defineFilter("wordcount", (value) => BigInt(wordCount(strOf(value)))),
+  ...groupFilters,
   ...sequenceFilters,
   ...createSelectionFilters(findFilter),
 ]);

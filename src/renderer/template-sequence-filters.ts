@@ -1,33 +1,19 @@
-import { requireCount } from "./template-argument.ts";
 import { calculate } from "./template-arithmetic.ts";
 import { getAttribute } from "./template-attribute.ts";
-import {
-  assertHashable,
-  compareForSort,
-  compareOrder,
-  contains,
-  equals,
-} from "./template-compare.ts";
+import { assertHashable, compareOrder, contains } from "./template-compare.ts";
 import { itemTuples } from "./template-container-methods.ts";
 import { TemplateError, typeError } from "./template-error.ts";
 import type { NamedFilter } from "./template-filter.ts";
 import { defineFilter } from "./template-filter.ts";
-import { attributeGetter, comparisonGetter, ignoreCase } from "./template-item-getter.ts";
 import type { GetFromItem } from "./template-item-getter.ts";
+import { attributeGetter, comparisonGetter, ignoreCase } from "./template-item-getter.ts";
 import { Generator, isTruthy, iterate, toList } from "./template-iterate.ts";
+import { sortBy } from "./template-sort.ts";
 import { sliceOf } from "./template-subscript.ts";
 import { strOf } from "./template-text.ts";
 import { undefinedError } from "./template-undefined.ts";
-import type { TemplateList, TemplateObject, TemplateValue } from "./template-value.ts";
-import { isDict, objectOf, textOf, Tuple, typeName, Undefined } from "./template-value.ts";
-
-function sortBy(items: TemplateList, key: GetFromItem, reverse: TemplateValue): TemplateList {
-  const keyed = items.map((item) => ({ item, key: key(item) }));
-  // Python keeps equal items in their order also where it sorts downwards.
-  const sign = isTruthy(reverse) ? -1 : 1;
-  keyed.sort((left, right) => sign * compareForSort(left.key, right.key));
-  return keyed.map(({ item }) => item);
-}
+import type { TemplateValue, Tuple } from "./template-value.ts";
+import { isDict, objectOf, textOf, typeName, Undefined } from "./template-value.ts";
 
 function sort(
   value: TemplateValue,
@@ -133,74 +119,6 @@ function sum(
   return total;
 }
 
-/** A group of the `groupby` filter: a tuple with names. */
-function makeGroup(grouper: TemplateValue, list: TemplateList): TemplateValue {
-  const pair = new Tuple([grouper, list]);
-  const group: TemplateObject = {
-    pythonType: "_GroupTuple",
-    attribute: (name) => (name === "grouper" ? grouper : name === "list" ? list : undefined),
-    iterate: () => pair.items[Symbol.iterator](),
-    length: () => 2,
-    itemAt: (index) => pair.items[index],
-    repr: () => strOf(pair),
-  };
-  return group;
-}
-
-function groupBy(
-  value: TemplateValue,
-  attribute: TemplateValue = null,
-  fallback: TemplateValue = null,
-  caseSensitive: TemplateValue = false,
-): TemplateValue {
-  const key = comparisonGetter(attribute, caseSensitive, fallback);
-  const shown = attributeGetter(attribute, fallback);
-  const groups: { key: TemplateValue; items: TemplateValue[] }[] = [];
-  for (const item of sortBy(toList(value), key, false)) {
-    const itemKey = key(item);
-    const group = groups.at(-1);
-    if (group !== undefined && equals(group.key, itemKey)) group.items.push(item);
-    else groups.push({ key: itemKey, items: [item] });
-  }
-  return groups.map(({ items }) => makeGroup(shown(items[0] as TemplateValue), items));
-}
-
-function* batch(
-  value: TemplateValue,
-  size: TemplateValue,
-  fill: TemplateValue,
-): Iterable<TemplateValue> {
-  let group: TemplateValue[] = [];
-  for (const item of iterate(value)) {
-    if (equals(BigInt(group.length), size)) {
-      yield group;
-      group = [];
-    }
-    group.push(item);
-  }
-  if (group.length === 0) return;
-  if (fill !== null) while (group.length < requireCount(size)) group.push(fill);
-  yield group;
-}
-
-function* slice(
-  value: TemplateValue,
-  slices: TemplateValue,
-  fill: TemplateValue,
-): Iterable<TemplateValue> {
-  const items = toList(value);
-  const count = requireCount(slices);
-  const size = Math.floor(items.length / count);
-  const larger = items.length % count;
-  let start = 0;
-  for (let index = 0; index < count; index++) {
-    const end = start + size + (index < larger ? 1 : 0);
-    const part = items.slice(start, end);
-    yield fill !== null && index >= larger ? [...part, fill] : part;
-    start = end;
-  }
-}
-
 /** What a dot gives, without falling back to a dictionary's members. */
 function attribute(value: TemplateValue, name: TemplateValue = null): TemplateValue {
   const text = textOf(name);
@@ -219,12 +137,8 @@ function argumentError(message: string): TemplateError {
 /** The filters that work on lists and dictionaries as a whole. */
 export const sequenceFilters: readonly NamedFilter[] = [
   defineFilter("attr name", attribute),
-  defineFilter("batch linecount fill_with?", (value, size = null, fill = null) => {
-    return new Generator(batch(value, size, fill));
-  }),
   defineFilter("dictsort case_sensitive? by? reverse?", dictSort),
   defineFilter("first", first),
-  defineFilter("groupby attribute default? case_sensitive?", groupBy),
   defineFilter("join d? attribute?", join),
   defineFilter("last", last),
   defineFilter("max case_sensitive? attribute?", (value, caseSensitive = false, attribute = null) =>
@@ -234,9 +148,6 @@ export const sequenceFilters: readonly NamedFilter[] = [
     extreme("<", value, caseSensitive, attribute),
   ),
   defineFilter("reverse", reverse),
-  defineFilter("slice slices fill_with?", (value, slices = null, fill = null) => {
-    return new Generator(slice(value, slices, fill));
-  }),
   defineFilter("sort reverse? case_sensitive? attribute?", sort),
   defineFilter("sum attribute? start?", sum),
   defineFilter(

@@ -24,7 +24,7 @@ export function formatFields(
   args: CallArguments,
   access: FieldAccess,
 ): string | Markup {
-  const state = { args, access, nextIndex: 0, safe: template instanceof MarkupClass };
+  const state: FormatState = { args, access, nextIndex: 0, safe: template instanceof MarkupClass };
   return textLike(template, formatLevel(strOf(template), state, 2));
 }
 
@@ -45,6 +45,8 @@ interface FormatState {
   readonly access: FieldAccess;
   readonly args: CallArguments;
   nextIndex: number;
+  /** How fields name their values, decided by the first that does not use a name. */
+  numbering?: "automatic" | "manual";
   readonly safe: boolean;
 }
 
@@ -123,6 +125,12 @@ function argumentOf(name: string, state: FormatState): TemplateValue {
     return named;
   }
   const index = name === "" ? state.nextIndex++ : Number(name);
+  const numbering = name === "" ? "automatic" : "manual";
+  state.numbering ??= numbering;
+  if (state.numbering !== numbering) {
+    // Python says it this way round in both cases.
+    throw valueError("cannot switch from manual field specification to automatic field numbering");
+  }
   const value = state.args.positional[index];
   if (value === undefined) {
     throw new TemplateError("IndexError", "tuple index out of range");
