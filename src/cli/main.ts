@@ -9,6 +9,7 @@ import { addEvalMetricsCommand } from "./commands/eval-metrics.ts";
 import { addParseCommand } from "./commands/parse.ts";
 import { addReasonCommand } from "./commands/reason.ts";
 import { addRolloutCommand } from "./commands/rollout.ts";
+import { addShowCommand } from "./commands/show.ts";
 import { addTemplateCommands } from "./commands/template.ts";
 import { addVerifyCommand } from "./commands/verify.ts";
 import { readVersion } from "./version.ts";
@@ -22,6 +23,7 @@ async function main(): Promise<void> {
   addDemoCommand(program);
   addEvalCommands(program);
   addEvalMetricsCommand(program);
+  addShowCommand(program);
   addVerifyCommand(program);
   addEnvImportCommand(addEnvCommand(program));
   addParseCommand(program);

@@ -1,0 +1,116 @@
+import type { Command } from "commander";
+import path from "node:path";
+import { UsageError } from "../../errors.ts";
+import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
+import { listEpisode, showEpisode } from "../../report/show-episode.ts";
+import { showTokens } from "../../report/show-tokens.ts";
+import { plainStyle, terminalStyle, type TextStyle } from "../../report/text-style.ts";
+import { readLines } from "../../run/read-jsonl.ts";
+import type { EpisodeRow } from "../../run/run-folder.ts";
+import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
+import type { TokenCodec } from "../../tokenizer/codec.ts";
+import type { Sample } from "../../trajectory/sample.ts";
+import { textOf, type Settings } from "../option.ts";
+import { writeOut } from "../write-out.ts";
+
+interface ShowFlags {
+  readonly tokens?: boolean;
+  readonly full?: boolean;
+  readonly json?: boolean;
+  readonly model?: string;
+}
+
+/** `turnwright show`: one conversation of a run, readable. */
+export function addShowCommand(program: Command): void {
+  program
+    .command("show")
+    .summary("print one conversation of a run: what was said and called, and why it got its reward")
+    .description(
+      "Prints an episode turn by turn with its reward and what differs from what was wanted.\n" +
+        "Without an episode, lists the episodes.",
+    )
+    .argument("<run>", "a run's folder")
+    .argument("[episode]", "its id, or the end of it such as 7#3, or a task's number")
+    .option("--tokens", "print the training rows instead, with the sampled tokens marked")
+    .option("--model <dir>", "model folder to decode tokens with (default: the run's)")
+    .option("--full", "print long texts whole")
+    .option("--json", "print the episode's line as it is")
+    .action(show);
+}
+
+async function show(dir: string, episode: string | undefined, flags: ShowFlags): Promise<void> {
+  const run = await openStoredRun(dir);
+  if (episode === undefined) {
+    for await (const row of run.rows()) await writeOut(`${listEpisode(row)}\n`);
+    return;
+  }
+  const row = await findEpisode(run, episode);
+  const style: TextStyle = process.stdout.isTTY ? terminalStyle : plainStyle;
+  const full = flags.full === true;
+  if (flags.json === true) await writeOut(`${JSON.stringify(row)}\n`);
+  else if (flags.tokens === true) await showRows(run, row, { style, full, model: flags.model });
+  else await writeOut(`${showEpisode(row, { style, full })}\n`);
+}
+
+/** @throws UsageError where none or several fit, naming those that do. */
+async function findEpisode(run: StoredRun, wanted: string): Promise<EpisodeRow> {
+  const isNumber = /^\d+$/.test(wanted);
+  const found = new Map<string, EpisodeRow>();
+  for await (const row of run.rows()) {
+    const { rolloutId, taskId, taskIndex } = row;
+    if (rolloutId === wanted) return row;
+    const isEnd = wanted.includes("#") && rolloutId.endsWith(`/${wanted}`);
+    const isTask = taskId === wanted || (isNumber && taskIndex === Number(wanted));
+    if (isEnd || isTask) found.set(rolloutId, row);
+  }
+  const [only, ...others] = found.values();
+  if (only !== undefined && others.length === 0) return only;
+  const what =
+    only === undefined
+      ? "no finished episode has this id (without an id they are listed)"
+      : `${found.size} fit, name one: ${[...found.keys()].toSorted().slice(0, 20).join(", ")}`;
+  throw new UsageError(`Cannot show episode ${wanted} of ${run.dir}: ${what}`);
+}
+
+async function showRows(
+  run: StoredRun,
+  { rolloutId }: EpisodeRow,
+  { style, full, model }: { style: TextStyle; full: boolean; model: string | undefined },
+): Promise<void> {
+  const codec = await findCodec(run, model);
+  const start = `{"format":1,"rolloutId":${JSON.stringify(rolloutId)},`;
+  let rowCount = 0;
+  for await (const line of readLines(path.join(run.dir, "samples.jsonl"))) {
+    // A row can be large: it is parsed only if it is the one.
+    if (!line.startsWith(start)) continue;
+    rowCount++;
+    const sample = JSON.parse(line) as Sample;
+    const text = await showTokens(sample, {
+      style,
+      full,
+      ...(codec === undefined ? {} : { codec }),
+    });
+    await writeOut(`${text}\n\n`);
+  }
+  await codec?.close?.();
+  if (rowCount > 0) return;
+  throw new UsageError(`Cannot show the tokens of ${rolloutId}: ${run.dir} has no samples of it`);
+}
+
+/** The run's own tokenizer, where its folder is still there; ids are shown otherwise. */
+async function findCodec(
+  run: StoredRun,
+  model: string | undefined,
+): Promise<TokenCodec | undefined> {
+  if (model !== undefined) return await loadTokenCodec(model);
+  const folder = textOf((run.manifest.found["settings"] ?? {}) as Settings, "model");
+  if (folder !== undefined) {
+    try {
+      return await loadTokenCodec(folder);
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+    }
+  }
+  process.stderr.write("the run's tokenizer is not here: ids are shown (name it with --model)\n");
+  return undefined;
+}

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "vitest";
+import { episodeRow } from "../../test/episode-row.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import { listEpisode, showEpisode } from "./show-episode.ts";
+import { showTokens } from "./show-tokens.ts";
+import { plainStyle, printable, shortened, terminalStyle } from "./text-style.ts";
+
+const row = episodeRow({
+  taskIndex: 7,
+  sampleIndex: 1,
+  reward: 0,
+  rewardDetails: {
+    difference: {
+      state: [{ table: "orders", record: "#1", field: "", wanted: { a: 1 } }],
+      moreState: 2,
+      missingCalls: [],
+      extraCalls: [{ name: "cancel", argumentsText: '{"id": 2.0}', error: "Error: not found" }],
+      missingOutputs: [],
+    },
+  },
+  userUsage: { callCount: 2, inputTokenCount: 30, outputTokenCount: 3, costUsd: 0.01 },
+  messages: [
+    { role: "system", content: "Be kind." },
+    { role: "user", content: "Cancel it.\u001B[2J" },
+    { role: "assistant", content: "Done." },
+  ],
+  turns: [
+    {
+      turnIndex: 0,
+      text: "Two\nlines",
+      finish: "length",
+      sampledTokenCount: 5,
+      promptTokenCount: 40,
+      attemptCounts: {},
+      steps: [
+        { source: "cancel", callId: "c", observation: "Error: no", result: "acted", isError: true },
+        { source: "fly", callId: "d", observation: "No such tool", result: "refused" },
+      ],
+      engineMs: 12,
+      environmentMs: 1,
+    },
+  ],
+});
+
+describe("showEpisode()", () => {
+  test("shows what was said, called and answered, and why it ended as it did", () => {
+    expect(showEpisode(row, { style: plainStyle, full: false })).toBe(
+      [
+        "shop/test/7#1\n2 turns, 1 tool calls, 20 sampled tokens, 0.5 s, seed 0",
+        "system\n  Be kind.",
+        "user\n  Cancel it.\\x1b[2J",
+        "agent  turn 0: 5 tokens after 40, 12 ms, cut off by length\n  Two\n  lines",
+        "cancel  error\n  Error: no",
+        "fly  refused\n  No such tool",
+        "completed (user-left), reward 0\n" +
+          '  state: orders["#1"]: wanted {"a":1}, got nothing\n' +
+          "  state: 2 more places\n" +
+          '  not wanted: cancel {"id": 2.0} (Error: not found)\n' +
+          "the user's model: 2 calls, 30 tokens in, 3 out, $0.0100",
+      ].join("\n\n"),
+    );
+  });
+
+  test("names the failure of an episode that has no reward", () => {
+    const failure = { party: "engine", code: "engine/timeout", message: "no reply" } as const;
+    const failed = episodeRow({
+      taskIndex: 0,
+      sampleIndex: 0,
+      outcome: "failed",
+      stopReason: "failure",
+      failure,
+    });
+    const text = showEpisode(failed, { style: plainStyle, full: false });
+    expect(text).toContain(
+      "failed (failure), reward none: nothing scored it\nengine/timeout: no reply",
+    );
+    expect(listEpisode(failed)).toBe("shop/test/0#0  reward –  failed (failure)  2 turns");
+  });
+});
+
+describe("showTokens()", () => {
+  const sample: Sample = {
+    format: 1,
+    rolloutId: "r",
+    groupId: "g",
+    taskId: "t",
+    segment: 0,
+    tokenIds: [72, 105, 33, 10, 79, 75],
+    promptLength: 2,
+    lossMask: [0, 0, 1, 0, 1, 1],
+    logprobs: [0, 0, -1, 0, -0.5, -0.25],
+    policyVersions: ["", "", "1", "", "1", "1"],
+    turns: [],
+    outcome: "completed",
+    stopReason: "user-left",
+    metadata: {},
+  };
+  const codec = { decode: async (ids: readonly number[]) => String.fromCodePoint(...ids) };
+
+  test("marks what was sampled", async () => {
+    expect(await showTokens(sample, { codec, style: plainStyle, full: false })).toBe(
+      "row 0: 6 tokens, 2 of the prompt, 3 sampled\n" +
+        "0 to 1: not trained\nHi\n" +
+        "2 to 2: sampled, mean logprob -1.000, lowest -1.000\n⟦!⟧\n" +
+        "3 to 3: not trained\n\n\n" +
+        "4 to 5: sampled, mean logprob -0.375, lowest -0.500\n⟦OK⟧",
+    );
+  });
+
+  test("shows ids where there is no tokenizer", async () => {
+    const text = await showTokens(sample, { style: terminalStyle, full: false });
+    expect(text).toContain("\n72 105\n");
+    expect(text).toContain("\u001B[32m79 75\u001B[0m");
+  });
+});
+
+describe("text", () => {
+  test("is cut in the middle, and safe for a terminal", () => {
+    expect(shortened("abcdef", 6)).toBe("abcdef");
+    expect(shortened("abcdefg", 4)).toBe("ab … (3 characters; --full shows them) … fg");
+    expect(printable("a\tb\nc\u0007\u009B")).toBe("a\tb\nc\\x07\\x9b");
+  });
+});

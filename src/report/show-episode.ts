@@ -1,0 +1,106 @@
+import { differenceOf } from "../environment/difference.ts";
+import type { TurnRecord, TurnStep } from "../episode/episode.ts";
+import type { Message } from "../message.ts";
+import type { EpisodeRow } from "../run/run-folder.ts";
+import { describeDifference } from "./describe-difference.ts";
+import { indented, printable, shortened, type TextStyle } from "./text-style.ts";
+
+/** How an episode is shown. */
+export interface ShowOptions {
+  readonly style: TextStyle;
+  /** Whether long texts are shown whole. */
+  readonly full: boolean;
+}
+
+const shownLength = 800;
+
+/** One conversation as people read it: what was said, called and answered, and how it ended. */
+export function showEpisode(row: EpisodeRow, options: ShowOptions): string {
+  return [
+    showHead(row, options),
+    ...openingOf(row.messages).map((message) => showMessage(message, options)),
+    ...row.turns.map((turn) => showTurn(turn, options)),
+    showEnd(row, options),
+  ].join("\n\n");
+}
+
+function showHead(
+  { rolloutId, seed, counts, durationMs }: EpisodeRow,
+  { style }: ShowOptions,
+): string {
+  const facts =
+    `${counts.turnCount} turns, ${counts.toolCallCount} tool calls, ` +
+    `${counts.sampledTokenCount} sampled tokens, ${(durationMs / 1000).toFixed(1)} s, seed ${seed}`;
+  return `${style.heading(printable(rolloutId))}\n${style.faint(facts)}`;
+}
+
+/** What stood before the policy's first turn. */
+function openingOf(messages: readonly Message[]): readonly Message[] {
+  const first = messages.findIndex(({ role }) => role === "assistant");
+  return first < 0 ? messages : messages.slice(0, first);
+}
+
+function showMessage({ role, content }: Message, { style, full }: ShowOptions): string {
+  // A policy is the same in every episode, and long.
+  const length = full ? Infinity : role === "system" ? 200 : shownLength;
+  return `${style.heading(role)}\n${indented(shortened(printable(content), length))}`;
+}
+
+function showTurn(turn: TurnRecord, options: ShowOptions): string {
+  const { style, full } = options;
+  const { turnIndex, sampledTokenCount, promptTokenCount, finish, engineMs, text } = turn;
+  const facts =
+    `turn ${turnIndex}: ${sampledTokenCount} tokens after ${promptTokenCount}, ${engineMs} ms` +
+    (finish === "length" ? ", cut off by length" : "");
+  const said = shortened(printable(text), full ? Infinity : 4 * shownLength);
+  return [
+    `${style.heading("agent")}  ${style.faint(facts)}\n${indented(said)}`,
+    ...turn.steps.map((step) => showStep(step, options)),
+  ].join("\n\n");
+}
+
+function showStep(
+  { source, observation, result, isError }: TurnStep,
+  { style, full }: ShowOptions,
+): string {
+  const verdict = result === "refused" ? "  refused" : isError === true ? "  error" : "";
+  const text = shortened(printable(observation), full ? Infinity : shownLength);
+  return `${style.heading(printable(source))}${style.warning(verdict)}\n${indented(text)}`;
+}
+
+function showEnd(row: EpisodeRow, { style }: ShowOptions): string {
+  const { outcome, stopReason, reward, failure, rewardDetails, userUsage } = row;
+  const difference = differenceOf(rewardDetails);
+  const lines = difference === undefined ? [] : describeDifference(difference);
+  const user =
+    userUsage.callCount === 0
+      ? []
+      : [
+          `the user's model: ${userUsage.callCount} calls, ${userUsage.inputTokenCount} tokens in, ` +
+            `${userUsage.outputTokenCount} out` +
+            (userUsage.costUsd === undefined ? "" : `, $${userUsage.costUsd.toFixed(4)}`),
+        ];
+  return [
+    style.heading(`${outcome} (${stopReason}), reward ${reward ?? "none: nothing scored it"}`),
+    ...(failure === undefined
+      ? []
+      : [style.warning(`${failure.code}: ${printable(failure.message)}`)]),
+    ...lines.map((line) => indented(style.warning(printable(line)))),
+    ...(difference !== undefined && lines.length === 0
+      ? ["  nothing differs from what was wanted"]
+      : []),
+    ...user.map((line) => style.faint(line)),
+  ].join("\n");
+}
+
+/** An episode in one line, for lists. */
+export function listEpisode({
+  rolloutId,
+  reward,
+  outcome,
+  stopReason,
+  counts,
+}: EpisodeRow): string {
+  const score = reward === undefined ? "–" : String(reward);
+  return `${printable(rolloutId)}  reward ${score}  ${outcome} (${stopReason})  ${counts.turnCount} turns`;
+}

@@ -1,0 +1,64 @@
+import type { TokenCodec } from "../tokenizer/codec.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import { printable, shortened, type TextStyle } from "./text-style.ts";
+
+/** How tokens are shown. */
+export interface ShowTokensOptions {
+  /** Absent: ids are shown instead of text. */
+  readonly codec?: Pick<TokenCodec, "decode">;
+  readonly style: TextStyle;
+  readonly full: boolean;
+}
+
+const shownLength = 1_200;
+
+/** One training row as the policy saw it, with the sampled (trained) stretches marked. */
+export async function showTokens(sample: Sample, options: ShowTokensOptions): Promise<string> {
+  const { style } = options;
+  const { segment, tokenIds, promptLength } = sample;
+  const parts = [
+    style.heading(
+      `row ${segment}: ${tokenIds.length} tokens, ${promptLength} of the prompt, ` +
+        `${sample.lossMask.filter((mask) => mask === 1).length} sampled`,
+    ),
+  ];
+  for (const run of maskRuns(sample.lossMask)) {
+    parts.push(...(await showRun(sample, run, options)));
+  }
+  return parts.join("\n");
+}
+
+async function showRun(
+  { tokenIds, logprobs }: Sample,
+  { start, end, isSampled }: MaskRun,
+  { codec, style, full }: ShowTokensOptions,
+): Promise<readonly string[]> {
+  const ids = tokenIds.slice(start, end);
+  const text = codec === undefined ? ids.join(" ") : printable(await codec.decode(ids));
+  if (!isSampled) {
+    return [
+      style.faint(`${start} to ${end - 1}: not trained`),
+      shortened(text, full ? Infinity : shownLength),
+    ];
+  }
+  const own = logprobs.slice(start, end);
+  const mean = own.reduce((sum, logprob) => sum + logprob, 0) / own.length;
+  const facts = `mean logprob ${mean.toFixed(3)}, lowest ${Math.min(...own).toFixed(3)}`;
+  return [style.faint(`${start} to ${end - 1}: sampled, ${facts}`), style.sampled(text)];
+}
+
+interface MaskRun {
+  readonly start: number;
+  readonly end: number;
+  readonly isSampled: boolean;
+}
+
+/** The stretches of equal mask, in order. */
+function* maskRuns(mask: readonly (0 | 1)[]): Generator<MaskRun> {
+  let start = 0;
+  for (let end = 1; end <= mask.length; end++) {
+    if (end < mask.length && mask[end] === mask[start]) continue;
+    yield { start, end, isSampled: mask[start] === 1 };
+    start = end;
+  }
+}

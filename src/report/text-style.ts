@@ -1,0 +1,53 @@
+/** How parts of a text are set apart. */
+export interface TextStyle {
+  readonly heading: (text: string) => string;
+  readonly faint: (text: string) => string;
+  readonly warning: (text: string) => string;
+  /** What the policy sampled. */
+  readonly sampled: (text: string) => string;
+}
+
+/** For files and pipes: sampled text stands in brackets of its own. */
+export const plainStyle: TextStyle = {
+  heading: (text) => text,
+  faint: (text) => text,
+  warning: (text) => text,
+  sampled: (text) => `⟦${text}⟧`,
+};
+
+/** For terminals: sampled text is green. */
+export const terminalStyle: TextStyle = {
+  heading: (text) => escaped("1", text),
+  faint: (text) => escaped("2", text),
+  warning: (text) => escaped("31", text),
+  sampled: (text) => escaped("32", text),
+};
+
+function escaped(codes: string, text: string): string {
+  return `\u001B[${codes}m${text}\u001B[0m`;
+}
+
+/**
+ * Text that anyone may have written, made safe for a terminal: control characters but line ends and
+ * tabs are spelled out.
+ */
+export function printable(text: string): string {
+  return text.replaceAll(
+    // eslint-disable-next-line no-control-regex -- they are what is looked for
+    /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g,
+    (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+}
+
+/** The text, with its middle left out where it is longer than `length` characters. */
+export function shortened(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const half = Math.floor(length / 2);
+  const [head, tail] = [text.slice(0, half), text.slice(-half)];
+  return `${head} … (${(text.length - 2 * half).toLocaleString("en-US")} characters; --full shows them) … ${tail}`;
+}
+
+/** The text with every line moved in. */
+export function indented(text: string, by = "  "): string {
+  return text.replaceAll(/^/gm, by);
+}
