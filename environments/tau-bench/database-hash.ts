@@ -8,7 +8,7 @@ import type { RecordTable, SharedTable } from "./record-table.ts";
 import type { SharedTables, Tables } from "./tau-domain.ts";
 
 /** How much text is made before others get a turn, in characters. */
-const textPerTurn = 65_536;
+const textPerTurn = 16_384;
 
 /** A shared table in the order and the text that τ-bench hashes. */
 interface TableText {
