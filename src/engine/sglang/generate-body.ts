@@ -1,13 +1,5 @@
-import type { GenerateRequest, SamplingParameters } from "../engine.ts";
-
-/** What one HTTP request asks to sample: a turn, or the rest of an interrupted one. */
-export interface PieceRequest {
-  readonly requestId: string;
-  /** The prompt and what earlier pieces of the turn brought. */
-  readonly inputIds: readonly number[];
-  readonly maxNewTokens: number;
-  readonly turn: Pick<GenerateRequest, "sampling" | "stopTokenIds">;
-}
+import type { SamplingParameters } from "../engine.ts";
+import type { PieceRequest } from "../piece-request.ts";
 
 /**
  * The JSON body of `POST /generate`. `logprob_start_len` of -1 asks for the output's logprobs only:

@@ -1,33 +1,19 @@
 import type { Finish } from "../engine.ts";
-import type { AttemptFailure } from "../http-failure.ts";
 import { failureOfStatus } from "../http-failure.ts";
-import type { PieceRequest } from "./generate-body.ts";
-import type { JsonObject } from "./reply-reading.ts";
-import { ReplyProblem, parseObject, readCount, readObject, show } from "./reply-reading.ts";
-import type { VersionRun } from "./version-runs.ts";
+import type { PieceReply, SampledPiece } from "../piece-reply.ts";
+import type { PieceRequest } from "../piece-request.ts";
+import { findStop } from "../piece-request.ts";
+import type { JsonObject } from "../reply-reading.ts";
+import {
+  ReplyProblem,
+  parseObject,
+  readCount,
+  readLogprob,
+  readObject,
+  readTokenId,
+  show,
+} from "../reply-reading.ts";
 import { readVersionRuns } from "./version-runs.ts";
-
-/** What a piece brought. `logprobs[i]` belongs to `ids[i]`. */
-export interface SampledPiece {
-  readonly ids: readonly number[];
-  readonly logprobs: readonly number[];
-  /** Which version of the policy sampled how many of the ids, in order. */
-  readonly versions: readonly VersionRun[];
-  readonly promptTokenCount?: number;
-  readonly cachedTokenCount?: number;
-}
-
-/** What a reply of `/generate` says. */
-export type PieceReply =
-  | { readonly type: "finished"; readonly piece: SampledPiece; readonly finish: Finish }
-  /** The engine stopped sampling on its own account; what it had sampled is valid. */
-  | { readonly type: "interrupted"; readonly piece: SampledPiece; readonly message: string }
-  /** The engine met NaN and ended the turn with an id that nothing sampled. */
-  | { readonly type: "nan-happened"; readonly tokenCount: number }
-  | { readonly type: "failed"; readonly failure: AttemptFailure; readonly tokenCount?: number };
-
-/** Ids go into 32-bit arrays. */
-const LARGEST_ID = 2 ** 31 - 1;
 
 /**
  * Reads the body of an HTTP 200 of `/generate`. Ids and logprobs are taken together, from
@@ -35,18 +21,11 @@ const LARGEST_ID = 2 ** 31 - 1;
  *
  * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`) and
  * schedule_batch.py (`finish_reason`).
+ *
+ * @throws ReplyProblem
  */
-export function decodeGenerateReply(text: string, request: PieceRequest): PieceReply {
-  try {
-    return readReply(parseObject(text), request);
-  } catch (error) {
-    if (!(error instanceof ReplyProblem)) throw error;
-    const { code, message, expected } = error;
-    return {
-      type: "failed",
-      failure: { code, problem: message, expected, retry: false, maySample: true },
-    };
-  }
+export function readGenerateReply(text: string, request: PieceRequest): PieceReply {
+  return readReply(parseObject(text), request);
 }
 
 function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
@@ -80,14 +59,6 @@ function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
   );
 }
 
-/** The stop that the last id is, if it is one. */
-export function findStop(ids: readonly number[], { turn }: PieceRequest): Finish | undefined {
-  const last = ids.at(-1);
-  const ignoresStops = turn.sampling.extra?.["ignore_eos"] === true;
-  const stops = last !== undefined && !ignoresStops && turn.stopTokenIds.includes(last);
-  return stops ? { type: "stop", matched: last } : undefined;
-}
-
 function readStop(matched: unknown, ids: readonly number[]): Finish {
   if (typeof matched === "string") return { type: "stop", matched };
   if (typeof matched !== "number") return { type: "stop" };
@@ -112,14 +83,14 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
     "meta_info.output_token_logprobs_length",
   );
   checkSameIds(ids, reply["output_ids"]);
-  const promptTokenCount = readCount(meta, "prompt_tokens");
+  const promptTokenCount = readCount(meta, "prompt_tokens", "meta_info.");
   if (promptTokenCount !== undefined && promptTokenCount !== request.inputIds.length) {
     throw new ReplyProblem(
       `meta_info.prompt_tokens is ${promptTokenCount}`,
       `the ${request.inputIds.length} that were sent`,
     );
   }
-  const cachedTokenCount = readCount(meta, "cached_tokens");
+  const cachedTokenCount = readCount(meta, "cached_tokens", "meta_info.");
   return {
     ids,
     logprobs,
@@ -147,25 +118,11 @@ function readTokens(entries: unknown): { ids: number[]; logprobs: number[] } {
       throw new ReplyProblem(`${field}[${index}] is ${show(entry)}`, "[logprob, id, text]");
     }
     const [logprob, id] = entry as unknown[];
-    if (!isTokenId(id)) {
-      throw new ReplyProblem(`${field}[${index}][1] is ${show(id)}`, `an id, 0 to ${LARGEST_ID}`);
-    }
-    // Engines write NaN and infinities as null.
-    if (typeof logprob !== "number" || !Number.isFinite(logprob) || logprob > 0) {
-      throw new ReplyProblem(
-        `${field}[${index}][0], of sampled id ${id}, is ${show(logprob)}`,
-        "a finite logarithm, at most 0",
-        "engine/nan",
-      );
-    }
-    ids.push(id);
-    logprobs.push(logprob);
+    const tokenId = readTokenId(id, `${field}[${index}][1]`);
+    ids.push(tokenId);
+    logprobs.push(readLogprob(logprob, { place: `${field}[${index}][0]`, id: tokenId }));
   }
   return { ids, logprobs };
-}
-
-function isTokenId(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= LARGEST_ID;
 }
 
 function checkSameIds(ids: readonly number[], outputIds: unknown): void {
@@ -196,5 +153,7 @@ function checkCount(count: number, reported: unknown, field: string): void {
 /** How many tokens a reply speaks of whose tokens are not used. */
 function countReported(reply: JsonObject, meta: JsonObject): number {
   const entries = meta["output_token_logprobs"] ?? reply["output_ids"];
-  return Array.isArray(entries) ? entries.length : (readCount(meta, "completion_tokens") ?? 0);
+  return Array.isArray(entries)
+    ? entries.length
+    : (readCount(meta, "completion_tokens", "meta_info.") ?? 0);
 }

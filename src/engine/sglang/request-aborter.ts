@@ -1,6 +1,6 @@
-import { startDeadline } from "../deadline.ts";
+import { callControl } from "../control-call.ts";
+import type { Worker } from "../worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
-import type { Worker } from "./worker-set.ts";
 
 /** Tells engines to stop sampling. */
 export interface RequestAborter {
@@ -16,12 +16,8 @@ export interface RequestAborter {
  * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py (`/abort_request`);
  * sgl-model-gateway/src/server.rs, which routes no such path.
  */
-export function createRequestAborter({
-  mode,
-  timeouts,
-  clock,
-  headers,
-}: SglangSettings): RequestAborter {
+export function createRequestAborter(settings: SglangSettings): RequestAborter {
+  const { mode } = settings;
   let canAbort = mode !== "router";
   return {
     giveUp() {
@@ -29,14 +25,9 @@ export function createRequestAborter({
     },
     async abortRequest(worker, requestId) {
       if (!canAbort) return;
-      using deadline = startDeadline({ ms: timeouts.controlMs, parents: [], clock });
-      const outcome = await worker.control.send({
-        method: "POST",
-        path: "/abort_request",
-        headers,
-        body: JSON.stringify({ rid: requestId }),
-        signal: deadline.signal,
-      });
+      const body = JSON.stringify({ rid: requestId });
+      const request = { method: "POST", path: "/abort_request", body } as const;
+      const outcome = await callControl(worker, request, { settings, parents: [] });
       if (outcome.type === "reply" && outcome.status === 404 && mode === "auto") canAbort = false;
     },
   };

@@ -1,12 +1,6 @@
-import type { JsonObject } from "./reply-reading.ts";
-import { ReplyProblem, show } from "./reply-reading.ts";
-
-/** Ids in a row that one version sampled. */
-export interface VersionRun {
-  readonly tokenCount: number;
-  /** `""` where the engine reports none. */
-  readonly policyVersion: string;
-}
+import type { VersionRun } from "../piece-reply.ts";
+import type { JsonObject } from "../reply-reading.ts";
+import { ReplyProblem, show } from "../reply-reading.ts";
 
 /**
  * Which version sampled what. Newer releases say it token by token in `weight_versions`; the others

@@ -1,25 +1,24 @@
-import { RolloutError } from "../../errors.ts";
-import type { Deadline } from "../deadline.ts";
-import { startDeadline } from "../deadline.ts";
-import type { Finish, GenerateRequest, Generation } from "../engine.ts";
-import type { AttemptFailure } from "../http-failure.ts";
-import { failureOfOutcome, failureOfStatus, readErrorMessage } from "../http-failure.ts";
-import { readRetryAfterMs, retryDelayMs } from "../http-retry.ts";
-import type { HttpOutcome } from "../http-transport.ts";
-import type { PieceRequest } from "./generate-body.ts";
-import { encodeGenerateBody } from "./generate-body.ts";
-import type { PieceReply, SampledPiece } from "./generate-reply.ts";
-import { decodeGenerateReply, findStop } from "./generate-reply.ts";
-import type { SglangSettings } from "./sglang-options.ts";
+import { RolloutError } from "../errors.ts";
+import type { Deadline } from "./deadline.ts";
+import { startDeadline } from "./deadline.ts";
+import type { Finish, GenerateRequest, Generation } from "./engine.ts";
+import type { HttpEngineSettings } from "./http-engine-options.ts";
+import type { AttemptFailure } from "./http-failure.ts";
+import { failureOfOutcome, failureOfStatus, readErrorMessage } from "./http-failure.ts";
+import { readRetryAfterMs, retryDelayMs } from "./http-retry.ts";
+import type { HttpOutcome } from "./http-transport.ts";
+import type { PieceReply, SampledPiece } from "./piece-reply.ts";
+import type { PieceRequest } from "./piece-request.ts";
+import { findStop } from "./piece-request.ts";
+import type { SamplingProtocol } from "./sampling-protocol.ts";
 import { TurnProgress } from "./turn-progress.ts";
 import type { Worker, WorkerSet } from "./worker-set.ts";
 
 /** What sampling a turn works with. */
 export interface TurnContext {
   readonly workers: WorkerSet;
-  readonly settings: SglangSettings;
-  /** Tells the engine to stop sampling a request, where it can be told. Bounded, never throws. */
-  readonly abortRequest: (worker: Worker, requestId: string) => Promise<void>;
+  readonly settings: HttpEngineSettings;
+  readonly protocol: SamplingProtocol;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
   /** Aborts when the engine is closed. */
@@ -43,10 +42,13 @@ export async function sampleTurn(
   for (;;) {
     const worker = context.workers.pick(request.sessionId);
     const piece = progress.nextPiece();
-    const reply = await samplePiece({ piece, worker, turn, request, context });
+    const reply = await samplePiece({ piece, worker, turn, context });
     switch (reply.type) {
       case "finished":
         progress.add(piece, reply.piece, reply.finish.type);
+        if (reply.surplus !== undefined) {
+          progress.discard(piece, reply.surplus.reason, reply.surplus.tokenCount);
+        }
         return progress.toGeneration(reply.finish);
       case "interrupted": {
         const finish = finishOfInterrupted(reply.piece, piece);
@@ -56,7 +58,7 @@ export async function sampleTurn(
         break;
       }
       case "nan-happened":
-        countNan(progress, { piece, worker, tokenCount: reply.tokenCount });
+        countNan(progress, { piece, worker, reply });
         break;
       case "failed": {
         const { failure, tokenCount } = reply;
@@ -70,38 +72,40 @@ export async function sampleTurn(
   }
 }
 
-/** One HTTP exchange. Throws only where the whole turn is over. */
+/** One request. Throws only where the whole turn is over. */
 async function samplePiece({
   piece,
   worker,
   turn,
-  request,
   context,
 }: {
   piece: PieceRequest;
   worker: Worker;
   turn: Deadline;
-  request: GenerateRequest;
   context: TurnContext;
 }): Promise<PieceReply> {
   const { clock, timeouts, headers } = context.settings;
   throwIfOver(turn, context);
   using deadline = startDeadline({ ms: timeouts.requestMs, parents: [turn.signal], clock });
-  const outcome = await worker.transport.send({
-    method: "POST",
-    path: "/generate",
-    headers: { ...headers, "x-smg-routing-key": toHeaderValue(request.sessionId) },
-    body: encodeGenerateBody(piece),
-    signal: deadline.signal,
+  const { signal } = deadline;
+  const reply = await context.protocol.samplePiece(piece, {
+    worker,
+    signal,
+    post: ({ path, headers: further, body }) =>
+      worker.transport.send({
+        method: "POST",
+        path,
+        headers: { ...headers, ...further },
+        body,
+        signal,
+      }),
   });
-  if (outcome.type === "reply" && outcome.status === 200) {
-    return decodeGenerateReply(outcome.text, piece);
-  }
-  const failure = toFailure(outcome, timeouts.requestMs);
+  if (reply.type !== "unanswered") return reply;
+  const failure = toFailure(reply.outcome, timeouts.requestMs);
   // What is not told to stop goes on sampling beside the request that takes its place.
-  if (failure.maySample) await context.abortRequest(worker, piece.requestId);
+  if (failure.maySample) await context.protocol.abortRequest(worker, piece.requestId);
   throwIfOver(turn, context);
-  if (outcome.type !== "reply") context.workers.markDown(worker);
+  if (reply.outcome.type !== "reply") context.workers.markDown(worker);
   return { type: "failed", failure };
 }
 
@@ -110,11 +114,6 @@ function toFailure(outcome: HttpOutcome, deadlineMs: number): AttemptFailure {
   const failure = failureOfStatus(outcome.status, readErrorMessage(outcome.text));
   const retryAfterMs = readRetryAfterMs(outcome.headers);
   return retryAfterMs === undefined ? failure : { ...failure, retryAfterMs };
-}
-
-/** A session id as it stands where a header can carry it, percent-encoded otherwise. */
-function toHeaderValue(sessionId: string): string {
-  return /^[\x21-\x7e]+$/.test(sessionId) ? sessionId : encodeURIComponent(sessionId);
 }
 
 /**
@@ -139,7 +138,7 @@ function resumeDelayMs(
     reply: { message: string };
     piece: PieceRequest;
     worker: Worker;
-    settings: SglangSettings;
+    settings: HttpEngineSettings;
   },
 ): number {
   const { maxResumes, delayMs, maxDelayMs } = settings.resume;
@@ -160,10 +159,14 @@ function resumeDelayMs(
 /** @throws RolloutError `engine/nan` the second time. */
 function countNan(
   progress: TurnProgress,
-  { piece, worker, tokenCount }: { piece: PieceRequest; worker: Worker; tokenCount: number },
+  {
+    piece,
+    worker,
+    reply,
+  }: { piece: PieceRequest; worker: Worker; reply: { readonly tokenCount?: number } },
 ): void {
   progress.nanCount += 1;
-  progress.discard(piece, "NaN happened", tokenCount);
+  progress.discard(piece, "NaN happened", reply.tokenCount);
   if (progress.nanCount < 2) return;
   throw new RolloutError(
     "engine/nan",
@@ -180,7 +183,7 @@ function failureDelayMs(
     piece,
     worker,
     settings,
-  }: { failure: AttemptFailure; piece: PieceRequest; worker: Worker; settings: SglangSettings },
+  }: { failure: AttemptFailure; piece: PieceRequest; worker: Worker; settings: HttpEngineSettings },
 ): number {
   const { retry: policy, random } = settings;
   progress.failureCount += 1;

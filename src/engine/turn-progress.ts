@@ -4,9 +4,9 @@ import type {
   GenerateRequest,
   Generation,
   GenerationPiece,
-} from "../engine.ts";
-import type { PieceRequest } from "./generate-body.ts";
-import type { SampledPiece } from "./generate-reply.ts";
+} from "./engine.ts";
+import type { SampledPiece } from "./piece-reply.ts";
+import type { PieceRequest } from "./piece-request.ts";
 
 /** What a turn has brought so far, and what became of its requests. */
 export class TurnProgress {

@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import type { HttpTransport } from "../http-transport.ts";
+import type { Clock } from "./clock.ts";
+import type { HttpTransport } from "./http-transport.ts";
 
 /** One address that samples. */
 export interface Worker {

@@ -1,0 +1,142 @@
+import { setMaxListeners } from "node:events";
+import { assertInvariant } from "../errors.ts";
+import type { Engine, EngineDescription, GenerateRequest, Generation } from "./engine.ts";
+import type { HttpEngineSettings } from "./http-engine-options.ts";
+import { createHttpTransport } from "./http-transport.ts";
+import { sampleTurn } from "./sample-turn.ts";
+import type { SamplingProtocol } from "./sampling-protocol.ts";
+import type { Worker } from "./worker-set.ts";
+import { createWorkerSet } from "./worker-set.ts";
+
+/** An engine behind HTTP. */
+export interface HttpEngine extends Engine {
+  /**
+   * Asks the server what it is and samples one token, to find out before a run whether ids and
+   * logprobs come through. `promptIds` must be ids of the model's; default `[0]`.
+   *
+   * @throws RolloutError as `generate()` does.
+   */
+  probe(options?: {
+    promptIds?: readonly number[];
+    signal?: AbortSignal;
+  }): Promise<EngineDescription>;
+}
+
+/** What one kind of server adds to the rest. */
+export interface ServerKind {
+  readonly protocol: SamplingProtocol;
+  /**
+   * Asks what the server is.
+   *
+   * @throws RolloutError as `Engine.describe()` says.
+   */
+  readonly describe: (workers: readonly Worker[], call: DescribeCall) => Promise<EngineDescription>;
+}
+
+/** One call of `describe()`. */
+export interface DescribeCall {
+  /** The caller's signal. */
+  readonly signal: AbortSignal | undefined;
+  /** Samples beside the turns, as `generate()` does. */
+  readonly generate: (request: GenerateRequest) => Promise<Generation>;
+}
+
+/** Connections for anything but sampling. */
+const CONTROL_CONNECTIONS = 16;
+
+/**
+ * Connects one kind of server with the rest of an engine: workers, turns, closing. Makes no request
+ * by itself. `create` is given the signal that aborts when the engine is closed.
+ */
+export function createHttpEngine<Kind extends string>(
+  kind: Kind,
+  settings: HttpEngineSettings,
+  create: (closing: AbortSignal) => ServerKind,
+): HttpEngine & { readonly kind: Kind } {
+  const [first, ...others] = settings.urls.map((url) => toWorker(url, settings));
+  assertInvariant(first !== undefined, "Settings hold at least one url");
+  const workers = createWorkerSet({
+    workers: [first, ...others],
+    cooldownMs: settings.workerCooldownMs,
+    clock: settings.clock,
+  });
+  const closing = new AbortController();
+  // Each call under way listens to it.
+  setMaxListeners(0, closing.signal);
+  const running = new Set<Promise<unknown>>();
+  const server = create(closing.signal);
+
+  /** Keeps track of a call, so that `close()` can wait for its end. */
+  function track<T>(call: Promise<T>): Promise<T> {
+    running.add(call);
+    const forget = (): boolean => running.delete(call);
+    call.then(forget, forget);
+    return call;
+  }
+
+  async function generate(
+    request: GenerateRequest,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<Generation> {
+    assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
+    assertInvariant(request.maxNewTokens >= 1, "maxNewTokens is at least 1");
+    const { protocol } = server;
+    const context = { workers, settings, protocol, signal, closing: closing.signal };
+    return track(sampleTurn(request, context));
+  }
+
+  async function describe({ signal }: { signal?: AbortSignal } = {}): Promise<EngineDescription> {
+    assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
+    const options = signal === undefined ? {} : { signal };
+    return track(
+      server.describe(workers.workers, {
+        signal,
+        generate: (request) => generate(request, options),
+      }),
+    );
+  }
+
+  async function probe({
+    promptIds = [0],
+    signal,
+  }: { promptIds?: readonly number[]; signal?: AbortSignal } = {}): Promise<EngineDescription> {
+    const options = signal === undefined ? {} : { signal };
+    const description = await describe(options);
+    await generate(toProbe(promptIds, settings.random()), options);
+    return description;
+  }
+
+  return {
+    kind,
+    generate,
+    describe,
+    probe,
+    async close() {
+      closing.abort();
+      await Promise.allSettled(running);
+      await Promise.all(
+        workers.workers.flatMap(({ transport, control }) => [transport.close(), control.close()]),
+      );
+    },
+  };
+}
+
+/** A request for one token. `unique` keeps apart what several processes ask at once. */
+export function toProbe(promptIds: readonly number[], unique: number): GenerateRequest {
+  return {
+    promptIds,
+    sampling: {},
+    maxNewTokens: 1,
+    stopTokenIds: [],
+    requestId: `turnwright-probe-${unique}`,
+    sessionId: "turnwright-probe",
+  };
+}
+
+function toWorker(url: string, settings: HttpEngineSettings): Worker {
+  const { maxReplyBytes, timeouts } = settings;
+  const connect = { url, connectMs: timeouts.connectMs, maxReplyBytes };
+  const transport = createHttpTransport({ ...connect, maxConnections: settings.maxConnections });
+  const control = createHttpTransport({ ...connect, maxConnections: CONTROL_CONNECTIONS });
+  return { url: transport.url, transport, control };
+}

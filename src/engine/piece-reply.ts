@@ -1,0 +1,52 @@
+import type { Finish } from "./engine.ts";
+import type { AttemptFailure } from "./http-failure.ts";
+import { ReplyProblem } from "./reply-reading.ts";
+
+/** What a piece brought. `logprobs[i]` belongs to `ids[i]`. */
+export interface SampledPiece {
+  readonly ids: readonly number[];
+  readonly logprobs: readonly number[];
+  /** Which version of the policy sampled how many of the ids, in order. */
+  readonly versions: readonly VersionRun[];
+  readonly promptTokenCount?: number;
+  readonly cachedTokenCount?: number;
+}
+
+/** Ids in a row that one version sampled. */
+export interface VersionRun {
+  readonly tokenCount: number;
+  /** `""` where the engine reports none. */
+  readonly policyVersion: string;
+}
+
+/** What a server's answer to a request for a piece says. */
+export type PieceReply =
+  | {
+      readonly type: "finished";
+      readonly piece: SampledPiece;
+      readonly finish: Finish;
+      /** Tokens that were sampled behind the end of the turn. */
+      readonly surplus?: { readonly tokenCount: number; readonly reason: string };
+    }
+  /** The engine stopped sampling on its own account; what it had sampled is valid. */
+  | { readonly type: "interrupted"; readonly piece: SampledPiece; readonly message: string }
+  /** The engine met NaN, and what it sampled cannot be used. */
+  | { readonly type: "nan-happened"; readonly tokenCount?: number }
+  | { readonly type: "failed"; readonly failure: AttemptFailure; readonly tokenCount?: number };
+
+/**
+ * Reads an answer. What it finds wrong, thrown as a `ReplyProblem`, becomes a failure that is not
+ * tried again: the same server would answer alike.
+ */
+export function readPieceReply(read: () => PieceReply): PieceReply {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ReplyProblem)) throw error;
+    const { code, message, expected } = error;
+    return {
+      type: "failed",
+      failure: { code, problem: message, expected, retry: false, maySample: true },
+    };
+  }
+}

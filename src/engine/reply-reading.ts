@@ -1,0 +1,141 @@
+/** A JSON object of a reply, not checked yet. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+const SHOWN_LENGTH = 80;
+
+/** Ids go into 32-bit arrays. */
+const LARGEST_ID = 2 ** 31 - 1;
+
+/** What is wrong with a reply; becomes a failure before it leaves the engine's reader. */
+export class ReplyProblem extends Error {
+  readonly code: "engine/bad-reply" | "engine/nan";
+  readonly expected: string;
+
+  constructor(problem: string, expected: string, code: ReplyProblem["code"] = "engine/bad-reply") {
+    super(problem);
+    this.code = code;
+    this.expected = expected;
+  }
+}
+
+/**
+ * Reads a reply's text.
+ *
+ * @throws ReplyProblem where it is no JSON object.
+ */
+export function parseObject(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ReplyProblem(
+      `the reply is not JSON: ${show(text.slice(0, SHOWN_LENGTH))}`,
+      "one JSON object",
+    );
+  }
+  if (Array.isArray(value)) {
+    throw new ReplyProblem(`the reply is a list of ${value.length}`, "one JSON object");
+  }
+  if (!isObject(value)) throw new ReplyProblem(`the reply is ${show(value)}`, "one JSON object");
+  return value;
+}
+
+/** An empty object for anything but an object: what is missing is then said by the caller. */
+export function parseLenientObject(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return {};
+  }
+}
+
+/** Whether a value is a JSON object, as opposed to a list, a scalar or `null`. */
+export function isObject(value: unknown): value is JsonObject {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/**
+ * Reads a member that must be an object; `place` goes before its name in messages.
+ *
+ * @throws ReplyProblem
+ */
+export function readObject(parent: JsonObject, name: string, place = ""): JsonObject {
+  const value = parent[name];
+  if (!isObject(value)) throw new ReplyProblem(`${place}${name} is ${show(value)}`, "an object");
+  return value;
+}
+
+/**
+ * Reads a member that must be a list; `place` goes before its name in messages.
+ *
+ * @throws ReplyProblem
+ */
+export function readList(parent: JsonObject, name: string, place = ""): readonly unknown[] {
+  const value = parent[name];
+  if (!Array.isArray(value)) {
+    throw new ReplyProblem(`${place}${name} is ${show(value)}`, "a list");
+  }
+  return value;
+}
+
+/**
+ * Reads a token id; `place` names it in messages.
+ *
+ * @throws ReplyProblem
+ */
+export function readTokenId(value: unknown, place: string): number {
+  const isId = Number.isInteger(value) && (value as number) >= 0 && (value as number) <= LARGEST_ID;
+  if (!isId) throw new ReplyProblem(`${place} is ${show(value)}`, `an id, 0 to ${LARGEST_ID}`);
+  return value as number;
+}
+
+/**
+ * Reads a list of token ids; `place` goes before its name in messages.
+ *
+ * @throws ReplyProblem
+ */
+export function readTokenIds(parent: JsonObject, name: string, place = ""): readonly number[] {
+  const list = readList(parent, name, place);
+  return list.map((value, index) => readTokenId(value, `${place}${name}[${index}]`));
+}
+
+/**
+ * Reads the logprob of a sampled id; `place` names it in messages. What is at or below `floor` is no
+ * logprob but what the server writes for minus infinity or for one that it lacks.
+ *
+ * @throws ReplyProblem `engine/nan`
+ */
+export function readLogprob(
+  value: unknown,
+  { place, id, floor = Number.NEGATIVE_INFINITY }: { place: string; id: number; floor?: number },
+): number {
+  const problem = `${place}, of sampled id ${id}, is ${show(value)}`;
+  // Engines write NaN and infinities as null.
+  if (typeof value !== "number" || !Number.isFinite(value) || value > 0) {
+    throw new ReplyProblem(problem, "a finite logarithm, at most 0", "engine/nan");
+  }
+  if (value <= floor) throw new ReplyProblem(problem, `a logarithm above ${floor}`, "engine/nan");
+  return value;
+}
+
+/** A value from a reply, short enough for a message. */
+export function show(value: unknown): string {
+  if (value === undefined) return "absent";
+  const text = JSON.stringify(value);
+  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+}
+
+/**
+ * Reads a count where it is there; `place` goes before its name in messages.
+ *
+ * @throws ReplyProblem where it is no whole number of at least 0.
+ */
+export function readCount(parent: JsonObject, name: string, place = ""): number | undefined {
+  const value = parent[name];
+  if (value === undefined || value === null) return undefined;
+  if (Number.isInteger(value) && (value as number) >= 0) return value as number;
+  throw new ReplyProblem(`${place}${name} is ${show(value)}`, "a count");
+}
