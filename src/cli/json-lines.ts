@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
+import { splitLines } from "../internal/split-lines.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { isPyDict, toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
@@ -56,13 +56,13 @@ export async function answerJsonLines(
 }
 
 async function linesOf({ file, stdin }: LinesInput): Promise<AsyncIterable<string>> {
-  if (file === undefined) return createInterface({ input: stdin, crlfDelay: Infinity });
+  if (file === undefined) return splitLines(stdin);
   try {
     await access(file);
   } catch (error) {
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`);
   }
-  return createInterface({ input: createReadStream(file), crlfDelay: Infinity });
+  return splitLines(createReadStream(file));
 }
 
 function parseLine(text: string): PyDict {
@@ -84,8 +84,12 @@ function toLine(body: PlainJson, id: PyValue | undefined): string {
     ensureAscii: false,
     separators: [",", ":"],
   });
-  // A lone surrogate has no UTF-8 form; its escape does.
-  return text.replaceAll(/\p{Surrogate}/gu, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+  // A lone surrogate has no UTF-8 form, and some readers end lines at these separators.
+  return text.replaceAll(/[\p{Surrogate}\u0085\u2028\u2029]/gu, escapeUnit);
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function codeOf(error: unknown): string {

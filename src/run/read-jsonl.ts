@@ -1,11 +1,11 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { createInterface } from "node:readline";
+import { splitLines } from "../internal/split-lines.ts";
 
 /** The lines of a text file, one after the other; none where the file does not exist. */
 export async function* readLines(path: string): AsyncGenerator<string> {
   if (!(await exists(path))) return;
-  yield* createInterface({ input: createReadStream(path), crlfDelay: Infinity });
+  yield* splitLines(createReadStream(path));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { UsageError } from "../errors.ts";
+import { splitLines } from "../internal/split-lines.ts";
 import { verifySample, type Violation } from "./verify-sample.ts";
 
 /** What checking a file of samples found. JSON-able. */
@@ -32,10 +32,7 @@ export async function verifyFile(file: string): Promise<FileVerification> {
   let line = 0;
   let samples = 0;
   try {
-    for await (const text of createInterface({
-      input: createReadStream(file),
-      crlfDelay: Infinity,
-    })) {
+    for await (const text of splitLines(createReadStream(file))) {
       line++;
       if (text.trim() === "") continue;
       samples++;

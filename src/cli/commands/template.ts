@@ -73,7 +73,7 @@ async function renderLines(flags: TemplateFlags): Promise<void> {
     const bound = bindTemplate(template, variables, readNow(line));
     const conversation = {
       messages: dictListMember(line, "messages"),
-      tools: line.has("tools") ? toolsOf(line).map((tool) => tool.openai) : null,
+      tools: (line.get("tools") ?? null) === null ? null : toolsOf(line).map((tool) => tool.openai),
     };
     const addGenerationPrompt = line.get("addGenerationPrompt") === true;
     if (codec === undefined)
