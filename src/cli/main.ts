@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from "commander";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { addCompareCommand } from "./commands/compare.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import { addEnvCommand } from "./commands/env.ts";
 import { addEnvImportCommand } from "./commands/env-import.ts";
@@ -24,6 +25,7 @@ async function main(): Promise<void> {
   addEvalCommands(program);
   addEvalMetricsCommand(program);
   addShowCommand(program);
+  addCompareCommand(program);
   addVerifyCommand(program);
   addEnvImportCommand(addEnvCommand(program));
   addParseCommand(program);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { estimateMean } from "./interval.ts";
+import { estimateDifference, estimateMean } from "./interval.ts";
 
 describe("estimateMean()", () => {
   test("always gives the same interval for the same values", () => {
@@ -22,5 +22,21 @@ describe("estimateMean()", () => {
 
   test("has no value without tasks", () => {
     expect(estimateMean([])).toBeUndefined();
+  });
+});
+
+describe("estimateDifference()", () => {
+  test("claims no certainty where nothing differs", () => {
+    const estimate = estimateDifference(Array(20).fill(0));
+    expect(estimate).toMatchObject({ value: 0, taskCount: 20 });
+    expect(estimate?.low).toBeCloseTo(-0.1611, 4);
+    expect(estimate?.high).toBeCloseTo(0.1611, 4);
+  });
+
+  test("draws tasks where they differ", () => {
+    const estimate = estimateDifference([1, 0, 0, -1, 1, 0, 1, 0, 0, 0]);
+    expect(estimate?.value).toBeCloseTo(0.2, 12);
+    expect(estimate?.low).toBeLessThan(0);
+    expect(estimate?.high).toBeGreaterThan(0.4);
   });
 });

@@ -30,8 +30,23 @@ export function estimateMean(values: readonly number[]): Estimate | undefined {
   return { value, low, high, taskCount };
 }
 
+/**
+ * The mean of paired differences between two runs, one a task, as `estimateMean()`. Where all are
+ * alike, the interval is as wide on both sides as Wilson's for a share of none.
+ */
+export function estimateDifference(values: readonly number[]): Estimate | undefined {
+  const taskCount = values.length;
+  if (taskCount === 0) return undefined;
+  const value = sum(values) / taskCount;
+  const half = wilson(0, taskCount)[1];
+  const [low, high] = values.every((other) => other === values[0])
+    ? [value - half, value + half]
+    : bootstrap(values);
+  return { value, low, high, taskCount };
+}
+
 /** The percentile interval of the mean, over resamples of the values. */
-export function bootstrap(values: readonly number[]): readonly [low: number, high: number] {
+function bootstrap(values: readonly number[]): readonly [low: number, high: number] {
   const source = Float64Array.from(values);
   const random = createRandom(20_240_617);
   const means = new Float64Array(resampleCount);

@@ -1,0 +1,69 @@
+import type { Command } from "commander";
+import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
+import { readRunResults } from "../../report/run-results.ts";
+import { writeOut } from "../write-out.ts";
+
+/** `turnwright compare`: whether one run is better than another, and on which tasks. */
+export function addCompareCommand(program: Command): void {
+  program
+    .command("compare")
+    .summary("compare two runs task by task, with a paired test")
+    .description(
+      "Says on which tasks run B is better or worse than run A, how large the difference in mean\n" +
+        "reward is (95 % interval, bootstrap over tasks), and whether chance explains it (exact sign\n" +
+        "test over tasks; with one attempt a task that is McNemar's). Attempts without a score are\n" +
+        "left out and counted.",
+    )
+    .argument("<a>", "a run's folder, or a results file of τ-bench")
+    .argument("<b>", "another")
+    .option("--json", "print the comparison as JSON")
+    .action(async (a: string, b: string, flags: { readonly json?: boolean }) => {
+      const comparison = compareRuns(await readRunResults(a), await readRunResults(b));
+      await writeOut(
+        flags.json === true ? `${JSON.stringify(comparison)}\n` : printComparison(comparison),
+      );
+    });
+}
+
+/** A comparison for people. */
+export function printComparison(comparison: RunComparison): string {
+  const { averageReward, difference, winCount, lossCount, tieCount, pValue, unscored } = comparison;
+  const { value, low, high, taskCount } = difference;
+  const rows: [string, string][] = [
+    ["A", `${comparison.a}: average reward ${averageReward.a.toFixed(3)}`],
+    ["B", `${comparison.b}: average reward ${averageReward.b.toFixed(3)}`],
+    [
+      "B - A",
+      `${signed(value)}  (95 %: ${signed(low)} to ${signed(high)}), over ${taskCount} tasks`,
+    ],
+    ["B is", `better on ${winCount}, worse on ${lossCount}, the same on ${tieCount}`],
+    ["chance", `p = ${pValue.toPrecision(3)} (exact ${testNames[comparison.test]}, two-sided)`],
+  ];
+  const { onlyInA, onlyInB } = comparison;
+  if (onlyInA + onlyInB > 0) {
+    rows.push(["left out", `tasks scored in A only: ${onlyInA}, in B only: ${onlyInB}`]);
+  }
+  if (unscored.a + unscored.b > 0) {
+    rows.push(["no score", `attempts of A: ${unscored.a}, of B: ${unscored.b}`]);
+  }
+  const table = rows.map(([name, text]) => `  ${name.padEnd(8)}  ${text}\n`).join("");
+  return `\n${table}${printTasks(comparison.tasks)}`;
+}
+
+const testNames = { mcnemar: "McNemar test", sign: "sign test" } as const;
+
+function printTasks(tasks: readonly TaskComparison[]): string {
+  const changed = (["better", "worse"] as const).flatMap((verdict) =>
+    tasks
+      .filter((task) => task.verdict === verdict)
+      .map(
+        ({ taskId, a, b }) =>
+          `  ${verdict.padEnd(8)}  ${taskId}: ${a.toFixed(2)} to ${b.toFixed(2)}\n`,
+      ),
+  );
+  return changed.length === 0 ? "" : `\n${changed.join("")}`;
+}
+
+function signed(value: number): string {
+  return `${value < 0 ? "" : "+"}${value.toFixed(3)}`;
+}

@@ -1,0 +1,132 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { episodeRow } from "../../test/episode-row.ts";
+import { compareRuns } from "./compare-runs.ts";
+import { readRunResults, type RunResults } from "./run-results.ts";
+import { signTest } from "./sign-test.ts";
+
+function results(source: string, rewards: Readonly<Record<number, readonly number[]>>): RunResults {
+  return {
+    source,
+    scope: "shop/test",
+    tasks: new Map(
+      Object.entries(rewards).map(([index, list]) => [
+        Number(index),
+        { taskId: `shop/test/${index}`, rewards: list, unscoredCount: list.length === 0 ? 1 : 0 },
+      ]),
+    ),
+  };
+}
+
+describe("compareRuns()", () => {
+  test("pairs tasks, counts wins, losses and ties, and tests them", () => {
+    const a = results("a", { 0: [0], 1: [0], 2: [1], 3: [1], 4: [], 5: [1] });
+    const b = results("b", { 3: [1], 2: [0], 1: [1], 0: [1], 4: [1], 6: [0] });
+    const comparison = compareRuns(a, b);
+    expect(comparison).toMatchObject({
+      averageReward: { a: 0.5, b: 0.75 },
+      winCount: 2,
+      lossCount: 1,
+      tieCount: 1,
+      pValue: 1,
+      test: "mcnemar",
+      onlyInA: 1,
+      onlyInB: 2,
+      unscored: { a: 1, b: 0 },
+    });
+    expect(comparison.difference).toMatchObject({ value: 0.25, taskCount: 4 });
+    expect(comparison.tasks.map(({ verdict }) => verdict)).toEqual([
+      "better",
+      "better",
+      "worse",
+      "same",
+    ]);
+  });
+
+  test("takes attempts of a task together", () => {
+    const a = results("a", { 0: [1, 0, 0], 1: [1, 1] });
+    const b = results("b", { 0: [1, 1], 1: [1, 0] });
+    expect(compareRuns(a, b)).toMatchObject({ winCount: 1, lossCount: 1, test: "sign" });
+  });
+
+  test("finds no difference where rewards only round apart", () => {
+    const a = results("a", { 0: [0.1, 0.2, 0.3] });
+    const b = results("b", { 0: [0.3, 0.2, 0.1] });
+    expect(compareRuns(a, b).tieCount).toBe(1);
+  });
+
+  test("refuses runs that have nothing in common", () => {
+    expect(() => compareRuns(results("a", { 0: [1] }), results("b", { 1: [1] }))).toThrow(
+      "no task is scored in both",
+    );
+    const other = { ...results("b", { 0: [1] }), scope: "shop/train" };
+    expect(() => compareRuns(results("a", { 0: [1] }), other)).toThrow(
+      "one is of shop/test, the other of shop/train",
+    );
+  });
+});
+
+describe("signTest()", () => {
+  // As scipy.stats.binomtest(wins, wins + losses) gives them.
+  test.each([
+    [0, 0, 1],
+    [1, 0, 1],
+    [5, 0, 0.0625],
+    [3, 3, 1],
+    [8, 2, 0.109375],
+    [20, 5, 0.004077315330505371],
+  ])("%i wins, %i losses", (winCount, lossCount, pValue) => {
+    expect(signTest({ winCount, lossCount })).toBeCloseTo(pValue, 15);
+    expect(signTest({ winCount: lossCount, lossCount: winCount })).toBeCloseTo(pValue, 15);
+  });
+
+  test("stays within range for thousands of tasks", () => {
+    expect(signTest({ winCount: 2_000, lossCount: 2_000 })).toBe(1);
+    expect(signTest({ winCount: 2_100, lossCount: 1_900 })).toBeCloseTo(0.0016, 3);
+  });
+});
+
+describe("readRunResults()", () => {
+  test("reads a run's folder and a results file of τ-bench", async () => {
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-compare-"));
+    try {
+      const manifest = {
+        format: 1,
+        turnwright: "0",
+        configuration: { env: "shop", split: "test" },
+      };
+      await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
+      const rows = [
+        episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 1 }),
+        episodeRow({ taskIndex: 3, sampleIndex: 1, outcome: "failed", stopReason: "failure" }),
+      ];
+      const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+      await writeFile(path.join(dir, "episodes.jsonl"), lines);
+      const folder = await readRunResults(dir);
+      expect(folder.scope).toBe("shop/test");
+      expect([...folder.tasks]).toEqual([
+        [3, { taskId: "shop/test/3", rewards: [1], unscoredCount: 1 }],
+      ]);
+      const file = path.join(dir, "results.json");
+      await writeFile(file, '[{"task_id": 3, "reward": 0.0, "info": {"x": NaN}, "trial": 0}]');
+      const fromFile = await readRunResults(file);
+      expect([...fromFile.tasks]).toEqual([[3, { taskId: "3", rewards: [0], unscoredCount: 0 }]]);
+      expect(compareRuns(folder, fromFile).tasks[0]).toMatchObject({
+        taskId: "shop/test/3",
+        a: 1,
+        b: 0,
+      });
+      await writeFile(file, '[{"task_id": 3}]');
+      await expect(readRunResults(file)).rejects.toThrow(
+        "[0]: expected numbers task_id and reward",
+      );
+      await expect(readRunResults(path.join(dir, "none"))).rejects.toThrow(
+        "expected a run's folder or a τ-bench results file",
+      );
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
+});
