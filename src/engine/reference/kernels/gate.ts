@@ -17,11 +17,10 @@ export function addGate(module: ModuleBuilder, { width }: { width: number }): vo
     body(scope, { x, rows, out }) {
       const [row, at, from] = scope.locals("i32", "i32", "i32");
       const gate = scope.local("v128");
-      const sigmoidDivisor = f32x4.add(
-        f32x4.constant(1),
-        exponential(scope, f32x4.negate(gate.get)),
-      );
-      return countUp(
+      const one = scope.local("v128");
+      const e = exponential(scope, { isPositive: true });
+      const divisor = f32x4.add(one.get, e.of(f32x4.negate(gate.get)));
+      const loop = countUp(
         row,
         { end: rows.get, step: 1 },
         at.set(i32.constant(0)),
@@ -32,11 +31,12 @@ export function addGate(module: ModuleBuilder, { width }: { width: number }): vo
           gate.set(v128.load(from.get)),
           v128.store(
             i32.add(out.get, at.get),
-            f32x4.multiply(f32x4.divide(gate.get, sigmoidDivisor), v128.load(from.get, rowBytes)),
+            f32x4.multiply(f32x4.divide(gate.get, divisor), v128.load(from.get, rowBytes)),
           ),
         ),
         sequence(x.increase(2 * rowBytes), out.increase(rowBytes)),
       );
+      return sequence(one.set(f32x4.constant(1)), e.setUp, loop);
     },
   });
 }

@@ -9,8 +9,6 @@ export const PANEL_WIDTH = 8;
 const PANEL_ROW_BYTES = PANEL_WIDTH * 4;
 const VECTOR_BYTES = 16;
 const VECTORS = PANEL_ROW_BYTES / VECTOR_BYTES;
-/** Terms of a sum written out one after the other; sums are a multiple of it long. */
-const UNROLL = 4;
 /** Rows that share one reading of the weights; as many as registers allow. */
 const TILE_ROWS = 4;
 
@@ -45,15 +43,15 @@ interface TileSize {
  *
  * Weights come in panels of 8 outputs: `weights[panel][k][8]`. Each output is summed in one lane,
  * over k in ascending order from zero, and the base is added last, whatever the number of rows: a
- * row's result has the same bits in any batch. `innerBytes` is 4 bytes for each k, and k is a
- * multiple of 4, at least 4. A `baseStride` of 0 adds one row, a bias, to all. `out` may be `base`.
+ * row's result has the same bits in any batch. `innerBytes` is 4 bytes for each k, and there is at
+ * least one. A `baseStride` of 0 adds one row, a bias, to all. `out` may be `base`.
  */
 export function addMultiply(module: ModuleBuilder): MultiplyCallee {
   const full = addTiles(module, "multiply4", { rows: TILE_ROWS, panels: 1 });
   // Fewer rows go over more panels at once, so that enough sums are under way to hide each
   // addition's latency.
   const rest = [
-    addTiles(module, "multiply1", { rows: 1, panels: 4 }),
+    addTiles(module, "multiply1", { rows: 1, panels: 2 }),
     addTiles(module, "multiply2", { rows: 2, panels: 2 }),
     addTiles(module, "multiply3", { rows: 3, panels: 1 }),
   ];
@@ -160,10 +158,10 @@ function tile(
     ...sums.flat().map((sum) => sum.set(f32x4.constant(0))),
     countUpOnce(
       first,
-      { end: end.get, step: UNROLL * 4 },
+      { end: end.get, step: 4 },
       addTerms(scope, { sums, xs, ws }),
-      ...others.map((pointer) => pointer.increase(UNROLL * 4)),
-      ...ws.map((pointer) => pointer.increase(UNROLL * PANEL_ROW_BYTES)),
+      ...others.map((pointer) => pointer.increase(4)),
+      ...ws.map((pointer) => pointer.increase(PANEL_ROW_BYTES)),
     ),
     storeSums(scope, p, { sums, out: at.out, base: at.base }),
   );
@@ -180,7 +178,11 @@ function setApart(pointers: readonly Variable[], first: Code, stride: Code): Cod
   return sequence(...parts);
 }
 
-/** The next `UNROLL` terms of all sums of a tile; `sums[row][vector]`. */
+/**
+ * The next term of all sums of a tile; `sums[row][vector]`. One term a turn of the loop: V8 moves all
+ * loads of straight code to its start, and several terms' weights would drive the sums out of the
+ * registers.
+ */
 function addTerms(
   scope: FunctionScope,
   {
@@ -196,26 +198,21 @@ function addTerms(
   const weights = ws.flatMap((pointer) =>
     Array.from({ length: VECTORS }, (_, vector) => ({
       value: scope.local("v128"),
-      pointer,
-      offset: vector * VECTOR_BYTES,
+      load: v128.load(pointer.get, vector * VECTOR_BYTES),
     })),
   );
   const x = scope.local("v128");
-  const term = (k: number): Code =>
-    sequence(
-      ...weights.map(({ value, pointer, offset }) =>
-        value.set(v128.load(pointer.get, k * PANEL_ROW_BYTES + offset)),
-      ),
-      ...sums.map((row, index) =>
-        sequence(
-          x.set(v128.loadSplat(xs[index]!.get, k * 4)),
-          ...row.map((sum, vector) =>
-            sum.set(f32x4.add(sum.get, f32x4.multiply(x.get, weights[vector]!.value.get))),
-          ),
+  return sequence(
+    ...weights.map(({ value, load }) => value.set(load)),
+    ...sums.map((row, index) =>
+      sequence(
+        x.set(v128.loadSplat(xs[index]!.get)),
+        ...row.map((sum, vector) =>
+          sum.set(f32x4.add(sum.get, f32x4.multiply(x.get, weights[vector]!.value.get))),
         ),
       ),
-    );
-  return sequence(...Array.from({ length: UNROLL }, (_, k) => term(k)));
+    ),
+  );
 }
 
 function storeSums(

@@ -25,25 +25,28 @@ export function addSoftmaxRow(
     body(scope, { row, count, limit }) {
       const [at, end, filledEnd] = scope.locals("i32", "i32", "i32");
       const [largest, sum, four] = scope.locals("v128", "v128", "v128");
-      const exponentials = exponential(
-        scope,
-        f32x4.multiply(f32x4.subtract(v128.load(at.get), largest.get), f32x4.constant(scale)),
-      );
+      const factor = scope.local("v128");
+      const e = exponential(scope, { isPositive: false });
       const address = (index: Code): Code =>
         i32.add(row.get, i32.shiftLeft(index, i32.constant(2)));
       const roundUp = i32.and(i32.add(count.get, i32.constant(3)), i32.constant(-4));
       return sequence(
+        e.setUp,
+        factor.set(f32x4.constant(scale)),
         end.set(address(count.get)),
         filledEnd.set(address(roundUp)),
         at.set(end.get),
         countUp(at, { end: filledEnd.get, step: 4 }, f32.store(at.get, f32.constant(-Infinity))),
-        largest.set(maximum(scope, row, filledEnd)),
+        // A score that is no number is passed over here: its value is no number either.
+        largest.set(maximum(scope, { start: row, end: filledEnd, larger: f32x4.larger })),
         sum.set(f32x4.constant(0)),
         at.set(row.get),
         countUpOnce(
           at,
           { end: filledEnd.get, step: 16 },
-          four.set(exponentials),
+          four.set(
+            e.of(f32x4.multiply(f32x4.subtract(v128.load(at.get), largest.get), factor.get)),
+          ),
           v128.store(at.get, four.get),
           sum.set(f32x4.add(sum.get, four.get)),
         ),
@@ -55,8 +58,11 @@ export function addSoftmaxRow(
   });
 }
 
-/** The largest of at least four floats, in all lanes. */
-function maximum(scope: FunctionScope, start: Variable, end: Variable): Code {
+/** The largest of at least four floats, in all lanes; `larger` chooses lane by lane. */
+function maximum(
+  scope: FunctionScope,
+  { start, end, larger }: { start: Variable; end: Variable; larger: typeof f32x4.max },
+): Code {
   const at = scope.local("i32");
   const largest = scope.local("v128");
   return sequence(
@@ -65,23 +71,24 @@ function maximum(scope: FunctionScope, start: Variable, end: Variable): Code {
     countUpOnce(
       at,
       { end: end.get, step: 16 },
-      largest.set(f32x4.max(largest.get, v128.load(at.get))),
+      largest.set(larger(largest.get, v128.load(at.get))),
     ),
-    largest.set(f32x4.max(largest.get, f32x4.shuffle(largest.get, [2, 3, 0, 1]))),
-    f32x4.max(largest.get, f32x4.shuffle(largest.get, [1, 0, 3, 2])),
+    largest.set(larger(largest.get, f32x4.shuffle(largest.get, [2, 3, 0, 1]))),
+    larger(largest.get, f32x4.shuffle(largest.get, [1, 0, 3, 2])),
   );
 }
 
 /**
  * `largest(row, end)`: the largest of the floats from the address `row` up to `end`, a multiple of 4
- * of them, at least 4.
+ * of them, at least 4. No number where one of them is none.
  */
 export function addLargest(module: ModuleBuilder): void {
   module.add({
     name: "largest",
     parameters: { row: "i32", end: "i32" },
     result: "f32",
-    body: (scope, { row, end }) => f32x4.lane(maximum(scope, row, end), 0),
+    body: (scope, { row, end }) =>
+      f32x4.lane(maximum(scope, { start: row, end, larger: f32x4.max }), 0),
   });
 }
 
@@ -102,11 +109,9 @@ export function addExponentials(module: ModuleBuilder): void {
         "v128",
         "v128",
       );
-      const value = exponential(
-        scope,
-        f32x4.divide(f32x4.subtract(v128.load(row.get), shift.get), divisor.get),
-      );
+      const e = exponential(scope, { isPositive: false });
       return sequence(
+        e.setUp,
         shift.set(f32x4.splat(largest.get)),
         divisor.set(f32x4.splat(temperature.get)),
         low.set(f64x2.constantZero),
@@ -114,7 +119,7 @@ export function addExponentials(module: ModuleBuilder): void {
         countUpOnce(
           row,
           { end: end.get, step: 16 },
-          four.set(value),
+          four.set(e.of(f32x4.divide(f32x4.subtract(v128.load(row.get), shift.get), divisor.get))),
           v128.store(out.get, four.get),
           low.set(f64x2.add(low.get, f64x2.fromLowFloats(four.get))),
           high.set(f64x2.add(high.get, f64x2.fromLowFloats(f32x4.shuffle(four.get, [2, 3, 2, 3])))),

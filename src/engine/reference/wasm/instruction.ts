@@ -178,8 +178,6 @@ export const i32x4 = {
   add: binary(...simd(0xae)),
   constant: (value: number): Code => [...i32.constant(value), ...simd(0x11)],
   shiftLeft: (value: Code, bits: number): Code => [...value, ...i32.constant(bits), ...simd(0xab)],
-  /** Towards zero; out of range saturates. */
-  fromFloats: unary(...simd(0xf8)),
 } as const;
 
 /** Four single floats. */
@@ -188,14 +186,17 @@ export const f32x4 = {
   constant: (value: number): Code => [...f32.constant(value), ...simd(0x13)],
   lane: (value: Code, lane: number): Code => [...value, ...simd(0x1f), lane],
   atLeast: binary(...simd(0x46)),
-  nearest: unary(...simd(0x6a)),
   negate: unary(...simd(0xe1)),
   add: binary(...simd(0xe4)),
   subtract: binary(...simd(0xe5)),
   multiply: binary(...simd(0xe6)),
   divide: binary(...simd(0xe7)),
-  min: binary(...simd(0xe8)),
+  /** Of what is no number, no number. */
   max: binary(...simd(0xe9)),
+  /** The right one where it is smaller, else the left one: what processors do at once. */
+  smaller: binary(...simd(0xea)),
+  /** The right one where it is larger, else the left one. */
+  larger: binary(...simd(0xeb)),
   /** Lanes in the given order, such as `[2, 3, 2, 3]`. */
   shuffle: (value: Code, lanes: readonly [number, number, number, number]): Code => [
     ...value,
