@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { chooseParser } from "../parser/choose-parser.ts";
 import type { CapabilityCard } from "./capability-card.ts";
 import type { TemplateProfile } from "./classify-template.ts";
 
@@ -8,6 +9,7 @@ export function buildCard(
   { source, stopIds }: { readonly source: string; readonly stopIds: readonly number[] },
 ): CapabilityCard {
   const { template, stops, delta, edits, keepThinking, warnings } = profile;
+  const { toolCallParser, reasoningParser } = chooseParser(template.source);
   return {
     source,
     templateHash: createHash("sha256").update(template.source, "utf8").digest("hex"),
@@ -22,6 +24,8 @@ export function buildCard(
     deltaBase: delta.plan.base,
     deltaNeedsTools: delta.plan.needsTools,
     supports: delta.supports,
+    ...(toolCallParser === undefined ? {} : { parser: toolCallParser }),
+    ...(reasoningParser === undefined ? {} : { reasoningParser }),
     warnings,
   };
 }
