@@ -1,6 +1,8 @@
 import { UsageError } from "../errors.ts";
 import { PythonError } from "../python/python-error.ts";
 import type { Block } from "./attempt.ts";
+import type { ReleaseRule } from "./tool-call-stream.ts";
+import { ReleasingStream } from "./tool-call-stream.ts";
 import { toAttempts } from "./attempt.ts";
 import type { ParseContext } from "./parse-context.ts";
 import { createParseContext } from "./parse-context.ts";
@@ -21,6 +23,8 @@ export interface EngineResult {
 
 /** How one engine reads one format. */
 export interface EngineReading {
+  /** What a stream may release before the end. */
+  readonly release: ReleaseRule;
   /** What the engine's parser returns for the text; throws `PythonError` where that one raises. */
   read(text: string, context: ParseContext): EngineResult;
 }
@@ -48,6 +52,11 @@ export function defineParser(grammar: Grammar): ToolCallParser {
     dialects,
     markers: grammar.markers,
     parse: (text, options) => parse(grammar, text, options),
+    createStream: (options) => {
+      const { dialect } = createParseContext(options);
+      const { release } = readingOf(grammar, dialect);
+      return new ReleasingStream(release, (text) => parse(grammar, text, options));
+    },
   };
 }
 
@@ -68,17 +77,20 @@ function parse(grammar: Grammar, text: string, options: ParseOptions): ParseResu
 }
 
 function readAsEngine(grammar: Grammar, text: string, context: ParseContext): CompatResult {
-  const reading = grammar.readings[context.dialect];
-  if (reading === undefined) {
-    throw new UsageError(
-      `Cannot parse ${grammar.name} as ${context.dialect}: that engine has no such parser, ` +
-        `expected dialect ${Object.keys(grammar.readings).join(" or ")}`,
-    );
-  }
+  const reading = readingOf(grammar, context.dialect);
   try {
     return { ...reading.read(text, context), raises: false };
   } catch (error) {
     if (!(error instanceof PythonError)) throw error;
     return { normalText: "", calls: [], raises: true };
   }
+}
+
+function readingOf(grammar: Grammar, dialect: Dialect): EngineReading {
+  const reading = grammar.readings[dialect];
+  if (reading !== undefined) return reading;
+  throw new UsageError(
+    `Cannot parse ${grammar.name} as ${dialect}: that engine has no such parser, ` +
+      `expected dialect ${Object.keys(grammar.readings).join(" or ")}`,
+  );
 }

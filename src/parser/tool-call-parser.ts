@@ -75,6 +75,29 @@ export interface ParseResult {
   readonly attempts: readonly Attempt[];
 }
 
+/** What a stream has to tell. */
+export type ToolStreamEvent =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "tool-call";
+      /** The call's ordinal in the turn. */
+      readonly index: number;
+      readonly call: CompatCall;
+    }
+  /** The last event: what `parse()` gives for the whole text. */
+  | { readonly type: "end"; readonly result: ParseResult };
+
+/**
+ * Parses a text that arrives in pieces. The texts and the calls of its events, joined, are those of
+ * `compat` for the whole text, however it was cut; only where the engine raises, text that was released
+ * before stands.
+ */
+export interface ToolCallStream {
+  push(chunk: string): readonly ToolStreamEvent[];
+  /** Parses the whole. The stream cannot be used any more. */
+  end(): readonly ToolStreamEvent[];
+}
+
 /** One tool-call grammar. Total: no text makes it throw, and time is linear in the text. */
 export interface ToolCallParser {
   /** The registry name, such as `qwen25`. */
@@ -84,4 +107,5 @@ export interface ToolCallParser {
   /** Literals that open a tool call in this grammar; used to find parsers for templates. */
   readonly markers: readonly string[];
   parse(text: string, options: ParseOptions): ParseResult;
+  createStream(options: ParseOptions): ToolCallStream;
 }

@@ -90,7 +90,13 @@ export const apertus2509 = defineParser({
   name: "apertus2509",
   aliases: [],
   markers: [prefix],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(open), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: true },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
   findBlocks: (text) =>
     findTagBlocks(text, {
       open: prefix,

@@ -68,7 +68,13 @@ export const cohereCommand4 = defineParser({
   name: "cohere_command4",
   aliases: [],
   markers: [open],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(open), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: false },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
   findBlocks: (text) =>
     findJsonTagBlocks(text, {
       open,

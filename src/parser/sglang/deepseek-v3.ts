@@ -86,6 +86,7 @@ function defineDeepseek(name: string, begins: RegExp, split: SplitCall): ToolCal
     markers: [sectionOpen],
     readings: {
       sglang: sglangReading({
+        release: { stops: [sectionOpen], strips: true },
         hasToolCall: (text) => text.includes(sectionOpen),
         detect: (text, context) =>
           catchPython(() => detect(text, context, split)) ?? { normalText: text, calls: [] },

@@ -156,6 +156,7 @@ function defineDsml(name: string, section: string): ToolCallParser {
     markers: [open],
     readings: {
       sglang: sglangReading({
+        release: { stops: [open], strips: false, dropsBreaks: true },
         hasToolCall: (text) => text.includes(open) || text.includes(invokeOpen),
         detect: (text, context) =>
           catchPython(() => detect(text, context, section)) ?? { normalText: text, calls: [] },

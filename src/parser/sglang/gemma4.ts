@@ -62,6 +62,7 @@ export const gemma4 = defineParser({
   markers: [open],
   readings: {
     sglang: sglangReading({
+      release: { stops: [open], strips: false },
       hasToolCall: (text) => text.includes(open),
       detect: (text, context) => {
         try {

@@ -89,6 +89,7 @@ export const gigachat3 = defineParser({
   markers: ["function call<|role_sep|>", "<|function_call|>"],
   readings: {
     sglang: sglangReading({
+      release: { stops: [...callMarkers, ...contentEnds, "</s>"], strips: false },
       hasToolCall: (text) => callMarkers.some((marker) => text.includes(marker)),
       detect,
     }),

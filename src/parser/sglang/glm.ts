@@ -144,6 +144,7 @@ export const glm45 = defineParser({
   markers: [open],
   readings: {
     sglang: sglangReading({
+      release: { stops: [open], strips: true },
       hasToolCall: (text) => text.includes(open),
       detect: (text, context) =>
         catchPython(() => detectGlm45(text, context)) ?? { normalText: text, calls: [] },
@@ -169,6 +170,7 @@ export const glm47 = defineParser({
   markers: [open],
   readings: {
     sglang: sglangReading({
+      release: { stops: [open], strips: true },
       hasToolCall: (text) => text.includes(open),
       detect: (text, context) =>
         catchPython(() => detectGlm47(text, context)) ?? { normalText: text, calls: [] },

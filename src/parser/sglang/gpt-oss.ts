@@ -97,6 +97,12 @@ export const gptOss = defineParser({
   name: "gpt-oss",
   aliases: [],
   markers: ["<|channel|>commentary"],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(marker), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: ["<|"], strips: true },
+      hasToolCall: (text) => text.includes(marker),
+      detect,
+    }),
+  },
   findBlocks,
 });

@@ -19,6 +19,7 @@ const close = "</tool_call>";
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/hermes_detector.py`.
  */
 const detector: SglangDetector = {
+  release: { stops: [open], strips: true },
   hasToolCall: (text) => text.includes(open),
   detect: (text, context) =>
     catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },

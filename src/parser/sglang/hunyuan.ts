@@ -191,6 +191,8 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
   return [{ span, name, argumentValue, ...problem }];
 }
 
+const release = { stops: ["<tool_calls"], strips: true };
+
 /** Hunyuan: `<tool_call>name<tool_sep>`, then keys and values in tags, inside `<tool_calls>`. */
 export const hunyuan = defineParser({
   name: "hunyuan",
@@ -198,9 +200,11 @@ export const hunyuan = defineParser({
   markers: ["<tool_calls>", "<tool_sep>"],
   readings: {
     sglang: {
+      release,
       read(text, context) {
         const { calls } = resolveTokens(context);
         const reading = sglangReading({
+          release,
           hasToolCall: (whole) => whole.includes(calls),
           detect: (whole, known) =>
             catchPython(() => detect(whole, known)) ?? { normalText: whole, calls: [] },

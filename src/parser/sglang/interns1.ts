@@ -61,6 +61,7 @@ export const interns1 = defineParser({
   markers: ["<|action_start|>"],
   readings: {
     sglang: sglangReading({
+      release: { stops: [open], strips: true },
       hasToolCall: (text) => text.includes(open),
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },

@@ -158,6 +158,7 @@ const grammar: Grammar = {
   markers: [sectionOpen],
   readings: {
     sglang: sglangReading({
+      release: { stops: [sectionOpen], strips: false },
       hasToolCall: (text) => text.includes(sectionOpen),
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },

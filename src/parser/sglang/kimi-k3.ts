@@ -116,7 +116,11 @@ export const kimiK3 = defineParser({
   aliases: [],
   markers: [markers.toolsOpen],
   readings: {
-    sglang: sglangReading({ hasToolCall: (text) => text.includes(markers.toolsOpen), detect }),
+    sglang: sglangReading({
+      release: { stops: [], strips: false },
+      hasToolCall: (text) => text.includes(markers.toolsOpen),
+      detect,
+    }),
   },
   findBlocks: (text) =>
     findTagBlocks(text, {

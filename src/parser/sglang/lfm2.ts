@@ -119,7 +119,13 @@ export const lfm2 = defineParser({
   name: "lfm2",
   aliases: [],
   markers: [open],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(open), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: true },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
   findBlocks: (text, context) =>
     findTagBlocks(text, {
       open,

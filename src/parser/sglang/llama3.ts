@@ -201,6 +201,7 @@ export const llama3 = defineParser({
   markers: [tag],
   readings: {
     sglang: sglangReading({
+      release: { stops: [tag], strips: false, startStop: "{" },
       hasToolCall: (text) => text.includes(tag) || text.startsWith("{"),
       detect,
     }),

@@ -158,7 +158,13 @@ export const mimo = defineParser({
   name: "mimo",
   aliases: [],
   markers: ["<function="],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(open), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: false },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
   findBlocks: (text, context) =>
     findTagBlocks(text, {
       open,

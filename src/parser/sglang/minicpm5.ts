@@ -257,7 +257,13 @@ export const minicpm5 = defineParser({
   name: "minicpm5",
   aliases: [],
   markers: ["<function name="],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(open), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: false },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
   findBlocks: (text, context) =>
     findTagBlocks(text, {
       open,

@@ -193,7 +193,13 @@ export const minimaxM2 = defineParser({
   name: "minimax-m2",
   aliases: [],
   markers: [open],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(open), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: false },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
   findBlocks: (text, context) =>
     findTagBlocks(text, {
       open,

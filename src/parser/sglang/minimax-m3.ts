@@ -115,6 +115,7 @@ export const minimaxM3 = defineParser({
   markers: [open],
   readings: {
     sglang: sglangReading({
+      release: { stops: [minimaxNamespace], strips: false },
       hasToolCall: (text) => normalize(text).includes(open),
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },

@@ -162,6 +162,12 @@ export const mistral = defineParser({
   name: "mistral",
   aliases: [],
   markers: ["[TOOL_CALLS]"],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(marker), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [marker], strips: true },
+      hasToolCall: (text) => text.includes(marker),
+      detect,
+    }),
+  },
   findBlocks,
 });

@@ -148,6 +148,12 @@ export const muse = defineParser({
   name: "muse",
   aliases: [],
   markers: [markers.callsOpen],
-  readings: { sglang: sglangReading({ hasToolCall: holdsMuseCall, detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [], strips: false },
+      hasToolCall: holdsMuseCall,
+      detect,
+    }),
+  },
   findBlocks,
 });

@@ -108,7 +108,13 @@ export const poolsideV1 = defineParser({
   name: "poolside_v1",
   aliases: [],
   markers: [open],
-  readings: { sglang: sglangReading({ hasToolCall: (text) => text.includes(open), detect }) },
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: false },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
   findBlocks: (text, context) =>
     findTagBlocks(text, {
       open,

@@ -98,6 +98,7 @@ export const pythonic = defineParser({
   markers: ["<|python_start|>"],
   readings: {
     sglang: sglangReading({
+      release: { stops: ["[", "<|python_"], strips: true },
       hasToolCall: (text) => listMatcher.search(prepare(text), "[") !== undefined,
       detect,
     }),

@@ -30,6 +30,7 @@ function tagsOf(version: SglangVersion): { open: string; close: string; strict: 
  * `function_call_parser.py` of v0.4.5).
  */
 export const qwen25Detector: SglangDetector = {
+  release: { stops: ["<tool_call>"], strips: true },
   hasToolCall: (text, version) => text.includes(tagsOf(version).open),
   detect: (text, context) => detect(text, context),
 };

@@ -174,6 +174,7 @@ export const qwen3Coder = defineParser({
   markers: [`${open}\n${functionOpen}`, functionOpen],
   readings: {
     sglang: sglangReading({
+      release: { stops: [open], strips: false },
       hasToolCall: (text) => text.includes(open),
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },

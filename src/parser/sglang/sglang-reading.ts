@@ -2,9 +2,12 @@ import { isSince } from "../engine-version.ts";
 import type { SglangVersion } from "../engine-version.ts";
 import type { EngineReading, EngineResult } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
+import type { ReleaseRule } from "../tool-call-stream.ts";
 
 /** One of SGLang's detectors. */
 export interface SglangDetector {
+  /** What a stream may release before the end. */
+  readonly release: ReleaseRule;
   /** Whether the text holds the format's start marker. */
   hasToolCall(text: string, version: SglangVersion): boolean;
   /** Throws `PythonError` where the detector raises. */
@@ -25,6 +28,7 @@ export function sglangVersion(context: ParseContext): SglangVersion {
  */
 export function sglangReading(detector: SglangDetector): EngineReading {
   return {
+    release: detector.release,
     read(text, context) {
       const version = sglangVersion(context);
       if (context.tools.length === 0 && isSince(version, "0.5.6")) {

@@ -132,6 +132,7 @@ export const step3 = defineParser({
   markers: [sectionOpen],
   readings: {
     sglang: sglangReading({
+      release: { stops: [sectionOpen], strips: false },
       hasToolCall: (text) => text.includes(sectionOpen),
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },

@@ -43,6 +43,7 @@ export const trinity = defineParser({
   markers: ["<tool_call>"],
   readings: {
     sglang: sglangReading({
+      release: { stops: ["<tool_call>", "<think>", "</think>"], strips: true },
       hasToolCall: (text, version) => qwen25Detector.hasToolCall(dropTags(text), version),
       detect: (text, context) => qwen25Detector.detect(dropTags(text), context),
     }),

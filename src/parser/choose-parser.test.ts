@@ -1,0 +1,39 @@
+import { describe, expect, test } from "vitest";
+import { chooseParser } from "./choose-parser.ts";
+import { findReasoningParser } from "./reasoning/registry.ts";
+import { findToolCallParser } from "./registry.ts";
+
+describe("chooseParser()", () => {
+  test.each([
+    [
+      '{{ \'<tool_call>\\n{"name": "\' + name }}<think>',
+      { toolCallParser: "qwen25", reasoningParser: "qwen3" },
+    ],
+    ["<tool_call>\n<function=f>\n<parameter=a>", { toolCallParser: "qwen3_coder" }],
+    [
+      "[gMASK]<sop><think><tool_call>{function-name}\n<arg_key>{arg-key-1}</arg_key>",
+      { toolCallParser: "glm45", reasoningParser: "glm45" },
+    ],
+    [
+      "[gMASK]<sop><think><tool_call>{function-name}<arg_key>{arg-key-1}</arg_key>",
+      { toolCallParser: "glm47", reasoningParser: "glm45" },
+    ],
+    ["<seed:tool_call><function=f><parameter=a>", {}],
+    ["{{ messages }}", {}],
+  ])("%j gives %j", (template, choice) => {
+    expect(chooseParser(template)).toEqual(choice);
+  });
+
+  test("the names that it gives are known", () => {
+    const templates = [
+      "[TOOL_CALLS][THINK]",
+      "<minimax:tool_call><think>",
+      "<|tools_prefix|><|inner_prefix|>",
+    ];
+    for (const template of templates) {
+      const { toolCallParser = "", reasoningParser = "" } = chooseParser(template);
+      expect(findToolCallParser(toolCallParser).name).toBe(toolCallParser);
+      expect(findReasoningParser(reasoningParser).name).toBe(reasoningParser);
+    }
+  });
+});

@@ -1,0 +1,108 @@
+/** Which parsers fit a model; a name is absent where its template does not tell. */
+export interface ParserChoice {
+  /** A name that `findToolCallParser()` knows. */
+  readonly toolCallParser?: string;
+  /** A name that `findReasoningParser()` knows. */
+  readonly reasoningParser?: string;
+}
+
+/** A parser, and what a template must hold, and must not hold, to call for it. */
+interface Rule {
+  readonly parser: string;
+  readonly holds: readonly (string | RegExp)[];
+  readonly lacks?: readonly (string | RegExp)[];
+}
+
+/** The first rule that fits decides; formats that borrow from others come before them. */
+const toolCallRules: readonly Rule[] = [
+  { parser: "apertus2509", holds: ["<|tools_prefix|>"] },
+  { parser: "inkling", holds: ["<|content_invoke_tool_json|>"] },
+  { parser: "muse", holds: ["<atem:"] },
+  { parser: "kimi_k3", holds: [/<\|open\|>|XTML/, /tools/, "<|sep|>"] },
+  { parser: "kimi_k2", holds: ["<|tool_calls_section_begin|>"] },
+  { parser: "gpt-oss", holds: ["<|channel|>", "<|message|>", /commentary/] },
+  { parser: "gemma4", holds: ["<|tool_call>", "<tool_call|>"] },
+  { parser: "minimax-m3", holds: ["]<]minimax[>["] },
+  { parser: "minimax-m2", holds: ["<minimax:tool_call>"] },
+  { parser: "deepseekv4", holds: ["｜DSML｜", /tool_calls/], lacks: [/function_calls/] },
+  { parser: "deepseekv32", holds: ["｜DSML｜", /function_calls/] },
+  { parser: "deepseekv3", holds: ["<｜tool▁calls▁begin｜>", "```json"] },
+  { parser: "deepseekv31", holds: ["<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>"] },
+  { parser: "step3", holds: ["<steptml:invoke"] },
+  { parser: "interns1", holds: ["<|action_start|> <|plugin|>"] },
+  { parser: "cohere_command4", holds: ["<|START_ACTION|>"] },
+  { parser: "gigachat3", holds: [/<\|function_call\|>|'role': 'function call'/] },
+  { parser: "lfm2", holds: [/<\|tool_call_start\|>|<\|tool_list_start\|>/] },
+  { parser: "mistral", holds: ["[TOOL_CALLS]"] },
+  { parser: "minicpm5", holds: [/<function\s+name=/, /<param\s+name=/] },
+  { parser: "hunyuan", holds: [/<tool_calls[{>]/, /<tool_sep[{>]/] },
+  {
+    parser: "poolside_v1",
+    holds: ["<arg_key>", /unescaped XML-like object|All available function signatures/],
+  },
+  { parser: "glm47", holds: [/<tool_call>\{function-name\}<arg_key>/] },
+  { parser: "glm45", holds: ["<tool_call>", "<arg_key>"] },
+  { parser: "qwen3_coder", holds: ["<tool_call>", "<function=", "<parameter="] },
+  { parser: "qwen25", holds: [/<tool_call>(?:\n|\\n)\s*\{/] },
+  {
+    parser: "hermes",
+    holds: ["<tool_call>", "</tool_call>", '"arguments"'],
+    lacks: ["<tool_calls>"],
+  },
+  { parser: "llama3", holds: [/\{\\?"name\\?": ?function name, ?\\?"parameters\\?"/] },
+  { parser: "pythonic", holds: [/\[func_name1\(param/] },
+];
+
+const reasoningRules: readonly Rule[] = [
+  { parser: "apertus2509", holds: ["<|inner_prefix|>"] },
+  { parser: "inkling", holds: ["<|content_thinking|>"] },
+  { parser: "muse", holds: ["<atem:", "to=self"] },
+  { parser: "kimi_k3", holds: [/<\|open\|>|XTML/, /think/, "<|sep|>"] },
+  { parser: "gpt-oss", holds: ["<|channel|>analysis"] },
+  { parser: "gemma4", holds: ["<|channel>"] },
+  { parser: "kimi", holds: ["◁think▷"] },
+  { parser: "mistral", holds: ["[THINK]"] },
+  { parser: "minimax-m3", holds: ["]<]minimax[>["] },
+  { parser: "cohere_command4", holds: ["<|START_THINKING|>", "<|START_TEXT|>"] },
+  { parser: "hunyuan", holds: [/<tool_sep[{>]/, /<think[{>]/], lacks: [/<function\s+name=/] },
+  { parser: "kimi_k2", holds: ["<think>", "<|tool_calls_section_begin|>"] },
+  { parser: "interns1", holds: ["<think>", "default_thinking_sys"] },
+  { parser: "nemotron_3", holds: ["<think>", "truncate_history_thinking"] },
+  { parser: "poolside_v1", holds: ["<think>", "<arg_key>", /unescaped XML|All available/] },
+  { parser: "glm45", holds: ["<think>", "[gMASK]<sop>"] },
+  { parser: "minimax", holds: ["<think>", "<minimax:tool_call>"] },
+  { parser: "step3", holds: ["<steptml:invoke", "<think>"] },
+  {
+    parser: "deepseek-v4",
+    holds: ["｜DSML｜", /tool_calls/, "<think>"],
+    lacks: [/function_calls/],
+  },
+  { parser: "deepseek-v3", holds: ["</think>", /｜DSML｜|<｜tool▁sep｜>/], lacks: ["```json"] },
+  { parser: "deepseek-r1", holds: ["</think>", "<｜tool▁sep｜>"] },
+  {
+    parser: "qwen3-thinking",
+    holds: [/assistant\\n<think>\\n/],
+    lacks: ["enable_thinking", /\bthinking\b/],
+  },
+  { parser: "qwen3", holds: ["<think>"], lacks: ["<answer>", "<response>"] },
+];
+
+/**
+ * Chooses the parsers that fit a model by the text of its chat template: the markers that the template
+ * writes around tool calls and reasoning. Where none is known, or the format has no parser here, a
+ * name is absent.
+ */
+export function chooseParser(templateSource: string): ParserChoice {
+  const toolCallParser = firstFit(toolCallRules, templateSource);
+  const reasoningParser = firstFit(reasoningRules, templateSource);
+  return {
+    ...(toolCallParser === undefined ? {} : { toolCallParser }),
+    ...(reasoningParser === undefined ? {} : { reasoningParser }),
+  };
+}
+
+function firstFit(rules: readonly Rule[], source: string): string | undefined {
+  const holds = (part: string | RegExp): boolean =>
+    typeof part === "string" ? source.includes(part) : part.test(source);
+  return rules.find((rule) => rule.holds.every(holds) && rule.lacks?.some(holds) !== true)?.parser;
+}

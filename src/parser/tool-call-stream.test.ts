@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { toolsFromOpenAi } from "../message.ts";
+import { toPyValue } from "../python/value.ts";
+import { findToolCallParser, listToolCallParsers } from "./registry.ts";
+import type { CompatCall, ParseOptions, ToolCallParser } from "./tool-call-parser.ts";
+
+const tools = toolsFromOpenAi(
+  toPyValue([
+    {
+      type: "function",
+      function: {
+        name: "f",
+        parameters: { type: "object", properties: { a: { type: "integer" } } },
+      },
+    },
+  ]),
+  "tools",
+);
+
+/** What a stream makes of the chunks, joined. */
+function stream(
+  parser: ToolCallParser,
+  chunks: readonly string[],
+  options: ParseOptions,
+): { normalText: string; calls: CompatCall[] } {
+  const open = parser.createStream(options);
+  const events = [...chunks.flatMap((chunk) => open.push(chunk)), ...open.end()];
+  return {
+    normalText: events.map((event) => (event.type === "text" ? event.text : "")).join(""),
+    calls: events.flatMap((event) => (event.type === "tool-call" ? [event.call] : [])),
+  };
+}
+
+/** Whole calls of `f`, by parser; the other formats are tried with their markers alone. */
+const samples: Readonly<Record<string, string>> = {
+  deepseekv31:
+    '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": 1}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+  glm45: "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
+  hermes: '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>',
+  kimi_k2:
+    '<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|><|tool_calls_section_end|>',
+  llama3: '<|python_tag|>{"name": "f", "parameters": {"a": 1}}',
+  mistral: '[TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}]',
+  pythonic: "[f(a=1)]",
+  qwen25: '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>',
+  qwen3_coder:
+    "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>",
+};
+
+describe("streams", () => {
+  const cases = listToolCallParsers().flatMap((parser) =>
+    parser.dialects.map((dialect) => [parser.name, dialect, parser] as const),
+  );
+
+  test.each(cases)(
+    "%s (%s): however the text is cut, the result is that of the whole",
+    (...row) => {
+      const [name, dialect, parser] = row;
+      const words = [
+        "a",
+        " ",
+        "\n",
+        "\n\n",
+        "{",
+        "[",
+        "<",
+        "|",
+        "<|",
+        "</s>",
+        "<think>",
+        "</think>",
+        "😀",
+      ];
+      const sample = samples[name] ?? "";
+      const halves = [sample.slice(0, sample.length / 2), sample.slice(sample.length / 2)];
+      const pieces = fc.constantFrom(...words, ...parser.markers, sample, ...halves);
+      fc.assert(
+        fc.property(
+          fc.array(pieces, { maxLength: 7 }),
+          fc.integer({ min: 1, max: 6 }),
+          (parts, size) => {
+            const text = parts.join("");
+            const options = { tools, dialect };
+            const { compat } = parser.parse(text, options);
+            fc.pre(!compat.raises);
+            const chunks = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
+            const { normalText, calls } = compat;
+            expect(stream(parser, chunks, options)).toEqual({ normalText, calls });
+          },
+        ),
+        { numRuns: 60 },
+      );
+    },
+  );
+
+  test("text is released as soon as it cannot be part of a marker", () => {
+    const open = findToolCallParser("qwen25").createStream({ tools });
+    const events = ["I ", "lo", "ok <t", "he <tool", "_call>\n{"].map((chunk) => open.push(chunk));
+    expect(events.map((found) => found.map((event) => "text" in event && event.text))).toEqual([
+      ["I"],
+      [" lo"],
+      ["ok"],
+      [" <the"],
+      [],
+    ]);
+  });
+
+  test("the last event carries the whole result", () => {
+    const open = findToolCallParser("hermes").createStream({ tools });
+    open.push(samples["hermes"] ?? "");
+    const events = open.end();
+    expect(events.map(({ type }) => type)).toEqual(["tool-call", "end"]);
+    expect(events.at(-1)).toMatchObject({ result: { attempts: [{ status: "ok" }] } });
+  });
+});

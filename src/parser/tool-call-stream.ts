@@ -1,0 +1,107 @@
+import { assertInvariant } from "../errors.ts";
+import { isPythonSpace } from "../python/white-space.ts";
+import { holdBackLength } from "./hold-back.ts";
+import type { ParseResult, ToolCallStream, ToolStreamEvent } from "./tool-call-parser.ts";
+
+/** Which text a stream may release before the turn ends, because it is normal text whatever follows. */
+export interface ReleaseRule {
+  /**
+   * What ends the releasing: everything from the first of these on is held back. An empty list holds
+   * back everything.
+   */
+  readonly stops: readonly string[];
+  /** Whether white space around the text may be dropped when a call follows. */
+  readonly strips: boolean;
+  /** A beginning of the text that holds back everything. */
+  readonly startStop?: string;
+  /** Whether line breaks at the end of the text may be dropped when a call follows. Default false. */
+  readonly dropsBreaks?: boolean;
+}
+
+/**
+ * A stream over a parser: releases the text before the first marker as soon as it cannot be part of
+ * one, and everything else at the end, so that what it gives, joined, is what `parse()` gives for the
+ * whole text. The work of a chunk is linear in the chunk.
+ */
+export class ReleasingStream implements ToolCallStream {
+  readonly #rule: ReleaseRule;
+  readonly #parse: (text: string) => ParseResult;
+  readonly #chunks: string[] = [];
+  /** What may be the beginning of a marker. */
+  #partial = "";
+  /** White space that is dropped if a call follows. */
+  #space: string[] = [];
+  #releasedLength = 0;
+  #isHolding: boolean;
+  #isStarted = false;
+
+  constructor(rule: ReleaseRule, parse: (text: string) => ParseResult) {
+    this.#rule = rule;
+    this.#parse = parse;
+    this.#isHolding = rule.stops.length === 0;
+  }
+
+  push(chunk: string): readonly ToolStreamEvent[] {
+    this.#chunks.push(chunk);
+    if (this.#isHolding || chunk === "") return [];
+    const text = this.#release(this.#partial + chunk);
+    this.#releasedLength += text.length;
+    return text === "" ? [] : [{ type: "text", text }];
+  }
+
+  end(): readonly ToolStreamEvent[] {
+    const text = this.#chunks.join("");
+    const result = this.#parse(text);
+    const { normalText, calls, raises } = result.compat;
+    const events: ToolStreamEvent[] = [];
+    if (!raises) {
+      const isPrefix = normalText.startsWith(text.slice(0, this.#releasedLength));
+      assertInvariant(isPrefix, "A stream has released text that is no normal text");
+      const rest = normalText.slice(this.#releasedLength);
+      if (rest !== "") events.push({ type: "text", text: rest });
+    }
+    calls.forEach((call, index) => events.push({ type: "tool-call", index, call }));
+    return [...events, { type: "end", result }];
+  }
+
+  /** What of the text, which follows what was released and kept, can be released. */
+  #release(text: string): string {
+    const { stops, strips } = this.#rule;
+    if (!this.#isStarted && this.#holdsStart(text)) return "";
+    this.#isStarted = true;
+    const places = stops.map((stop) => text.indexOf(stop)).filter((place) => place !== -1);
+    const stop = places.length === 0 ? undefined : Math.min(...places);
+    this.#isHolding = stop !== undefined;
+    const usable = text.slice(0, stop ?? text.length - holdBackLength(text, stops));
+    this.#partial = stop === undefined ? text.slice(usable.length) : "";
+    return strips || this.#rule.dropsBreaks === true ? this.#holdSpace(usable) : usable;
+  }
+
+  /** Whether nothing of a text that begins so may be released; it may only become clear later. */
+  #holdsStart(text: string): boolean {
+    const { startStop, strips } = this.#rule;
+    const startsWithSpace = strips && isPythonSpace(text.charCodeAt(0));
+    this.#isHolding = startsWithSpace || (startStop !== undefined && text.startsWith(startStop));
+    if (this.#isHolding) return true;
+    if (startStop?.startsWith(text) !== true) return false;
+    this.#partial = text;
+    return true;
+  }
+
+  /** Keeps white space at the end back, and puts what was kept before the text. */
+  #holdSpace(text: string): string {
+    let end = text.length;
+    while (end > 0 && this.#isDropped(text.charCodeAt(end - 1))) end -= 1;
+    if (end === 0) {
+      this.#space.push(text);
+      return "";
+    }
+    const released = this.#space.join("") + text.slice(0, end);
+    this.#space = [text.slice(end)];
+    return released;
+  }
+
+  #isDropped(unit: number): boolean {
+    return this.#rule.strips ? isPythonSpace(unit) : unit === 0x0a;
+  }
+}
