@@ -1,9 +1,9 @@
 import { Agent } from "node:http";
 import type { Clock } from "../engine/clock.ts";
 import { systemClock } from "../engine/clock.ts";
-import type { HttpExchange } from "./sglang/http-exchange.ts";
-import { readExchange, sendJson, sendText } from "./sglang/http-exchange.ts";
-import { listen } from "./sglang/listen.ts";
+import type { HttpExchange } from "./server/http-exchange.ts";
+import { readExchange, sendJson, sendText } from "./server/http-exchange.ts";
+import { listen } from "./server/listen.ts";
 import { RouterRefused, filterGenerateBody } from "./sglang/router-fields.ts";
 import type { ForwardingContext, RouterWorker } from "./sglang/router-forwarding.ts";
 import { fanOut, forward } from "./sglang/router-forwarding.ts";

@@ -1,11 +1,13 @@
-import type { HttpExchange } from "./http-exchange.ts";
-import { sendErrorResponse, sendJson, sendText } from "./http-exchange.ts";
-import type { PrefixCache } from "./prefix-cache.ts";
-import type { PauseMode, RequestScheduler } from "./request-scheduler.ts";
+import type { HttpExchange } from "../server/http-exchange.ts";
+import { sendJson, sendText } from "../server/http-exchange.ts";
+import type { PrefixCache } from "../server/prefix-cache.ts";
+import type { PauseMode, RequestScheduler } from "../server/request-scheduler.ts";
+import { sendErrorResponse } from "./error-replies.ts";
+import type { DecodedRequest } from "./request-decoding.ts";
 
 /** What the control routes work with. */
 export interface ControlContext {
-  readonly scheduler: RequestScheduler;
+  readonly scheduler: RequestScheduler<DecodedRequest>;
   readonly modelPath: string;
   readonly contextLength: number;
   readonly weightVersion: () => string;

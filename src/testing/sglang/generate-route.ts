@@ -1,18 +1,21 @@
 import type { ServerFault } from "../server-fault.ts";
-import type { FaultQueue } from "./fault-queue.ts";
-import type { HttpExchange } from "./http-exchange.ts";
-import { sendErrorResponse, sendJson, sendText, sendValueError } from "./http-exchange.ts";
-import type { PrefixCache } from "./prefix-cache.ts";
+import { watchDisconnect } from "../server/disconnect.ts";
+import type { FaultQueue } from "../server/fault-queue.ts";
+import { answerWithFault, sendReply, toForcedEnd } from "../server/faults.ts";
+import type { HttpExchange } from "../server/http-exchange.ts";
+import { sendText } from "../server/http-exchange.ts";
+import type { PrefixCache } from "../server/prefix-cache.ts";
+import type { RequestLog } from "../server/request-log.ts";
+import type { LiveSequence, RequestScheduler } from "../server/request-scheduler.ts";
+import { sendErrorResponse, sendValueError } from "./error-replies.ts";
 import type { ReplyContext } from "./reply-encoding.ts";
 import { encodeReply } from "./reply-encoding.ts";
 import type { DecodedGenerate, DecodedRequest } from "./request-decoding.ts";
 import { RequestRefused, decodeGenerate } from "./request-decoding.ts";
-import type { RequestLog } from "./request-log.ts";
-import type { ForcedEnd, LiveSequence, RequestScheduler } from "./request-scheduler.ts";
 
 /** What serving `/generate` works with. */
 export interface GenerateContext extends ReplyContext {
-  readonly scheduler: RequestScheduler;
+  readonly scheduler: RequestScheduler<DecodedRequest>;
   readonly contextLength: number;
   readonly incrementalStreaming: boolean;
   /** How long it takes to notice that a client is gone, in milliseconds. */
@@ -37,7 +40,7 @@ export async function serveGenerate(
   const recordEnds = decoded.requests.map((request) => context.log.add(request, routingKey));
 
   const fault = context.faults.next({ inputIds: first.inputIds, rid: first.rid, routingKey });
-  if (fault !== undefined && answerWithFault(exchange, fault)) return;
+  if (answerWithFault(exchange, fault)) return;
   const forcedEnd = toForcedEnd(fault, first);
   const sequences = decoded.requests.map((request) =>
     context.scheduler.admit(request, {
@@ -73,74 +76,6 @@ function decodeOrRefuse(
   }
 }
 
-/** Whether the fault is an answer in itself. */
-function answerWithFault(exchange: HttpExchange, fault: ServerFault): boolean {
-  switch (fault.kind) {
-    case "status": {
-      const { status, body = "", headers = {} } = fault;
-      if (typeof body === "string") sendText(exchange, body, { status, headers });
-      else sendJson(exchange, body, { status, headers });
-      return true;
-    }
-    case "reset":
-      if ((fault.when ?? "at-once") !== "at-once") return false;
-      exchange.request.socket.resetAndDestroy();
-      return true;
-    case "html":
-      sendText(exchange, "<html><body>It works!</body></html>", {
-        headers: { "content-type": "text/html" },
-      });
-      return true;
-    case "hang":
-      return true;
-    default:
-      return false;
-  }
-}
-
-function toForcedEnd(
-  fault: ServerFault | undefined,
-  { stopTokenIds }: DecodedRequest,
-): ForcedEnd | undefined {
-  switch (fault?.kind) {
-    case "abort-after": {
-      const { tokens: afterTokens, status, message = "Aborted" } = fault;
-      const finish = { type: "abort" as const, message, status_code: status ?? null };
-      return { afterTokens, finish };
-    }
-    case "abort-in-queue":
-      return {
-        afterTokens: 0,
-        inQueue: true,
-        finish: { type: "abort", message: "Abort in waiting queue" },
-      };
-    case "nan-happened":
-      return {
-        afterTokens: fault.afterTokens + 1,
-        finish: { type: "stop", matched: "NaN happened" },
-        replaceLastBy: stopTokenIds[0] ?? 0,
-      };
-    default:
-      return undefined;
-  }
-}
-
-/** The engine looks after its clients now and then, and aborts what nobody waits for. */
-function watchDisconnect(
-  { response }: HttpExchange,
-  sequences: readonly LiveSequence[],
-  { scheduler, disconnectPollMs }: GenerateContext,
-): void {
-  response.once("close", () => {
-    if (response.writableFinished) return;
-    const drop = (): void => {
-      for (const { request } of sequences) scheduler.drop(request.rid);
-    };
-    if (disconnectPollMs === 0) drop();
-    else setTimeout(drop, disconnectPollMs).unref();
-  });
-}
-
 interface ReplyOptions {
   readonly decoded: DecodedGenerate;
   readonly context: GenerateContext;
@@ -149,7 +84,7 @@ interface ReplyOptions {
 
 function sendReplies(
   exchange: HttpExchange,
-  sequences: readonly LiveSequence[],
+  sequences: readonly LiveSequence<DecodedRequest>[],
   { decoded, context, fault }: ReplyOptions,
 ): void {
   for (const { finish } of sequences) {
@@ -159,27 +94,11 @@ function sendReplies(
     else sendErrorResponse(exchange, { status, message });
     return;
   }
-  if (fault?.kind === "reset" && fault.when === "after-sampling") {
-    exchange.request.socket.resetAndDestroy();
-    return;
-  }
   if (fault?.kind === "null-logprob") {
     for (const { outputLogprobs } of sequences) outputLogprobs[fault.position] = Number.NaN;
   }
   const replies = sequences.map((sequence) => encodeReply(sequence, context));
-  const reply = decoded.isList ? replies : (replies[0] ?? {});
-  if (fault?.kind === "reset") {
-    const text = JSON.stringify(reply);
-    exchange.response.writeHead(200, { "content-length": Buffer.byteLength(text) });
-    exchange.response.write(text.slice(0, text.length / 2), () =>
-      exchange.request.socket.resetAndDestroy(),
-    );
-  } else if (fault?.kind === "truncated-json") {
-    const text = JSON.stringify(reply);
-    sendText(exchange, text.slice(0, text.length / 2));
-  } else if (fault?.kind === "alter" && !Array.isArray(reply)) {
-    sendJson(exchange, fault.alter(reply));
-  } else sendJson(exchange, reply);
+  sendReply(exchange, decoded.isList ? replies : (replies[0] ?? {}), fault);
 }
 
 /**
@@ -188,7 +107,7 @@ function sendReplies(
  */
 function streamReplies(
   { response }: HttpExchange,
-  sequences: readonly LiveSequence[],
+  sequences: readonly LiveSequence<DecodedRequest>[],
   { decoded, context }: ReplyOptions,
 ): void {
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });

@@ -1,4 +1,5 @@
-import type { LiveSequence } from "./request-scheduler.ts";
+import type { LiveSequence } from "../server/request-scheduler.ts";
+import type { DecodedRequest } from "./request-decoding.ts";
 
 /** What replies depend on. */
 export interface ReplyContext {
@@ -22,7 +23,7 @@ interface Window {
  * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`).
  */
 export function encodeReply(
-  sequence: LiveSequence,
+  sequence: LiveSequence<DecodedRequest>,
   context: ReplyContext,
   { since = 0 }: { since?: number } = {},
 ): Record<string, unknown> {
@@ -37,7 +38,7 @@ export function encodeReply(
 }
 
 function encodeMeta(
-  sequence: LiveSequence,
+  sequence: LiveSequence<DecodedRequest>,
   context: ReplyContext,
   window: Window,
 ): Record<string, unknown> {
@@ -65,7 +66,7 @@ function encodeMeta(
 }
 
 function encodeLogprobs(
-  { request, outputIds, outputLogprobs, hasRun }: LiveSequence,
+  { request, outputIds, outputLogprobs, hasRun }: LiveSequence<DecodedRequest>,
   { detokenize }: ReplyContext,
   { start, end }: Window,
 ): Record<string, unknown> {
@@ -93,7 +94,7 @@ function encodeLogprobs(
 
 /** The text leaves out the stop token or stop string, unless the request keeps it; the ids never do. */
 function encodeText(
-  { request, outputIds, finish }: LiveSequence,
+  { request, outputIds, finish }: LiveSequence<DecodedRequest>,
   { detokenize }: ReplyContext,
   { start, end }: Window,
 ): string {

@@ -1,3 +1,5 @@
+import type { SequenceRequest } from "../server/sequence-request.ts";
+
 /** A request that the engine refuses before it is queued. */
 export class RequestRefused extends Error {
   readonly status: 400 | 500;
@@ -13,13 +15,8 @@ export class RequestRefused extends Error {
   }
 }
 
-/** One sequence to sample. */
-export interface DecodedRequest {
-  readonly rid: string;
-  readonly inputIds: readonly number[];
-  readonly samplingParams: Readonly<Record<string, unknown>>;
-  readonly maxNewTokens: number;
-  readonly stopTokenIds: readonly number[];
+/** One sequence to sample, and what is to be said of it. */
+export interface DecodedRequest extends SequenceRequest {
   readonly returnLogprob: boolean;
   readonly logprobStartLen: number;
   readonly topLogprobsNum: number;

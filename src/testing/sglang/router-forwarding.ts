@@ -1,8 +1,8 @@
 import type { Agent, IncomingMessage } from "node:http";
 import { request as httpRequest } from "node:http";
 import type { Clock } from "../../engine/clock.ts";
-import type { HttpExchange } from "./http-exchange.ts";
-import { sendJson } from "./http-exchange.ts";
+import type { HttpExchange } from "../server/http-exchange.ts";
+import { sendJson } from "../server/http-exchange.ts";
 
 /** Statuses that the router tries again. */
 const RETRIED = new Set([408, 429, 500, 502, 503, 504]);

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../engine/clock.ts";
 import { createDeferred } from "../deferred.ts";
 import type { PolicyToken, PolicyTokens, ServerPolicy } from "../server-policy.ts";
-import type { DecodedRequest } from "./request-decoding.ts";
+import type { SequenceRequest } from "./sequence-request.ts";
 
 /** Why a sequence ended, in the engine's own shape. */
 export type FinishReason =
@@ -23,8 +23,8 @@ export interface VersionSpan {
 }
 
 /** A sequence being served. */
-export interface LiveSequence {
-  readonly request: DecodedRequest;
+export interface LiveSequence<Request extends SequenceRequest = SequenceRequest> {
+  readonly request: Request;
   readonly routingKey: string | undefined;
   readonly outputIds: number[];
   readonly outputLogprobs: number[];
@@ -64,8 +64,11 @@ export interface Admission {
   readonly forcedEnd?: ForcedEnd | undefined;
 }
 
-/** How the engine is paused. */
-export type PauseMode = "abort" | "retract" | "in_place";
+/**
+ * How the engine is paused; new requests are held in any case. `abort`: what is in flight is aborted.
+ * `retract`: it goes back to the queue. `in_place`: it freezes. `wait`: it is sampled to its end.
+ */
+export type PauseMode = "abort" | "retract" | "in_place" | "wait";
 
 /** Settings of a scheduler. */
 export interface SchedulerOptions {
@@ -76,6 +79,8 @@ export interface SchedulerOptions {
   readonly tokenLatencyMs: number;
   /** Tokens sampled before the event loop gets a turn. */
   readonly tokensPerTick: number;
+  /** Whether a stop id that uses up the budget is a stop. */
+  readonly stopsBeforeBudget: boolean;
   readonly sleep: Clock["sleep"];
   /** The version of the weights at this moment. */
   readonly weightVersion: () => string;
@@ -86,7 +91,7 @@ export interface SchedulerOptions {
 }
 
 /** What the scheduler keeps beside a sequence. */
-interface Entry extends LiveSequence {
+interface Entry<Request extends SequenceRequest = SequenceRequest> extends LiveSequence<Request> {
   readonly settleDone: () => void;
   readonly aborter: AbortController;
   readonly forcedEnd: ForcedEnd | undefined;
@@ -103,11 +108,11 @@ interface Entry extends LiveSequence {
  * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (pause, abort) and
  * scheduler.py (queues, retraction).
  */
-export class RequestScheduler {
+export class RequestScheduler<Request extends SequenceRequest = SequenceRequest> {
   readonly #options: SchedulerOptions;
   /** In order of arrival, by name. Holds everything that is not finished. */
-  readonly #live = new Map<string, Entry>();
-  readonly #waiting: Entry[] = [];
+  readonly #live = new Map<string, Entry<Request>>();
+  readonly #waiting: Entry<Request>[] = [];
   #runningCount = 0;
   #pause: PauseMode | undefined;
   #continued = createDeferred();
@@ -138,11 +143,11 @@ export class RequestScheduler {
 
   /** Takes a sequence; its `done` settles when it ends. */
   admit(
-    request: DecodedRequest,
+    request: Request,
     { routingKey, cachedTokenCount, forcedEnd }: Admission,
-  ): LiveSequence {
+  ): LiveSequence<Request> {
     const { promise: done, resolve: settleDone } = createDeferred();
-    const entry: Entry = {
+    const entry: Entry<Request> = {
       request,
       routingKey,
       outputIds: [],
@@ -186,15 +191,23 @@ export class RequestScheduler {
     for (const entry of this.#live.values()) this.#abortEntry(entry);
   }
 
-  /** Forgets a sequence that nobody waits for any more, held ones included. */
-  drop(rid: string): void {
+  /** Ends a sequence, held ones included. Says whether there was one. */
+  drop(rid: string): boolean {
     const entry = this.#live.get(rid);
-    if (entry === undefined) return;
+    if (entry === undefined) return false;
     if (entry.state === "held") this.#finish(entry, { type: "abort", message: "Disconnected" });
     else this.#abortEntry(entry);
+    return true;
   }
 
-  /** Pauses. In mode `abort` the promise settles when nothing is in flight. */
+  /** Ends all sequences, held ones included. Says how many there were. */
+  dropAll(): number {
+    const names = [...this.#live.keys()];
+    for (const name of names) this.drop(name);
+    return names.length;
+  }
+
+  /** Pauses. In modes `abort` and `wait` the promise settles when nothing is in flight. */
   async pause(mode: PauseMode): Promise<void> {
     this.#pause = mode;
     if (mode === "retract") {
@@ -202,9 +215,12 @@ export class RequestScheduler {
         if (entry.state === "running") entry.wantsRetraction = true;
       }
     }
-    if (mode !== "abort") return;
-    const inFlight = [...this.#live.values()].filter(({ state }) => state !== "held");
-    this.abortAll();
+    if (mode !== "abort" && mode !== "wait") return;
+    const entries = [...this.#live.values()];
+    const inFlight = entries.filter(
+      ({ state }) => state === "running" || (mode === "abort" && state === "waiting"),
+    );
+    if (mode === "abort") this.abortAll();
     await Promise.all(inFlight.map(({ done }) => done));
   }
 
@@ -221,7 +237,7 @@ export class RequestScheduler {
     this.#options.onChange();
   }
 
-  #abortEntry(entry: Entry): void {
+  #abortEntry(entry: Entry<Request>): void {
     if (entry.state === "waiting") {
       this.#waiting.splice(this.#waiting.indexOf(entry), 1);
       this.#finish(entry, { type: "abort", message: "Abort in waiting queue" });
@@ -248,7 +264,7 @@ export class RequestScheduler {
   }
 
   /** Never rejects: what a policy throws is an answer. */
-  async #run(entry: Entry): Promise<void> {
+  async #run(entry: Entry<Request>): Promise<void> {
     let finish: FinishReason | undefined;
     try {
       finish = await this.#sample(entry);
@@ -264,7 +280,7 @@ export class RequestScheduler {
   }
 
   /** Samples until the sequence ends; `undefined` where it goes back to the queue. */
-  async #sample(entry: Entry): Promise<FinishReason | undefined> {
+  async #sample(entry: Entry<Request>): Promise<FinishReason | undefined> {
     const { tokenLatencyMs, tokensPerTick } = this.#options;
     entry.iterator ??= iterate(await this.#begin(entry));
     if (entry.forcedEnd?.afterTokens === 0) return entry.forcedEnd.finish;
@@ -284,13 +300,13 @@ export class RequestScheduler {
         );
       }
       this.#append(entry, result.value);
-      const finish = entry.pendingAbort ?? finishAfter(entry, result.value);
+      const finish = entry.pendingAbort ?? this.#finishAfter(entry, result.value);
       if (finish !== undefined) return finish;
       entry.onProgress?.();
     }
   }
 
-  #begin(entry: Entry): PolicyTokens | Promise<PolicyTokens> {
+  #begin(entry: Entry<Request>): PolicyTokens | Promise<PolicyTokens> {
     const { request, routingKey, aborter } = entry;
     return this.#options.policy.begin({
       inputIds: request.inputIds,
@@ -303,7 +319,7 @@ export class RequestScheduler {
     });
   }
 
-  #append(entry: Entry, { id, logprob }: PolicyToken): void {
+  #append(entry: Entry<Request>, { id, logprob }: PolicyToken): void {
     entry.outputIds.push(id);
     entry.outputLogprobs.push(logprob);
     const version = this.#options.weightVersion();
@@ -313,8 +329,26 @@ export class RequestScheduler {
     else entry.versionSpans.push({ version, start: end - 1, end });
   }
 
+  /** How the sequence ends with this token, if it does. A budget of 0 still samples one token. */
+  #finishAfter(entry: Entry<Request>, token: PolicyToken): FinishReason | undefined {
+    const { request, outputIds, outputLogprobs, forcedEnd } = entry;
+    const { length } = outputIds;
+    if (length === forcedEnd?.afterTokens) {
+      if (forcedEnd.replaceLastBy !== undefined) {
+        outputIds[length - 1] = forcedEnd.replaceLastBy;
+        outputLogprobs[length - 1] = Number.NaN;
+      }
+      return forcedEnd.finish;
+    }
+    const isFull = length >= request.maxNewTokens;
+    if (isFull && !this.#options.stopsBeforeBudget) return { type: "length", length };
+    if (request.stopTokenIds.includes(token.id)) return { type: "stop", matched: token.id };
+    if (isFull) return { type: "length", length };
+    return token.matched === undefined ? undefined : { type: "stop", matched: token.matched };
+  }
+
   /** Waits for one token's time; an abort cuts it short, the token comes all the same. */
-  async #step(ms: number, { aborter }: Entry): Promise<void> {
+  async #step(ms: number, { aborter }: Entry<Request>): Promise<void> {
     try {
       await this.#options.sleep(ms, { signal: aborter.signal });
     } catch (error) {
@@ -322,13 +356,13 @@ export class RequestScheduler {
     }
   }
 
-  async #untilThawed(entry: Entry): Promise<void> {
+  async #untilThawed(entry: Entry<Request>): Promise<void> {
     while (this.#pause === "in_place" && !entry.aborter.signal.aborted) {
       await orAborted(this.#continued.promise, entry);
     }
   }
 
-  #retract(entry: Entry): void {
+  #retract(entry: Entry<Request>): void {
     entry.wantsRetraction = false;
     entry.retractionCount += 1;
     entry.state = "waiting";
@@ -336,7 +370,7 @@ export class RequestScheduler {
     this.#options.onChange();
   }
 
-  #finish(entry: Entry, finish: FinishReason): void {
+  #finish(entry: Entry<Request>, finish: FinishReason): void {
     entry.state = "finished";
     entry.finish = finish;
     this.#live.delete(entry.request.rid);
@@ -350,25 +384,6 @@ function iterate(tokens: PolicyTokens): Iterator<PolicyToken> | AsyncIterator<Po
   return Symbol.asyncIterator in tokens
     ? tokens[Symbol.asyncIterator]()
     : tokens[Symbol.iterator]();
-}
-
-/** How the sequence ends with this token, if it does. A budget of 0 still samples one token. */
-function finishAfter(
-  { request, outputIds, outputLogprobs, forcedEnd }: Entry,
-  token: PolicyToken,
-): FinishReason | undefined {
-  if (outputIds.length === forcedEnd?.afterTokens) {
-    if (forcedEnd.replaceLastBy !== undefined) {
-      outputIds[outputIds.length - 1] = forcedEnd.replaceLastBy;
-      outputLogprobs[outputIds.length - 1] = Number.NaN;
-    }
-    return forcedEnd.finish;
-  }
-  if (outputIds.length >= request.maxNewTokens) {
-    return { type: "length", length: outputIds.length };
-  }
-  if (request.stopTokenIds.includes(token.id)) return { type: "stop", matched: token.id };
-  return token.matched === undefined ? undefined : { type: "stop", matched: token.matched };
 }
 
 /** The promise's value, or `undefined` where the sequence is aborted first. */

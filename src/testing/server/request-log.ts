@@ -1,14 +1,9 @@
-import type { DecodedRequest } from "./request-decoding.ts";
 import type { FinishReason, LiveSequence } from "./request-scheduler.ts";
+import type { SequenceRequest } from "./sequence-request.ts";
 
 /** One sequence that the server was asked for. */
-export interface RecordedRequest {
-  readonly rid: string;
+export interface RecordedRequest extends SequenceRequest {
   readonly routingKey: string | undefined;
-  readonly inputIds: readonly number[];
-  readonly samplingParams: Readonly<Record<string, unknown>>;
-  readonly maxNewTokens: number;
-  readonly stopTokenIds: readonly number[];
   /** Absent until it is finished, and where a fault answered instead. */
   readonly finish?: FinishReason;
   /** What was sampled; absent as `finish` is. */
@@ -23,7 +18,10 @@ export interface RequestLog {
   readonly finished: Readonly<Record<FinishReason["type"], number>>;
   readonly sampledTokenCount: number;
   /** Records a request; what it returns records how it ended. */
-  add(request: DecodedRequest, routingKey: string | undefined): (sequence: LiveSequence) => void;
+  add(
+    request: SequenceRequest,
+    routingKey: string | undefined,
+  ): (sequence: LiveSequence) => void;
 }
 
 /** Makes a log that remembers `limit` requests. */

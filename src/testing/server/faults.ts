@@ -1,0 +1,90 @@
+import type { ServerFault } from "../server-fault.ts";
+import type { HttpExchange } from "./http-exchange.ts";
+import { sendJson, sendText } from "./http-exchange.ts";
+import type { ForcedEnd } from "./request-scheduler.ts";
+import type { SequenceRequest } from "./sequence-request.ts";
+
+/** Answers with the fault where it is an answer in itself, and says whether it was. */
+export function answerWithFault(exchange: HttpExchange, fault: ServerFault | undefined): boolean {
+  switch (fault?.kind) {
+    case "status": {
+      const { status, body = "", headers = {} } = fault;
+      if (typeof body === "string") sendText(exchange, body, { status, headers });
+      else sendJson(exchange, body, { status, headers });
+      return true;
+    }
+    case "reset":
+      if ((fault.when ?? "at-once") !== "at-once") return false;
+      exchange.request.socket.resetAndDestroy();
+      return true;
+    case "html":
+      sendText(exchange, "<html><body>It works!</body></html>", {
+        headers: { "content-type": "text/html" },
+      });
+      return true;
+    case "hang":
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** The end that a fault forces on a sequence. */
+export function toForcedEnd(
+  fault: ServerFault | undefined,
+  { stopTokenIds }: SequenceRequest,
+): ForcedEnd | undefined {
+  switch (fault?.kind) {
+    case "abort-after": {
+      const { tokens: afterTokens, status, message = "Aborted" } = fault;
+      const finish = { type: "abort" as const, message, status_code: status ?? null };
+      return { afterTokens, finish };
+    }
+    case "abort-in-queue":
+      return {
+        afterTokens: 0,
+        inQueue: true,
+        finish: { type: "abort", message: "Abort in waiting queue" },
+      };
+    case "nan-happened":
+      return {
+        afterTokens: fault.afterTokens + 1,
+        finish: { type: "stop", matched: "NaN happened" },
+        replaceLastBy: stopTokenIds[0] ?? 0,
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** Sends a sampled reply, in the way that a fault spoils it. */
+export function sendReply(
+  exchange: HttpExchange,
+  reply: Record<string, unknown> | readonly unknown[],
+  fault: ServerFault | undefined,
+): void {
+  switch (fault?.kind) {
+    case "reset": {
+      if (fault.when === "after-sampling") {
+        exchange.request.socket.resetAndDestroy();
+        return;
+      }
+      const text = JSON.stringify(reply);
+      exchange.response.writeHead(200, { "content-length": Buffer.byteLength(text) });
+      exchange.response.write(text.slice(0, text.length / 2), () =>
+        exchange.request.socket.resetAndDestroy(),
+      );
+      return;
+    }
+    case "truncated-json": {
+      const text = JSON.stringify(reply);
+      sendText(exchange, text.slice(0, text.length / 2));
+      return;
+    }
+    case "alter":
+      sendJson(exchange, Array.isArray(reply) ? reply : fault.alter({ ...reply }));
+      return;
+    default:
+      sendJson(exchange, reply);
+  }
+}

@@ -1,0 +1,10 @@
+/** One sequence that a server is asked to sample. */
+export interface SequenceRequest {
+  /** The request's name; unique among those that are live. */
+  readonly rid: string;
+  readonly inputIds: readonly number[];
+  /** The request's sampling parameters with the server's defaults, under the server's own names. */
+  readonly samplingParams: Readonly<Record<string, unknown>>;
+  readonly maxNewTokens: number;
+  readonly stopTokenIds: readonly number[];
+}
