@@ -4,7 +4,7 @@ import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { addCompareCommand } from "./commands/compare.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import { addEnvCommand } from "./commands/env.ts";
-import { addEnvImportCommand } from "./commands/env-import.ts";
+import { addEnvImportCommands } from "./commands/env-import.ts";
 import { addEvalCommands } from "./commands/eval.ts";
 import { addEvalMetricsCommand } from "./commands/eval-metrics.ts";
 import { addParseCommand } from "./commands/parse.ts";
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   addShowCommand(program);
   addCompareCommand(program);
   addVerifyCommand(program);
-  addEnvImportCommand(addEnvCommand(program));
+  addEnvImportCommands(addEnvCommand(program));
   addParseCommand(program);
   addReasonCommand(program);
   addTemplateCommands(program);

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sharedData } from "../../../test/shared-data.ts";
+import { agentSource, smallTauCheckout, writeFiles } from "../../../test/small-tau-checkout.ts";
 import { checkBundle } from "./bundle-manifest.ts";
 import { importTauBench } from "./import-bundle.ts";
 import { pinnedSource } from "./pinned-source.ts";
@@ -15,101 +16,9 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-const task = `Task(
-        annotator="0",
-        user_id="u_1",
-        instruction="Your name is U. " 'Cancel "#1".',
-        actions=[
-            Action(name="cancel", kwargs={"id": "#1", "amount": -1.0, "count": 1}),
-        ],
-        outputs=["10"],
-    )`;
-
-const user = `
-class LLMUserSimulationEnv(BaseUserSimulationEnv):
-    def build_system_prompt(self, instruction):
-        instruction_display = (
-            ("\\n\\nInstruction: " + instruction + "\\n")
-            if instruction is not None
-            else ""
-        )
-        return f"""Play.{instruction_display}
-Stop."""
-
-class ReactUserSimulationEnv(LLMUserSimulationEnv):
-    def build_system_prompt(self, instruction):
-        instruction_display = (
-            ("\\nWant: " + instruction + "\\n")
-            if instruction is not None
-            else ""
-        )
-        return f"""Think.{instruction_display}"""
-
-def verify(model, response, messages):
-    prompt = f"""Good? {transcript} {response}"""
-
-def reflect(model, response, messages):
-    prompt = f"""Better! {transcript} {response}"""
-`;
-
-const agent = `
-class ChatReActAgent(Agent):
-    def __init__(self, tools_info, wiki, use_reasoning=True) -> None:
-        instruction = REACT_INSTRUCTION if use_reasoning else ACT_INSTRUCTION
-        self.prompt = (
-            wiki + "\\n#Tools\\n" + json.dumps(tools_info) + instruction
-        )
-
-REACT_INSTRUCTION = f"""
-Thought, then {{"name": {RESPOND_ACTION_NAME}}}
-"""
-ACT_INSTRUCTION = f"""
-{{"{RESPOND_ACTION_FIELD_NAME}": 1}}
-"""
-`;
-
-function domainFiles(name: string, tables: readonly string[], splits: readonly string[]) {
-  const folder = `tau_bench/envs/${name}`;
-  return {
-    ...Object.fromEntries(
-      tables.map((table) => [`${folder}/data/${table}.json`, '{"1": {"n": 1.0}}']),
-    ),
-    ...Object.fromEntries(
-      splits.map((split) => [
-        `${folder}/tasks_${split}.py`,
-        `from tau_bench.types import Task, Action\n\nTASKS_${split.toUpperCase()} = [\n    ${task},\n]\n`,
-      ]),
-    ),
-    [`${folder}/wiki.md`]: "# Policy é\n",
-    [`${folder}/wiki.py`]: 'import os\nwith open("wiki.md", "r") as f:\n    WIKI = f.read()\n',
-    [`${folder}/rules.py`]: 'RULES = [\n    "Be kind.",\n]\n',
-    [`${folder}/env.py`]:
-      'class Mock(Env):\n    def __init__(self, x=1):\n        super().__init__(x)\n        self.terminate_tools = ["leave"]\n',
-    [`${folder}/tools/__init__.py`]:
-      "from .cancel import Cancel\n\nALL_TOOLS = [\n    Cancel,\n]\n",
-    [`${folder}/tools/cancel.py`]:
-      "class Cancel(Tool):\n    @staticmethod\n    def invoke(data, id: str) -> str:\n        return id\n\n" +
-      "    @staticmethod\n    def get_info() -> Dict[str, Any]:\n" +
-      '        return {"type": "function", "function": {"name": "cancel", "description": ("a " "b")}}\n',
-  };
-}
-
-const checkout: Readonly<Record<string, string>> = {
-  ...domainFiles("retail", ["orders", "products", "users"], ["test", "train", "dev"]),
-  ...domainFiles("airline", ["flights", "reservations", "users"], ["test"]),
-  "tau_bench/envs/user.py": user,
-  "tau_bench/agents/chat_react_agent.py": agent,
-  "tau_bench/types.py": 'RESPOND_ACTION_NAME = "respond"\nRESPOND_ACTION_FIELD_NAME = "content"\n',
-  LICENSE: "MIT License\n",
-};
-
 async function writeCheckout(changes: Readonly<Record<string, string>> = {}): Promise<string> {
   const from = path.join(dir, "checkout");
-  for (const [name, text] of Object.entries({ ...checkout, ...changes })) {
-    const file = path.join(from, name);
-    await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(file, text);
-  }
+  await writeFiles(from, { ...smallTauCheckout, ...changes });
   return from;
 }
 
@@ -153,7 +62,7 @@ describe("importTauBench()", () => {
       license: "MIT",
       source: pinnedSource.repository,
     });
-    expect(Object.keys(manifest.inputs)).toHaveLength(Object.keys(checkout).length);
+    expect(Object.keys(manifest.inputs)).toHaveLength(Object.keys(smallTauCheckout).length);
     expect(await checkBundle(path.join(dir, "bundle"))).toEqual(manifest);
   });
 
@@ -206,7 +115,7 @@ describe("importTauBench()", () => {
     [{ "tau_bench/envs/airline/data/users.json": "[]" }, "users.json: expected an object"],
     [
       {
-        "tau_bench/agents/chat_react_agent.py": agent.replace(
+        "tau_bench/agents/chat_react_agent.py": agentSource.replace(
           "{RESPOND_ACTION_FIELD_NAME}",
           "{secret()}",
         ),

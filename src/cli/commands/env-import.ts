@@ -7,8 +7,13 @@ interface ImportFlags {
   readonly to: string;
 }
 
-/** `turnwright env import`: data of a benchmark, from its own checkout. */
-export function addEnvImportCommand(env: Command): void {
+interface PullFlags {
+  readonly to: string;
+  readonly url?: string;
+}
+
+/** `turnwright env import` and `env pull`: data of a benchmark, from its own checkout. */
+export function addEnvImportCommands(env: Command): void {
   env
     .command("import")
     .summary("make a bundle of a benchmark's checkout")
@@ -21,6 +26,18 @@ export function addEnvImportCommand(env: Command): void {
     .requiredOption("--from <dir>", "a checkout of sierra-research/tau-bench")
     .requiredOption("--to <dir>", "the bundle's folder: absent, empty, or a bundle to replace")
     .action(importBundle);
+  env
+    .command("pull")
+    .summary("download a benchmark's pinned commit and make a bundle of it")
+    .description(
+      "Downloads the pinned commit of τ-bench over HTTPS (through HTTPS_PROXY where it is set), checks\n" +
+        "the SHA-256 of every file that is used, and imports it. Start it again after a break.\n" +
+        "Prints one JSON line: what was imported.",
+    )
+    .argument("<benchmark>", "tau-bench")
+    .option("--to <dir>", "the bundle's folder", "data/tau-bench")
+    .option("--url <url>", "another place for the same archive (.tar.gz)")
+    .action(pullBundle);
 }
 
 async function importBundle(benchmark: string, { from, to }: ImportFlags): Promise<void> {
@@ -30,14 +47,50 @@ async function importBundle(benchmark: string, { from, to }: ImportFlags): Promi
   await writeOut(`${describeBundle(to, await importTauBench({ from, to }))}\n`);
 }
 
+async function pullBundle(benchmark: string, { to, url }: PullFlags): Promise<void> {
+  assertKnown(benchmark);
+  if (url !== undefined && !/^https?:\/\//.test(url)) {
+    throw new UsageError(`Cannot download ${url}: expected an address that begins with https://`);
+  }
+  const { pullTauBench } = await import("../../../environments/tau-bench/import/pull-bundle.ts");
+  const controller = new AbortController();
+  process.once("SIGINT", () => controller.abort());
+  let shownBytes = 0;
+  try {
+    const { manifest, isNew } = await pullTauBench({
+      to,
+      ...(url === undefined ? {} : { url }),
+      signal: controller.signal,
+      onProgress: (received, total) => {
+        if (received - shownBytes < progressBytes) return;
+        shownBytes = received;
+        const ofTotal = total === undefined ? "" : ` of ${megabytes(total)}`;
+        process.stderr.write(`${megabytes(received)}${ofTotal} MB\n`);
+      },
+    });
+    if (!isNew) process.stderr.write(`${to} is there already, unchanged\n`);
+    await writeOut(`${describeBundle(to, manifest)}\n`);
+  } catch (error) {
+    if (!controller.signal.aborted) throw error;
+    process.stderr.write("interrupted: start the same command again to go on\n");
+    process.exitCode = 130;
+  }
+}
+
+const progressBytes = 4 * 2 ** 20;
+
+function megabytes(bytes: number): string {
+  return (bytes / 2 ** 20).toFixed(0);
+}
+
 /** @throws UsageError for a benchmark that has no bundles. */
-export function assertKnown(benchmark: string): void {
+function assertKnown(benchmark: string): void {
   if (benchmark === "tau-bench") return;
   throw new UsageError(`Cannot import "${benchmark}": expected tau-bench`);
 }
 
 /** What a bundle holds, as one JSON line. */
-export function describeBundle(
+function describeBundle(
   to: string,
   manifest: {
     readonly source: string;

@@ -1,0 +1,178 @@
+import { createWriteStream } from "node:fs";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pipeline } from "node:stream/promises";
+import { EnvHttpProxyAgent, request, type Dispatcher } from "undici";
+import { UsageError, describeError } from "../../../src/errors.ts";
+
+/** What to download, and where to. */
+export interface DownloadOptions {
+  readonly url: string;
+  /** The file; what is there of an earlier, broken download is gone on with. */
+  readonly file: string;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  /** How often a broken connection is made anew. Default 4. */
+  readonly maxAttempts?: number;
+  /** Pause before the first repetition, doubled for each further one; milliseconds. Default 1,000. */
+  readonly pauseMs?: number;
+  /** Told how much is there; for progress. */
+  readonly onProgress?: (receivedBytes: number, totalBytes: number | undefined) => void;
+}
+
+/** Time without any byte after which a connection counts as broken, in milliseconds. */
+const silenceMs = 60_000;
+const maxRedirects = 5;
+
+/**
+ * Downloads a file through the proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name, if any. A
+ * connection that breaks is made anew, and what has arrived is kept where the server can go on from
+ * it (an entity tag and ranges); where it cannot, the download starts over.
+ *
+ * @throws UsageError where it cannot be had. What has arrived stays for the next call if that can go
+ *   on from it, else it is removed.
+ * @throws the signal's reason where it is aborted.
+ */
+export async function downloadFile(options: DownloadOptions): Promise<void> {
+  const { url, file, signal, maxAttempts = 4, pauseMs = 1_000 } = options;
+  await using agent = new ProxyAgent();
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await fetchRest(options, agent.dispatcher);
+      await rm(tagFile(file), { force: true });
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof UsageError) throw error;
+      if (attempt >= maxAttempts) {
+        throw new UsageError(`Cannot download ${url}: ${describeError(error)}`, { cause: error });
+      }
+      await sleep(pauseMs * 2 ** (attempt - 1), undefined, { signal });
+    }
+  }
+}
+
+/** Closes its connections when it goes out of use. */
+class ProxyAgent implements AsyncDisposable {
+  readonly dispatcher = new EnvHttpProxyAgent({
+    headersTimeout: silenceMs,
+    bodyTimeout: silenceMs,
+    connectTimeout: 30_000,
+  });
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispatcher.destroy();
+  }
+}
+
+/** Asks for what is not there yet, and appends it. */
+async function fetchRest(options: DownloadOptions, dispatcher: Dispatcher): Promise<void> {
+  const { file, maxBytes, signal, onProgress } = options;
+  const there = await resumePoint(options);
+  const reply = await ask(options, dispatcher, there);
+  const { statusCode, headers, body } = reply;
+  const isRest = statusCode === 206 && rangeStart(headers["content-range"]) === there?.bytes;
+  if (statusCode !== 200 && !isRest) {
+    await body.dump();
+    await forget(file);
+    if (statusCode === 206 || statusCode === 416) throw new Error("the server gave another range");
+    const problem = `the server answered ${statusCode}`;
+    if (statusCode >= 500 || statusCode === 429) throw new Error(problem);
+    throw new UsageError(`Cannot download ${options.url}: ${problem}`);
+  }
+  let received = isRest ? (there?.bytes ?? 0) : 0;
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  const total = Number.isNaN(length) ? undefined : received + length;
+  const tag = headers["etag"];
+  if (typeof tag === "string" && !tag.startsWith("W/")) {
+    await writeFile(tagFile(file), JSON.stringify({ url: options.url, tag }));
+  } else {
+    await rm(tagFile(file), { force: true });
+  }
+  const counted = async function* (source: AsyncIterable<Buffer>) {
+    for await (const piece of source) {
+      received += piece.length;
+      if (received > maxBytes) {
+        throw new UsageError(`Cannot download ${options.url}: it exceeds ${maxBytes} bytes`);
+      }
+      onProgress?.(received, total);
+      yield piece;
+    }
+  };
+  try {
+    await pipeline(body, counted, createWriteStream(file, { flags: isRest ? "a" : "w" }), {
+      signal,
+    });
+    if (total !== undefined && received !== total) throw new Error("the connection broke off");
+  } catch (error) {
+    if (error instanceof UsageError || (await resumePoint(options)) === undefined)
+      await forget(file);
+    throw error;
+  }
+}
+
+/** What of the file is there and can be gone on from. */
+async function resumePoint({
+  url,
+  file,
+}: DownloadOptions): Promise<{ readonly bytes: number; readonly tag: string } | undefined> {
+  const text = await readFile(tagFile(file), "utf8").catch(() => "null");
+  const size = await stat(file).then(
+    (found) => found.size,
+    () => 0,
+  );
+  try {
+    const known = JSON.parse(text) as { readonly url?: string; readonly tag?: string } | null;
+    if (size === 0 || known?.url !== url || typeof known.tag !== "string") return undefined;
+    return { bytes: size, tag: known.tag };
+  } catch {
+    return undefined;
+  }
+}
+
+async function ask(
+  { url, signal }: DownloadOptions,
+  dispatcher: Dispatcher,
+  there: { readonly bytes: number; readonly tag: string } | undefined,
+): Promise<Dispatcher.ResponseData> {
+  let target = new URL(url);
+  for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+    const reply = await request(target, {
+      dispatcher,
+      signal,
+      headers: {
+        "user-agent": "turnwright",
+        "accept-encoding": "identity",
+        ...(there === undefined ? {} : { range: `bytes=${there.bytes}-`, "if-range": there.tag }),
+      },
+    });
+    const { location } = reply.headers;
+    if (![301, 302, 303, 307, 308].includes(reply.statusCode) || typeof location !== "string") {
+      return reply;
+    }
+    await reply.body.dump();
+    const next = new URL(location, target);
+    if (target.protocol === "https:" && next.protocol !== "https:") {
+      throw new UsageError(
+        `Cannot download ${url}: it leads to ${next.origin}, which is not HTTPS`,
+      );
+    }
+    target = next;
+  }
+  throw new UsageError(`Cannot download ${url}: more than ${maxRedirects} redirects`);
+}
+
+function rangeStart(contentRange: string | string[] | undefined): number | undefined {
+  const match = /^bytes (\d+)-/.exec(String(contentRange));
+  return match === null ? undefined : Number(match[1]);
+}
+
+async function forget(file: string): Promise<void> {
+  await rm(file, { force: true });
+  await rm(tagFile(file), { force: true });
+}
+
+/** Where the entity tag of a broken download is kept. */
+function tagFile(file: string): string {
+  return `${file}.tag`;
+}

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { makeTar, type TarEntry } from "../../../test/make-tar.ts";
+import { readTar, type ReadTarOptions } from "./read-tar.ts";
+
+const defaults: ReadTarOptions = {
+  place: "a.tar",
+  wants: () => true,
+  maxFileBytes: 10_000,
+  maxTotalBytes: 100_000,
+};
+
+async function read(
+  archive: Buffer,
+  { pieceBytes = 700, ...options }: Partial<ReadTarOptions> & { pieceBytes?: number } = {},
+): Promise<Record<string, string>> {
+  async function* pieces() {
+    for (let start = 0; start < archive.length; start += pieceBytes) {
+      yield await Promise.resolve(archive.subarray(start, start + pieceBytes));
+    }
+  }
+  const files: Record<string, string> = {};
+  for await (const { path, content } of readTar(pieces(), { ...defaults, ...options })) {
+    files[path] = content.toString();
+  }
+  return files;
+}
+
+const entries: readonly TarEntry[] = [
+  {
+    path: "pax_global_header",
+    type: "g",
+    content: "52 comment=59a200c6d575d595120f1cb70fea53cef0632f6b\n",
+  },
+  { path: "top/", type: "5" },
+  { path: "top/a.txt", content: "a".repeat(512) },
+  { path: "top/link", type: "2" },
+  { path: "b.txt", prefix: "top/deep", content: "b" },
+  { path: "x", type: "x", content: "19 path=top/é.txt\n" },
+  { path: "top/_.txt", content: "c" },
+  { path: "././@LongLink", type: "L", content: `top/${"d".repeat(120)}\0` },
+  { path: "top/ddd", content: "d" },
+  { path: "top/empty" },
+];
+
+describe("readTar()", () => {
+  test.each([1, 512, 700, 1_000_000])("reads files from pieces of %i bytes", async (pieceBytes) => {
+    expect(await read(makeTar(entries), { pieceBytes })).toEqual({
+      "top/a.txt": "a".repeat(512),
+      "top/deep/b.txt": "b",
+      "top/é.txt": "c",
+      [`top/${"d".repeat(120)}`]: "d",
+      "top/empty": "",
+    });
+  });
+
+  test("passes over what is not wanted, however large", async () => {
+    const archive = makeTar([
+      { path: "large", content: "x".repeat(20_000) },
+      { path: "small", content: "y" },
+    ]);
+    expect(await read(archive, { wants: (path) => path === "small" })).toEqual({ small: "y" });
+    await expect(read(archive)).rejects.toThrow("a file has 20000 bytes, limit 10000");
+    await expect(read(archive, { wants: () => false, maxTotalBytes: 10_000 })).rejects.toThrow(
+      "it exceeds 10000 bytes",
+    );
+  });
+
+  test("refuses what is no archive, or cut off", async () => {
+    const archive = makeTar([{ path: "a", content: "x".repeat(600) }]);
+    await expect(read(archive.subarray(0, 900))).rejects.toThrow(
+      "Cannot unpack a.tar: it is cut off",
+    );
+    await expect(read(Buffer.alloc(0))).rejects.toThrow("it is cut off");
+    await expect(read(Buffer.alloc(1024, "no tar "))).rejects.toThrow("it is no tar archive");
+    archive[0] = 0x62;
+    await expect(read(archive)).rejects.toThrow("it is no tar archive, or a broken one");
+  });
+});
