@@ -1,7 +1,5 @@
-import { createWriteStream } from "node:fs";
-import { readFile, rm, stat, writeFile } from "node:fs/promises";
+import { open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pipeline } from "node:stream/promises";
 import { EnvHttpProxyAgent, request, type Dispatcher } from "undici";
 import { UsageError, describeError } from "../../../src/errors.ts";
 
@@ -67,15 +65,17 @@ class ProxyAgent implements AsyncDisposable {
 
 /** Asks for what is not there yet, and appends it. */
 async function fetchRest(options: DownloadOptions, dispatcher: Dispatcher): Promise<void> {
-  const { file, maxBytes, signal, onProgress } = options;
+  const { file, maxBytes, onProgress } = options;
   const there = await resumePoint(options);
   const reply = await ask(options, dispatcher, there);
   const { statusCode, headers, body } = reply;
   const isRest = statusCode === 206 && rangeStart(headers["content-range"]) === there?.bytes;
   if (statusCode !== 200 && !isRest) {
     await body.dump();
-    await forget(file);
-    if (statusCode === 206 || statusCode === 416) throw new Error("the server gave another range");
+    if (statusCode === 206 || statusCode === 416) {
+      await forget(file);
+      throw new Error("the server gave another range");
+    }
     const problem = `the server answered ${statusCode}`;
     if (statusCode >= 500 || statusCode === 429) throw new Error(problem);
     throw new UsageError(`Cannot download ${options.url}: ${problem}`);
@@ -89,25 +89,24 @@ async function fetchRest(options: DownloadOptions, dispatcher: Dispatcher): Prom
   } else {
     await rm(tagFile(file), { force: true });
   }
-  const counted = async function* (source: AsyncIterable<Buffer>) {
-    for await (const piece of source) {
+  // Piece by piece, so that what has arrived is on the disk when the connection breaks.
+  const output = await open(file, isRest ? "a" : "w");
+  try {
+    for await (const piece of body as AsyncIterable<Buffer>) {
       received += piece.length;
       if (received > maxBytes) {
         throw new UsageError(`Cannot download ${options.url}: it exceeds ${maxBytes} bytes`);
       }
+      await output.writeFile(piece);
       onProgress?.(received, total);
-      yield piece;
     }
-  };
-  try {
-    await pipeline(body, counted, createWriteStream(file, { flags: isRest ? "a" : "w" }), {
-      signal,
-    });
     if (total !== undefined && received !== total) throw new Error("the connection broke off");
   } catch (error) {
     if (error instanceof UsageError || (await resumePoint(options)) === undefined)
       await forget(file);
     throw error;
+  } finally {
+    await output.close();
   }
 }
 
