@@ -37,6 +37,8 @@ export function buildEngine(settings: Settings): Engine {
     url: urls,
     mode: textOf(settings, "engine-mode") as "auto" | "router" | "direct",
     timeouts: { turnMs: numberWithDefault(settings, "engine-timeout") * 1000 },
+    // About two and a half minutes: an engine that is restarted has to load its weights again.
+    retry: { maxAttempts: 20 },
     ...(apiKey === undefined ? {} : { apiKey }),
   });
 }

@@ -44,7 +44,8 @@ const headline: Readonly<Record<RunResult["end"], string>> = {
   finished: "The run is finished.",
   interrupted: "The run was interrupted. Start the same command again to go on where it stopped.",
   "too-many-failures":
-    "The run stopped: too many episodes failed in a row. Mend the cause and start the same command again.",
+    "The run stopped: too many episodes failed in a row. Mend the cause, then start the same command " +
+    "again with --retry-failed.",
 };
 
 function listCounts(counts: Readonly<Partial<Record<string, number>>>): string {
