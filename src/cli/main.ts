@@ -7,6 +7,7 @@ import { addEnvCommand } from "./commands/env.ts";
 import { addEnvImportCommands } from "./commands/env-import.ts";
 import { addEvalCommands } from "./commands/eval.ts";
 import { addEvalMetricsCommand } from "./commands/eval-metrics.ts";
+import { addIdentifyErrorsCommand } from "./commands/identify-errors.ts";
 import { addParseCommand } from "./commands/parse.ts";
 import { addReasonCommand } from "./commands/reason.ts";
 import { addRolloutCommand } from "./commands/rollout.ts";
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
   addEvalMetricsCommand(program);
   addShowCommand(program);
   addCompareCommand(program);
+  addIdentifyErrorsCommand(program);
   addVerifyCommand(program);
   addEnvImportCommands(addEnvCommand(program));
   addParseCommand(program);

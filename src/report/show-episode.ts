@@ -63,7 +63,7 @@ function showStep(
   { source, observation, result, isError }: TurnStep,
   { style, full }: ShowOptions,
 ): string {
-  const verdict = result === "refused" ? "  refused" : isError === true ? "  error" : "";
+  const verdict = result !== "acted" ? `  ${result}` : isError === true ? "  error" : "";
   const text = shortened(printable(observation), full ? Infinity : shownLength);
   return `${style.heading(printable(source))}${style.warning(verdict)}\n${indented(text)}`;
 }

@@ -1,0 +1,214 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { episodeRow } from "../../test/episode-row.ts";
+import { RolloutError } from "../errors.ts";
+import type { EpisodeRow } from "../run/run-folder.ts";
+import { scriptedChatModel, type ScriptedChatReply } from "../user/scripted-chat-model.ts";
+import { readAnswer } from "./fault-judge.ts";
+import { identifyErrors } from "./identify-errors.ts";
+import { judgeContext } from "./judge-context.ts";
+import { openStoredRun } from "./read-run.ts";
+
+const { signal } = new AbortController();
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-errors-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+const missed = (taskIndex: number, more: Partial<EpisodeRow> = {}) =>
+  episodeRow({
+    taskIndex,
+    sampleIndex: 0,
+    reward: 0,
+    messages: [
+      { role: "system", content: "the policy" },
+      { role: "user", content: `please ${taskIndex}` },
+      {
+        role: "assistant",
+        content: "",
+        toolCalls: [{ id: "c", name: "cancel", argumentsText: '{"id": 1}' }],
+      },
+      { role: "tool", content: "ok", toolCallId: "c", name: "cancel" },
+    ],
+    ...more,
+  });
+
+async function storedRun(rows: readonly EpisodeRow[]) {
+  const manifest = { format: 1, turnwright: "0", configuration: {}, found: {} };
+  await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
+  const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  await writeFile(path.join(dir, "episodes.jsonl"), lines);
+  return await openStoredRun(dir);
+}
+
+async function identify(
+  rows: readonly EpisodeRow[],
+  replies: readonly ScriptedChatReply[],
+  maxCount = Infinity,
+) {
+  const judge = scriptedChatModel(replies);
+  const summary = await identifyErrors(await storedRun(rows), {
+    judge,
+    taskInfo: ({ taskIndex }) =>
+      new Map([
+        ["instruction", `want ${taskIndex}`],
+        ["outputs", "10"],
+      ]),
+    concurrency: 1,
+    maxCount,
+    signal,
+  });
+  judge.assertDrained();
+  return { summary, judge };
+}
+
+const agent = '{"answer": "agent", "reason": "left out {x}"}';
+
+describe("identifyErrors()", () => {
+  test("asks who is to blame and, for the agent, for what", async () => {
+    const rows = [
+      missed(0),
+      episodeRow({ taskIndex: 1, sampleIndex: 0, reward: 1 }),
+      missed(2),
+      missed(3, { reward: undefined as never, outcome: "failed" }),
+    ];
+    const { summary, judge } = await identify(rows, [
+      { text: `Let me see {…}.\n\`\`\`json\n${agent}\n\`\`\``, inputTokenCount: 10, costUsd: 0.5 },
+      {
+        text: '{"answer": "goal_partially_completed", "reason": "one of two"}',
+        outputTokenCount: 4,
+      },
+      '{"reason": "asked for more", "answer": "User"}',
+    ]);
+    expect(summary).toEqual({
+      format: 1,
+      judge: "scripted",
+      episodeCount: 2,
+      judgedCount: 2,
+      byParty: { agent: 1, user: 1 },
+      byType: { goal_partially_completed: 1 },
+      failures: {},
+      inputTokenCount: 10,
+      outputTokenCount: 4,
+      costUsd: 0.5,
+    });
+    const first = judge.requests[0]?.messages[1]?.content ?? "";
+    for (const part of [
+      "want 0",
+      "please 0",
+      'Agent calls cancel {"id": 1}',
+      "cancel answers: ok",
+    ]) {
+      expect(first).toContain(part);
+    }
+    expect(first).not.toContain("the policy");
+    const judged = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n");
+    expect(JSON.parse(judged[0] ?? "")).toEqual({
+      rolloutId: "shop/test/0#0",
+      taskId: "shop/test/0",
+      taskIndex: 0,
+      trial: 0,
+      reward: 0,
+      fault: {
+        party: "agent",
+        reason: "left out {x}",
+        type: "goal_partially_completed",
+        typeReason: "one of two",
+      },
+      usage: { callCount: 2, inputTokenCount: 10, outputTokenCount: 4, costUsd: 0.5 },
+    });
+    expect(JSON.parse(await readFile(path.join(dir, "errors.tau-bench.json"), "utf8"))).toEqual({
+      fault_assignment_analysis: [
+        { task_id: 0, author: "agent", description: "left out {x}" },
+        { task_id: 2, author: "user", description: "asked for more" },
+      ],
+      fault_type_analysis: [
+        { task_id: 0, fault_type: "goal_partially_completed", description: "one of two" },
+      ],
+    });
+  });
+
+  test("keeps a judge's failures typed, and asks again in the next call only where it failed", async () => {
+    const rows = [missed(0), missed(1)];
+    const timeout = new RolloutError("grader/timeout", "no reply");
+    const { summary } = await identify(rows, [timeout, '{"answer": "environment", "reason": ""}']);
+    expect(summary).toMatchObject({
+      judgedCount: 1,
+      byParty: { environment: 1 },
+      failures: { "grader/timeout": 1 },
+    });
+    const again = await identify(rows, ["agent", "other"]);
+    expect(again.summary).toMatchObject({
+      judgedCount: 2,
+      byParty: { environment: 1, agent: 1 },
+      byType: { other: 1 },
+      failures: {},
+    });
+  });
+
+  test("gives up on answers that cannot be read after the second", async () => {
+    const { summary, judge } = await identify([missed(0)], ["perhaps", '{"answer": "nobody"}']);
+    expect(summary.failures).toEqual({ "grader/bad-reply": 1 });
+    expect(judge.requests.map(({ temperature }) => temperature)).toEqual([0, 1]);
+  });
+
+  test("judges the first of them by task where only some are asked for", async () => {
+    const { summary, judge } = await identify(
+      [missed(5), missed(1)],
+      ['{"answer": "user", "reason": ""}'],
+      1,
+    );
+    expect(summary.episodeCount).toBe(1);
+    expect(judge.requests[0]?.messages[1]?.content).toContain("want 1");
+  });
+
+  test("stops where it is told to", async () => {
+    const run = await storedRun([missed(0)]);
+    const judge = scriptedChatModel([]);
+    const stopped = identifyErrors(run, {
+      judge,
+      taskInfo: () => new Map(),
+      concurrency: 2,
+      maxCount: Infinity,
+      signal: AbortSignal.abort(new Error("enough")),
+    });
+    await expect(stopped).rejects.toThrow("enough");
+  });
+});
+
+describe("judgeContext()", () => {
+  test("shows what differs, and cuts long results", () => {
+    const difference = { state: [], missingCalls: [], extraCalls: [], missingOutputs: ["10"] };
+    const messages = [
+      { role: "tool", content: "x".repeat(5_000), toolCallId: "c", name: "search" },
+    ] as const;
+    const row = missed(0, { rewardDetails: { difference }, messages });
+    const context = judgeContext(row, new Map());
+    expect(context).toContain('not said: "10"');
+    expect(context).toContain("[… 3000 characters left out …]");
+  });
+
+  test("shows how it was scored where nothing says what differs", () => {
+    const context = judgeContext(missed(0, { rewardDetails: { missing: 2 } }), new Map());
+    expect(context).toContain('{"reward":0,"missing":2}');
+  });
+});
+
+describe("readAnswer()", () => {
+  test.each([
+    ['{"answer": "user", "reason": "a"} then {"answer": "agent", "reason": "b"}', "agent"],
+    ['{"reason": "a } b", "answer": "user"}', "user"],
+    [" Agent ", "agent"],
+    ['{"answer": "both"}', undefined],
+    ["the user or the agent", undefined],
+    ["", undefined],
+  ])("reads %s", (text, choice) => {
+    expect(readAnswer(text, ["user", "agent"])?.choice).toBe(choice);
+  });
+});

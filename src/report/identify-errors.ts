@@ -1,0 +1,196 @@
+import { rename, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { RolloutError } from "../errors.ts";
+import { JsonlJournal } from "../run/jsonl-journal.ts";
+import { readJsonl } from "../run/read-jsonl.ts";
+import type { EpisodeRow } from "../run/run-folder.ts";
+import type { ChatModel } from "../user/chat-model.ts";
+import { UsageMeter, findFault } from "./fault-judge.ts";
+import type { FaultParty, FaultType, JudgedEpisode } from "./fault.ts";
+import { judgeContext } from "./judge-context.ts";
+import type { StoredRun } from "./read-run.ts";
+import type { TaskInfo } from "./tau-bench-results.ts";
+
+/** The files of an error identification, in the run's folder. */
+export const errorFiles = {
+  /** One `JudgedEpisode` a line. */
+  judged: "errors.jsonl",
+  summary: "errors.json",
+  /** As τ-bench's own script writes it. */
+  tauBench: "errors.tau-bench.json",
+} as const;
+
+/** How a run's errors are identified. */
+export interface IdentifyOptions {
+  readonly judge: ChatModel;
+  /** What the judge is shown of a task. */
+  readonly taskInfo: TaskInfo;
+  /** Episodes judged at once. At least 1. */
+  readonly concurrency: number;
+  /** Most episodes to judge, in the order of tasks and trials. */
+  readonly maxCount: number;
+  readonly signal: AbortSignal;
+  readonly onJudged?: (judged: JudgedEpisode) => void;
+}
+
+/** What an error identification came to. JSON-able. */
+export interface ErrorSummary {
+  readonly format: 1;
+  readonly judge: string;
+  /** Unsuccessful episodes that were to be judged. */
+  readonly episodeCount: number;
+  readonly judgedCount: number;
+  readonly byParty: Readonly<Partial<Record<FaultParty, number>>>;
+  /** Of those that are put down to the agent. */
+  readonly byType: Readonly<Partial<Record<FaultType, number>>>;
+  /** Episodes that could not be judged, by code. */
+  readonly failures: Readonly<Partial<Record<string, number>>>;
+  readonly inputTokenCount: number;
+  readonly outputTokenCount: number;
+  /** In US dollars; absent where no price is known. */
+  readonly costUsd?: number;
+}
+
+/** A reward up to this counts as no success. **Source:** tau-bench, auto_error_identification.py. */
+const failedReward = 1e-3;
+
+/**
+ * Lets a judge say who is to blame for each unsuccessful episode of a run, and for what. Each verdict
+ * is on the disk as soon as it is there; a second call goes on, and asks again only where the judge
+ * failed. Episodes without a score have their failure already and are not judged.
+ *
+ * @throws the signal's reason where it is aborted.
+ */
+export async function identifyErrors(
+  run: StoredRun,
+  options: IdentifyOptions,
+): Promise<ErrorSummary> {
+  const file = path.join(run.dir, errorFiles.judged);
+  const known = await readJudged(file);
+  const places = await unsuccessful(run, options.maxCount);
+  const waiting = new Set([...places].filter((id) => known.get(id)?.fault === undefined));
+  {
+    await using journal = await JsonlJournal.open(file);
+    await judgeAll(run, waiting, options, async (judged) => {
+      await journal.append(judged);
+      known.set(judged.rolloutId, judged);
+      options.onJudged?.(judged);
+    });
+  }
+  const judged = [...places].flatMap((id) => known.get(id) ?? []);
+  const summary = summarise(judged, places.size, options.judge.name);
+  await writeJson(path.join(run.dir, errorFiles.summary), summary);
+  await writeJson(path.join(run.dir, errorFiles.tauBench), toTauBench(judged));
+  return summary;
+}
+
+async function readJudged(file: string): Promise<Map<string, JudgedEpisode>> {
+  const known = new Map<string, JudgedEpisode>();
+  for await (const value of readJsonl(file)) {
+    const judged = value as JudgedEpisode;
+    known.set(judged.rolloutId, judged);
+  }
+  return known;
+}
+
+/** Ids of the episodes to judge, by task and trial. */
+async function unsuccessful(run: StoredRun, maxCount: number): Promise<ReadonlySet<string>> {
+  const found: Pick<EpisodeRow, "rolloutId" | "taskIndex" | "sampleIndex">[] = [];
+  for await (const { rolloutId, taskIndex, sampleIndex, reward } of run.rows()) {
+    if (reward === undefined || reward > failedReward) continue;
+    found.push({ rolloutId, taskIndex, sampleIndex });
+  }
+  found.sort((a, b) => a.taskIndex - b.taskIndex || a.sampleIndex - b.sampleIndex);
+  return new Set(found.slice(0, maxCount).map(({ rolloutId }) => rolloutId));
+}
+
+/** Reads conversations one after the other, so that only those being judged are held. */
+async function judgeAll(
+  run: StoredRun,
+  waiting: ReadonlySet<string>,
+  options: IdentifyOptions,
+  keep: (judged: JudgedEpisode) => Promise<void>,
+): Promise<void> {
+  const rows = run.rows();
+  const work = async () => {
+    for (;;) {
+      options.signal.throwIfAborted();
+      const next = await rows.next();
+      if (next.done === true) return;
+      if (waiting.has(next.value.rolloutId)) await keep(await judgeEpisode(next.value, options));
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: options.concurrency }, work));
+  await rows.return(undefined);
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
+}
+
+async function judgeEpisode(
+  row: EpisodeRow,
+  { judge, taskInfo, signal }: IdentifyOptions,
+): Promise<JudgedEpisode> {
+  const { rolloutId, taskId, taskIndex, sampleIndex, reward = 0 } = row;
+  const meter = new UsageMeter();
+  const place = { rolloutId, taskId, taskIndex, trial: sampleIndex, reward };
+  try {
+    const context = judgeContext(row, taskInfo(row));
+    const fault = await findFault(context, { judge, usage: meter, signal });
+    return { ...place, fault, usage: meter.usage };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof RolloutError)) throw error;
+    return { ...place, failure: error.toFailure(), usage: meter.usage };
+  }
+}
+
+function summarise(
+  judged: readonly JudgedEpisode[],
+  episodeCount: number,
+  judge: string,
+): ErrorSummary {
+  const byParty: Partial<Record<FaultParty, number>> = {};
+  const byType: Partial<Record<FaultType, number>> = {};
+  const failures: Partial<Record<string, number>> = {};
+  const total = { inputTokenCount: 0, outputTokenCount: 0 };
+  let costUsd: number | undefined;
+  for (const { fault, failure, usage } of judged) {
+    if (fault !== undefined) byParty[fault.party] = (byParty[fault.party] ?? 0) + 1;
+    if (fault?.type !== undefined) byType[fault.type] = (byType[fault.type] ?? 0) + 1;
+    if (failure !== undefined) failures[failure.code] = (failures[failure.code] ?? 0) + 1;
+    total.inputTokenCount += usage.inputTokenCount;
+    total.outputTokenCount += usage.outputTokenCount;
+    if (usage.costUsd !== undefined) costUsd = (costUsd ?? 0) + usage.costUsd;
+  }
+  return {
+    format: 1,
+    judge,
+    episodeCount,
+    judgedCount: judged.filter(({ fault }) => fault !== undefined).length,
+    byParty,
+    byType,
+    failures,
+    ...total,
+    ...(costUsd === undefined ? {} : { costUsd }),
+  };
+}
+
+/** **Source:** sierra-research/tau-bench, auto_error_identification.py (its output file). */
+function toTauBench(judged: readonly JudgedEpisode[]): object {
+  return {
+    fault_assignment_analysis: judged.flatMap(({ taskIndex, fault }) =>
+      fault === undefined
+        ? []
+        : [{ task_id: taskIndex, author: fault.party, description: fault.reason }],
+    ),
+    fault_type_analysis: judged.flatMap(({ taskIndex, fault }) =>
+      fault?.type === undefined
+        ? []
+        : [{ task_id: taskIndex, fault_type: fault.type, description: fault.typeReason ?? "" }],
+    ),
+  };
+}
+
+async function writeJson(file: string, value: object): Promise<void> {
+  await writeFile(`${file}.next`, `${JSON.stringify(value, null, 2)}\n`);
+  await rename(`${file}.next`, file);
+}

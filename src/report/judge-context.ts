@@ -1,0 +1,81 @@
+import { differenceOf } from "../environment/difference.ts";
+import type { Message } from "../message.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { isPyDict, type PyValue } from "../python/value.ts";
+import type { EpisodeRow } from "../run/run-folder.ts";
+import { describeDifference } from "./describe-difference.ts";
+
+/** Longest tool result that a judge is shown, in characters. */
+const maxToolText = 2_000;
+/** Longest conversation that a judge is shown, in characters; its middle is left out. */
+const maxConversation = 100_000;
+
+/**
+ * What a judge is shown of an episode: what the user was told to want, what would have been right,
+ * what was found to differ, and the whole conversation. τ-bench's own script leaves the conversation
+ * out where a task asks for outputs; here it is always there.
+ *
+ * **Source:** sierra-research/tau-bench, auto_error_identification.py (what is shown; not its words).
+ *
+ * @param task - `instruction` and, where they are known, `actions` and `outputs`.
+ */
+export function judgeContext(row: EpisodeRow, task: PyValue): string {
+  const field = (name: string) => (isPyDict(task) ? task.get(name) : undefined);
+  const instruction = field("instruction");
+  const difference = differenceOf(row.rewardDetails);
+  const differences = difference === undefined ? [] : describeDifference(difference);
+  return [
+    section("What the user was told to want", typeof instruction === "string" ? instruction : "–"),
+    ...optionalJson("Calls that would have been right (one way of several)", field("actions")),
+    ...optionalJson("What the agent had to tell the user", field("outputs")),
+    section(
+      "What was found to differ at the end",
+      differences.length > 0 ? differences.join("\n") : describeScore(row),
+    ),
+    section("The conversation", showConversation(row.messages)),
+    section("How it ended", `${row.outcome}: ${row.stopReason}`),
+  ].join("\n\n");
+}
+
+function section(title: string, body: string): string {
+  return `## ${title}\n\n${body}`;
+}
+
+function optionalJson(title: string, value: PyValue | undefined): readonly string[] {
+  return value === undefined ? [] : [section(title, stringifyPythonJson(value, { indent: 1 }))];
+}
+
+function describeScore({ reward, rewardDetails = {} }: EpisodeRow): string {
+  return cut(JSON.stringify({ reward, ...rewardDetails }), maxToolText);
+}
+
+function showConversation(messages: readonly Message[]): string {
+  // The system message is the policy: the same everywhere, and longer than all the rest.
+  const lines = messages.filter(({ role }) => role !== "system").map(showMessage);
+  return cut(lines.join("\n"), maxConversation);
+}
+
+function showMessage(message: Message): string {
+  switch (message.role) {
+    case "assistant": {
+      const calls = (message.toolCalls ?? []).map(
+        ({ name, argumentsText }) => `Agent calls ${name} ${argumentsText}`,
+      );
+      return [...(message.content === "" ? [] : [`Agent: ${message.content}`]), ...calls].join(
+        "\n",
+      );
+    }
+    case "tool":
+      return `${message.name} answers: ${cut(message.content, maxToolText)}`;
+    case "user":
+      return `User: ${message.content}`;
+    case "system":
+      return `System: ${message.content}`;
+  }
+}
+
+function cut(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const half = Math.floor(length / 2);
+  return `${text.slice(0, half)}\n[… ${text.length - 2 * half} characters left out …]\n${text.slice(-half)}`;
+}
