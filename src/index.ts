@@ -4,11 +4,14 @@
  * @module
  */
 export type { Agent, Intent, Observed, Opening, Reading } from "./agent/agent.ts";
-export {
-  toolCallingAgent,
-  type SplitReasoning,
-  type ToolCallingOptions,
-} from "./agent/tool-calling-agent.ts";
+export { fewShotAgent, type FewShotDraw, type FewShotOptions } from "./agent/few-shot-agent.ts";
+export { ownTextActionPrompts } from "./agent/own-text-action-prompts.ts";
+export { readFewShotExamples } from "./agent/read-few-shot-examples.ts";
+export { readTextActionPrompts } from "./agent/read-text-action-prompts.ts";
+export type { SplitReasoning } from "./agent/split-reasoning.ts";
+export { textActionAgent, type TextActionOptions } from "./agent/text-action-agent.ts";
+export type { TextActionPrompt, TextActionPrompts } from "./agent/text-action-prompt.ts";
+export { toolCallingAgent, type ToolCallingOptions } from "./agent/tool-calling-agent.ts";
 export { toolUsePolicies, type ToolUsePolicy } from "./agent/tool-use-policy.ts";
 export type {
   DiscardedSampling,

@@ -20,7 +20,9 @@ export type Intent =
       readonly name: string;
       readonly status: AttemptStatus | "extra-call";
       readonly observation: string;
-    };
+    }
+  /** Do nothing and tell nobody; the episode records that the call was made. */
+  | { readonly type: "ignore"; readonly callId: string; readonly name: string };
 
 /** What the agent makes of a sampled turn. */
 export interface Reading {
@@ -28,7 +30,7 @@ export interface Reading {
   readonly message: Message;
   /** The reasoning that was cut off before the message was read; `""` where there was none. */
   readonly reasoning: string;
-  /** At least one. */
+  /** At least one that is not ignored. */
   readonly intents: readonly Intent[];
   /** How often each status occurred among the turn's attempts. */
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
@@ -50,6 +52,10 @@ export interface Agent {
     readonly policyText: string;
     readonly tools: readonly ToolDefinition[];
     readonly firstUserText: string;
+    /** The episode's own seed. */
+    readonly seed: number;
+    /** The task's place in its split. */
+    readonly taskIndex: number;
   }): Opening;
   /** Reads what the policy sampled. Total: whatever was sampled, there is a reading. */
   read(turn: {

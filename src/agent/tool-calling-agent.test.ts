@@ -153,7 +153,8 @@ describe("tool-use policies", () => {
     toolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: findToolUsePolicy(name)!,
-    }).open({ policyText: "Policy.", tools, firstUserText: "Hi" }).messages[0]!.content;
+    }).open({ policyText: "Policy.", tools, firstUserText: "Hi", seed: 0, taskIndex: 0 })
+      .messages[0]!.content;
 
   test("tell the model in the system message, in the template, or nowhere", () => {
     expect(opening("many")).toBe("Policy.");

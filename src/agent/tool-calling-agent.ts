@@ -6,15 +6,12 @@ import type {
   ToolCallParser,
 } from "../parser/tool-call-parser.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
-import { isPyDict } from "../python/value.ts";
+import { PythonError } from "../python/python-error.ts";
+import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
 import type { Agent, Intent, Observed, Opening, Reading } from "./agent.ts";
+import { callId } from "./call-id.ts";
+import { withoutReasoning, type SplitReasoning } from "./split-reasoning.ts";
 import { appendInstruction, type ToolUsePolicy } from "./tool-use-policy.ts";
-
-/** Splits a turn's text into reasoning and the rest. */
-export type SplitReasoning = (
-  text: string,
-  options: { readonly opened: boolean },
-) => { readonly reasoning: string; readonly rest: string };
 
 /** How a tool-calling agent reads turns. */
 export interface ToolCallingOptions {
@@ -24,6 +21,12 @@ export interface ToolCallingOptions {
   /** Absent: the whole text is read, reasoning included. */
   readonly splitReasoning?: SplitReasoning;
   readonly toolUsePolicy: ToolUsePolicy;
+  /**
+   * What becomes of a well-formed call of a tool that the environment does not offer. `refuse`, the
+   * default, tells the policy which tools there are; `perform` hands it to the environment, which
+   * answers in its own words, and in τ-bench takes a call of `respond` for talking to the user.
+   */
+  readonly unknownTools?: "refuse" | "perform";
 }
 
 /** Statuses that are an attempt at a call, as against a remark about the text. */
@@ -71,10 +74,7 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
     },
 
     read({ text, tools, turnIndex, finish, reasoningOpened }): Reading {
-      const { reasoning, rest } = options.splitReasoning?.(text, { opened: reasoningOpened }) ?? {
-        reasoning: "",
-        rest: text,
-      };
+      const { reasoning, rest } = withoutReasoning(text, options.splitReasoning, reasoningOpened);
       const { compat, attempts } = options.parser.parse(rest, {
         tools,
         finishReason: finish,
@@ -98,11 +98,13 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
         message: {
           role: "assistant",
           content: compat.raises ? "" : compat.normalText,
-          toolCalls: calls.map((attempt, index) => toToolCall(attempt, callId(turnIndex, index))),
+          toolCalls: calls
+            .slice(0, toolUsePolicy.callsPerTurn === "first" ? 1 : calls.length)
+            .map((attempt, index) => toToolCall(attempt, callId(turnIndex, index))),
         },
         reasoning,
         intents: calls.map((attempt, index) =>
-          toIntent(attempt, { index, callId: callId(turnIndex, index), tools, toolUsePolicy }),
+          toIntent(attempt, { index, callId: callId(turnIndex, index), tools, options }),
         ),
         attemptCounts,
       };
@@ -116,14 +118,6 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
       );
     },
   };
-}
-
-/**
- * Nine letters and digits, because some templates (Mistral's) insist on exactly that. Unique within
- * the episode for 10,000 turns of 1,000 calls.
- */
-function callId(turnIndex: number, callIndex: number): string {
-  return `t${String(turnIndex).padStart(4, "0")}c${String(callIndex).padStart(3, "0")}`;
 }
 
 /** The name that a message carries for a call whose name could not be read. */
@@ -143,26 +137,43 @@ function toIntent(
     readonly index: number;
     readonly callId: string;
     readonly tools: readonly ToolDefinition[];
-    readonly toolUsePolicy: ToolUsePolicy;
+    readonly options: ToolCallingOptions;
   },
 ): Intent {
-  const { index, callId: id, tools, toolUsePolicy } = place;
+  const { index, callId: id, tools, options } = place;
+  const { callsPerTurn } = options.toolUsePolicy;
   const name = attempt.name ?? unreadableName;
-  if (toolUsePolicy.callsPerTurn === "one" && index > 0) {
+  if (callsPerTurn === "first" && index > 0) return { type: "ignore", callId: id, name };
+  if (callsPerTurn === "one" && index > 0) {
     const observation = "Error: not executed, only one tool call is allowed in a turn";
     return { type: "refuse", callId: id, name, status: "extra-call", observation };
   }
-  const parsed = readArguments(attempt);
-  if (parsed !== undefined && executableStatuses.has(attempt.status)) {
-    return { type: "act", callId: id, action: { type: "call", name, arguments: parsed } };
+  const given = isExecutable(attempt, options) ? readArguments(attempt) : undefined;
+  if (given !== undefined) {
+    return { type: "act", callId: id, action: { type: "call", name, arguments: given } };
   }
   const status = attempt.status;
   return { type: "refuse", callId: id, name, status, observation: explainAttempt(attempt, tools) };
 }
 
-function readArguments(attempt: Attempt) {
-  if (!executableStatuses.has(attempt.status) || attempt.name === undefined) return undefined;
-  const value = parsePythonJson(attempt.argumentsText ?? "{}");
+function isExecutable(
+  { status, name }: Attempt,
+  { unknownTools = "refuse" }: ToolCallingOptions,
+): boolean {
+  if (name === undefined) return false;
+  if (status === "unknown-tool") return unknownTools === "perform";
+  return executableStatuses.has(status);
+}
+
+/** The arguments, where they are an object. */
+function readArguments({ argumentsText = "{}" }: Attempt): PyDict | undefined {
+  let value: PyValue;
+  try {
+    value = parsePythonJson(argumentsText);
+  } catch (error) {
+    if (error instanceof PythonError) return undefined;
+    throw error;
+  }
   return isPyDict(value) ? value : undefined;
 }
 

@@ -4,8 +4,11 @@ import { UsageError } from "../errors.ts";
 export interface ToolUsePolicy {
   /** Such as `many` or `one`. */
   readonly name: string;
-  /** `one`: the first call is executed, each further one is refused with an error. */
-  readonly callsPerTurn: "one" | "many";
+  /**
+   * `one`: the first call is executed, each further one is refused with an error. `first`: the
+   * further ones are left out of the conversation instead, as if they had not been made.
+   */
+  readonly callsPerTurn: "one" | "first" | "many";
   /** What the policy is told; absent: nothing beyond the environment's own policy text. */
   readonly instruction?: string;
   /**
@@ -23,9 +26,13 @@ const oneCallInstruction =
 /** The sentence of Qwen's chat templates that leaves the number of calls open. */
 const qwenSentence = "You may call one or more functions to assist with the user query.";
 
-/** The named policies: what `--tool-use` takes. */
+/**
+ * The named policies: what `--tool-use` takes. `first` is what τ-bench's own agents do, who neither
+ * tell the model that there is a limit nor that it went beyond it.
+ */
 export const toolUsePolicies = {
   many: { name: "many", callsPerTurn: "many", placement: "system" },
+  first: { name: "first", callsPerTurn: "first", placement: "system" },
   one: {
     name: "one",
     callsPerTurn: "one",

@@ -1,20 +1,13 @@
-import { toolCallingAgent, type SplitReasoning } from "../agent/tool-calling-agent.ts";
-import type { Agent } from "../agent/agent.ts";
-import {
-  instructTemplate,
-  findToolUsePolicy,
-  type ToolUsePolicy,
-} from "../agent/tool-use-policy.ts";
+import { instructTemplate } from "../agent/tool-use-policy.ts";
 import type { Engine, EngineDescription, SamplingParameters } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
 import { UsageError } from "../errors.ts";
-import { findReasoningParser } from "../parser/reasoning/registry.ts";
-import { findToolCallParser } from "../parser/registry.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
 import type { Renderer } from "../renderer/renderer.ts";
+import { buildToolUsePolicy } from "./build-agent.ts";
 import {
   listOf,
   numberOf,
@@ -56,7 +49,7 @@ function readSecret(settings: Settings, name: string): string | undefined {
 
 /** The renderer that the settings name. */
 export async function buildRenderer(settings: Settings, now: () => number): Promise<Renderer> {
-  const policy = toolUsePolicy(settings);
+  const policy = buildToolUsePolicy(settings);
   return await createRenderer({
     modelDir: requiredText(settings, "model", "the model's folder, with tokenizer.json"),
     historyPolicy: textOf(settings, "history") as "keep" | "split" | "refuse",
@@ -91,46 +84,6 @@ function readVariable(text: string): PyValue {
   } catch {
     return text;
   }
-}
-
-function toolUsePolicy(settings: Settings): ToolUsePolicy {
-  const policy = findToolUsePolicy(textOf(settings, "tool-use") ?? "many");
-  if (policy === undefined) throw new UsageError("Cannot use --tool-use: unknown policy");
-  return policy;
-}
-
-/** The tool-calling agent, with the parsers that the settings or the template name. */
-export function buildAgent(settings: Settings, renderer: Renderer): Agent {
-  const parserName = textOf(settings, "parser") ?? renderer.card.parser;
-  if (parserName === undefined) {
-    throw new UsageError(
-      "Cannot tell the tool-call parser from the chat template: name one with --parser (see `parse --list`)",
-    );
-  }
-  const splitReasoning = buildSplitReasoning(settings, renderer);
-  const engineVersion = textOf(settings, "engine-version");
-  return toolCallingAgent({
-    parser: findToolCallParser(parserName),
-    toolUsePolicy: toolUsePolicy(settings),
-    ...(engineVersion === undefined ? {} : { engineVersion }),
-    ...(splitReasoning === undefined ? {} : { splitReasoning }),
-  });
-}
-
-/** `none` reads the whole text; without a name, the template's own markers decide. */
-function buildSplitReasoning(settings: Settings, renderer: Renderer): SplitReasoning | undefined {
-  const name = textOf(settings, "reasoning-parser") ?? renderer.card.reasoningParser ?? "none";
-  if (name === "none") return undefined;
-  const parser = findReasoningParser(name);
-  const engineVersion = textOf(settings, "engine-version");
-  return (text, { opened }) => {
-    const { reasoning, normalText } = parser.parse(text, {
-      forceReasoning: opened,
-      toolCallParserActive: true,
-      ...(engineVersion === undefined ? {} : { engineVersion }),
-    });
-    return { reasoning, rest: normalText };
-  };
 }
 
 /** The episode limits; the engine's context length bounds the context where no setting does. */

@@ -4,7 +4,8 @@ import { UsageError } from "../errors.ts";
 import { parseTaskIndexes, planRun, type PlannedEpisode } from "../run/plan-run.ts";
 import { RunFolder, type RunManifest, type SinkFormat } from "../run/run-folder.ts";
 import { runRollouts, type RunResult } from "../run/run-rollouts.ts";
-import { buildAgent, buildEngine, buildLimits, buildRenderer, buildSampling } from "./build-run.ts";
+import { buildAgent } from "./build-agent.ts";
+import { buildEngine, buildLimits, buildRenderer, buildSampling } from "./build-run.ts";
 import { buildUser } from "./build-user.ts";
 import { loadEnvironment } from "./environments.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
@@ -42,7 +43,7 @@ export async function playRun(
   try {
     const signal = stopOnInterrupt();
     const renderer = await buildRenderer(settings, now);
-    const agent = buildAgent(settings, renderer);
+    const agent = await buildAgent(settings, { renderer, environment });
     const description = await engine.describe({ signal });
     warn(settings, renderer.card.warnings);
     const setup = {

@@ -103,10 +103,47 @@ export const rolloutSettings: readonly Setting[] = [
     default: "neutralise",
   },
   {
+    name: "agent",
+    kind: { type: "choice", choices: ["tool-calling", "act", "react", "few-shot"] },
+    help: "strategy around the policy",
+    default: "tool-calling",
+  },
+  {
     name: "tool-use",
     kind: { type: "choice", choices: Object.keys(toolUsePolicies) },
     help: "how many calls a turn may make, and where the model is told",
     default: "many",
+  },
+  {
+    name: "unknown-tools",
+    kind: { type: "choice", choices: ["refuse", "perform"] },
+    help: "calls of tools that there are not: refuse them, or leave the answer to the environment",
+    default: "refuse",
+  },
+  {
+    name: "invalid-action",
+    kind: { type: "choice", choices: ["say", "refuse"] },
+    help: "act and react: say an action that is no JSON to the user, or refuse it",
+    default: "say",
+  },
+  {
+    name: "few-shot-examples",
+    kind: count(1),
+    value: "n",
+    help: "few-shot: examples shown",
+    default: 5,
+  },
+  {
+    name: "few-shot-file",
+    kind: text,
+    value: "file",
+    help: "few-shot: JSON lines with messages_display (default: the bundle's for the environment)",
+  },
+  {
+    name: "few-shot-draw",
+    kind: { type: "choice", choices: ["episode", "task", "run"] },
+    help: "few-shot: what examples are drawn anew for",
+    default: "episode",
   },
   {
     name: "temperature",

@@ -11,8 +11,11 @@ export interface TurnStep {
   readonly source: string;
   readonly callId: string;
   readonly observation: string;
-  /** `acted`: the environment performed it; `refused`: it never reached the environment. */
-  readonly result: "acted" | "refused";
+  /**
+   * `acted`: the environment performed it; `refused`: it never reached the environment, and the
+   * policy was told so; `ignored`: nor was the policy told, and `observation` is empty.
+   */
+  readonly result: "acted" | "refused" | "ignored";
   readonly isError?: boolean;
 }
 

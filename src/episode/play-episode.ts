@@ -186,7 +186,8 @@ async function openConversation(play: Play, world: World, signal: AbortSignal): 
   );
   const { policyText, tools } = environment;
   await takeTurn();
-  const opening = agent.open({ policyText, tools, firstUserText });
+  const { seed, task } = play.assignment;
+  const opening = agent.open({ policyText, tools, firstUserText, seed, taskIndex: task.index });
   play.messages.push(...opening.messages);
   play.tools = opening.tools;
   const prompt = await renderer.prompt({ messages: play.messages, tools: play.tools });
@@ -309,6 +310,11 @@ async function performAll(
   const steps: TurnStep[] = [];
   const observed: Observed[] = [];
   for (const intent of intents) {
+    if (intent.type === "ignore") {
+      const { callId, name } = intent;
+      steps.push({ source: name, callId, observation: "", result: "ignored" });
+      continue;
+    }
     if (intent.type === "refuse") {
       const { callId, name, observation } = intent;
       steps.push({ source: name, callId, observation, result: "refused", isError: true });
@@ -355,7 +361,9 @@ async function perform(
 
 /** A turn that tried to call tools and did not get one call right. */
 function isFormatError(intents: readonly Intent[]): boolean {
-  return intents.every((intent) => intent.type === "refuse" && intent.status !== "extra-call");
+  return intents
+    .filter((intent) => intent.type !== "ignore")
+    .every((intent) => intent.type === "refuse" && intent.status !== "extra-call");
 }
 
 async function appendObservations(

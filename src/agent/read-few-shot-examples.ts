@@ -1,0 +1,38 @@
+import { readFile } from "node:fs/promises";
+import { UsageError, describeError } from "../errors.ts";
+
+/**
+ * Reads example conversations as τ-bench keeps them: JSON lines, each with the conversation's text
+ * in `messages_display`.
+ *
+ * @throws UsageError naming the file and the line that cannot be used.
+ */
+export async function readFewShotExamples(
+  file: string,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<readonly string[]> {
+  let text: string;
+  try {
+    text = await readFile(file, { encoding: "utf8", ...(signal === undefined ? {} : { signal }) });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new UsageError(`Cannot read the examples ${file}: ${describeError(error)}`, {
+      cause: error,
+    });
+  }
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines.map((line, index) => readExample(line, `${file}:${index + 1}`));
+}
+
+function readExample(line: string, place: string): string {
+  let row: unknown;
+  try {
+    row = JSON.parse(line);
+  } catch (error) {
+    throw new UsageError(`Cannot read ${place}: ${describeError(error)}`, { cause: error });
+  }
+  const example = (row as { messages_display?: unknown } | null)?.messages_display;
+  if (typeof example === "string") return example;
+  throw new UsageError(`Cannot read ${place}: expected {"messages_display": "…"}`);
+}

@@ -1,0 +1,88 @@
+import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import { parsePythonJson, PythonJsonError } from "../python/json-parse.ts";
+import { PythonError } from "../python/python-error.ts";
+import { pythonStrip } from "../python/strip.ts";
+import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
+
+/** The action by which an agent without tool calls talks to the user, in its argument `content`. */
+export const respondAction = "respond";
+
+/** What stands in a turn that should name its action as text. */
+export type TextAction =
+  | { readonly type: "action"; readonly name: string; readonly arguments: PyDict }
+  /** No JSON where the action should be. */
+  | {
+      readonly type: "text";
+      /** What stands there, without white space around it. */
+      readonly text: string;
+      /** Whether it was meant as an action: it is labelled as one, or begins like one. */
+      readonly isAttempt: boolean;
+    }
+  /** JSON that is no action. */
+  | {
+      readonly type: "mistake";
+      readonly status: AttemptStatus;
+      /** The action's name, where it has one. */
+      readonly name?: string;
+      /** What the policy is told. */
+      readonly observation: string;
+    };
+
+const label = "Action:";
+
+/**
+ * Reads the action of a turn: the JSON object with `name` and `arguments` after the last `Action:`,
+ * or in the whole text where there is no such label. Total.
+ *
+ * **Source:** sierra-research/tau-bench, tau_bench/agents/chat_react_agent.py
+ * (`generate_next_step`). Each mistake here is an exception there.
+ */
+export function readTextAction(text: string): TextAction {
+  const labelAt = text.lastIndexOf(label);
+  const tail = pythonStrip(labelAt === -1 ? text : text.slice(labelAt + label.length));
+  let value: PyValue;
+  try {
+    value = parsePythonJson(tail);
+  } catch (error) {
+    if (error instanceof PythonJsonError) {
+      return { type: "text", text: tail, isAttempt: labelAt !== -1 || tail.startsWith("{") };
+    }
+    if (!(error instanceof PythonError)) throw error;
+    return mistake("invalid-json", `the action cannot be read: ${error.message}`);
+  }
+  return toAction(value);
+}
+
+function toAction(value: PyValue): TextAction {
+  if (!isPyDict(value)) {
+    return mistake(
+      "malformed-structure",
+      'the action must be a JSON object with "name" and "arguments"',
+    );
+  }
+  const name = value.get("name");
+  if (name === undefined) return mistake("missing-name", 'the action has no "name"');
+  if (typeof name !== "string") {
+    return mistake("malformed-structure", 'the "name" of the action must be a string');
+  }
+  const given = value.get("arguments");
+  if (given === undefined) {
+    return mistake("malformed-structure", 'the action has no "arguments"', name);
+  }
+  if (!isPyDict(given)) {
+    return mistake(
+      "non-object-arguments",
+      'the "arguments" of the action must be a JSON object',
+      name,
+    );
+  }
+  if (name === respondAction && !given.has("content")) {
+    return mistake("schema-mismatch", `the action "${name}" has no argument "content"`, name);
+  }
+  return { type: "action", name, arguments: given };
+}
+
+function mistake(status: AttemptStatus, what: string, name?: string): TextAction {
+  const observation = `Error: ${what}`;
+  return { type: "mistake", status, observation, ...(name === undefined ? {} : { name }) };
+}
