@@ -23,8 +23,20 @@ export async function assertReplaceable(to: string): Promise<void> {
   );
 }
 
-/** Writes beside the folder and then moves into its place, so that a break leaves no half bundle. */
+/**
+ * Writes beside the folder and then moves into its place, so that a break leaves no half bundle.
+ *
+ * @throws UsageError where the folder or the one that it is in cannot be written.
+ */
 export async function writeBundle(files: BundleFiles, to: string): Promise<void> {
+  try {
+    await writeAndMove(files, to);
+  } catch (error) {
+    throw new UsageError(`Cannot write a bundle to ${to}`, { cause: error });
+  }
+}
+
+async function writeAndMove(files: BundleFiles, to: string): Promise<void> {
   const parent = path.dirname(path.resolve(to));
   // One name, so that what a break left behind is found and removed.
   const scratch = path.join(parent, `.${path.basename(to)}.importing`);
