@@ -9,10 +9,10 @@ export function addCompareCommand(program: Command): void {
     .command("compare")
     .summary("compare two runs task by task, with a paired test")
     .description(
-      "Says on which tasks run B is better or worse than run A, how large the difference in mean\n" +
-        "reward is (95 % interval, bootstrap over tasks), and whether chance explains it (exact sign\n" +
-        "test over tasks; with one attempt a task that is McNemar's). Attempts without a score are\n" +
-        "left out and counted.",
+      "Says on which tasks run B is better or worse than run A, how large the\n" +
+        "difference in mean reward is (95 % interval, bootstrap over tasks), and\n" +
+        "whether chance explains it (exact sign test over tasks; with one attempt a\n" +
+        "task that is McNemar's). Attempts without a score are left out and counted.",
     )
     .argument("<a>", "a run's folder, or a results file of τ-bench")
     .argument("<b>", "another")

@@ -18,9 +18,9 @@ export function addEnvImportCommands(env: Command): void {
     .command("import")
     .summary("make a bundle of a benchmark's checkout")
     .description(
-      "Reads a checkout of τ-bench as it is (its Python sources are read, never run) and writes a\n" +
-        "bundle: tasks, tools, policies, databases, examples and prompts, with a manifest of hashes.\n" +
-        "Prints one JSON line: what was imported.",
+      "Reads a checkout of τ-bench as it is (its Python sources are read, never run)\n" +
+        "and writes a bundle: tasks, tools, policies, databases, examples and prompts,\n" +
+        "with a manifest of hashes. Prints one JSON line: what was imported.",
     )
     .argument("<benchmark>", "tau-bench")
     .requiredOption("--from <dir>", "a checkout of sierra-research/tau-bench")
@@ -30,9 +30,9 @@ export function addEnvImportCommands(env: Command): void {
     .command("pull")
     .summary("download a benchmark's pinned commit and make a bundle of it")
     .description(
-      "Downloads the pinned commit of τ-bench over HTTPS (through HTTPS_PROXY where it is set), checks\n" +
-        "the SHA-256 of every file that is used, and imports it. Start it again after a break.\n" +
-        "Prints one JSON line: what was imported.",
+      "Downloads the pinned commit of τ-bench over HTTPS (through HTTPS_PROXY where\n" +
+        "it is set), checks the SHA-256 of every file that is used, and imports it.\n" +
+        "Start it again after a break. Prints one JSON line: what was imported.",
     )
     .argument("<benchmark>", "tau-bench")
     .option("--to <dir>", "the bundle's folder", "data/tau-bench")

@@ -16,9 +16,10 @@ export function addEvalMetricsCommand(program: Command): void {
     .command("eval-metrics")
     .summary("compute average reward, pass^k and pass@k from rewards")
     .description(
-      'Reads lines {"id","results":[{"task","trial","reward"}]} and answers each with averageReward,\n' +
-        "passHatK and passAtK by k, as τ-bench computes them: a trial that is missing counts as failed\n" +
-        "(standard error says so where there are any).",
+      'Reads lines {"id","results":[{"task","trial","reward"}]} and answers each\n' +
+        "with averageReward, passHatK and passAtK by k, as τ-bench computes them: a\n" +
+        "trial that is missing counts as failed (standard error says so where there\n" +
+        "are any).",
     )
     .option("--in <file>", "read from a file instead of standard input")
     .action(async (flags: { readonly in?: string }) => {

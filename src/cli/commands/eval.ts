@@ -27,9 +27,10 @@ export function addEvalCommands(program: Command): void {
     .command("eval")
     .summary("measure a policy: pass^k, pass@k, reward, cost, what went wrong")
     .description(
-      "Plays each task several times, as `rollout` does, and writes summary.json, report.md and\n" +
-        "results.tau-bench.json (τ-bench's own format) beside the run's files. Attempts without a\n" +
-        "score are reported and left out of the figures; τ-bench's own figures are given as well.",
+      "Plays each task several times, as `rollout` does, and writes summary.json,\n" +
+        "report.md and results.tau-bench.json (τ-bench's own format) beside the run's\n" +
+        "files. Attempts without a score are reported and left out of the figures;\n" +
+        "τ-bench's own figures are given as well.",
     )
     .option("--config <file>", "JSON file with the same names as the flags, without the dashes");
   addSettings(command, evalSettings);
@@ -39,7 +40,7 @@ export function addEvalCommands(program: Command): void {
   program
     .command("report")
     .summary("evaluate a run that was played already")
-    .description("Writes summary.json, report.md and results.tau-bench.json anew; plays nothing.")
+    .description("Writes summary.json, report.md and results.tau-bench.json anew.")
     .argument("<run>", "a run's folder")
     .option("--data <dir>", "a τ-bench bundle folder (default: the run's)")
     .option("--policy-input-price <usd>", "US dollars per million prompt tokens", parsePrice)

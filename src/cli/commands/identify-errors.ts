@@ -62,9 +62,10 @@ export function addIdentifyErrorsCommand(program: Command): void {
     .command("identify-errors")
     .summary("let a judge model say who is to blame for unsuccessful episodes, and for what")
     .description(
-      "Judges each scored, unsuccessful episode of a run: the fault of the user, the agent or the\n" +
-        "environment; the agent's by type. Writes errors.jsonl (a verdict a line), errors.json and\n" +
-        "errors.tau-bench.json into the run's folder. Start it again to go on.",
+      "Judges each scored, unsuccessful episode of a run: the fault of the user, the\n" +
+        "agent or the environment; the agent's by type. Writes errors.jsonl (a verdict\n" +
+        "a line), errors.json and errors.tau-bench.json into the run's folder. Start\n" +
+        "it again to go on.",
     )
     .argument("<run>", "a run's folder");
   addSettings(command, judgeSettings);

@@ -26,8 +26,8 @@ export function addShowCommand(program: Command): void {
     .command("show")
     .summary("print one conversation of a run: what was said and called, and why it got its reward")
     .description(
-      "Prints an episode turn by turn with its reward and what differs from what was wanted.\n" +
-        "Without an episode, lists the episodes.",
+      "Prints an episode turn by turn with its reward and what differs from what was\n" +
+        "wanted. Without an episode, lists the episodes.",
     )
     .argument("<run>", "a run's folder")
     .argument("[episode]", "its id, or the end of it such as 7#3, or a task's number")
