@@ -31,6 +31,7 @@ describe("README.md", () => {
       "compare",
       "show",
       "env import",
+      "identify-errors",
       "env pull",
       "verify",
       "demo",

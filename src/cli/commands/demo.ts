@@ -161,8 +161,9 @@ async function conclusion(out: string, settings: Settings): Promise<string> {
   const env = textOf(settings, "env");
   return (
     `  ${verdict}\n\nLook at it:\n` +
-    `  head -c 2000 ${path.join(out, "episodes.jsonl")}     the conversations\n` +
-    `  npm run --silent turnwright -- verify ${samples}\n\n` +
+    `  npm run --silent turnwright -- show ${out} 0#0            one conversation, and why it got its reward\n` +
+    `  npm run --silent turnwright -- show ${out} 0#0 --tokens   its training row, sampled tokens marked\n` +
+    `  npm run --silent turnwright -- report ${out}              pass^k and the table by task\n\n` +
     "With your own model behind SGLang:\n" +
     `  npm run --silent turnwright -- rollout --env ${env} --split train --tasks 0-31 --samples 8 \\\n` +
     "    --url http://127.0.0.1:30000 --model DIR --user llm --user-url URL --user-model NAME \\\n" +
