@@ -96,9 +96,13 @@ export interface EngineDescription {
   readonly url?: string;
   readonly model?: string;
   readonly policyVersion?: string;
+  /** The server's own release, where it says so. */
+  readonly engineVersion?: string;
   readonly logprobConvention: LogprobConvention;
   /** Longest prompt and output together, where the engine says so. */
   readonly contextLength?: number;
+  /** What of this is assumed rather than known, and why. */
+  readonly warnings?: readonly string[];
 }
 
 /** Ids whose probabilities are asked for. */

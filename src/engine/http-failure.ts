@@ -18,7 +18,7 @@ export interface AttemptFailure {
 }
 
 const PROMPT_TOO_LONG =
-  /longer than the model's context length|exceeds the maximum allowed length|maximum context length|exceed_context_size|context size/i;
+  /longer than the (model's context length|maximum model length)|exceeds the maximum allowed length|maximum context length|greater than max_model_len|(available|max) context size/i;
 
 /** Failures that an engine reports after it has sampled for a while. */
 const AFTER_SAMPLING = /running timeout/i;
@@ -30,7 +30,9 @@ const MESSAGE_LIMIT = 300;
  * own, from `readErrorMessage()`.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py and
- * sgl-model-gateway/src (statuses, bodies, retries).
+ * sgl-model-gateway/src (statuses, bodies, retries); vllm-project/vllm
+ * vllm/entrypoints/serve/exception_handling and vllm/renderers/params.py; ggml-org/llama.cpp
+ * tools/server/server-common.cpp (`format_error_response`).
  */
 export function failureOfStatus(status: number, message: string): AttemptFailure {
   const problem = `HTTP ${status}${message === "" ? "" : ` (${message})`}`;
@@ -46,6 +48,10 @@ export function failureOfStatus(status: number, message: string): AttemptFailure
       retry: true,
       maySample: AFTER_SAMPLING.test(message),
     };
+  }
+  if (status === 501) {
+    const expected = "a server that can do what is asked of it";
+    return { code: "engine/bad-request", problem, expected, retry: false, maySample: false };
   }
   if (status >= 500) {
     const expected = "HTTP 200";

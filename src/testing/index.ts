@@ -40,3 +40,9 @@ export type {
 export { startSglangTestRouter } from "./sglang-test-router.ts";
 export type { SpawnedServer, SpawnedServerOptions } from "./spawn-sglang-test-server.ts";
 export { spawnSglangTestServer } from "./spawn-sglang-test-server.ts";
+export type {
+  VllmTestControls,
+  VllmTestServer,
+  VllmTestServerOptions,
+} from "./vllm-test-server.ts";
+export { startVllmTestServer } from "./vllm-test-server.ts";

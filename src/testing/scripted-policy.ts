@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.ts";
 
 /** One turn of a script. */
@@ -59,6 +60,13 @@ export function scriptedPolicy(
         ]),
       ),
   };
+}
+
+/** Makes the policy in a server process. `options` is `{"file": path of a JSON file with the script}`. */
+export async function createPolicy(options: { readonly file: string }): Promise<ServerPolicy> {
+  return scriptedPolicy(
+    JSON.parse(await readFile(options.file, "utf8")) as Parameters<typeof scriptedPolicy>[0],
+  );
 }
 
 function isList(

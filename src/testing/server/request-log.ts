@@ -18,10 +18,7 @@ export interface RequestLog {
   readonly finished: Readonly<Record<FinishReason["type"], number>>;
   readonly sampledTokenCount: number;
   /** Records a request; what it returns records how it ended. */
-  add(
-    request: SequenceRequest,
-    routingKey: string | undefined,
-  ): (sequence: LiveSequence) => void;
+  add(request: SequenceRequest, routingKey: string | undefined): (sequence: LiveSequence) => void;
 }
 
 /** Makes a log that remembers `limit` requests. */

@@ -1,0 +1,116 @@
+import { RolloutError } from "../../errors.ts";
+import type { ControlContext } from "../control-call.ts";
+import { describeFirst, getPage, refusedDescription } from "../control-call.ts";
+import type { EngineDescription, LogprobConvention } from "../engine.ts";
+import type { DescribeCall } from "../http-engine.ts";
+import { isObject, parseLenientObject } from "../reply-reading.ts";
+import type { Worker } from "../worker-set.ts";
+import { findConvention } from "./find-convention.ts";
+import type { PolicyVersions } from "./policy-versions.ts";
+import type { ServedModel } from "./served-models.ts";
+import { readServedModels } from "./served-models.ts";
+import type { VllmSettings } from "./vllm-options.ts";
+
+/** What asking a server about itself works with. */
+export interface DescribeContext {
+  readonly settings: VllmSettings;
+  readonly call: DescribeCall;
+  /** Aborts when the engine is closed. */
+  readonly closing: AbortSignal;
+  readonly versionsOf: (worker: Worker) => PolicyVersions;
+}
+
+interface VllmControl extends ControlContext {
+  readonly settings: VllmSettings;
+}
+
+/**
+ * Asks a server for its model, its context length, its release, its policy version and what its
+ * logprobs are logarithms of.
+ *
+ * @throws RolloutError of the last address where none answers; `engine/bad-request` naming the
+ *   served models where the model is not one of them.
+ */
+export async function describeVllm(
+  workers: readonly Worker[],
+  { settings, call, closing, versionsOf }: DescribeContext,
+): Promise<EngineDescription> {
+  const context = { settings, signal: call.signal, closing, expected: "a vLLM server" };
+  return describeFirst(workers, async (worker) => {
+    const model = await getModel(worker, context);
+    const engineVersion = await getVersion(worker, context);
+    const signal = call.signal ?? closing;
+    const policyVersion = await versionsOf(worker).readSince(settings.clock.now(), signal);
+    call.signal?.throwIfAborted();
+    const { convention, warnings } = await getConvention(worker, { context, call });
+    return {
+      kind: "vllm",
+      url: worker.url,
+      model: model.id,
+      ...(engineVersion === undefined ? {} : { engineVersion }),
+      ...(policyVersion === "" ? {} : { policyVersion }),
+      logprobConvention: convention,
+      ...(model.contextLength === undefined ? {} : { contextLength: model.contextLength }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+    };
+  });
+}
+
+async function getModel(worker: Worker, context: VllmControl): Promise<ServedModel> {
+  const reply = await getPage(worker, "/v1/models", context);
+  if (reply.status !== 200) throw refusedDescription(worker, reply, context);
+  const served = readServedModels(reply.text);
+  const [first] = served ?? [];
+  if (served === undefined || first === undefined) {
+    throw new RolloutError(
+      "engine/bad-reply",
+      `Cannot describe the engine at ${worker.url}: /v1/models lists no model, ` +
+        `expected ${context.expected}`,
+    );
+  }
+  const { model } = context.settings;
+  const wanted = model === undefined ? first : served.find(({ id }) => id === model);
+  if (wanted !== undefined) return wanted;
+  const names = served.map(({ id }) => JSON.stringify(id)).join(", ");
+  throw new RolloutError(
+    "engine/bad-request",
+    `Cannot use model ${JSON.stringify(model)} of the engine at ${worker.url}: ` +
+      `it is not served, expected one of ${names}`,
+  );
+}
+
+async function getVersion(worker: Worker, context: VllmControl): Promise<string | undefined> {
+  const reply = await getPage(worker, "/version", context);
+  const version = reply.status === 200 ? parseLenientObject(reply.text)["version"] : undefined;
+  return typeof version === "string" ? version : undefined;
+}
+
+async function getConvention(
+  worker: Worker,
+  { context, call }: { context: VllmControl; call: DescribeCall },
+): Promise<{ convention: LogprobConvention; warnings: readonly string[] }> {
+  const { logprobConvention: configured, probePrompts: prompts, random } = context.settings;
+  if (configured !== undefined) return { convention: configured, warnings: [] };
+  const { generate } = call;
+  const found = await findConvention({ prompts, unique: random(), generate });
+  const convention = found.convention ?? (await getStatedConvention(worker, context));
+  if (convention !== undefined) return { convention, warnings: [] };
+  const warning =
+    "logprobConvention is assumed to be raw, vLLM's default: " +
+    `the server's --logprobs-mode could not be found out (${found.problem})`;
+  return { convention: "raw", warnings: [warning] };
+}
+
+/** From the server's own configuration, which servers show that run in development mode. */
+async function getStatedConvention(
+  worker: Worker,
+  context: VllmControl,
+): Promise<LogprobConvention | undefined> {
+  const reply = await getPage(worker, "/server_info?config_format=json", context);
+  if (reply.status !== 200) return undefined;
+  const { vllm_config: config } = parseLenientObject(reply.text);
+  const model = isObject(config) ? config["model_config"] : undefined;
+  const mode = isObject(model) ? model["logprobs_mode"] : undefined;
+  if (mode === "raw_logprobs") return "raw";
+  return mode === "processed_logprobs" ? "processed" : undefined;
+}

@@ -1,0 +1,226 @@
+import type { Finish } from "../engine.ts";
+import type { PieceReply, SampledPiece } from "../piece-reply.ts";
+import type { PieceRequest } from "../piece-request.ts";
+import { findStop } from "../piece-request.ts";
+import type { JsonObject } from "../reply-reading.ts";
+import {
+  ReplyProblem,
+  isObject,
+  parseObject,
+  readCount,
+  readList,
+  readLogprob,
+  readObject,
+  readTokenIds,
+  show,
+} from "../reply-reading.ts";
+import type { VllmApi } from "./vllm-options.ts";
+
+/** What vLLM writes for minus infinity and for a logprob that it lacks. */
+const LOGPROB_FLOOR = -9_999;
+
+const PLACE = "choices[0].";
+
+/**
+ * Reads the body of an HTTP 200 of either API. What the reply says of ids, logprobs and counts must
+ * agree wherever it says it twice. Replies carry no version of the policy: it is left empty.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/serving.py and
+ * vllm/entrypoints/openai/completion/serving.py; vllm/v1/engine/__init__.py (finish reasons).
+ *
+ * @throws ReplyProblem
+ */
+export function readVllmReply(
+  text: string,
+  { request, api }: { request: PieceRequest; api: VllmApi },
+): PieceReply {
+  const reply = parseObject(text);
+  const choices = readList(reply, "choices");
+  const [choice] = choices;
+  if (choices.length !== 1 || !isObject(choice)) {
+    throw new ReplyProblem(`choices is ${show(choices)}`, "a list of one object");
+  }
+  const reason = choice["finish_reason"];
+  const ids = readIds(choice, reason);
+  if (reason === "error") {
+    const problem = 'choices[0].finish_reason is "error"';
+    const failure = {
+      code: "engine/server-error",
+      problem,
+      expected: "a turn that it samples to its end",
+      retry: true,
+      maySample: true,
+    } as const;
+    return { type: "failed", failure, tokenCount: ids.length };
+  }
+  const logprobs = api === "generate" ? readContent(choice, ids) : readColumns(choice, ids);
+  const piece = checkPiece({ ids, logprobs, reply, choice, request });
+  if (reason === "abort") return { type: "interrupted", piece, message: "the server aborted it" };
+  if (ids.length === 0) throw new ReplyProblem("no ids were sampled", "at least one");
+  return { type: "finished", piece, finish: readFinish(choice, { ids, request, api }) };
+}
+
+/** A request that was aborted before it ran has an empty list. */
+function readIds(choice: JsonObject, reason: unknown): readonly number[] {
+  if (reason === "abort" && choice["token_ids"] === null) return [];
+  if (choice["token_ids"] === undefined) {
+    throw new ReplyProblem(
+      "choices[0].token_ids is absent",
+      "a list of ids; return_token_ids needs vLLM 0.10.2 or newer",
+    );
+  }
+  return readTokenIds(choice, "token_ids", PLACE);
+}
+
+function readFinish(
+  choice: JsonObject,
+  { ids, request, api }: { ids: readonly number[]; request: PieceRequest; api: VllmApi },
+): Finish {
+  const { finish_reason: reason, stop_reason: stopReason } = choice;
+  const last = ids.at(-1) ?? 0;
+  switch (reason) {
+    case "stop":
+      if (typeof stopReason === "string") return { type: "stop", matched: stopReason };
+      if (typeof stopReason === "number" && stopReason !== last) {
+        throw new ReplyProblem(
+          `sampling stopped on id ${stopReason} but the last id is ${last}`,
+          "the stop id to be the last one",
+        );
+      }
+      // The ids-only API does not say what it stopped on; without stop strings it can be but an id.
+      return api === "generate" && hasStopStrings(request)
+        ? (findStop(ids, request) ?? { type: "stop" })
+        : { type: "stop", matched: last };
+    case "length":
+      return { type: "length" };
+    case "repetition":
+      return { type: "stop", matched: "repetition" };
+    default:
+      throw new ReplyProblem(
+        `choices[0].finish_reason is ${show(reason)}`,
+        "`stop`, `length`, `abort`, `error` or `repetition`",
+      );
+  }
+}
+
+function hasStopStrings({ turn }: PieceRequest): boolean {
+  const stop = turn.sampling.extra?.["stop"];
+  return typeof stop === "string" || (Array.isArray(stop) && stop.length > 0);
+}
+
+/** Logprobs as the ids-only API has them: one object a token, which names its id. */
+function readContent(choice: JsonObject, ids: readonly number[]): readonly number[] {
+  if (ids.length === 0 && !isObject(choice["logprobs"])) return [];
+  const place = `${PLACE}logprobs.content`;
+  const content = readList(readObject(choice, "logprobs", PLACE), "content", `${PLACE}logprobs.`);
+  checkLength(content.length, { ids, place });
+  return ids.map((id, index) => {
+    const entry = content[index];
+    if (!isObject(entry)) {
+      throw new ReplyProblem(`${place}[${index}] is ${show(entry)}`, "an object");
+    }
+    checkToken(entry["token"], { id, place: `${place}[${index}].token` });
+    const { logprob } = entry;
+    return readLogprob(logprob, { place: `${place}[${index}].logprob`, id, floor: LOGPROB_FLOOR });
+  });
+}
+
+/** Logprobs as the OpenAI API has them: a list of tokens beside a list of numbers. */
+function readColumns(choice: JsonObject, ids: readonly number[]): readonly number[] {
+  if (ids.length === 0 && !isObject(choice["logprobs"])) return [];
+  const columns = readObject(choice, "logprobs", PLACE);
+  const place = `${PLACE}logprobs.`;
+  const tokens = readList(columns, "tokens", place);
+  const logprobs = readList(columns, "token_logprobs", place);
+  checkLength(tokens.length, { ids, place: `${place}tokens` });
+  checkLength(logprobs.length, { ids, place: `${place}token_logprobs` });
+  return ids.map((id, index) => {
+    checkToken(tokens[index], { id, place: `${place}tokens[${index}]` });
+    return readLogprob(logprobs[index], {
+      place: `${place}token_logprobs[${index}]`,
+      id,
+      floor: LOGPROB_FLOOR,
+    });
+  });
+}
+
+function checkLength(
+  length: number,
+  { ids, place }: { ids: readonly number[]; place: string },
+): void {
+  if (length === ids.length) return;
+  throw new ReplyProblem(
+    `${place} has ${length} entries and choices[0].token_ids ${ids.length}`,
+    "one logprob for each id",
+  );
+}
+
+function checkToken(token: unknown, { id, place }: { id: number; place: string }): void {
+  if (token === `token_id:${id}`) return;
+  throw new ReplyProblem(
+    `${place} is ${show(token)}`,
+    `"token_id:${id}", as in choices[0].token_ids`,
+  );
+}
+
+function checkPiece({
+  ids,
+  logprobs,
+  reply,
+  choice,
+  request,
+}: {
+  ids: readonly number[];
+  logprobs: readonly number[];
+  reply: JsonObject;
+  choice: JsonObject;
+  request: PieceRequest;
+}): SampledPiece {
+  if (ids.length > request.maxNewTokens) {
+    throw new ReplyProblem(`${ids.length} ids were sampled`, `at most ${request.maxNewTokens}`);
+  }
+  checkPrompt(choice["prompt_token_ids"] ?? reply["prompt_token_ids"], request.inputIds);
+  const usage = isObject(reply["usage"]) ? reply["usage"] : {};
+  const promptTokenCount = readCount(usage, "prompt_tokens", "usage.");
+  if (promptTokenCount !== undefined && promptTokenCount !== request.inputIds.length) {
+    throw new ReplyProblem(
+      `usage.prompt_tokens is ${promptTokenCount}`,
+      `the ${request.inputIds.length} that were sent`,
+    );
+  }
+  const completionCount = readCount(usage, "completion_tokens", "usage.");
+  if (completionCount !== undefined && completionCount !== ids.length) {
+    throw new ReplyProblem(`usage.completion_tokens is ${completionCount}`, `${ids.length}`);
+  }
+  const details = usage["prompt_tokens_details"];
+  const cachedTokenCount = isObject(details)
+    ? readCount(details, "cached_tokens", "usage.prompt_tokens_details.")
+    : undefined;
+  return {
+    ids,
+    logprobs,
+    versions: [{ tokenCount: ids.length, policyVersion: "" }],
+    ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
+    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+  };
+}
+
+/** The prompt that the server says it saw must be the one that was sent, id for id. */
+function checkPrompt(seen: unknown, sent: readonly number[]): void {
+  if (seen === undefined || seen === null) return;
+  if (!Array.isArray(seen)) {
+    throw new ReplyProblem(`prompt_token_ids is ${show(seen)}`, "a list of ids");
+  }
+  if (seen.length !== sent.length) {
+    throw new ReplyProblem(
+      `prompt_token_ids has ${seen.length} ids`,
+      `the ${sent.length} that were sent`,
+    );
+  }
+  const differing = sent.findIndex((id, index) => id !== seen[index]);
+  if (differing < 0) return;
+  throw new ReplyProblem(
+    `prompt_token_ids[${differing}] is ${show(seen[differing])}`,
+    `${sent[differing]}, as it was sent`,
+  );
+}

@@ -1,0 +1,74 @@
+import type { AttemptFailure } from "../http-failure.ts";
+import { readErrorMessage } from "../http-failure.ts";
+import type { HttpOutcome, HttpReply } from "../http-transport.ts";
+import type { PieceReply } from "../piece-reply.ts";
+import type { PieceRequest } from "../piece-request.ts";
+import { isObject, parseLenientObject } from "../reply-reading.ts";
+
+/** Whether the server says that it has no such path, as opposed to no such model. */
+export function lacksPath(outcome: HttpOutcome): boolean {
+  if (outcome.type !== "reply") return false;
+  if (outcome.status === 405 || outcome.status === 501) return true;
+  return outcome.status === 404 && !lacksModel(outcome);
+}
+
+/**
+ * Whether the server says that it does not serve the model.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/serve/engine/serving.py (`_check_model`).
+ */
+export function lacksModel({ status, text }: HttpReply): boolean {
+  if (status !== 404) return false;
+  const { error } = parseLenientObject(text);
+  if (isObject(error) && error["param"] === "model") return true;
+  return /\bmodel\b.*\bdoes not exist\b/i.test(readErrorMessage(text));
+}
+
+/**
+ * Python's JSON writer refuses NaN, and the server answers HTTP 400 with the writer's words.
+ *
+ * **Source:** python/cpython Lib/json/encoder.py; starlette/responses.py (`allow_nan=False`).
+ */
+export function isNanRefusal({ status, text }: HttpReply): boolean {
+  return status === 400 && text.includes("Out of range float values are not JSON compliant");
+}
+
+/** The reply for a model that is not served. `served` are the names that are, where they are known. */
+export function refuseModel(
+  reply: HttpReply,
+  { model, served }: { model: string | undefined; served: readonly string[] },
+): PieceReply {
+  const names = served.map((name) => JSON.stringify(name)).join(", ");
+  const said = readErrorMessage(reply.text);
+  return failed({
+    problem: `HTTP 404 (${said})`,
+    expected:
+      names === ""
+        ? `a server of model ${JSON.stringify(model ?? "")}`
+        : `model to be one that is served: ${names}`,
+  });
+}
+
+/** The lowest temperature that is no greedy sampling; the server raises lower ones to it. */
+const LOWEST_TEMPERATURE = 0.01;
+
+/**
+ * The reply for what the server would silently sample in another way.
+ *
+ * **Source:** vllm-project/vllm vllm/sampling_params.py (`_MAX_TEMP`).
+ */
+export function refuseUnsaid({ turn }: PieceRequest): PieceReply | undefined {
+  const { temperature = 1 } = turn.sampling;
+  if (temperature <= 0 || temperature >= LOWEST_TEMPERATURE) return undefined;
+  return failed({
+    problem: `a temperature of ${temperature}, which vLLM raises to ${LOWEST_TEMPERATURE}`,
+    expected: `0, or at least ${LOWEST_TEMPERATURE}`,
+  });
+}
+
+function failed({ problem, expected }: Pick<AttemptFailure, "problem" | "expected">): PieceReply {
+  return {
+    type: "failed",
+    failure: { code: "engine/bad-request", problem, expected, retry: false, maySample: false },
+  };
+}

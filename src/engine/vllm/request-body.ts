@@ -1,0 +1,82 @@
+import type { SamplingParameters } from "../engine.ts";
+import type { PieceRequest } from "../piece-request.ts";
+
+/**
+ * The JSON body of `POST /inference/v1/generate`.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
+ * (GenerateRequest) and vllm/sampling_params.py.
+ */
+export function encodeGenerateBody(piece: PieceRequest, model: string | undefined): string {
+  return JSON.stringify({
+    request_id: piece.requestId,
+    ...(model === undefined ? {} : { model }),
+    token_ids: piece.inputIds,
+    sampling_params: encodeSampling(piece),
+    stream: false,
+  });
+}
+
+/**
+ * The JSON body of `POST /v1/completions` with ids as prompt. Tokens beside the logprobs come as
+ * `token_id:7`, so that each logprob names the id that it belongs to.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/openai/completion/protocol.py (CompletionRequest).
+ */
+export function encodeCompletionsBody(piece: PieceRequest, model: string | undefined): string {
+  return JSON.stringify({
+    ...encodeSampling(piece),
+    request_id: piece.requestId,
+    ...(model === undefined ? {} : { model }),
+    prompt: piece.inputIds,
+    add_special_tokens: false,
+    echo: false,
+    return_token_ids: true,
+    return_tokens_as_token_ids: true,
+    stream: false,
+  });
+}
+
+/**
+ * The names under which the server keeps a request, in both ways to ask.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/serving.py and
+ * vllm/entrypoints/openai/completion/serving.py.
+ */
+export function toServerRequestIds(requestId: string): readonly string[] {
+  return [`generate-tokens-${requestId}`, `cmpl-${requestId}-0`];
+}
+
+/** Both ways take the same names. The ids hold the stop id whatever is said of the text. */
+function encodeSampling({ turn, maxNewTokens }: PieceRequest): Record<string, unknown> {
+  return {
+    ...encodeParameters(turn.sampling),
+    n: 1,
+    max_tokens: maxNewTokens,
+    stop_token_ids: turn.stopTokenIds,
+    // The sampled token's alone. Absent would mean none.
+    logprobs: 0,
+    skip_special_tokens: false,
+    spaces_between_special_tokens: false,
+    include_stop_str_in_output: true,
+  };
+}
+
+/**
+ * Every parameter is spelled out, because a server fills what is left out from the model's own
+ * `generation_config.json`. `extra` may add and replace, but not what the turn itself decides.
+ */
+function encodeParameters(sampling: SamplingParameters): Record<string, unknown> {
+  const { topK = -1 } = sampling;
+  return {
+    temperature: sampling.temperature ?? 1,
+    top_p: sampling.topP ?? 1,
+    top_k: topK === -1 ? 0 : topK,
+    min_p: sampling.minP ?? 0,
+    frequency_penalty: sampling.frequencyPenalty ?? 0,
+    presence_penalty: sampling.presencePenalty ?? 0,
+    repetition_penalty: sampling.repetitionPenalty ?? 1,
+    ...(sampling.seed === undefined ? {} : { seed: sampling.seed }),
+    ...sampling.extra,
+  };
+}

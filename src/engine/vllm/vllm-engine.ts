@@ -1,0 +1,36 @@
+import type { HttpEngine } from "../http-engine.ts";
+import { createHttpEngine } from "../http-engine.ts";
+import { describeVllm } from "./describe-vllm.ts";
+import type { VllmEngineOptions } from "./vllm-options.ts";
+import { toVllmSettings } from "./vllm-options.ts";
+import { createVllmProtocol } from "./vllm-protocol.ts";
+
+/** A vLLM server, or several. */
+export interface VllmEngine extends HttpEngine {
+  readonly kind: "vllm";
+}
+
+/**
+ * Connects to vLLM. Makes no request by itself.
+ *
+ * Each turn is one request, not streamed: `/inference/v1/generate` where the server has it, else
+ * `/v1/completions` with ids. Besides the request's stop ids, the model's own end a turn.
+ *
+ * Logprobs are by the server's `--logprobs-mode`, by default those of the raw logits: at another
+ * temperature than 1, or with penalties, they are not those of what was sampled from. `describe()`
+ * finds out which it is. For training at other temperatures run the server with
+ * `--logprobs-mode processed_logprobs`.
+ *
+ * @throws UsageError for options that cannot be used.
+ */
+export function createVllmEngine(options: VllmEngineOptions): VllmEngine {
+  const settings = toVllmSettings(options);
+  return createHttpEngine("vllm", settings, (closing) => {
+    const protocol = createVllmProtocol(settings, closing);
+    const { versionsOf } = protocol;
+    return {
+      protocol,
+      describe: (workers, call) => describeVllm(workers, { settings, call, closing, versionsOf }),
+    };
+  });
+}

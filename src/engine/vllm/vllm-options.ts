@@ -1,0 +1,59 @@
+import { UsageError } from "../../errors.ts";
+import type { LogprobConvention } from "../engine.ts";
+import type { HttpEngineOptions, HttpEngineSettings } from "../http-engine-options.ts";
+import { toHttpEngineSettings } from "../http-engine-options.ts";
+
+/** Which of vLLM's two ways to send and get ids. */
+export type VllmApi = "generate" | "completions";
+
+/** Settings of `createVllmEngine()`. */
+export interface VllmEngineOptions extends HttpEngineOptions {
+  /** A served model or LoRA adapter. Default: the server's own model. */
+  readonly model?: string;
+  /**
+   * `generate`: `/inference/v1/generate`, ids in and ids out. `completions`: `/v1/completions` with
+   * ids as prompt. `auto` (default): the first, or the second where the server lacks the first.
+   */
+  readonly api?: VllmApi | "auto";
+  /** By the server's `--logprobs-mode`. Default: found out by `describe()` with two one-token requests. */
+  readonly logprobConvention?: LogprobConvention;
+  /**
+   * Recorded as the policy's version. Default: what the server's `/weight_info` says, which servers
+   * have that run with `VLLM_SERVER_DEV_MODE=1`.
+   */
+  readonly policyVersion?: string | (() => string);
+  /** Prompts for finding out the convention, of ids that the model has. Default: a few low ids. */
+  readonly probePrompts?: readonly (readonly number[])[];
+}
+
+/** The same, complete and checked. */
+export interface VllmSettings extends HttpEngineSettings {
+  readonly model: string | undefined;
+  readonly api: VllmApi | "auto";
+  readonly logprobConvention: LogprobConvention | undefined;
+  readonly policyVersion: (() => string) | undefined;
+  readonly probePrompts: readonly (readonly number[])[];
+}
+
+/** Every vocabulary has these; several, because a model may be certain of what follows one of them. */
+const PROBE_PROMPTS = [[0], [1, 2, 3], [10, 20, 30, 40], [200, 100]];
+
+/**
+ * Fills in the defaults.
+ *
+ * @throws UsageError naming the option that cannot be used.
+ */
+export function toVllmSettings(options: VllmEngineOptions): VllmSettings {
+  const { policyVersion, probePrompts = PROBE_PROMPTS } = options;
+  if (probePrompts.some(({ length }) => length === 0)) {
+    throw new UsageError("Cannot use an empty prompt in probePrompts: expected at least one id");
+  }
+  return {
+    ...toHttpEngineSettings(options),
+    model: options.model,
+    api: options.api ?? "auto",
+    logprobConvention: options.logprobConvention,
+    policyVersion: typeof policyVersion === "string" ? () => policyVersion : policyVersion,
+    probePrompts,
+  };
+}

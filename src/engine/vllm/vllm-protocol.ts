@@ -1,0 +1,142 @@
+import { callControl } from "../control-call.ts";
+import type { HttpOutcome } from "../http-transport.ts";
+import type { PieceReply } from "../piece-reply.ts";
+import { readPieceReply } from "../piece-reply.ts";
+import type { PieceRequest } from "../piece-request.ts";
+import type { PieceExchange, SamplingProtocol, Unanswered } from "../sampling-protocol.ts";
+import { toHeaderValue } from "../sampling-protocol.ts";
+import type { Worker } from "../worker-set.ts";
+import { readVllmReply } from "./piece-reading.ts";
+import type { PolicyVersions } from "./policy-versions.ts";
+import { createPolicyVersions } from "./policy-versions.ts";
+import { isNanRefusal, lacksModel, lacksPath, refuseModel, refuseUnsaid } from "./refusals.ts";
+import { encodeCompletionsBody, encodeGenerateBody, toServerRequestIds } from "./request-body.ts";
+import { readServedModels } from "./served-models.ts";
+import type { VllmApi, VllmSettings } from "./vllm-options.ts";
+
+/** How vLLM servers are asked to sample, and what was found out about each. */
+export interface VllmProtocol extends SamplingProtocol {
+  readonly versionsOf: (worker: Worker) => PolicyVersions;
+}
+
+/** What is known of one address. */
+interface ServerState {
+  api: VllmApi;
+  canAbort: boolean;
+  readonly versions: PolicyVersions;
+}
+
+/** How old a reading of the policy's version may be when a request is sent, in milliseconds. */
+const VERSION_AGE_MS = 500;
+
+/**
+ * Makes the protocol.
+ *
+ * Replies carry no version. A piece that ended is stamped with what the server says right after it,
+ * because a request that came while the server was paused is sampled by the version that follows the
+ * pause. A piece that was interrupted is stamped with what it said before: the interruption is the
+ * update's beginning.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/serve/dev/rlhf/api_router.py (pause, abort).
+ */
+export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal): VllmProtocol {
+  const states = new Map<Worker, ServerState>();
+  const { clock, model } = settings;
+
+  function stateOf(worker: Worker): ServerState {
+    let state = states.get(worker);
+    if (state === undefined) {
+      const versions = createPolicyVersions({ worker, settings, closing });
+      const api = settings.api === "completions" ? "completions" : "generate";
+      state = { api, canAbort: true, versions };
+      states.set(worker, state);
+    }
+    return state;
+  }
+
+  async function samplePiece(
+    piece: PieceRequest,
+    exchange: PieceExchange,
+  ): Promise<PieceReply | Unanswered> {
+    const refusal = refuseUnsaid(piece);
+    if (refusal !== undefined) return refusal;
+    const state = stateOf(exchange.worker);
+    const { versions } = state;
+    const { signal } = exchange;
+    const versionBefore = await versions.readSince(clock.now() - VERSION_AGE_MS, signal);
+    let { api } = state;
+    let outcome = await ask(api, { piece, exchange, model });
+    if (settings.api === "auto" && api === "generate" && lacksPath(outcome)) {
+      api = "completions";
+      state.api = api;
+      outcome = await ask(api, { piece, exchange, model });
+    }
+    if (outcome.type !== "reply") return { type: "unanswered", outcome };
+    if (isNanRefusal(outcome)) return { type: "nan-happened" };
+    if (lacksModel(outcome)) {
+      const served = await listModels(exchange.worker, signal);
+      return refuseModel(outcome, { model, served });
+    }
+    if (outcome.status !== 200) return { type: "unanswered", outcome };
+    const { text } = outcome;
+    const reply = readPieceReply(() => readVllmReply(text, { request: piece, api }));
+    if (reply.type === "interrupted") {
+      versions.expire();
+      return withVersion(reply, versionBefore);
+    }
+    if (reply.type !== "finished") return reply;
+    return withVersion(reply, await versions.readSince(clock.now(), signal));
+  }
+
+  async function listModels(worker: Worker, signal: AbortSignal): Promise<readonly string[]> {
+    const request = { method: "GET", path: "/v1/models" } as const;
+    const outcome = await callControl(worker, request, { settings, parents: [signal] });
+    if (outcome.type !== "reply") return [];
+    return (readServedModels(outcome.text) ?? []).map(({ id }) => id);
+  }
+
+  return {
+    samplePiece,
+    versionsOf: (worker) => stateOf(worker).versions,
+    async abortRequest(worker, requestId) {
+      const state = stateOf(worker);
+      if (!state.canAbort) return;
+      // The dropped connection aborts too; behind a proxy it may not reach the server.
+      const body = JSON.stringify({ request_ids: toServerRequestIds(requestId) });
+      const request = { method: "POST", path: "/abort_requests", body } as const;
+      const outcome = await callControl(worker, request, { settings, parents: [] });
+      if (outcome.type === "reply" && outcome.status === 404) state.canAbort = false;
+    },
+  };
+}
+
+function ask(
+  api: VllmApi,
+  {
+    piece,
+    exchange,
+    model,
+  }: { piece: PieceRequest; exchange: PieceExchange; model: string | undefined },
+): Promise<HttpOutcome> {
+  const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
+  return api === "generate"
+    ? exchange.post({
+        path: "/inference/v1/generate",
+        headers,
+        body: encodeGenerateBody(piece, model),
+      })
+    : exchange.post({
+        path: "/v1/completions",
+        headers,
+        body: encodeCompletionsBody(piece, model),
+      });
+}
+
+function withVersion<Reply extends PieceReply & { readonly type: "finished" | "interrupted" }>(
+  reply: Reply,
+  policyVersion: string,
+): Reply {
+  const { piece } = reply;
+  const versions = [{ tokenCount: piece.ids.length, policyVersion }];
+  return { ...reply, piece: { ...piece, versions } };
+}

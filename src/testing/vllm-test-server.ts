@@ -1,0 +1,131 @@
+import type { HttpExchange } from "./server/http-exchange.ts";
+import { sendJson } from "./server/http-exchange.ts";
+import type { TestServer, TestServerOptions } from "./server/server-core.ts";
+import { createServerCore, startServing } from "./server/server-core.ts";
+import type { ControlContext } from "./vllm/control-routes.ts";
+import { CONTROL_ROUTES, DEVELOPMENT_ROUTES, serveControl } from "./vllm/control-routes.ts";
+import { noSuchRoute, sendError } from "./vllm/error-replies.ts";
+import type { VllmSequenceRequest } from "./vllm/request-decoding.ts";
+import { decodeCompletions, decodeGenerate } from "./vllm/request-decoding.ts";
+import { serveSampling } from "./vllm/sampling-routes.ts";
+
+/** Settings of `startVllmTestServer()`. */
+export interface VllmTestServerOptions extends TestServerOptions {
+  /** Names of the model and, after it, of LoRA adapters. Default `["test-model"]`. */
+  readonly servedModels?: readonly string[];
+  /** Which of the ways to send and get ids it has. Default both. */
+  readonly apis?: readonly ("generate" | "completions")[];
+  /** Whether it has the control paths of `VLLM_SERVER_DEV_MODE=1`. Default false. */
+  readonly isDevelopment?: boolean;
+  /** What the reported logprobs are of: the policy's as they are, or after the sampling transforms. Default raw. */
+  readonly logprobsMode?: "raw_logprobs" | "processed_logprobs";
+  /** The model's own end of a turn. Default 2. */
+  readonly eosTokenId?: number;
+  /** Whether `usage` says how much of the prompt was cached. Default false. */
+  readonly reportsCachedTokens?: boolean;
+  /** The version of the weights at first. Default `default`. */
+  readonly weightVersion?: string;
+}
+
+/** What can be done to a running vLLM test server. */
+export interface VllmTestControls {
+  /** As `POST /pause`. */
+  pause(mode?: "abort" | "wait" | "keep"): Promise<void>;
+  /** As `POST /resume`. */
+  resume(): void;
+  /** As `POST /abort_requests` for all. */
+  abortAll(): void;
+  /** Changes the version at this moment, without a pause. */
+  setWeightVersion(version: string): void;
+}
+
+/** A running vLLM test server. */
+export interface VllmTestServer extends TestServer<VllmTestControls>, VllmTestControls {}
+
+/** Paths that need the key. */
+const GUARDED = ["/v1", "/v2", "/inference"];
+
+/**
+ * Starts a server that speaks vLLM's protocol as faithfully as a server without a model can: what it
+ * says is up to a policy, how it says it is vLLM's.
+ */
+export async function startVllmTestServer(
+  options: VllmTestServerOptions = {},
+): Promise<VllmTestServer> {
+  const state = createServerState(options);
+  const { scheduler } = state;
+  return await startServing<VllmSequenceRequest, VllmTestControls>(state, {
+    port: options.port,
+    route: (exchange) => route(exchange, state),
+    controls: {
+      pause: (mode = "abort") => scheduler.pause(mode === "keep" ? "in_place" : mode),
+      resume: () => scheduler.continue(),
+      abortAll: () => void scheduler.dropAll(),
+      setWeightVersion: state.setWeightVersion,
+    },
+  });
+}
+
+/** Everything that a running server consists of. */
+interface ServerState extends ControlContext {
+  readonly apis: readonly string[];
+  readonly isDevelopment: boolean;
+}
+
+async function route(exchange: HttpExchange, state: ServerState): Promise<void> {
+  const { path, request } = exchange;
+  const { apiKey, counts, apis } = state;
+  const isGuarded = GUARDED.some((prefix) => path.startsWith(prefix));
+  if (apiKey !== undefined && isGuarded && request.headers.authorization !== `Bearer ${apiKey}`) {
+    sendJson(exchange, { error: "Unauthorized" }, { status: 401 });
+    return;
+  }
+  const api = SAMPLING_PATHS[path];
+  if (api !== undefined && apis.includes(api)) {
+    if (exchange.method !== "POST") {
+      sendError(exchange, noSuchRoute(405));
+      return;
+    }
+    counts.generate += 1;
+    const decode = api === "generate" ? decodeGenerate : decodeCompletions;
+    await serveSampling(exchange, { decode, context: state });
+    return;
+  }
+  if (path === "/abort_requests") counts.abort += 1;
+  const routes = state.isDevelopment
+    ? { ...CONTROL_ROUTES, ...DEVELOPMENT_ROUTES }
+    : CONTROL_ROUTES;
+  await serveControl(routes, exchange, state);
+}
+
+const SAMPLING_PATHS: Readonly<Record<string, "generate" | "completions">> = {
+  "/inference/v1/generate": "generate",
+  "/v1/completions": "completions",
+};
+
+function createServerState(options: VllmTestServerOptions): ServerState {
+  let version = options.weightVersion ?? "default";
+  let idCount = 0;
+  const { servedModels = ["test-model"] } = options;
+  const core = createServerCore<VllmSequenceRequest>(options, {
+    weightVersion: () => version,
+    stopsBeforeBudget: true,
+  });
+  return {
+    ...core,
+    servedModels,
+    modelName: servedModels[0] ?? "test-model",
+    apis: options.apis ?? ["generate", "completions"],
+    isDevelopment: options.isDevelopment ?? false,
+    logprobsMode: options.logprobsMode ?? "raw_logprobs",
+    eosTokenId: options.eosTokenId ?? 2,
+    reportsCachedTokens: options.reportsCachedTokens ?? false,
+    liveNames: new Map(),
+    weightVersion: () => version,
+    setWeightVersion: (changed) => {
+      version = changed;
+    },
+    newId: () => `server-${idCount++}`,
+    toUniqueName: (name) => (core.scheduler.isLive(name) ? `${name}~${idCount++}` : name),
+  };
+}

@@ -1,0 +1,166 @@
+import type { HttpExchange } from "../server/http-exchange.ts";
+import { sendJson, sendText } from "../server/http-exchange.ts";
+import type { PauseMode } from "../server/request-scheduler.ts";
+import { noSuchRoute, sendError } from "./error-replies.ts";
+import type { SamplingContext } from "./sampling-routes.ts";
+
+/** What the control routes work with. */
+export interface ControlContext extends SamplingContext {
+  readonly weightVersion: () => string;
+  readonly setWeightVersion: (version: string) => void;
+}
+
+interface Route {
+  readonly method: "GET" | "POST";
+  readonly serve: (exchange: HttpExchange, context: ControlContext) => void | Promise<void>;
+}
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Paths that every server has besides those that sample. `/test/stats` is this server's own.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/serve/instrumentator and
+ * vllm/entrypoints/openai/models.
+ */
+export const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
+  "/health": { method: "GET", serve: (exchange) => sendText(exchange, "") },
+  "/version": { method: "GET", serve: (exchange) => sendJson(exchange, { version: "0.0.0+test" }) },
+  "/v1/models": { method: "GET", serve: sendModels },
+  "/test/stats": { method: "GET", serve: (exchange, { stats }) => sendJson(exchange, stats()) },
+};
+
+/**
+ * Paths of servers in development mode.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/serve/dev.
+ */
+export const DEVELOPMENT_ROUTES: Readonly<Record<string, Route>> = {
+  "/pause": { method: "POST", serve: pause },
+  "/resume": { method: "POST", serve: resume },
+  "/is_paused": {
+    method: "GET",
+    serve: (exchange, { scheduler }) =>
+      sendJson(exchange, { is_paused: scheduler.pauseMode !== undefined }),
+  },
+  "/abort_requests": { method: "POST", serve: abortRequests },
+  "/init_weight_transfer_engine": acknowledge("Weight transfer initialized"),
+  "/start_weight_update": acknowledge("Weight update started"),
+  "/update_weights": acknowledge("Weights updated"),
+  "/finish_weight_update": { method: "POST", serve: finishWeightUpdate },
+  "/update_weight_version": { method: "POST", serve: updateWeightVersion },
+  "/weight_info": {
+    method: "GET",
+    serve: (exchange, { weightVersion }) => sendJson(exchange, { weight_version: weightVersion() }),
+  },
+  "/get_world_size": { method: "GET", serve: (exchange) => sendJson(exchange, { world_size: 1 }) },
+  "/reset_prefix_cache": { method: "POST", serve: resetPrefixCache },
+  "/server_info": { method: "GET", serve: sendServerInfo },
+};
+
+const PAUSE_MODES: Readonly<Record<string, PauseMode>> = {
+  abort: "abort",
+  wait: "wait",
+  keep: "in_place",
+};
+
+/** Serves a path of a table, or says that there is none. */
+export async function serveControl(
+  routes: Readonly<Record<string, Route>>,
+  exchange: HttpExchange,
+  context: ControlContext,
+): Promise<void> {
+  const route = routes[exchange.path];
+  if (route === undefined) sendError(exchange, noSuchRoute(404));
+  else if (route.method !== exchange.method) sendError(exchange, noSuchRoute(405));
+  else await route.serve(exchange, context);
+}
+
+function sendModels(exchange: HttpExchange, context: ControlContext): void {
+  const data = context.servedModels.map((id, index) => ({
+    id,
+    object: "model",
+    created: 0,
+    owned_by: "vllm",
+    root: id,
+    parent: index === 0 ? null : context.modelName,
+    max_model_len: index === 0 ? context.contextLength : null,
+    permission: [],
+  }));
+  sendJson(exchange, { object: "list", data });
+}
+
+/** Answers with the configuration, as text unless asked for as JSON. */
+function sendServerInfo(exchange: HttpExchange, { logprobsMode, modelName }: ControlContext): void {
+  const isJson = exchange.query.get("config_format") === "json";
+  const config = { model_config: { model: modelName, logprobs_mode: logprobsMode } };
+  sendJson(exchange, {
+    vllm_config: isJson ? config : `model='${modelName}'`,
+    vllm_env: {},
+    system_env: {},
+  });
+}
+
+async function pause(exchange: HttpExchange, { scheduler }: ControlContext): Promise<void> {
+  const mode = PAUSE_MODES[exchange.query.get("mode") ?? "abort"];
+  if (mode === undefined) {
+    const message = "1 validation error:\n  Input should be 'abort', 'wait' or 'keep'";
+    sendError(exchange, { status: 400, message, type: "Bad Request", param: "query.mode" });
+    return;
+  }
+  await scheduler.pause(mode);
+  sendJson(exchange, { status: "paused" });
+}
+
+function resume(exchange: HttpExchange, { scheduler }: ControlContext): void {
+  scheduler.continue();
+  sendJson(exchange, { status: "resumed" });
+}
+
+/** Names are those that the server gave the requests; none means all. */
+function abortRequests(exchange: HttpExchange, context: ControlContext): void {
+  const { request_ids: ids = [] } = readBody(exchange);
+  const names = Array.isArray(ids) ? (ids as unknown[]) : [ids];
+  if (names.length === 0) {
+    sendJson(exchange, { status: "aborted", aborted: context.scheduler.dropAll() });
+    return;
+  }
+  for (const name of names) {
+    for (const rid of [...(context.liveNames.get(String(name)) ?? [])]) context.scheduler.drop(rid);
+  }
+  sendJson(exchange, { status: "aborted", aborted: names.length });
+}
+
+function acknowledge(message: string): Route {
+  return { method: "POST", serve: (exchange) => sendJson(exchange, { message }) };
+}
+
+function finishWeightUpdate(exchange: HttpExchange, context: ControlContext): void {
+  const { weight_version: version } = readBody(exchange);
+  if (typeof version === "string") context.setWeightVersion(version);
+  sendJson(exchange, { message: "Weight update finished" });
+}
+
+function updateWeightVersion(exchange: HttpExchange, context: ControlContext): void {
+  const { new_version: version } = readBody(exchange);
+  if (typeof version !== "string") {
+    const message = "1 validation error:\n  Field required";
+    const error = { status: 400, message, type: "Bad Request", param: "body.new_version" };
+    sendError(exchange, error);
+    return;
+  }
+  context.setWeightVersion(version);
+  sendJson(exchange, { success: true, new_version: version });
+}
+
+function resetPrefixCache(exchange: HttpExchange, { scheduler, cache }: ControlContext): void {
+  const success = scheduler.runningCount === 0;
+  if (success) cache.clear();
+  sendJson(exchange, { success });
+}
+
+/** An empty object for an empty body; the control routes are lenient. */
+function readBody({ body }: HttpExchange): JsonObject {
+  if (body.trim() === "") return {};
+  const value: unknown = JSON.parse(body);
+  return value !== null && typeof value === "object" ? (value as JsonObject) : {};
+}

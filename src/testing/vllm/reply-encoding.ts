@@ -1,0 +1,213 @@
+import type { FinishReason, LiveSequence } from "../server/request-scheduler.ts";
+import type { DecodedRequest, VllmSequenceRequest } from "./request-decoding.ts";
+
+/** What replies depend on. */
+export interface ReplyContext {
+  readonly modelName: string;
+  readonly eosTokenId: number;
+  /** What the reported logprobs are of. */
+  readonly logprobsMode: "raw_logprobs" | "processed_logprobs";
+  /** Whether `usage` says how much of the prompt was cached. */
+  readonly reportsCachedTokens: boolean;
+  /** Text of ids. */
+  readonly detokenize: (ids: readonly number[]) => string;
+}
+
+type Sequence = LiveSequence<VllmSequenceRequest>;
+
+/** What the encoding of a choice depends on. */
+export interface ChoiceOptions {
+  readonly decoded: DecodedRequest;
+  readonly context: ReplyContext;
+  /** The position whose logprob the server lacks. */
+  readonly missingAt?: number | undefined;
+}
+
+/** What JSON cannot carry: the server's writer throws on it. */
+export class NotJsonCompliant extends Error {}
+
+/** What is written for minus infinity. */
+const LOGPROB_FLOOR = -9_999;
+
+/**
+ * The reply to a request, or the piece of it that tokens from `since` on make up.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
+ * (GenerateResponse) and vllm/entrypoints/openai/completion/protocol.py (CompletionResponse).
+ *
+ * @throws NotJsonCompliant where a logprob is NaN.
+ */
+export function encodeReply(
+  sequences: readonly Sequence[],
+  options: ChoiceOptions,
+): Record<string, unknown> {
+  const { decoded, context } = options;
+  const { api, replyId } = decoded;
+  const choices = sequences.map((sequence, index) =>
+    encodeChoice(sequence, { index, since: 0 }, options),
+  );
+  const usage = encodeUsage(sequences, context);
+  const rest = { created: 0, model: context.modelName, choices, usage };
+  if (api === "generate") {
+    return {
+      request_id: replyId,
+      ...rest,
+      prompt_logprobs: null,
+      kv_transfer_params: null,
+      ec_transfer_params: null,
+    };
+  }
+  return {
+    id: replyId,
+    object: "text_completion",
+    ...rest,
+    service_tier: null,
+    system_fingerprint: null,
+    kv_transfer_params: null,
+    ec_transfer_params: null,
+  };
+}
+
+/** How many tokens were read and sampled. */
+export function encodeUsage(
+  sequences: readonly Sequence[],
+  { reportsCachedTokens }: Pick<ReplyContext, "reportsCachedTokens">,
+): Record<string, unknown> {
+  const [first] = sequences;
+  const prompt = first?.request.inputIds.length ?? 0;
+  const completion = sequences.reduce((sum, { outputIds }) => sum + outputIds.length, 0);
+  return {
+    prompt_tokens: prompt,
+    total_tokens: prompt + completion,
+    completion_tokens: completion,
+    prompt_tokens_details: reportsCachedTokens
+      ? { cached_tokens: first?.cachedTokenCount ?? 0 }
+      : null,
+    completion_tokens_details: null,
+  };
+}
+
+/** One sequence: its tokens from `since` on. */
+export function encodeChoice(
+  sequence: Sequence,
+  { index, since }: { index: number; since: number },
+  { decoded, context, missingAt }: ChoiceOptions,
+): Record<string, unknown> {
+  const { request, finish, outputIds } = sequence;
+  const ids = outputIds.slice(since);
+  const logprobs = ids.map((_, offset) =>
+    since + offset === missingAt ? undefined : toLogprob(sequence, since + offset, context),
+  );
+  const finishReason = finish?.type ?? null;
+  if (decoded.api === "generate") {
+    return {
+      index,
+      logprobs: request.logprobCount === undefined ? null : encodeContent(ids, logprobs),
+      finish_reason: finishReason,
+      token_ids: ids,
+      routed_experts: null,
+      sampling_mask: null,
+    };
+  }
+  return {
+    index,
+    text: encodeText(sequence, { ids, context }),
+    logprobs:
+      request.logprobCount === undefined
+        ? null
+        : encodeColumns(ids, { logprobs, decoded, context }),
+    finish_reason: finishReason,
+    stop_reason: toStopReason(finish, context),
+    token_ids: decoded.returnTokenIds ? ids : null,
+    prompt_logprobs: null,
+    prompt_token_ids: decoded.returnTokenIds && since === 0 ? request.inputIds : null,
+    routed_experts: null,
+  };
+}
+
+/** `undefined` where it is missing. */
+function toLogprob(
+  { request, outputLogprobs }: Sequence,
+  index: number,
+  { logprobsMode }: ReplyContext,
+): number | undefined {
+  const logprob = outputLogprobs[index];
+  if (logprob === undefined) return undefined;
+  if (Number.isNaN(logprob)) {
+    throw new NotJsonCompliant("Out of range float values are not JSON compliant: nan");
+  }
+  const { temperature, top_k: topK } = request.samplingParams;
+  const isOnlyCandidate = temperature !== 0 && topK === 1;
+  if (logprobsMode === "processed_logprobs" && isOnlyCandidate) return 0;
+  return Math.max(logprob, LOGPROB_FLOOR);
+}
+
+function encodeContent(
+  ids: readonly number[],
+  logprobs: readonly (number | undefined)[],
+): Record<string, unknown> {
+  return {
+    content: ids.map((id, index) => {
+      const token = `token_id:${id}`;
+      const logprob = logprobs[index];
+      if (logprob === undefined) {
+        return { token, logprob: LOGPROB_FLOOR, bytes: null, top_logprobs: [] };
+      }
+      const top = { token, logprob, bytes: null };
+      return { ...top, top_logprobs: [top] };
+    }),
+  };
+}
+
+function encodeColumns(
+  ids: readonly number[],
+  {
+    logprobs,
+    decoded,
+    context,
+  }: {
+    logprobs: readonly (number | undefined)[];
+    decoded: DecodedRequest;
+    context: ReplyContext;
+  },
+): Record<string, unknown> {
+  const tokens = ids.map((id) =>
+    decoded.returnTokensAsTokenIds ? `token_id:${id}` : context.detokenize([id]),
+  );
+  let offset = 0;
+  return {
+    text_offset: tokens.map((token) => {
+      const start = offset;
+      offset += token.length;
+      return start;
+    }),
+    token_logprobs: logprobs.map((logprob) => logprob ?? null),
+    tokens,
+    top_logprobs: tokens.map((token, index) => {
+      const logprob = logprobs[index];
+      return logprob === undefined ? null : { [token]: logprob };
+    }),
+  };
+}
+
+/** The text leaves out what ended it, unless the request keeps it; the ids never do. */
+function encodeText(
+  { request, finish }: Sequence,
+  { ids, context }: { ids: readonly number[]; context: ReplyContext },
+): string {
+  const isKept = request.samplingParams["include_stop_str_in_output"] === true;
+  if (isKept || finish?.type !== "stop") return context.detokenize(ids);
+  if (typeof finish.matched === "number") return context.detokenize(ids.slice(0, -1));
+  const text = context.detokenize(ids);
+  const cut = text.lastIndexOf(finish.matched);
+  return cut < 0 ? text : text.slice(0, cut);
+}
+
+/** What stopped it, unless that is the model's own end. */
+function toStopReason(
+  finish: FinishReason | undefined,
+  { eosTokenId }: ReplyContext,
+): number | string | null {
+  if (finish?.type !== "stop" || finish.matched === eosTokenId) return null;
+  return finish.matched;
+}

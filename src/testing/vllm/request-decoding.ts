@@ -1,0 +1,179 @@
+import type { HttpExchange } from "../server/http-exchange.ts";
+import type { SequenceRequest } from "../server/sequence-request.ts";
+import { RequestRefused, badRequest, badShape } from "./error-replies.ts";
+import { checkModel, fitCompletionBudget, readPrompt } from "./request-checks.ts";
+import { readSampling } from "./sampling-parameters.ts";
+
+/** One sequence to sample, and what is to be said of it. */
+export interface VllmSequenceRequest extends SequenceRequest {
+  /** The name that aborts it, which several may share. */
+  readonly externalId: string;
+  /** How many of the likeliest tokens are listed beside the sampled one; absent for no logprobs. */
+  readonly logprobCount: number | undefined;
+}
+
+/** What one HTTP request asks for. */
+export interface DecodedRequest {
+  readonly api: "generate" | "completions";
+  /** As the reply names it. */
+  readonly replyId: string;
+  readonly requests: readonly VllmSequenceRequest[];
+  readonly sessionId: string | undefined;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  readonly returnTokenIds: boolean;
+  readonly returnTokensAsTokenIds: boolean;
+}
+
+/** What decoding depends on. */
+export interface DecodingContext {
+  readonly servedModels: readonly string[];
+  readonly contextLength: number;
+  /** The model's own end of a turn. */
+  readonly eosTokenId: number;
+  readonly newId: () => string;
+  /** A name for a sequence that no live one has. */
+  readonly toUniqueName: (name: string) => string;
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads and checks the body of `/inference/v1/generate`. A budget is not held against the context:
+ * a turn that fills it ends with `length`.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py and
+ * serving.py.
+ *
+ * @throws RequestRefused
+ */
+export function decodeGenerate(exchange: HttpExchange, context: DecodingContext): DecodedRequest {
+  const body = parseBody(exchange.body);
+  const inputIds = readPrompt(body["token_ids"], "token_ids");
+  const given = body["sampling_params"];
+  if (!isObject(given)) throw new RequestRefused(badShape("sampling_params", "Field required"));
+  checkModel(body["model"], context.servedModels);
+  const { contextLength } = context;
+  const remaining = Math.max(contextLength - inputIds.length, 1);
+  const sampling = readSampling(given, { maxTokens: remaining, eosTokenId: context.eosTokenId });
+  if (inputIds.length >= contextLength) {
+    const suffix =
+      inputIds.length === contextLength
+        ? ` plus the number of requested output tokens (at least 1)`
+        : "";
+    const message =
+      `The decoder prompt (length ${inputIds.length})${suffix} is longer than the maximum model ` +
+      `length of ${contextLength}. Make sure that \`max_model_len\` is no smaller than the number ` +
+      "of text tokens.";
+    throw new RequestRefused(badRequest(message));
+  }
+  const name = nameRequest(exchange, body, context);
+  const externalId = `generate-tokens-${name}`;
+  const requests = Array.from({ length: sampling.sampleCount }, () => ({
+    ...sampling.sequence,
+    inputIds,
+    maxNewTokens: Math.min(sampling.sequence.maxNewTokens, remaining),
+    rid: context.toUniqueName(name),
+    externalId,
+  }));
+  return {
+    api: "generate",
+    replyId: externalId,
+    requests,
+    sessionId: readHeader(exchange, "x-session-id"),
+    stream: body["stream"] === true,
+    includeUsage: wantsUsage(body),
+    returnTokenIds: true,
+    returnTokensAsTokenIds: true,
+  };
+}
+
+/**
+ * Reads and checks the body of `/v1/completions`. The server has no tokenizer, so a text as prompt
+ * is refused.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/openai/completion/protocol.py and serving.py.
+ *
+ * @throws RequestRefused
+ */
+export function decodeCompletions(
+  exchange: HttpExchange,
+  context: DecodingContext,
+): DecodedRequest {
+  const body = parseBody(exchange.body);
+  const { prompt } = body;
+  if (prompt === undefined || prompt === null || prompt === "") {
+    const message = "Either prompt or prompt_embeds must be provided and non-empty.";
+    throw new RequestRefused(badShape("prompt", message));
+  }
+  const isBatch = Array.isArray(prompt) && Array.isArray(prompt[0]);
+  const prompts = (isBatch ? (prompt as unknown[]) : [prompt]).map((item) =>
+    readPrompt(item, "prompt"),
+  );
+  checkModel(body["model"], context.servedModels);
+  const name = nameRequest(exchange, body, context);
+  const sampling = readSampling(body, { maxTokens: 16, eosTokenId: context.eosTokenId });
+  const requests = prompts.flatMap((inputIds, index) => {
+    const { maxNewTokens } = sampling.sequence;
+    fitCompletionBudget({
+      promptLength: inputIds.length,
+      maxNewTokens,
+      contextLength: context.contextLength,
+    });
+    return Array.from({ length: sampling.sampleCount }, () => ({
+      ...sampling.sequence,
+      inputIds,
+      rid: context.toUniqueName(name),
+      externalId: `cmpl-${name}-${index}`,
+    }));
+  });
+  const { session_id: sessionId } = body;
+  return {
+    api: "completions",
+    replyId: `cmpl-${name}`,
+    requests,
+    sessionId:
+      typeof sessionId === "string" && sessionId !== ""
+        ? sessionId
+        : readHeader(exchange, "x-session-id"),
+    stream: body["stream"] === true,
+    includeUsage: wantsUsage(body),
+    returnTokenIds: body["return_token_ids"] === true,
+    returnTokensAsTokenIds: body["return_tokens_as_token_ids"] === true,
+  };
+}
+
+/** A header, where it is there, names the request instead of the body. */
+function nameRequest(exchange: HttpExchange, body: JsonObject, { newId }: DecodingContext): string {
+  const { request_id: given } = body;
+  if (given !== undefined && typeof given !== "string") {
+    throw new RequestRefused(badShape("request_id", "Input should be a valid string"));
+  }
+  return readHeader(exchange, "x-request-id") ?? given ?? newId();
+}
+
+function readHeader({ request }: HttpExchange, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function wantsUsage(body: JsonObject): boolean {
+  const options = body["stream_options"];
+  return isObject(options) && options["include_usage"] === true;
+}
+
+function parseBody(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new RequestRefused(badShape("0", `JSON decode error: ${error.message}`));
+  }
+  if (isObject(value)) return value;
+  throw new RequestRefused(badShape("", "Input should be a valid dictionary"));
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
