@@ -3,7 +3,12 @@ import { toolFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
 import { toolCallingAgent } from "./tool-calling-agent.ts";
-import { findToolUsePolicy, instructTemplate, toolUsePolicies } from "./tool-use-policy.ts";
+import {
+  findToolUsePolicy,
+  instructTemplate,
+  toolUsePolicies,
+  type ToolUsePolicy,
+} from "./tool-use-policy.ts";
 
 const tools = ["get_order", "cancel_order"].map((name) =>
   toolFromOpenAi(
@@ -23,19 +28,24 @@ const agent = toolCallingAgent({
   toolUsePolicy: toolUsePolicies.many,
 });
 
-function read(text: string, options: { finish?: "stop" | "length"; one?: boolean } = {}) {
-  const reader =
-    options.one === true
-      ? toolCallingAgent({
-          parser: findToolCallParser("qwen25"),
-          toolUsePolicy: toolUsePolicies.one,
-        })
-      : agent;
-  return reader.read({
+function read(
+  text: string,
+  {
+    finish = "stop",
+    toolUsePolicy = toolUsePolicies.many,
+    unknownTools = "refuse",
+  }: {
+    finish?: "stop" | "length";
+    toolUsePolicy?: ToolUsePolicy;
+    unknownTools?: "refuse" | "perform";
+  } = {},
+) {
+  const parser = findToolCallParser("qwen25");
+  return toolCallingAgent({ parser, toolUsePolicy, unknownTools }).read({
     text,
     tools,
     turnIndex: 3,
-    finish: options.finish ?? "stop",
+    finish,
     reasoningOpened: false,
   });
 }
@@ -129,9 +139,44 @@ describe("toolCallingAgent()", () => {
 
   test("with one call a turn, executes the first and refuses the others", () => {
     const good = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
-    expect(read(`${good}\n${good}`, { one: true }).intents).toMatchObject([
+    const toolUsePolicy = toolUsePolicies.one;
+    expect(read(`${good}\n${good}`, { toolUsePolicy }).intents).toMatchObject([
       { type: "act", callId: "t0003c000" },
       { type: "refuse", callId: "t0003c001", status: "extra-call" },
+    ]);
+  });
+
+  test("with the first call only, leaves the others out of the conversation", () => {
+    const first = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
+    const second = call('{"name": "cancel_order", "arguments": {"order_id": "#W1"}}');
+    const toolUsePolicy = toolUsePolicies.first;
+    expect(read(`Wait.\n${first}\n${second}`, { toolUsePolicy })).toMatchObject({
+      message: { content: "Wait.", toolCalls: [{ id: "t0003c000", name: "get_order" }] },
+      intents: [
+        { type: "act", callId: "t0003c000", action: { name: "get_order" } },
+        { type: "ignore", callId: "t0003c001", name: "cancel_order" },
+      ],
+      attemptCounts: { ok: 2 },
+    });
+  });
+
+  test("leaves calls of unknown tools to the environment where it is told to", () => {
+    const unknown = call('{"name": "respond", "arguments": {"content": "Hi"}}');
+    expect(read(unknown, { unknownTools: "perform" })).toMatchObject({
+      message: { toolCalls: [{ name: "respond", argumentsText: '{"content": "Hi"}' }] },
+      intents: [
+        {
+          type: "act",
+          action: { type: "call", name: "respond", arguments: new Map([["content", "Hi"]]) },
+        },
+      ],
+      attemptCounts: { "unknown-tool": 1 },
+    });
+    expect(
+      read(call('{"name": "respond", "arguments": [1]}'), { unknownTools: "perform" }).intents,
+    ).toMatchObject([{ type: "refuse", status: "unknown-tool" }]);
+    expect(read(unknown, { unknownTools: "perform", finish: "length" }).intents).toMatchObject([
+      { type: "refuse", status: "truncated-by-length" },
     ]);
   });
 

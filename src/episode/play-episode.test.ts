@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
-import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import { toolUsePolicies, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Action, Environment, Step, World } from "../environment/environment.ts";
 import { InvariantError, RolloutError } from "../errors.ts";
@@ -117,6 +117,7 @@ async function play(
     environment?: Environment;
     limits?: Partial<EpisodeLimits>;
     signal?: AbortSignal;
+    toolUsePolicy?: ToolUsePolicy;
   } = {},
 ) {
   const engine = preparedEngine(replies);
@@ -127,7 +128,7 @@ async function play(
     renderer: characterRenderer(),
     agent: toolCallingAgent({
       parser: findToolCallParser("qwen25"),
-      toolUsePolicy: toolUsePolicies.many,
+      toolUsePolicy: options.toolUsePolicy ?? toolUsePolicies.many,
     }),
     sampling: {},
     limits: { ...defaultLimits, ...options.limits },
@@ -197,6 +198,28 @@ describe("playEpisode()", () => {
     ]);
     expect(episode).toMatchObject({ outcome: "completed", reward: 0 });
     expect(episode.counts).toMatchObject({ formatErrorCount: 1, toolCallCount: 0 });
+  });
+
+  test("records the calls that a policy of the first call leaves out, and shows them to nobody", async () => {
+    const { episode } = await play([says(`${switchCall}\n${switchCall}`), says("Goodbye!")], {
+      toolUsePolicy: toolUsePolicies.first,
+    });
+    expect(episode.turns[0]!.steps).toMatchObject([
+      { source: "switch", result: "acted", observation: "on" },
+      { source: "switch", callId: "t0000c001", result: "ignored", observation: "" },
+    ]);
+    expect(episode.messages.map(({ role }) => role)).toEqual([
+      ...["system", "user", "assistant", "tool", "assistant", "user"],
+    ]);
+    expect(episode.counts).toMatchObject({ formatErrorCount: 0, toolCallCount: 1 });
+  });
+
+  test("counts a malformed first call although a good one that is left out follows it", async () => {
+    const { episode } = await play([says(`<tool_call>\n{bad}\n</tool_call>\n${switchCall}`)], {
+      toolUsePolicy: toolUsePolicies.first,
+      limits: { maxFormatErrors: 1 },
+    });
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "format-errors" });
   });
 
   test("ends after the allowed number of malformed turns", async () => {
