@@ -40,7 +40,7 @@ export async function describeVllm(
     const model = await getModel(worker, context);
     const engineVersion = await getVersion(worker, context);
     const signal = call.signal ?? closing;
-    const policyVersion = await versionsOf(worker).readSince(settings.clock.now(), signal);
+    const policyVersion = await versionsOf(worker).readNow(signal);
     call.signal?.throwIfAborted();
     const { convention, warnings } = await getConvention(worker, { context, call });
     return {

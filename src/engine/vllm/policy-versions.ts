@@ -3,14 +3,15 @@ import { parseLenientObject } from "../reply-reading.ts";
 import type { Worker } from "../worker-set.ts";
 import type { VllmSettings } from "./vllm-options.ts";
 
-/** What version of the policy a server says it has. */
+/**
+ * What version of the policy a server says it has. Where a reading fails it is what the last one
+ * said, and `""` where the server says nothing.
+ */
 export interface PolicyVersions {
-  /**
-   * The version in a reading that began at `since` (on the engine's clock) or later. Calls that come
-   * while one reading is under way share the next. Where a reading fails, what the last one said;
-   * `""` where the server says nothing. Does not throw.
-   */
-  readSince(since: number, signal: AbortSignal): Promise<string>;
+  /** In a reading that begins now or later. Calls that come while one is under way share the next. */
+  readNow(signal: AbortSignal): Promise<string>;
+  /** In the last reading, where that is not older, or in the one under way. */
+  readRecent(maxAgeMs: number, signal: AbortSignal): Promise<string>;
   /** Forgets how old the last reading is, because an update is likely. */
   expire(): void;
 }
@@ -31,34 +32,48 @@ export function createPolicyVersions({
 }): PolicyVersions {
   const { clock, policyVersion: configured } = settings;
   let version = "";
-  let readAt = Number.NEGATIVE_INFINITY;
   let isAbsent = false;
+  let startedCount = 0;
+  /** The number, from 1, of the last reading that ended. */
+  let lastEnded = 0;
+  let startedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
 
   async function read(): Promise<void> {
-    const startedAt = clock.now();
+    const number = ++startedCount;
+    const now = clock.now();
     const request = { method: "GET", path: "/weight_info" } as const;
     const outcome = await callControl(worker, request, { settings, parents: [closing] });
-    readAt = startedAt;
+    lastEnded = number;
+    startedAt = now;
+    reading = undefined;
     if (outcome.type !== "reply") return;
     const said = parseLenientObject(outcome.text)["weight_version"];
     if (outcome.status === 200 && typeof said === "string") version = said;
     else if (outcome.status < 500) isAbsent = true;
   }
 
+  async function readNow(signal: AbortSignal): Promise<string> {
+    if (configured !== undefined) return configured();
+    const wanted = startedCount + 1;
+    while (!isAbsent && lastEnded < wanted && !signal.aborted) {
+      reading ??= read();
+      await orAborted(reading, signal);
+    }
+    return version;
+  }
+
   return {
-    async readSince(since, signal) {
+    readNow,
+    async readRecent(maxAgeMs, signal) {
       if (configured !== undefined) return configured();
-      while (!isAbsent && readAt < since && !signal.aborted) {
-        reading ??= read().finally(() => {
-          reading = undefined;
-        });
-        await orAborted(reading, signal);
-      }
+      if (clock.now() - startedAt <= maxAgeMs) return version;
+      if (reading === undefined) return await readNow(signal);
+      await orAborted(reading, signal);
       return version;
     },
     expire() {
-      readAt = Number.NEGATIVE_INFINITY;
+      startedAt = Number.NEGATIVE_INFINITY;
     },
   };
 }

@@ -41,7 +41,7 @@ const VERSION_AGE_MS = 500;
  */
 export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal): VllmProtocol {
   const states = new Map<Worker, ServerState>();
-  const { clock, model } = settings;
+  const { model } = settings;
 
   function stateOf(worker: Worker): ServerState {
     let state = states.get(worker);
@@ -63,7 +63,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const state = stateOf(exchange.worker);
     const { versions } = state;
     const { signal } = exchange;
-    const versionBefore = await versions.readSince(clock.now() - VERSION_AGE_MS, signal);
+    const versionBefore = await versions.readRecent(VERSION_AGE_MS, signal);
     let { api } = state;
     let outcome = await ask(api, { piece, exchange, model });
     if (settings.api === "auto" && api === "generate" && lacksPath(outcome)) {
@@ -85,7 +85,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
       return withVersion(reply, versionBefore);
     }
     if (reply.type !== "finished") return reply;
-    return withVersion(reply, await versions.readSince(clock.now(), signal));
+    return withVersion(reply, await versions.readNow(signal));
   }
 
   async function listModels(worker: Worker, signal: AbortSignal): Promise<readonly string[]> {
