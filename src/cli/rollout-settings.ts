@@ -117,7 +117,7 @@ export const rolloutSettings: readonly Setting[] = [
   {
     name: "unknown-tools",
     kind: { type: "choice", choices: ["refuse", "perform"] },
-    help: "calls of tools that there are not: refuse them, or leave the answer to the environment",
+    help: "calls of unknown tools: refuse them, or leave the answer to the environment",
     default: "refuse",
   },
   {
