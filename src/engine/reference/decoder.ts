@@ -15,7 +15,8 @@ import type {
   WeightAddresses,
   WorkAddresses,
 } from "./model/memory-plan.ts";
-import { rotaryFrequencies } from "./model/rotary-frequencies.ts";
+import { RotaryAngles } from "./model/rotary-angles.ts";
+import type { LogitRow } from "./logit-row.ts";
 import type { WasmMemory } from "./wasm/web-assembly.ts";
 
 /** Tokens of one sequence that a step computes. */
@@ -27,25 +28,6 @@ export interface DecoderPart {
   readonly firstPosition: number;
   /** The first of `ids` whose logits are wanted; `ids.length` where none are. */
   readonly firstLogit: number;
-}
-
-/** Logits of one token: of the id that follows it. Valid only while it is handed over. */
-export interface LogitRow {
-  /** One for each id of the vocabulary. */
-  readonly logits: Float32Array;
-  /**
-   * The softmax of the logits divided by a temperature above 0: `exponentials[id] / sum` is the
-   * probability of an id, and `-logit difference / temperature - log(sum)` its logarithm.
-   */
-  soften(temperature: number): SoftenedRow;
-}
-
-/** A softmax before its division. The array is overwritten by the next one. */
-export interface SoftenedRow {
-  readonly exponentials: Float32Array;
-  readonly sum: number;
-  /** The largest logit, whose exponential is 1. */
-  readonly largest: number;
 }
 
 /** Told of each row whose logits were wanted, in order of parts and ids. */
@@ -62,9 +44,7 @@ export class Decoder {
   readonly #work: WorkAddresses;
   readonly #floats: Float32Array;
   readonly #integers: Int32Array;
-  readonly #frequencies: Float32Array;
-  /** Positions whose angles are known. */
-  #angleCount = 0;
+  readonly #angles: RotaryAngles;
 
   constructor({
     shape,
@@ -85,7 +65,7 @@ export class Decoder {
     this.#work = work;
     this.#floats = new Float32Array(memory.buffer);
     this.#integers = new Int32Array(memory.buffer);
-    this.#frequencies = rotaryFrequencies(shape);
+    this.#angles = new RotaryAngles(shape, { floats: this.#floats, address: work.angles });
   }
 
   /** Puts a block into a sequence's table. `index` counts blocks from the sequence's start. */
@@ -119,7 +99,7 @@ export class Decoder {
     const { headSize } = this.#shape;
     let row = 0;
     for (const { slot, ids, firstPosition } of parts) {
-      this.#computeAngles(firstPosition + ids.length);
+      this.#angles.reach(firstPosition + ids.length);
       const table = blockTables / 4 + slot * tableLength;
       for (const [index, id] of ids.entries()) {
         const position = firstPosition + index;
@@ -143,19 +123,6 @@ export class Decoder {
     const to = this.#work.hidden / 4 + row * hiddenSize;
     for (let index = 0; index < hiddenSize; index++) {
       this.#floats[to + index] = this.#floats[from + index * PANEL_WIDTH] ?? 0;
-    }
-  }
-
-  /** Cosines of half a head, then sines, for each position below the count. */
-  #computeAngles(count: number): void {
-    const { headSize } = this.#shape;
-    for (; this.#angleCount < count; this.#angleCount++) {
-      const start = this.#work.angles / 4 + this.#angleCount * headSize;
-      for (const [pair, frequency] of this.#frequencies.entries()) {
-        const angle = Math.fround(this.#angleCount * frequency);
-        this.#floats[start + pair] = Math.cos(angle);
-        this.#floats[start + headSize / 2 + pair] = Math.sin(angle);
-      }
     }
   }
 

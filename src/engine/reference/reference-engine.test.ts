@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GenerateRequest, Generation } from "../engine.ts";
 import type { RandomModelConfig } from "./random-model.ts";
@@ -284,6 +286,23 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
     const ended = expect(call).rejects.toMatchObject({ code: "engine/unreachable" });
     await engine.close();
     await ended;
+  });
+
+  test("neither idle threads nor an engine left open keep the process alive", async () => {
+    const module = new URL(built);
+    module.pathname = module.pathname.replace("thread/worker.js", "reference-engine.js");
+    if (!existsSync(module)) return;
+    const script = `
+      import { createReferenceEngine } from ${JSON.stringify(module.href)};
+      const modelDir = ${JSON.stringify(path.join(folder, "model"))};
+      const engine = await createReferenceEngine({ modelDir, threads: 2 });
+      console.log((await engine.score({ ids: [1, 2, 3], sampling: {} })).length);`;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--input-type=module", "--eval", script],
+      { timeout: 30_000 },
+    );
+    expect(stdout).toBe("2\n");
   });
 });
 

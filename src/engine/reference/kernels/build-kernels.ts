@@ -67,5 +67,5 @@ export function buildKernels(shape: KernelShape): Uint8Array<ArrayBuffer> {
   addGate(module, { width: feedForwardSize });
   addLargest(module);
   addExponentials(module);
-  return module.toBytes();
+  return module.build();
 }

@@ -114,8 +114,8 @@ export function addExponentials(module: ModuleBuilder): void {
         e.setUp,
         shift.set(f32x4.splat(largest.get)),
         divisor.set(f32x4.splat(temperature.get)),
-        low.set(f64x2.constantZero),
-        high.set(f64x2.constantZero),
+        low.set(f64x2.zero),
+        high.set(f64x2.zero),
         countUpOnce(
           row,
           { end: end.get, step: 16 },

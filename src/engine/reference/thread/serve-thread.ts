@@ -20,12 +20,13 @@ export interface ThreadSetup {
 /** Where a thread hears and answers: a `MessagePort`. */
 export interface ThreadPort {
   on(event: "message", listener: (request: ThreadRequest) => void): unknown;
+  on(event: "close", listener: () => void): unknown;
   postMessage(reply: ThreadReply): void;
 }
 
 /**
  * Answers requests, many at once: computes a step, answers what it finished, hears what has come in,
- * and so on while there is work.
+ * and so on while there is work and somebody to answer.
  */
 export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
   const { shape, weights, work, memory, module } = setup;
@@ -36,14 +37,18 @@ export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
     blockCount: work.blockCount,
   });
   let isStepping = false;
+  let isClosed = false;
 
   function step(): void {
-    isStepping = !batch.isIdle;
+    isStepping = !batch.isIdle && !isClosed;
     if (!isStepping) return;
     for (const reply of batch.step()) port.postMessage(reply);
     setImmediate(step);
   }
 
+  port.on("close", () => {
+    isClosed = true;
+  });
   port.on("message", (request) => {
     switch (request.type) {
       case "generate":

@@ -34,12 +34,13 @@ export function startWorkerThread(
     execArgv: [],
   });
   let isClosed = false;
-  worker.unref();
   worker.on("message", onReply);
   worker.on("error", (error) => onLost(error instanceof Error ? error : new Error(String(error))));
   worker.on("exit", (code) => {
     if (!isClosed) onLost(new Error(`the thread ended with status ${code}`));
   });
+  // Only now: a listener makes Node wait for messages again.
+  worker.unref();
   return {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
     post: (request) => worker.postMessage(request),

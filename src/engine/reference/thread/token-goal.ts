@@ -1,4 +1,4 @@
-import type { LogitRow } from "../decoder.ts";
+import type { LogitRow } from "../logit-row.ts";
 import { mostLikelyId, sampleId } from "../sampling/sample-id.ts";
 import { seededRandomNumbers } from "../sampling/random-numbers.ts";
 import type { GenerateCall, ScoreCall, ThreadReply } from "./thread-message.ts";

@@ -5,11 +5,24 @@
  * **Source:** WebAssembly core specification 2.0, chapter 5 (binary format).
  */
 
-/** Encoded instructions. */
-export type Code = readonly number[];
+/** Encoded instructions: bytes and pieces, one after the other. */
+export type Code = readonly (number | Code)[];
 
 /** The types of values that kernels work on. */
 export type ValueType = "i32" | "f32" | "f64" | "v128";
+
+/** The bytes of code, in order. */
+export function toBytes(code: Code): number[] {
+  const bytes: number[] = [];
+  const append = (pieces: Code): void => {
+    for (const piece of pieces) {
+      if (typeof piece === "number") bytes.push(piece);
+      else append(piece);
+    }
+  };
+  append(code);
+  return bytes;
+}
 
 /** An unsigned number in LEB128. */
 export function encodeUnsigned(value: number): Code {
@@ -38,62 +51,58 @@ export function encodeSigned(value: number): Code {
 
 /** Several pieces of code, one after the other. */
 export function sequence(...parts: readonly Code[]): Code {
-  return parts.flat();
+  return parts;
 }
 
 type Binary = (left: Code, right: Code) => Code;
 type Unary = (value: Code) => Code;
 
-function binary(...opcode: readonly number[]): Binary {
-  return (left, right) => [...left, ...right, ...opcode];
+function binary(...opcode: Code): Binary {
+  return (left, right) => [left, right, opcode];
 }
 
-function unary(...opcode: readonly number[]): Unary {
-  return (value) => [...value, ...opcode];
+function unary(...opcode: Code): Unary {
+  return (value) => [value, opcode];
 }
 
 /** The opcode of a SIMD instruction. */
 function simd(opcode: number): Code {
-  return [0xfd, ...encodeUnsigned(opcode)];
+  return [0xfd, encodeUnsigned(opcode)];
 }
 
-function float32Bytes(value: number): Code {
-  return [...new Uint8Array(new Float32Array([value]).buffer)];
-}
-
-const EMPTY_BLOCK_TYPE = 0x40;
 /** Memory instructions say how addresses are aligned, as a power of two. */
 const ALIGNED_TO_4 = 2;
 
+/** A memory instruction's opcode with the place it reads or writes, relative to an address. */
+function at(opcode: Code, offset: number): Code {
+  return [opcode, ALIGNED_TO_4, encodeUnsigned(offset)];
+}
+
+const EMPTY_BLOCK_TYPE = 0x40;
+const END = 0x0b;
+
 /** Control flow. A label counts the blocks outwards, 0 being the innermost. */
 export const control = {
-  block: (...body: readonly Code[]): Code => [0x02, EMPTY_BLOCK_TYPE, ...body.flat(), 0x0b],
-  loop: (...body: readonly Code[]): Code => [0x03, EMPTY_BLOCK_TYPE, ...body.flat(), 0x0b],
+  block: (...body: readonly Code[]): Code => [0x02, EMPTY_BLOCK_TYPE, body, END],
+  loop: (...body: readonly Code[]): Code => [0x03, EMPTY_BLOCK_TYPE, body, END],
   ifTrue: (condition: Code, ...body: readonly Code[]): Code => [
-    ...condition,
-    0x04,
-    EMPTY_BLOCK_TYPE,
-    ...body.flat(),
-    0x0b,
+    condition,
+    [0x04, EMPTY_BLOCK_TYPE],
+    body,
+    END,
   ],
   branch: (label: number): Code => [0x0c, label],
-  branchIf: (label: number, condition: Code): Code => [...condition, 0x0d, label],
+  branchIf: (label: number, condition: Code): Code => [condition, 0x0d, label],
   call: (functionIndex: number, ...operands: readonly Code[]): Code => [
-    ...operands.flat(),
-    0x10,
-    ...encodeUnsigned(functionIndex),
+    operands,
+    [0x10, encodeUnsigned(functionIndex)],
   ],
 } as const;
 
-/** Integers of 32 bits; they are also addresses. */
+/** Integers of 32 bits, unsigned where it matters; they are also addresses. */
 export const i32 = {
-  constant: (value: number): Code => [0x41, ...encodeSigned(value)],
-  load: (address: Code, offset = 0): Code => [
-    ...address,
-    0x28,
-    ALIGNED_TO_4,
-    ...encodeUnsigned(offset),
-  ],
+  constant: (value: number): Code => [0x41, encodeSigned(value)],
+  load: (address: Code, offset = 0): Code => [address, at([0x28], offset)],
   equal: binary(0x46),
   lessThan: binary(0x49),
   atLeast: binary(0x4f),
@@ -103,37 +112,17 @@ export const i32 = {
   and: binary(0x71),
   shiftLeft: binary(0x74),
   shiftRight: binary(0x76),
-  /** Unsigned; both are evaluated twice. */
-  smaller: (left: Code, right: Code): Code => [
-    ...left,
-    ...right,
-    ...i32.lessThan(left, right),
-    0x1b,
-  ],
+  /** Evaluates both operands twice. */
+  smaller: (left: Code, right: Code): Code => [left, right, i32.lessThan(left, right), 0x1b],
 } as const;
 
 /** Single floats. */
 export const f32 = {
-  constant: (value: number): Code => [0x43, ...float32Bytes(value)],
-  load: (address: Code, offset = 0): Code => [
-    ...address,
-    0x2a,
-    ALIGNED_TO_4,
-    ...encodeUnsigned(offset),
-  ],
-  store: (address: Code, value: Code, offset = 0): Code => [
-    ...address,
-    ...value,
-    0x38,
-    ALIGNED_TO_4,
-    ...encodeUnsigned(offset),
-  ],
+  constant: (value: number): Code => [0x43, ...new Uint8Array(Float32Array.of(value).buffer)],
+  store: (address: Code, value: Code): Code => [address, value, at([0x38], 0)],
   squareRoot: unary(0x91),
   add: binary(0x92),
-  multiply: binary(0x94),
   divide: binary(0x95),
-  max: binary(0x97),
-  fromInteger: unary(0xb3),
 } as const;
 
 /** Double floats. */
@@ -141,76 +130,60 @@ export const f64 = {
   add: binary(0xa0),
 } as const;
 
-/** A SIMD instruction's opcode with the place it reads or writes, relative to an address. */
-function simdAt(opcode: number, offset: number): Code {
-  return [...simd(opcode), ALIGNED_TO_4, ...encodeUnsigned(offset)];
-}
-
 /** Four single floats, or two doubles, or raw bits. */
 export const v128 = {
-  load: (address: Code, offset = 0): Code => [...address, ...simdAt(0x00, offset)],
+  load: (address: Code, offset = 0): Code => [address, at(simd(0x00), offset)],
   /** One float into all four lanes. */
-  loadSplat: (address: Code, offset = 0): Code => [...address, ...simdAt(0x09, offset)],
-  store: (address: Code, value: Code, offset = 0): Code => [
-    ...address,
-    ...value,
-    ...simdAt(0x0b, offset),
-  ],
+  loadSplat: (address: Code): Code => [address, at(simd(0x09), 0)],
+  store: (address: Code, value: Code, offset = 0): Code => [address, value, at(simd(0x0b), offset)],
   /** Stores one lane of 32 bits. */
-  storeLane: (address: Code, value: Code, at: { lane: number; offset: number }): Code => [
-    ...address,
-    ...value,
-    ...simdAt(0x5a, at.offset),
-    at.lane,
+  storeLane: (address: Code, value: Code, to: { lane: number; offset: number }): Code => [
+    address,
+    value,
+    at(simd(0x5a), to.offset),
+    to.lane,
   ],
-  and: binary(...simd(0x4e)),
-  /** Bits of `whereSet` where the mask is 1, of `whereClear` elsewhere. */
-  select: (whereSet: Code, whereClear: Code, mask: Code): Code => [
-    ...whereSet,
-    ...whereClear,
-    ...mask,
-    ...simd(0x52),
-  ],
+  and: binary(simd(0x4e)),
 } as const;
 
 /** Four integers of 32 bits. */
 export const i32x4 = {
-  add: binary(...simd(0xae)),
-  constant: (value: number): Code => [...i32.constant(value), ...simd(0x11)],
-  shiftLeft: (value: Code, bits: number): Code => [...value, ...i32.constant(bits), ...simd(0xab)],
+  constant: (value: number): Code => [i32.constant(value), simd(0x11)],
+  add: binary(simd(0xae)),
+  shiftLeft: (value: Code, bits: number): Code => [value, i32.constant(bits), simd(0xab)],
 } as const;
 
 /** Four single floats. */
 export const f32x4 = {
-  splat: unary(...simd(0x13)),
-  constant: (value: number): Code => [...f32.constant(value), ...simd(0x13)],
-  lane: (value: Code, lane: number): Code => [...value, ...simd(0x1f), lane],
-  atLeast: binary(...simd(0x46)),
-  negate: unary(...simd(0xe1)),
-  add: binary(...simd(0xe4)),
-  subtract: binary(...simd(0xe5)),
-  multiply: binary(...simd(0xe6)),
-  divide: binary(...simd(0xe7)),
+  splat: unary(simd(0x13)),
+  constant: (value: number): Code => [f32.constant(value), simd(0x13)],
+  lane: (value: Code, lane: number): Code => [value, simd(0x1f), lane],
+  atLeast: binary(simd(0x46)),
+  negate: unary(simd(0xe1)),
+  add: binary(simd(0xe4)),
+  subtract: binary(simd(0xe5)),
+  multiply: binary(simd(0xe6)),
+  divide: binary(simd(0xe7)),
   /** Of what is no number, no number. */
-  max: binary(...simd(0xe9)),
+  max: binary(simd(0xe9)),
   /** The right one where it is smaller, else the left one: what processors do at once. */
-  smaller: binary(...simd(0xea)),
+  smaller: binary(simd(0xea)),
   /** The right one where it is larger, else the left one. */
-  larger: binary(...simd(0xeb)),
-  /** Lanes in the given order, such as `[2, 3, 2, 3]`. */
+  larger: binary(simd(0xeb)),
+  /** Lanes in the given order, such as `[2, 3, 2, 3]`. Evaluates its operand twice. */
   shuffle: (value: Code, lanes: readonly [number, number, number, number]): Code => [
-    ...value,
-    ...value,
-    ...simd(0x0d),
-    ...lanes.flatMap((lane) => [0, 1, 2, 3].map((byte) => lane * 4 + byte)),
+    value,
+    value,
+    simd(0x0d),
+    lanes.map((lane) => [0, 1, 2, 3].map((byte) => lane * 4 + byte)),
   ],
 } as const;
 
 /** Two double floats. */
 export const f64x2 = {
-  constantZero: [0x44, 0, 0, 0, 0, 0, 0, 0, 0, ...simd(0x14)] as Code,
-  lane: (value: Code, lane: number): Code => [...value, ...simd(0x21), lane],
-  add: binary(...simd(0xf0)),
+  zero: [0x44, 0, 0, 0, 0, 0, 0, 0, 0, simd(0x14)] as Code,
+  lane: (value: Code, lane: number): Code => [value, simd(0x21), lane],
+  add: binary(simd(0xf0)),
   /** The two low floats of four. */
-  fromLowFloats: unary(...simd(0x5f)),
+  fromLowFloats: unary(simd(0x5f)),
 } as const;

@@ -1,12 +1,10 @@
 import type { Code, ValueType } from "./instruction.ts";
-import { control, encodeUnsigned, i32, sequence } from "./instruction.ts";
+import { control, encodeUnsigned, i32, sequence, toBytes } from "./instruction.ts";
 
 /** A parameter or a local variable of a function. */
 export interface Variable {
   readonly get: Code;
   set(value: Code): Code;
-  /** Sets it and leaves the value on the stack. */
-  tee(value: Code): Code;
   /** Adds to an integer variable. */
   increase(amount: Code | number): Code;
 }
@@ -21,10 +19,10 @@ export interface FunctionScope {
 }
 
 /** The parameters of a function: names and types, in the order in which callers pass them. */
-export type Parameters = Readonly<Record<string, ValueType>>;
+export type ParameterTypes = Readonly<Record<string, ValueType>>;
 
 /** A function of a module. */
-export interface FunctionDefinition<P extends Parameters> {
+export interface FunctionDefinition<P extends ParameterTypes> {
   /** Exported under it. */
   readonly name: string;
   readonly parameters: P;
@@ -37,12 +35,12 @@ export interface FunctionDefinition<P extends Parameters> {
 }
 
 /** A function that was added, to be called from functions added later. */
-export type Callee<P extends Parameters> = (operands: Readonly<Record<keyof P, Code>>) => Code;
+export type Callee<P extends ParameterTypes> = (operands: Readonly<Record<keyof P, Code>>) => Code;
 
 /** Assembles a module of functions over one imported shared memory, `env.memory`. */
 export interface ModuleBuilder {
-  add<const P extends Parameters>(definition: FunctionDefinition<P>): Callee<P>;
-  toBytes(): Uint8Array<ArrayBuffer>;
+  add<const P extends ParameterTypes>(definition: FunctionDefinition<P>): Callee<P>;
+  build(): Uint8Array<ArrayBuffer>;
 }
 
 const TYPE_CODES: Readonly<Record<ValueType, number>> = {
@@ -68,45 +66,43 @@ export function createModuleBuilder(): ModuleBuilder {
   const bodies: Code[] = [];
   const names: string[] = [];
   return {
-    add<const P extends Parameters>({ name, parameters, result, body }: FunctionDefinition<P>) {
-      const index = bodies.length;
+    add<const P extends ParameterTypes>(definition: FunctionDefinition<P>): Callee<P> {
+      const { name, parameters, result, body } = definition;
+      const index = names.length;
       const parameterNames = Object.keys(parameters);
       const parameterTypes = Object.values(parameters);
+      names.push(name);
       types.push([
         0x60,
-        ...vector(parameterTypes.map((type) => [TYPE_CODES[type]])),
-        ...vector(result === undefined ? [] : [[TYPE_CODES[result]]]),
+        vector(parameterTypes.map((type) => [TYPE_CODES[type]])),
+        vector(result === undefined ? [] : [[TYPE_CODES[result]]]),
       ]);
       bodies.push(
         encodeFunction(parameterTypes.length, (scope) =>
           body(scope, nameVariables(parameterNames) as { [Name in keyof P]: Variable }),
         ),
       );
-      names.push(name);
       return (operands: Readonly<Record<string, Code>>) =>
         control.call(index, ...parameterNames.map((operand) => operands[operand] ?? []));
     },
-    toBytes() {
-      const memoryImport: Code = [...text("env"), ...text("memory"), 0x02, ...sharedMemoryType()];
-      return new Uint8Array([
-        ...MAGIC_AND_VERSION,
-        ...section(1, vector(types)),
-        ...section(2, vector([memoryImport])),
-        ...section(3, vector(types.map((_, index) => encodeUnsigned(index)))),
-        ...section(
-          7,
-          vector(names.map((name, index) => [...text(name), 0, ...encodeUnsigned(index)])),
-        ),
-        ...section(10, vector(bodies)),
-      ]);
+    build() {
+      const memoryImport: Code = [text("env"), text("memory"), 0x02, SHARED_MEMORY_TYPE];
+      return Uint8Array.from(
+        toBytes([
+          MAGIC_AND_VERSION,
+          section(1, vector(types)),
+          section(2, vector([memoryImport])),
+          section(3, vector(types.map((_, index) => encodeUnsigned(index)))),
+          section(7, vector(names.map((name, index) => [text(name), 0, encodeUnsigned(index)]))),
+          section(10, vector(bodies)),
+        ]),
+      );
     },
   };
 }
 
 /** Any shared memory satisfies it: no fewer than 0 pages, no more than there can be. */
-function sharedMemoryType(): Code {
-  return [0x03, 0, ...encodeUnsigned(MAX_PAGES)];
-}
+const SHARED_MEMORY_TYPE: Code = [0x03, 0, encodeUnsigned(MAX_PAGES)];
 
 /** Parameters are the first variables of a function. */
 function nameVariables(names: readonly string[]): Readonly<Record<string, Variable>> {
@@ -126,40 +122,43 @@ function encodeFunction(parameterCount: number, body: (scope: FunctionScope) => 
   };
   const code = body(scope);
   const locals = vector(localTypes.map((type) => [1, TYPE_CODES[type]]));
-  const bytes = [...locals, ...code, 0x0b];
-  return [...encodeUnsigned(bytes.length), ...bytes];
+  return sized([locals, code, 0x0b]);
 }
 
 function variable(index: number): Variable {
   const at = encodeUnsigned(index);
-  const get: Code = [0x20, ...at];
-  const set = (value: Code): Code => [...value, 0x21, ...at];
+  const get: Code = [0x20, at];
+  const set = (value: Code): Code => [value, 0x21, at];
   return {
     get,
     set,
-    tee: (value) => [...value, 0x22, ...at],
     increase: (amount) =>
       set(i32.add(get, typeof amount === "number" ? i32.constant(amount) : amount)),
   };
 }
 
 function vector(items: readonly Code[]): Code {
-  return [...encodeUnsigned(items.length), ...items.flat()];
+  return [encodeUnsigned(items.length), items];
+}
+
+/** Code behind the number of its bytes. */
+function sized(code: Code): Code {
+  const bytes = toBytes(code);
+  return [encodeUnsigned(bytes.length), bytes];
 }
 
 function section(id: number, content: Code): Code {
-  return [id, ...encodeUnsigned(content.length), ...content];
+  return [id, sized(content)];
 }
 
 function text(value: string): Code {
-  const bytes = new TextEncoder().encode(value);
-  return [...encodeUnsigned(bytes.length), ...bytes];
+  return sized([...new TextEncoder().encode(value)]);
 }
 
 /** Runs the body while `counter` is below `end`, each time adding `step` to it. May run it never. */
 export function countUp(
   counter: Variable,
-  { end, step }: { end: Code; step: number | Code },
+  { end, step }: { end: Code; step: number },
   ...body: readonly Code[]
 ): Code {
   return control.block(

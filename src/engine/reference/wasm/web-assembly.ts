@@ -1,3 +1,5 @@
+import { UsageError } from "../../../errors.ts";
+
 /** A compiled module; threads may share it. */
 export interface WasmModule {
   readonly [Symbol.toStringTag]: string;
@@ -35,10 +37,19 @@ export async function compileModule(bytes: Uint8Array<ArrayBuffer>): Promise<Was
 /**
  * Reserves shared memory of a fixed size. The machine gives it pages as they are first touched.
  *
- * @throws RangeError where there is no room for it.
+ * @throws UsageError where there is no room for it.
  */
 export function createSharedMemory(pages: number): WasmMemory {
-  return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  try {
+    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError(
+      `Cannot reserve ${(pages * PAGE_BYTES) / 2 ** 20} MiB of memory for weights and cache: ` +
+        "the machine has no such room, expected a lower kvMemoryBytes or a smaller model",
+      { cause: error },
+    );
+  }
 }
 
 /** Instantiates a module over a memory and returns its exports. */

@@ -1,0 +1,184 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
+import path from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { writeRandomModel } from "../src/engine/reference/random-model.ts";
+import { createReferenceEngine } from "../src/engine/reference/reference-engine.ts";
+import type { ScoringEngine } from "../src/engine/reference/threaded-engine.ts";
+import type { BenchFigure } from "./bench-figure.ts";
+import { cpuMs } from "./cpu-time.ts";
+
+const VOCABULARY = 3_000;
+const CONTEXT = 1_000;
+/** Of the watch on the event loop, which measures from one tick to the next. */
+const RESOLUTION_MS = 1;
+/** Two million parameters, as many as the shipped policy has. */
+const CONFIG = {
+  architectures: ["Qwen3ForCausalLM"],
+  vocab_size: VOCABULARY,
+  hidden_size: 160,
+  intermediate_size: 448,
+  num_hidden_layers: 5,
+  num_attention_heads: 5,
+  num_key_value_heads: 1,
+  head_dim: 32,
+  max_position_embeddings: 4_096,
+  tie_word_embeddings: true,
+} as const;
+
+/**
+ * What the engine in process samples and reads, with random weights: a model's speed is in its shape.
+ */
+export async function benchReferenceEngine(): Promise<BenchFigure[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
+  try {
+    await writeRandomModel(folder, { config: CONFIG });
+    const figures: BenchFigure[] = [];
+    for (const threads of new Set([1, availableParallelism()])) {
+      const engine = await createReferenceEngine({ modelDir: folder, threads });
+      figures.push(...(await measureThreads(engine, threads)));
+      await engine.close();
+    }
+    return figures;
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function measureThreads(engine: ScoringEngine, threads: number): Promise<BenchFigure[]> {
+  const at = `${threads} ${threads === 1 ? "thread" : "threads"}`;
+  // Warms the machine code up.
+  await sample(engine, { sequences: 16, prompt: 500, tokens: 50, seed: 1 });
+  const single = await sample(engine, { sequences: 1, prompt: CONTEXT, tokens: 500, seed: 2 });
+  const batched = await sample(engine, { sequences: 64, prompt: CONTEXT, tokens: 100, seed: 3 });
+  const read = await readPrompts(engine);
+  const episodes = await playEpisodes(engine);
+  const figure = (name: string, value: number, unit = "tokens/s"): BenchFigure => ({
+    bench: "reference-engine",
+    figure: name,
+    value,
+    unit,
+    at,
+  });
+  return [
+    figure("sampled, 1 sequence behind 1000 tokens", single.rate),
+    figure("sampled, 64 sequences behind 1000 tokens", batched.rate),
+    figure("CPU to sample a token, 64 sequences", batched.cpuUs, "µs"),
+    figure("read, 32 prompts of 1000 tokens", read.rate),
+    figure("CPU to read a token", read.cpuUs, "µs"),
+    figure("sampled, 128 episodes of 4 turns in groups of 4", episodes.rate),
+    figure("prompt tokens of these from the cache", episodes.cachedShare * 100, "%"),
+    figure("pause of the event loop meanwhile, 99th percentile", episodes.pauseMs, "ms"),
+  ];
+}
+
+/** Ids without a pattern; the same seed gives the same. */
+function toIds(length: number, seed: number): number[] {
+  let state = seed;
+  return Array.from({ length }, () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return (state >>> 8) % VOCABULARY;
+  });
+}
+
+interface Measured {
+  readonly rate: number;
+  readonly cpuUs: number;
+}
+
+async function measure(tokenCount: number, work: () => Promise<void>): Promise<Measured> {
+  const start = performance.now();
+  const cpu = await cpuMs(work);
+  const seconds = (performance.now() - start) / 1_000;
+  return { rate: tokenCount / seconds, cpuUs: (cpu * 1_000) / tokenCount };
+}
+
+let callCount = 0;
+
+function turn(
+  engine: ScoringEngine,
+  call: { promptIds: readonly number[]; tokens: number; session: string },
+) {
+  return engine.generate({
+    promptIds: call.promptIds,
+    sampling: { seed: 1 },
+    maxNewTokens: call.tokens,
+    stopTokenIds: [],
+    requestId: `bench-${callCount++}`,
+    sessionId: call.session,
+  });
+}
+
+/** Sampling alone: the prompts are in the cache when time starts. */
+async function sample(
+  engine: ScoringEngine,
+  { sequences, prompt, tokens, seed }: Record<"sequences" | "prompt" | "tokens" | "seed", number>,
+): Promise<Measured> {
+  const run = (count: number): Promise<unknown> =>
+    Promise.all(
+      Array.from({ length: sequences }, (_, index) =>
+        turn(engine, {
+          promptIds: toIds(prompt, seed * 1_000 + index),
+          tokens: count,
+          session: `sample-${seed}-${index}`,
+        }),
+      ),
+    );
+  await run(1);
+  return await measure(sequences * tokens, async () => void (await run(tokens)));
+}
+
+/** Prompts that have nothing in common. */
+async function readPrompts(engine: ScoringEngine): Promise<Measured> {
+  const count = 32;
+  return await measure(count * CONTEXT, async () => {
+    await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        turn(engine, {
+          promptIds: toIds(CONTEXT, 50_000 + index),
+          tokens: 1,
+          session: `read-${index}`,
+        }),
+      ),
+    );
+  });
+}
+
+/**
+ * Episodes as a run plays them: all share 600 tokens, those of a group 200 more, and each turn's
+ * prompt is all that came before with 60 tokens added.
+ */
+async function playEpisodes(
+  engine: ScoringEngine,
+): Promise<Measured & { cachedShare: number; pauseMs: number }> {
+  const [groups, samples, turns, tokens] = [32, 4, 4, 40];
+  const policyText = toIds(600, 90_000);
+  let promptCount = 0;
+  let cachedCount = 0;
+  const play = async (group: number, index: number): Promise<void> => {
+    let promptIds = [...policyText, ...toIds(200, 91_000 + group)];
+    for (let turnIndex = 0; turnIndex < turns; turnIndex++) {
+      const session = `episode-${group}-${index}`;
+      const { outputIds, cachedTokenCount } = await turn(engine, { promptIds, tokens, session });
+      promptCount += promptIds.length;
+      cachedCount += cachedTokenCount ?? 0;
+      const added = toIds(60, 95_000 + group * 100 + index * 10 + turnIndex);
+      promptIds = [...promptIds, ...outputIds, ...added];
+    }
+  };
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delay.enable();
+  const measured = await measure(groups * samples * turns * tokens, async () => {
+    await Promise.all(
+      Array.from({ length: groups * samples }, (_, index) =>
+        play(Math.floor(index / samples), index % samples),
+      ),
+    );
+  });
+  delay.disable();
+  return {
+    ...measured,
+    cachedShare: cachedCount / promptCount,
+    pauseMs: delay.percentile(99) / 1e6 - RESOLUTION_MS,
+  };
+}
