@@ -1,6 +1,7 @@
 import type { Action } from "../environment/environment.ts";
 import type { Message, ToolDefinition } from "../message.ts";
 import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { TurnForm } from "./turn-form.ts";
 
 /** What the agent shows the policy before the first turn. */
 export interface Opening {
@@ -12,7 +13,13 @@ export interface Opening {
 /** One thing to do about a turn, in order. */
 export type Intent =
   /** Perform the action; a call's observation goes back under `callId`. */
-  | { readonly type: "act"; readonly callId: string; readonly action: Action }
+  | {
+      readonly type: "act";
+      readonly callId: string;
+      readonly action: Action;
+      /** The call was malformed and is mended; absent in the ordinary case. */
+      readonly repaired?: true;
+    }
   /** Do nothing in the environment; tell the policy why under `callId`. */
   | {
       readonly type: "refuse";
@@ -34,6 +41,8 @@ export interface Reading {
   readonly intents: readonly Intent[];
   /** How often each status occurred among the turn's attempts. */
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
+  /** Places are those in the text with its stop. Absent where turns have no markup. */
+  readonly form?: TurnForm;
 }
 
 /** An observation on its way back to the policy. */
@@ -60,6 +69,8 @@ export interface Agent {
   /** Reads what the policy sampled. Total: whatever was sampled, there is a reading. */
   read(turn: {
     readonly text: string;
+    /** The literal of the stop id that closed the text and is not in it. Default none. */
+    readonly stopText?: string;
     readonly tools: readonly ToolDefinition[];
     readonly turnIndex: number;
     readonly finish: "stop" | "length";

@@ -1,56 +1,28 @@
 import type { Message, ToolCall, ToolDefinition } from "../message.ts";
-import type {
-  Attempt,
-  AttemptStatus,
-  Dialect,
-  ToolCallParser,
-} from "../parser/tool-call-parser.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
-import { PythonError } from "../python/python-error.ts";
-import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
+import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { Agent, Intent, Observed, Opening, Reading } from "./agent.ts";
 import { callId } from "./call-id.ts";
-import { withoutReasoning, type SplitReasoning } from "./split-reasoning.ts";
+import { decideCall, explainAttempt, type CallPolicy } from "./call-policy.ts";
 import { appendInstruction, type ToolUsePolicy } from "./tool-use-policy.ts";
+import { isCall } from "./turn-form.ts";
+import {
+  judgeForm,
+  takeApart,
+  type TurnFormats,
+  type TurnParts,
+  type TurnToRead,
+} from "./turn-parts.ts";
 
 /** How a tool-calling agent reads turns. */
-export interface ToolCallingOptions {
-  readonly parser: ToolCallParser;
-  readonly dialect?: Dialect;
-  readonly engineVersion?: string;
-  /** Absent: the whole text is read, reasoning included. */
-  readonly splitReasoning?: SplitReasoning;
+export interface ToolCallingOptions extends TurnFormats, CallPolicy {
   readonly toolUsePolicy: ToolUsePolicy;
   /**
-   * What becomes of a well-formed call of a tool that the environment does not offer. `refuse`, the
-   * default, tells the policy which tools there are; `perform` hands it to the environment, which
-   * answers in its own words, and in τ-bench takes a call of `respond` for talking to the user.
+   * Whether the chat template takes the results of several calls after a turn. Default true. Where it
+   * does not, only the first call of a turn is made, and what is to be said about the others is said
+   * with its result.
    */
-  readonly unknownTools?: "refuse" | "perform";
+  readonly parallelResults?: boolean;
 }
-
-/** Statuses that are an attempt at a call, as against a remark about the text. */
-const callStatuses: ReadonlySet<AttemptStatus> = new Set([
-  "ok",
-  "invalid-json",
-  "unclosed-block",
-  "missing-name",
-  "malformed-structure",
-  "unknown-tool",
-  "non-object-arguments",
-  "schema-mismatch",
-  "duplicate-call",
-  "double-encoded-arguments",
-  "coerced",
-  "truncated-by-length",
-]);
-
-const executableStatuses: ReadonlySet<AttemptStatus> = new Set([
-  "ok",
-  "schema-mismatch",
-  "coerced",
-  "duplicate-call",
-]);
 
 /**
  * The agent that calls tools through the chat template: the policy text is the system message, a
@@ -58,7 +30,7 @@ const executableStatuses: ReadonlySet<AttemptStatus> = new Set([
  * error under its own call id.
  */
 export function toolCallingAgent(options: ToolCallingOptions): Agent {
-  const { toolUsePolicy } = options;
+  const { toolUsePolicy, parallelResults = true } = options;
   return {
     strategy: "tool-calling",
 
@@ -73,62 +45,98 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
       };
     },
 
-    read({ text, tools, turnIndex, finish, reasoningOpened }): Reading {
-      const { reasoning, rest } = withoutReasoning(text, options.splitReasoning, reasoningOpened);
-      const { compat, attempts } = options.parser.parse(rest, {
-        tools,
-        finishReason: finish,
-        ...(options.dialect === undefined ? {} : { dialect: options.dialect }),
-        ...(options.engineVersion === undefined ? {} : { engineVersion: options.engineVersion }),
-      });
-      const calls = attempts.filter((attempt) => callStatuses.has(attempt.status));
-      const attemptCounts = countStatuses(attempts);
-      if (calls.length === 0) {
-        const content = reasoning === "" ? rest : rest.trimStart();
-        return {
-          message: { role: "assistant", content },
-          reasoning,
-          intents: [
-            { type: "act", callId: callId(turnIndex, 0), action: { type: "say", content } },
-          ],
-          attemptCounts,
-        };
-      }
+    read(turn): Reading {
+      const parts = takeApart(turn, options);
+      const calls = parts.attempts.filter(isCall);
+      const { message, intents } =
+        calls.length > 0 ? readCalls(calls, parts, turn, options) : readWords(parts, turn);
       return {
-        message: {
-          role: "assistant",
-          content: compat.raises ? "" : compat.normalText,
-          toolCalls: calls
-            .slice(0, toolUsePolicy.callsPerTurn === "first" ? 1 : calls.length)
-            .map((attempt, index) => toToolCall(attempt, callId(turnIndex, index))),
-        },
-        reasoning,
-        intents: calls.map((attempt, index) =>
-          toIntent(attempt, { index, callId: callId(turnIndex, index), tools, options }),
-        ),
-        attemptCounts,
+        message,
+        reasoning: parts.reasoning,
+        intents,
+        attemptCounts: countStatuses([...parts.drafts, ...parts.attempts]),
+        form: judgeForm(parts, message.content, turn, options),
       };
     },
 
     observe(observed: readonly Observed[]): readonly Message[] {
-      return observed.map(({ callId: toolCallId, name, from, text }) =>
-        from === "user"
-          ? { role: "user", content: text }
-          : { role: "tool", content: text, toolCallId, name },
-      );
+      const messages = observed.map(toMessage);
+      const [first] = messages;
+      if (parallelResults || first?.role !== "tool" || messages.length === 1) return messages;
+      return [{ ...first, content: observed.map(({ text }) => text).join("\n\n") }];
     },
   };
+}
+
+/**
+ * A turn without a call is said to the user. Where nothing is left to say because the calls stand in
+ * the reasoning, the policy is told so instead: the user would hear an empty line.
+ */
+function readWords(
+  { reasoning, rest, drafts }: TurnParts,
+  turn: TurnToRead,
+): Pick<Reading, "message" | "intents"> {
+  if (rest.trim() === "" && drafts.length > 0) {
+    const ids = callIds(drafts, turn.turnIndex);
+    return {
+      message: toAssistant("", drafts, ids),
+      intents: drafts.map((attempt, index) => refuse(attempt, ids[index]!, turn.tools)),
+    };
+  }
+  const content = reasoning === "" ? rest : rest.trimStart();
+  return {
+    message: { role: "assistant", content },
+    intents: [{ type: "act", callId: callId(turn.turnIndex, 0), action: { type: "say", content } }],
+  };
+}
+
+function readCalls(
+  calls: readonly Attempt[],
+  { compat }: TurnParts,
+  { turnIndex, tools }: TurnToRead,
+  options: ToolCallingOptions,
+): Pick<Reading, "message" | "intents"> {
+  const { parallelResults = true, toolUsePolicy } = options;
+  const ids = callIds(calls, turnIndex);
+  const isSingle = toolUsePolicy.callsPerTurn === "first" || !parallelResults;
+  return {
+    message: toAssistant(
+      compat.raises ? "" : compat.normalText,
+      isSingle ? calls.slice(0, 1) : calls,
+      ids,
+    ),
+    intents: calls.map((attempt, index) =>
+      toIntent(attempt, { index, callId: ids[index]!, tools, options }),
+    ),
+  };
+}
+
+/** Ids that formats write themselves: Mistral's, which has nine letters and digits, and Kimi's. */
+const writtenId = /^(?:[A-Za-z0-9]{9}|(?:functions\.)?[\w.-]+:\d+)$/;
+
+/** The calls' ids: as they are written, because templates print those with the results, or our own. */
+function callIds(calls: readonly Attempt[], turnIndex: number): readonly string[] {
+  const taken = new Set<string>();
+  return calls.map(({ id }, index) => {
+    const isUsable = id !== undefined && writtenId.test(id) && !taken.has(id);
+    const chosen = isUsable ? id : callId(turnIndex, index);
+    taken.add(chosen);
+    return chosen;
+  });
 }
 
 /** The name that a message carries for a call whose name could not be read. */
 const unreadableName = "unreadable_call";
 
-function toToolCall(attempt: Attempt, id: string): ToolCall {
-  return {
-    id,
-    name: attempt.name ?? unreadableName,
-    argumentsText: attempt.argumentsText ?? "{}",
-  };
+function toAssistant(content: string, calls: readonly Attempt[], ids: readonly string[]): Message {
+  const toolCalls = calls.map(
+    ({ name = unreadableName, argumentsText = "{}" }, index): ToolCall => ({
+      id: ids[index]!,
+      name,
+      argumentsText,
+    }),
+  );
+  return { role: "assistant", content, toolCalls };
 }
 
 function toIntent(
@@ -142,62 +150,31 @@ function toIntent(
 ): Intent {
   const { index, callId: id, tools, options } = place;
   const { callsPerTurn } = options.toolUsePolicy;
-  const name = attempt.name ?? unreadableName;
+  const { name = unreadableName } = attempt;
   if (callsPerTurn === "first" && index > 0) return { type: "ignore", callId: id, name };
-  if (callsPerTurn === "one" && index > 0) {
+  if ((callsPerTurn === "one" || options.parallelResults === false) && index > 0) {
     const observation = "Error: not executed, only one tool call is allowed in a turn";
     return { type: "refuse", callId: id, name, status: "extra-call", observation };
   }
-  const given = isExecutable(attempt, options) ? readArguments(attempt) : undefined;
-  if (given !== undefined) {
-    return { type: "act", callId: id, action: { type: "call", name, arguments: given } };
-  }
-  const status = attempt.status;
+  const decision = decideCall(attempt, options, tools);
+  if (decision.type === "refuse") return { ...decision, callId: id, name };
+  return {
+    type: "act",
+    callId: id,
+    action: { type: "call", name: decision.name, arguments: decision.arguments },
+    ...(decision.isRepaired ? { repaired: true } : {}),
+  };
+}
+
+function refuse(attempt: Attempt, id: string, tools: readonly ToolDefinition[]): Intent {
+  const { name = unreadableName, status } = attempt;
   return { type: "refuse", callId: id, name, status, observation: explainAttempt(attempt, tools) };
 }
 
-function isExecutable(
-  { status, name }: Attempt,
-  { unknownTools = "refuse" }: ToolCallingOptions,
-): boolean {
-  if (name === undefined) return false;
-  if (status === "unknown-tool") return unknownTools === "perform";
-  return executableStatuses.has(status);
-}
-
-/** The arguments, where they are an object. */
-function readArguments({ argumentsText = "{}" }: Attempt): PyDict | undefined {
-  let value: PyValue;
-  try {
-    value = parsePythonJson(argumentsText);
-  } catch (error) {
-    if (error instanceof PythonError) return undefined;
-    throw error;
-  }
-  return isPyDict(value) ? value : undefined;
-}
-
-/** What the policy is told about a call that was not executed. Deterministic. */
-export function explainAttempt(attempt: Attempt, tools: readonly ToolDefinition[]): string {
-  switch (attempt.status) {
-    case "unknown-tool": {
-      const known = tools.map((tool) => tool.name).join(", ");
-      return `Error: unknown tool ${JSON.stringify(attempt.name ?? "")}, the available tools are: ${known}`;
-    }
-    case "invalid-json":
-      return "Error: the tool call is not valid JSON";
-    case "unclosed-block":
-      return "Error: the tool call is not closed";
-    case "missing-name":
-      return "Error: the tool call has no name";
-    case "non-object-arguments":
-    case "double-encoded-arguments":
-      return "Error: the arguments of the tool call must be a JSON object";
-    case "truncated-by-length":
-      return "Error: the tool call was cut off";
-    default:
-      return "Error: the tool call is malformed";
-  }
+function toMessage({ callId: toolCallId, name, from, text }: Observed): Message {
+  return from === "user"
+    ? { role: "user", content: text }
+    : { role: "tool", content: text, toolCallId, name };
 }
 
 function countStatuses(attempts: readonly Attempt[]): Partial<Record<AttemptStatus, number>> {

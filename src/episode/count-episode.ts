@@ -27,7 +27,24 @@ export function countEpisode(
     ),
     formatErrorCount,
     attemptCounts,
+    ...present({
+      repairedCallCount: sum(
+        turns.map(({ steps }) => steps.filter((step) => step.repaired === true).length),
+      ),
+      leakedMarkupCount: turns.filter(({ format }) => format?.leakedMarkup === true).length,
+      malformedThinkingCount: turns.filter(({ format }) => format?.thinkingMalformed === true)
+        .length,
+    }),
   };
+}
+
+/** The counts that are not 0. */
+function present<Key extends string>(
+  counts: Readonly<Record<Key, number>>,
+): Partial<Record<Key, number>> {
+  return Object.fromEntries(
+    Object.entries<number>(counts).filter(([, count]) => count > 0),
+  ) as Partial<Record<Key, number>>;
 }
 
 function sum(values: readonly number[]): number {

@@ -1,3 +1,4 @@
+import type { AttemptPlace } from "../agent/turn-form.ts";
 import type { AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { DiscardedSampling } from "../engine/engine.ts";
 import type { Message } from "../message.ts";
@@ -17,6 +18,26 @@ export interface TurnStep {
    */
   readonly result: "acted" | "refused" | "ignored";
   readonly isError?: boolean;
+  /** The call was malformed; what was mended of it was performed. */
+  readonly repaired?: true;
+}
+
+/** One attempt to call a tool. JSON-able. */
+export interface AttemptRecord extends AttemptPlace {
+  /** Place among the ids that the turn sampled, end exclusive. */
+  readonly tokenSpan: readonly [start: number, end: number];
+}
+
+/** What there is to say about a turn's form. JSON-able. */
+export interface FormatFacts {
+  /** Every call is in order, no markup leaks, and the reasoning is written as it should be. */
+  readonly formatOk: boolean;
+  /** The first attempt that was meant as a call and is none; absent where there is none. */
+  readonly firstError?: Pick<AttemptRecord, "status" | "span" | "tokenSpan">;
+  /** Markup of calls or reasoning is left in what others are shown of the turn. */
+  readonly leakedMarkup: boolean;
+  /** The reasoning is opened or closed too often, or not closed in a turn that was not cut off. */
+  readonly thinkingMalformed: boolean;
 }
 
 /** One policy call and what it caused. JSON-able. */
@@ -31,6 +52,13 @@ export interface TurnRecord {
   readonly promptTokenCount: number;
   readonly cachedTokenCount?: number;
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
+  /**
+   * Every attempt to call a tool, in the order of the text; spans count from its start. Absent where
+   * there is none.
+   */
+  readonly attempts?: readonly AttemptRecord[];
+  /** Absent for agents whose turns have no markup. */
+  readonly format?: FormatFacts;
   readonly steps: readonly TurnStep[];
   /** Samplings that no sample carries; absent in the ordinary case. */
   readonly discarded?: readonly DiscardedSampling[];
@@ -49,6 +77,12 @@ export interface EpisodeCounts {
   readonly toolCallCount: number;
   readonly formatErrorCount: number;
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
+  /** Malformed calls that were mended and performed; absent where there are none. */
+  readonly repairedCallCount?: number;
+  /** Turns in which markup leaked; absent where there are none. */
+  readonly leakedMarkupCount?: number;
+  /** Turns with malformed reasoning; absent where there are none. */
+  readonly malformedThinkingCount?: number;
 }
 
 /** One attempt at a task, finished: the whole story, as `episodes.jsonl` holds it. JSON-able. */

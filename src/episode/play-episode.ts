@@ -5,6 +5,7 @@ import { RolloutError } from "../errors.ts";
 import { DeadlineExceeded, withDeadline } from "../internal/deadline.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { Message, ToolDefinition } from "../message.ts";
+import { opensReasoning } from "../renderer/continues.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import type { Task } from "../task.ts";
 import type { RolloutEnd, StopReason } from "../trajectory/sample.ts";
@@ -14,6 +15,7 @@ import { attribute } from "./attribute.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { Episode, TurnRecord, TurnStep } from "./episode.ts";
 import type { EpisodeLimits } from "./limits.ts";
+import { recordForm } from "./record-form.ts";
 
 /** Which attempt at which task. */
 export interface EpisodeAssignment {
@@ -53,6 +55,8 @@ interface Play {
   readonly messages: Message[];
   readonly turns: TurnRecord[];
   tools: readonly ToolDefinition[];
+  /** Whether the prompt that comes next ends inside an opened reasoning block. */
+  reasoningOpened: boolean;
   formatErrorCount: number;
 }
 
@@ -89,6 +93,7 @@ export async function playEpisode(
     messages: [],
     turns: [],
     tools: environment.tools,
+    reasoningOpened: false,
     formatErrorCount: 0,
   };
   const end = await settle(signal, async () => {
@@ -192,6 +197,7 @@ async function openConversation(play: Play, world: World, signal: AbortSignal): 
   play.tools = opening.tools;
   const prompt = await renderer.prompt({ messages: play.messages, tools: play.tools });
   play.recorder.openSegment(prompt.ids);
+  play.reasoningOpened = opensReasoning(prompt.text);
 }
 
 /** How many ids the next turn may sample, and which limit says so where it may sample none. */
@@ -229,14 +235,19 @@ async function playTurn(
   const answeredAtMs = setup.now();
   await takeTurn();
   recorder.appendTurn(generation);
-  const text = await turnText(setup.renderer, generation);
+  const { text, stopText } = await turnText(setup.renderer, generation);
   await takeTurn();
   const reading = setup.agent.read({
     text,
+    stopText,
     tools: setup.environment.tools,
     turnIndex,
     finish: generation.finish.type,
-    reasoningOpened: setup.renderer.card.opensReasoning,
+    reasoningOpened: play.reasoningOpened,
+  });
+  const form = await recordForm(reading.form, setup.renderer.codec, {
+    ids: generation.outputIds,
+    text: text + stopText,
   });
   const cutOff = generation.finish.type === "length";
   const intents = cutOff && setup.limits.onLength === "end" ? [] : reading.intents;
@@ -250,6 +261,7 @@ async function playTurn(
     promptTokenCount,
     ...optional("cachedTokenCount", generation.cachedTokenCount),
     attemptCounts: reading.attemptCounts,
+    ...form,
     steps: acted.steps,
     ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
     ...optional("interruptionCount", countInterruptions(generation)),
@@ -286,11 +298,19 @@ function countInterruptions({ pieces }: Generation): number | undefined {
   return count > 0 ? count : undefined;
 }
 
-/** The sampled text without the stop token that closes it. For reading only. */
-async function turnText(renderer: Renderer, { outputIds }: Generation): Promise<string> {
+/** The sampled text, and apart from it the stop token that closes it. For reading only. */
+async function turnText(
+  { codec, stopTokenIds }: Renderer,
+  { outputIds }: Generation,
+): Promise<{ readonly text: string; readonly stopText: string }> {
   const last = outputIds.at(-1);
-  const closed = last !== undefined && renderer.stopTokenIds.includes(last);
-  return await renderer.codec.decode(closed ? outputIds.slice(0, -1) : outputIds);
+  if (last === undefined || !stopTokenIds.includes(last)) {
+    return { text: await codec.decode(outputIds), stopText: "" };
+  }
+  return {
+    text: await codec.decode(outputIds.slice(0, -1)),
+    stopText: codec.tokenOf(last) ?? "",
+  };
 }
 
 interface Performed {
@@ -326,7 +346,8 @@ async function performAll(
       const { source, observation, from } = step;
       const { callId } = intent;
       const isError = step.isError === true ? { isError: true } : {};
-      steps.push({ source, callId, observation, result: "acted", ...isError });
+      const repaired = intent.repaired === true ? ({ repaired: true } as const) : {};
+      steps.push({ source, callId, observation, result: "acted", ...isError, ...repaired });
       observed.push({ callId, name: source, from, text: observation });
       if (step.done !== undefined) return { steps, observed, done: step.done };
     } catch (error) {
@@ -384,9 +405,12 @@ async function appendObservations(
   const rewritten = await renderer.rerender?.(turn);
   if (rewritten === undefined) {
     const lastSampledId = generation.outputIds.at(-1);
-    play.recorder.appendDelta(await renderer.delta({ ...turn, lastSampledId }));
+    const delta = await renderer.delta({ ...turn, lastSampledId });
+    play.recorder.appendDelta(delta);
+    play.reasoningOpened = opensReasoning(delta.text);
   } else {
     play.recorder.openSegment(rewritten.ids);
+    play.reasoningOpened = opensReasoning(rewritten.text);
   }
   play.messages.push(reading.message, ...environment);
 }

@@ -27,6 +27,8 @@ export interface Block {
   readonly argumentValue?: PyValue;
   /** The arguments as the engine would hand them on, where they are not the JSON of the value. */
   readonly argumentsText?: string;
+  /** The id that the model gave the call. */
+  readonly id?: string;
   /** Further things that the grammar has seen. */
   readonly notes?: readonly Diagnostic[];
 }
@@ -74,6 +76,7 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
       span: block.span,
       ...(block.name === undefined ? {} : { name: block.name }),
       ...(argumentsText === undefined ? {} : { argumentsText }),
+      ...(block.id === undefined ? {} : { id: block.id }),
     };
   });
 }

@@ -35,6 +35,8 @@ export interface Grammar {
   readonly aliases: readonly string[];
   /** Literals that open a tool call. */
   readonly markers: readonly string[];
+  /** Stop literals that close a call as well as the turn. */
+  readonly closingStops?: readonly string[];
   /** How each engine that knows the format reads it. */
   readonly readings: Readonly<Partial<Record<Dialect, EngineReading>>>;
   /** Whether calls inside the reasoning count. Default false. */
@@ -51,6 +53,7 @@ export function defineParser(grammar: Grammar): ToolCallParser {
     aliases: grammar.aliases,
     dialects,
     markers: grammar.markers,
+    ...(grammar.closingStops === undefined ? {} : { closingStops: grammar.closingStops }),
     parse: (text, options) => parse(grammar, text, options),
     createStream: (options) => {
       const { dialect } = createParseContext(options);

@@ -94,10 +94,12 @@ function blockOfEntry(
   const base = { span, ...(problem === undefined ? {} : { problem }) };
   if (!isPyDict(entry)) return { ...base, problem: problem ?? noObject };
   const name = entry.get(fields.name);
+  const id = entry.get("id");
   const argumentValue = fields.readArguments(entry);
   return {
     ...base,
     ...(typeof name === "string" ? { name } : {}),
+    ...(typeof id === "string" ? { id } : {}),
     ...(argumentValue === undefined ? {} : { argumentValue }),
     ...(problem === undefined && argumentValue === undefined ? { problem: noArguments } : {}),
   };

@@ -66,6 +66,8 @@ export interface Attempt {
   readonly name?: string;
   /** The arguments as the engine's parser would hand them on (Python JSON text). */
   readonly argumentsText?: string;
+  /** The id that the model gave the call, in formats where it writes one (Kimi K2, Mistral). */
+  readonly id?: string;
 }
 
 /** What a parser makes of one turn's text. */
@@ -89,8 +91,9 @@ export type ToolStreamEvent =
 
 /**
  * Parses a text that arrives in pieces. The texts and the calls of its events, joined, are those of
- * `compat` for the whole text, however it was cut; only where the engine raises, text that was released
- * before stands.
+ * `compat` for the whole text, however it was cut. There are two exceptions: where the engine raises,
+ * text that was released before stands; and where vLLM puts the text behind a malformed call before
+ * that in front of it, the stream keeps the order of the turn.
  */
 export interface ToolCallStream {
   push(chunk: string): readonly ToolStreamEvent[];
@@ -106,6 +109,11 @@ export interface ToolCallParser {
   readonly dialects: readonly Dialect[];
   /** Literals that open a tool call in this grammar; used to find parsers for templates. */
   readonly markers: readonly string[];
+  /**
+   * Stop literals that close a call as well as the turn (gpt-oss' `<|call|>`): the text to parse ends
+   * with them, where others are cut off. Absent where there are none.
+   */
+  readonly closingStops?: readonly string[];
   parse(text: string, options: ParseOptions): ParseResult;
   createStream(options: ParseOptions): ToolCallStream;
 }

@@ -17,6 +17,7 @@ const actionOpen = "<|START_ACTION|>";
 export const cohereCommand4Reasoning = defineReasoning({
   name: "cohere_command4",
   markers: [open],
+  closer: close,
   split: (text) => {
     const { end, restStart } = findEnd(text);
     const reasoning = text.slice(0, end);

@@ -18,6 +18,8 @@ export interface ReasoningContext {
 export interface ReasoningFormat {
   readonly name: string;
   readonly markers: readonly string[];
+  /** Literal that closes the reasoning, where it stands once, between two literals. */
+  readonly closer?: string;
   /** Whether the text begins inside the reasoning: `always` whatever is asked, or by default. */
   readonly forced?: "always" | "by-default" | "never";
   /** Whether reasoning can be made the normal text where that is empty. Default true. */
@@ -33,6 +35,7 @@ export function defineReasoning(format: ReasoningFormat): ReasoningParser {
     name: format.name,
     aliases: [],
     markers: format.markers,
+    ...(format.closer === undefined ? {} : { closer: format.closer }),
     parse: (text, options = {}) => {
       const result = format.split(text, contextOf(format, options));
       return swaps(format, options) ? swapEmpty(result) : result;

@@ -14,6 +14,7 @@ const tags = { open: "<mm:think>", close: "</mm:think>" };
 export const minimaxM3Reasoning = defineReasoning({
   name: "minimax-m3",
   markers: [tags.open],
+  closer: tags.close,
   split: (text, context) =>
     splitByTags(context.isForced ? text : dropStrayClose(text), tags, context),
   createSplitter: ({ isForced }) => {

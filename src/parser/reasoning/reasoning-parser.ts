@@ -37,6 +37,8 @@ export interface ReasoningParser {
   readonly aliases: readonly string[];
   /** Literals that open the reasoning in this format. */
   readonly markers: readonly string[];
+  /** Literal that closes the reasoning, in formats where it stands once, between two literals. */
+  readonly closer?: string;
   parse(text: string, options?: ReasoningOptions): ReasoningResult;
   createStream(options?: ReasoningOptions): ReasoningStream;
 }

@@ -50,6 +50,7 @@ export const thinkTagParsers: readonly ReasoningParser[] = rows.map((row) =>
   defineReasoning({
     name: row.name,
     markers: [row.hint ?? row.open],
+    closer: row.close,
     ...(row.forced === undefined ? {} : { forced: row.forced }),
     split: (text, context) => splitByTags(text, tagsAt(row, context), contextAt(row, context)),
     createSplitter: (context) =>

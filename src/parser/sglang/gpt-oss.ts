@@ -97,6 +97,7 @@ export const gptOss = defineParser({
   name: "gpt-oss",
   aliases: [],
   markers: ["<|channel|>commentary"],
+  closingStops: [callEnd],
   readings: {
     sglang: sglangReading({
       release: { stops: ["<|"], strips: true },

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { modelCodec } from "../../test/model-folder.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
+import { locateTokens } from "./locate-tokens.ts";
+
+const call = '<tool_call>\n{"name": "get_order"}\n</tool_call>';
+
+describe("locateTokens()", () => {
+  test("finds the ids of stretches among words, control tokens and split characters", async () => {
+    const codec = await modelCodec("qwen3");
+    const text = `Größe 🧞‍♀️: ${call} – 注文<|im_end|>`;
+    const ids = await codec.encode(text);
+    const start = text.indexOf(call);
+    const genie = text.indexOf("🧞‍♀️");
+    const [callSpan, genieSpan, whole] = await locateTokens(codec, { ids, text }, [
+      [start, start + call.length],
+      [genie, genie + "🧞‍♀️".length],
+      [0, text.length],
+    ]);
+    expect(await codec.decode(ids.slice(...callSpan!))).toBe(call);
+    expect(await codec.decode(ids.slice(...genieSpan!))).toBe(" 🧞‍♀️");
+    expect(whole).toEqual([0, ids.length]);
+  });
+
+  test("covers ids that spell only a part of the stretch", async () => {
+    const codec = await modelCodec("qwen3");
+    // " cancelled" as two ids.
+    const turn = { ids: [9121, 832], text: " cancelled" };
+    expect(await codec.decode(turn.ids)).toBe(turn.text);
+    const spans = [
+      [0, 2],
+      [3, 10],
+      [8, 9],
+      [7, 7],
+    ] as const;
+    expect(await locateTokens(codec, turn, spans)).toEqual([
+      [0, 1],
+      [0, 2],
+      [1, 2],
+      [1, 1],
+    ]);
+  });
+
+  test("decodes where spellings are no bytes, or bytes are no text", async () => {
+    const { codec } = characterRenderer();
+    const text = "日本 <x>";
+    const ids = await codec.encode(text);
+    expect(await locateTokens(codec, { ids, text }, [[3, 6]])).toEqual([[3, 6]]);
+    const qwen = await modelCodec("qwen3");
+    const cut = [...(await qwen.encode("a🧞‍♀️")).slice(0, 2), ...(await qwen.encode(call))];
+    const cutText = await qwen.decode(cut);
+    const start = cutText.indexOf(call);
+    const located = await locateTokens(qwen, { ids: cut, text: cutText }, [
+      [start, start + call.length],
+    ]);
+    expect(await qwen.decode(cut.slice(...located[0]!))).toBe(call);
+  });
+
+  test("of nothing finds nothing", async () => {
+    const { codec } = characterRenderer();
+    expect(await locateTokens(codec, { ids: [], text: "" }, [])).toEqual([]);
+    expect(await locateTokens(codec, { ids: [], text: "" }, [[0, 0]])).toEqual([[0, 0]]);
+  });
+});

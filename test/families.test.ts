@@ -1,0 +1,377 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  createTauRetail,
+  loadTauBenchBundle,
+  type TauTaskData,
+} from "../environments/tau-bench/index.ts";
+import type { Environment } from "../src/environment/environment.ts";
+import { toTemplateMessage } from "../src/renderer/openai-messages.ts";
+import { stringifyPythonJson } from "../src/python/json-stringify.ts";
+import { createRenderer } from "../src/renderer/create-renderer.ts";
+import type { Renderer } from "../src/renderer/renderer.ts";
+import { planRun } from "../src/run/plan-run.ts";
+import { spawnSglangTestServer } from "../src/testing/index.ts";
+import type { Sample } from "../src/trajectory/sample.ts";
+import { writeFamilyModel, type Family } from "./family-model.ts";
+import { jsonLines, runCli } from "./run-cli.ts";
+import { sharedData } from "./shared-data.ts";
+
+const shared = sharedData();
+const bundle = path.join(shared ?? "", "data/tau-bench");
+const templates = path.join(shared ?? "", "data/chat-templates");
+const policyModule = fileURLToPath(
+  new URL("../dist/src/testing/scripted-policy.js", import.meta.url),
+);
+const taskCount = 8;
+
+/** What the policy means to do in a turn. */
+interface Deed {
+  readonly reasoning?: string;
+  readonly content: string;
+  readonly calls: readonly { readonly name: string; readonly argumentsText: string }[];
+  /** Whether the turn follows a tool's result, rather than the user's words. */
+  readonly afterTool: boolean;
+}
+
+/** A family, how its models speak, and what is to be found out about it. */
+interface Case extends Family {
+  readonly variables?: Readonly<Record<string, string | boolean>>;
+  /** Whether its models reason before they speak. */
+  readonly reasons?: boolean;
+  /** Whether its models make several calls in a turn. */
+  readonly parallel?: boolean;
+  /** What the policy samples, where that is not what the template shows of the turn. */
+  readonly speak?: (deed: Deed) => string;
+  /** What ends a turn, where the template does not show it: after calls, and after words. */
+  readonly stops?: { readonly calls: string; readonly words: string };
+  /** What the capability card must say. */
+  readonly card: Readonly<Record<string, unknown>>;
+}
+
+const chatMl = { eosToken: "<|im_end|>", endTokens: ["<|im_end|>", "<|endoftext|>"] };
+const deepseek = {
+  eosToken: "<｜end▁of▁sentence｜>",
+  bosToken: "<｜begin▁of▁sentence｜>",
+  endTokens: ["<｜end▁of▁sentence｜>"],
+};
+const glm = {
+  eosToken: "<|endoftext|>",
+  endTokens: ["<|endoftext|>", "<|user|>", "<|observation|>"],
+  stops: { calls: "<|observation|>", words: "<|user|>" },
+};
+const mistral = { bosToken: "<s>", eosToken: "</s>", endTokens: ["</s>"] };
+
+const cases: readonly Case[] = [
+  {
+    name: "qwen2.5",
+    template: "iklc__Qwen-Qwen2.5-7B-Instruct.jinja",
+    tokenizer: "qwen2_5",
+    ...chatMl,
+    parallel: true,
+    card: { parser: "qwen25", stopLiterals: ["<|im_end|>"], deltaBase: "short" },
+  },
+  {
+    name: "qwen3-thinking",
+    template: "iklc__Qwen-Qwen3-0.6B.jinja",
+    tokenizer: "qwen3",
+    ...chatMl,
+    reasons: true,
+    parallel: true,
+    card: { parser: "qwen25", reasoningParser: "qwen3", stopLiterals: ["<|im_end|>"] },
+  },
+  {
+    name: "qwen3-not-thinking",
+    template: "iklc__Qwen-Qwen3-0.6B.jinja",
+    tokenizer: "qwen3",
+    ...chatMl,
+    variables: { enable_thinking: false },
+    parallel: true,
+    card: { parser: "qwen25", reasoningParser: "qwen3" },
+  },
+  {
+    name: "qwen3-coder",
+    template: "iklc__Qwen3-Coder.jinja",
+    tokenizer: "qwen3",
+    ...chatMl,
+    parallel: true,
+    card: { parser: "qwen3_coder" },
+  },
+  {
+    name: "llama3.1",
+    template: "iklc__meta-llama-Llama-3.1-8B-Instruct.jinja",
+    tokenizer: "llama3",
+    tokens: ["<|python_tag|>"],
+    bosToken: "<|begin_of_text|>",
+    eosToken: "<|eot_id|>",
+    endTokens: ["<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"],
+    card: { parser: "llama3", stopLiterals: ["<|eot_id|>"] },
+  },
+  {
+    name: "glm-4.5",
+    template: "trl__glm4moe.jinja",
+    tokenizer: "qwen3",
+    ...glm,
+    tokens: ["[gMASK]", "<sop>"],
+    reasons: true,
+    parallel: true,
+    card: { parser: "glm45", reasoningParser: "glm45" },
+  },
+  {
+    name: "glm-4.7",
+    template: "iklc__GLM-4.7-Flash.jinja",
+    tokenizer: "qwen3",
+    ...glm,
+    tokens: ["[gMASK]", "<sop>"],
+    reasons: true,
+    parallel: true,
+    card: {
+      parser: "glm47",
+      reasoningParser: "glm45",
+      opensReasoning: true,
+      keepThinking: { variable: "clear_thinking", value: false },
+      stopOpeners: ["<|user|>", "<|observation|>"],
+    },
+  },
+  {
+    name: "deepseek-v3.1",
+    template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
+    tokenizer: "qwen3",
+    ...deepseek,
+    parallel: true,
+    card: { parser: "deepseekv31", reasoningParser: "deepseek-v3" },
+  },
+  {
+    name: "deepseek-v3.1-thinking",
+    template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
+    tokenizer: "qwen3",
+    ...deepseek,
+    variables: { thinking: true },
+    // Nothing opens the reasoning after a tool's result.
+    speak: ({ calls, content, afterTool }) => {
+      const thought = afterTool ? "" : "I know what to do.</think>";
+      const made = calls.map(
+        ({ name, argumentsText }) =>
+          `<｜tool▁call▁begin｜>${name}<｜tool▁sep｜>${argumentsText}<｜tool▁call▁end｜>`,
+      );
+      const section =
+        made.length === 0 ? "" : `<｜tool▁calls▁begin｜>${made.join("")}<｜tool▁calls▁end｜>`;
+      return `${thought}${content}${section}<｜end▁of▁sentence｜>`;
+    },
+    parallel: true,
+    card: { parser: "deepseekv31", reasoningParser: "deepseek-v3", opensReasoning: true },
+  },
+  {
+    name: "kimi-k2",
+    template: "iklc__moonshotai-Kimi-K2.jinja",
+    tokenizer: "qwen3",
+    eosToken: "[EOS]",
+    bosToken: "[BOS]",
+    endTokens: ["<|im_end|>"],
+    parallel: true,
+    card: { parser: "kimi_k2", stopLiterals: ["<|im_end|>"] },
+  },
+  {
+    name: "gpt-oss",
+    template: "iklc__openai-gpt-oss-120b.jinja",
+    tokenizer: "qwen3",
+    tokens: ["<|constrain|>"],
+    bosToken: "<|startoftext|>",
+    eosToken: "<|return|>",
+    endTokens: ["<|return|>", "<|endoftext|>", "<|call|>"],
+    speak: ({ calls: [call], content }) =>
+      "<|channel|>analysis<|message|>I know what to do.<|end|><|start|>assistant" +
+      (call === undefined
+        ? `<|channel|>final<|message|>${content}<|return|>`
+        : `<|channel|>commentary to=functions.${call.name} <|constrain|>json<|message|>` +
+          `${call.argumentsText}<|call|>`),
+    card: {
+      parser: "gpt-oss",
+      reasoningParser: "gpt-oss",
+      stopLiterals: ["<|return|>", "<|call|>"],
+    },
+  },
+  {
+    name: "mistral-small-3.1",
+    template: "vllm__tool_chat_template_mistral3.jinja",
+    tokenizer: "qwen3",
+    ...mistral,
+    tokens: [
+      "[INST]",
+      "[/INST]",
+      "[SYSTEM_PROMPT]",
+      "[/SYSTEM_PROMPT]",
+      "[AVAILABLE_TOOLS]",
+    ].concat(["[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"]),
+    parallel: true,
+    card: { parser: "mistral", stopLiterals: ["</s>"], deltaNeedsTools: true },
+  },
+  {
+    name: "devstral",
+    template: "iklc__unsloth-mistral-Devstral-Small-2507.jinja",
+    tokenizer: "qwen3",
+    ...mistral,
+    tokens: [
+      "[INST]",
+      "[/INST]",
+      "[SYSTEM_PROMPT]",
+      "[/SYSTEM_PROMPT]",
+      "[AVAILABLE_TOOLS]",
+    ].concat(["[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"]),
+    parallel: true,
+    card: { parser: "mistral", stopLiterals: ["</s>"] },
+  },
+];
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-families-"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+/** What solves a task of τ-bench: a question, the task's own actions, the wanted outputs. */
+function solve({ actions, outputs }: TauTaskData, family: Case): Deed[] {
+  const calls = actions
+    .filter(({ name }) => name !== "transfer_to_human_agents")
+    .map(({ name, kwargs }) => ({
+      name,
+      argumentsText: stringifyPythonJson(kwargs, { ensureAscii: false }),
+    }));
+  const reasoning = family.reasons === true ? { reasoning: "I know what to do." } : {};
+  const deeds: Deed[] = [
+    { ...reasoning, content: "Shall I go ahead?", calls: [], afterTool: false },
+  ];
+  const size = family.parallel === true ? 2 : 1;
+  for (let index = 0; index < calls.length; index += size) {
+    const made = calls.slice(index, index + size);
+    deeds.push({ ...reasoning, content: "", calls: made, afterTool: index > 0 });
+  }
+  const said = ["Done.", ...outputs, "Goodbye!"].join(" ");
+  return [...deeds, { ...reasoning, content: said, calls: [], afterTool: deeds.length > 1 }];
+}
+
+/** What the family's template shows of a turn, up to what ends it. */
+async function speakAsTemplate(renderer: Renderer, environment: Environment, deed: Deed) {
+  const { tools } = environment;
+  const question = { role: "user", content: "Hello." } as const;
+  const toolCalls = deed.calls.map((call, index) => ({ id: `call0000${index}`, ...call }));
+  const turn = new Map([
+    ...toTemplateMessage({ role: "assistant", content: deed.content, toolCalls }),
+    ...(deed.reasoning === undefined ? [] : [["reasoning_content", deed.reasoning] as const]),
+  ]);
+  const { text: asked } = await renderer.prompt({ messages: [question], tools });
+  const { text: answered } = await renderer.prompt({
+    messages: [question, turn],
+    tools,
+    addGenerationPrompt: false,
+  });
+  expect(answered.startsWith(asked), "the turn follows the prompt").toBe(true);
+  const stops = renderer.card.stopLiterals.map((literal) => ({
+    literal,
+    at: answered.indexOf(literal, asked.length),
+  }));
+  const [stop] = stops.filter(({ at }) => at >= 0).toSorted((left, right) => left.at - right.at);
+  return {
+    text: answered.slice(asked.length, stop?.at),
+    stop: stop?.literal,
+  };
+}
+
+async function sampledText(renderer: Renderer, environment: Environment, family: Case, deed: Deed) {
+  if (family.speak !== undefined) return family.speak(deed);
+  const { text, stop } = await speakAsTemplate(renderer, environment, deed);
+  return text + (stop ?? family.stops?.[deed.calls.length === 0 ? "words" : "calls"] ?? "");
+}
+
+/** Ids of each turn by rollout. */
+type Script = Record<string, { outputIds: number[] }[]>;
+
+async function writeScript(environment: Environment, family: Case, modelDir: string) {
+  const renderer = await createRenderer({
+    modelDir,
+    variables: new Map(Object.entries(family.variables ?? {})),
+  });
+  const script: Script = {};
+  const plan = planRun(environment, {
+    split: "test",
+    taskIndexes: Array.from({ length: taskCount }, (_, index) => index),
+    sampleCount: 1,
+    seed: 0,
+  });
+  for (const { task, rolloutId } of plan) {
+    script[rolloutId] = [];
+    for (const deed of solve(task.data as TauTaskData, family)) {
+      const text = await sampledText(renderer, environment, family, deed);
+      script[rolloutId].push({ outputIds: await renderer.codec.encode(text) });
+    }
+  }
+  const file = path.join(scratch, `${family.name}.json`);
+  await writeFile(file, JSON.stringify(script));
+  return { script, file };
+}
+
+async function readRun(out: string) {
+  const read = (name: string) => readFile(path.join(out, name), "utf8");
+  return {
+    manifest: JSON.parse(await read("run.json")) as { found: { template: unknown } },
+    summary: JSON.parse(await read("summary.json")) as object,
+    samples: jsonLines(await read("samples.jsonl")) as unknown as Sample[],
+  };
+}
+
+describe.skipIf(shared === null)("turnwright rollout finds out all about a model folder", () => {
+  let environment: Environment;
+  beforeAll(async () => {
+    if (shared === null) return;
+    environment = createTauRetail({ bundle: await loadTauBenchBundle(bundle) });
+  });
+
+  test.each(cases)("of $name", async (family) => {
+    const modelDir = await writeFamilyModel(family, { into: scratch, templates });
+    const { script, file } = await writeScript(environment, family, modelDir);
+    await using server = await spawnSglangTestServer({
+      policy: policyModule,
+      policyOptions: { file },
+    });
+    const out = path.join(scratch, `${family.name}-run`);
+    const result = await runCli([
+      ...["rollout", "--url", server.url, "--model", modelDir, "--env", "tau-retail"],
+      ...["--data", bundle, "--tasks", `0-${taskCount - 1}`, "--user", "scripted", "--out", out],
+      ...Object.entries(family.variables ?? {}).flatMap(([name, value]) => [
+        "--template-variable",
+        `${name}=${value}`,
+      ]),
+    ]);
+    expect(result.stderr).toContain(`${taskCount}/${taskCount} done`);
+    expect(result.status).toBe(0);
+    const { manifest, summary, samples } = await readRun(out);
+    expect(manifest.found.template).toMatchObject(family.card);
+    expect(summary).toMatchObject({
+      end: "finished",
+      outcomes: { completed: taskCount, truncated: 0, failed: 0 },
+      rewardMean: 1,
+      formatErrorCount: 0,
+    });
+    expect(samples).toHaveLength(taskCount);
+    for (const sample of samples) {
+      expect(sampledTurns(sample)).toEqual(
+        script[sample.rolloutId]?.map(({ outputIds }) => outputIds),
+      );
+    }
+    const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
+    expect(jsonLines(verified.stdout)).toMatchObject([{ samples: taskCount, violations: [] }]);
+  });
+});
+
+/** The ids of each turn as they were sampled, those that had to leave the ledger included. */
+function sampledTurns({ turns, tokenIds }: Sample): number[][] {
+  return turns.map(({ start, end, droppedStopId }) => [
+    ...tokenIds.slice(start, end),
+    ...(droppedStopId === undefined ? [] : [droppedStopId]),
+  ]);
+}
