@@ -49,6 +49,8 @@ type Instruction =
 export interface LinearMatcher {
   /** The leftmost match, `undefined` where there is none. */
   search(text: string, first: string): readonly [start: number, end: number] | undefined;
+  /** Whether the text begins with a match. */
+  matchesAtStart(text: string): boolean;
 }
 
 /**
@@ -59,9 +61,13 @@ export function compileLinear(pattern: Pattern): LinearMatcher {
   const program: Instruction[] = [];
   emit(pattern, program);
   program.push({ type: "match" });
+  const createVisited = (text: string): Uint8Array =>
+    new Uint8Array(Math.ceil((program.length * (text.length + 1)) / 8));
   return {
+    matchesAtStart: (text) =>
+      run(program, { text, visited: createVisited(text), start: 0 }) !== undefined,
     search(text, first) {
-      const visited = new Uint8Array(Math.ceil((program.length * (text.length + 1)) / 8));
+      const visited = createVisited(text);
       for (let start = text.indexOf(first); start !== -1; start = text.indexOf(first, start + 1)) {
         const end = run(program, { text, visited, start });
         if (end !== undefined) return [start, end];

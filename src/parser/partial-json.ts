@@ -1,5 +1,5 @@
 import { decodePythonJsonAt, parsePythonJson, PythonJsonError } from "../python/json-parse.ts";
-import { PythonValueError } from "../python/python-error.ts";
+import { PythonError, PythonValueError } from "../python/python-error.ts";
 import type { PyValue } from "../python/value.ts";
 import { isPythonSpace } from "../python/white-space.ts";
 
@@ -18,6 +18,8 @@ export class CompletionAssertion extends PythonValueError {}
 /**
  * Reads JSON that may be cut off anywhere, as SGLang does with the Python library partial_json_parser:
  * strings, lists and objects that are open are closed, and members that were only begun are dropped.
+ * Text after the value is dropped too; SGLang alone (`isForgiving`, the default) does that where
+ * brackets do not match, or white space comes first.
  *
  * **Source:** promplate/partial-json-parser, `src/partial_json_parser/core/myelin.py` and
  * `complete.py`; sgl-project/sglang, `python/sglang/srt/function_call/utils.py`
@@ -25,25 +27,29 @@ export class CompletionAssertion extends PythonValueError {}
  *
  * @throws PythonError where that raises; `CompletionAssertion` where the library asserts.
  */
-export function parsePartialJson(text: string): PyValue {
+export function parsePartialJson(
+  text: string,
+  { isForgiving = true }: { readonly isForgiving?: boolean } = {},
+): PyValue {
   let completed: string;
   try {
     completed = complete(text).join("");
   } catch (error) {
-    if (error instanceof UnmatchedBracket) return decodePrefix(text);
-    throw error;
+    if (!(error instanceof UnmatchedBracket)) throw error;
+    if (isForgiving) return decodePrefix(text, true);
+    throw new PythonError("IndexError", "pop from empty list");
   }
   try {
     return parsePythonJson(completed);
   } catch (error) {
     if (error instanceof PythonJsonError && error.problem === "Extra data")
-      return decodePrefix(text);
+      return decodePrefix(text, isForgiving);
     throw error;
   }
 }
 
-function decodePrefix(text: string): PyValue {
-  const start = /^[ \t\n\r]*/.exec(text)?.[0].length ?? 0;
+function decodePrefix(text: string, skipsSpace: boolean): PyValue {
+  const start = skipsSpace ? (/^[ \t\n\r]*/.exec(text)?.[0].length ?? 0) : 0;
   return decodePythonJsonAt(text, start).value;
 }
 

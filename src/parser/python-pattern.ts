@@ -6,7 +6,20 @@ export const pythonSpaceClass = String.raw`\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u
 
 /** Compiles a pattern in which `\s` has Python's meaning. */
 export function pythonPattern(source: string, flags: string): RegExp {
-  return new RegExp(source.replaceAll(String.raw`\s`, `[${pythonSpaceClass}]`), flags);
+  return new RegExp(spellSpace(source, pythonSpaceClass), flags);
+}
+
+/** Compiles a pattern in which `\s` means Unicode's white space, as in Python's `regex` package. */
+export function unicodePattern(source: string, flags: string): RegExp {
+  const spaceClass = pythonSpaceClass.replace(String.raw`\x1c-`, "");
+  return new RegExp(spellSpace(source, spaceClass), flags);
+}
+
+/** Writes `\s` out, inside character classes and outside. */
+function spellSpace(source: string, spaceClass: string): string {
+  return source.replaceAll(/\[[^\]]*\]|\\s/g, (part) =>
+    part === String.raw`\s` ? `[${spaceClass}]` : part.replaceAll(String.raw`\s`, spaceClass),
+  );
 }
 
 /** Where Python's `$` matches at the latest: the end, or before a line break that ends the text. */

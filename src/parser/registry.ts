@@ -22,9 +22,9 @@ import { minimaxM3 } from "./sglang/minimax-m3.ts";
 import { mistral } from "./sglang/mistral.ts";
 import { muse } from "./sglang/muse.ts";
 import { poolsideV1 } from "./sglang/poolside-v1.ts";
-import { pythonic } from "./sglang/pythonic.ts";
+import { llama4Pythonic, pythonic } from "./sglang/pythonic.ts";
 import { qwen25 } from "./sglang/qwen25.ts";
-import { qwen3Coder } from "./sglang/qwen3-coder.ts";
+import { qwen3Coder, step3p5 } from "./sglang/qwen3-coder.ts";
 import { step3 } from "./sglang/step3.ts";
 import { trinity } from "./sglang/trinity.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
@@ -57,8 +57,10 @@ const parsers: readonly ToolCallParser[] = [
   muse,
   poolsideV1,
   pythonic,
+  llama4Pythonic,
   qwen25,
   qwen3Coder,
+  step3p5,
   step3,
   trinity,
 ];

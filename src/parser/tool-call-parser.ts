@@ -91,9 +91,8 @@ export type ToolStreamEvent =
 
 /**
  * Parses a text that arrives in pieces. The texts and the calls of its events, joined, are those of
- * `compat` for the whole text, however it was cut. There are two exceptions: where the engine raises,
- * text that was released before stands; and where vLLM puts the text behind a malformed call before
- * that in front of it, the stream keeps the order of the turn.
+ * `compat` for the whole text, however it was cut. The exception: where the engine raises, or where
+ * a malformed call makes vLLM move or drop the text in front of it, text that was released stands.
  */
 export interface ToolCallStream {
   push(chunk: string): readonly ToolStreamEvent[];

@@ -5,13 +5,17 @@ import type { ParseResult, ToolCallStream, ToolStreamEvent } from "./tool-call-p
 
 /** Which text a stream may release before the turn ends, because it is normal text whatever follows. */
 export interface ReleaseRule {
-  /**
-   * What ends the releasing: everything from the first of these on is held back. An empty list holds
-   * back everything.
-   */
+  /** What ends the releasing: everything from the first of these on is held back. */
   readonly stops: readonly string[];
   /** Whether white space around the text may be dropped when a call follows. */
   readonly strips: boolean;
+  /** Whether everything is held back. Default false. */
+  readonly holdsAll?: boolean;
+  /**
+   * Whether a malformed call may make the engine move the text in front of it, or drop it; in a
+   * stream, what was released stands. Default false.
+   */
+  readonly mayRewrite?: boolean;
   /** A beginning of the text that holds back everything. */
   readonly startStop?: string;
   /** Whether line breaks at the end of the text may be dropped when a call follows. Default false. */
@@ -38,7 +42,7 @@ export class ReleasingStream implements ToolCallStream {
   constructor(rule: ReleaseRule, parse: (text: string) => ParseResult) {
     this.#rule = rule;
     this.#parse = parse;
-    this.#isHolding = rule.stops.length === 0;
+    this.#isHolding = rule.holdsAll ?? false;
   }
 
   push(chunk: string): readonly ToolStreamEvent[] {
@@ -54,14 +58,17 @@ export class ReleasingStream implements ToolCallStream {
     const result = this.#parse(text);
     const { normalText, calls, raises } = result.compat;
     const events: ToolStreamEvent[] = [];
-    if (!raises) {
-      const isPrefix = normalText.startsWith(text.slice(0, this.#releasedLength));
-      assertInvariant(isPrefix, "A stream has released text that is no normal text");
-      const rest = normalText.slice(this.#releasedLength);
-      if (rest !== "") events.push({ type: "text", text: rest });
-    }
+    const rest = raises ? "" : this.#rest(normalText, text.slice(0, this.#releasedLength));
+    if (rest !== "") events.push({ type: "text", text: rest });
     calls.forEach((call, index) => events.push({ type: "tool-call", index, call }));
     return [...events, { type: "end", result }];
+  }
+
+  #rest(normalText: string, released: string): string {
+    if (normalText.startsWith(released)) return normalText.slice(released.length);
+    const mayRewrite = this.#rule.mayRewrite === true;
+    assertInvariant(mayRewrite, "A stream has released text that is no normal text");
+    return normalText.replace(released, () => "");
   }
 
   /** What of the text, which follows what was released and kept, can be released. */

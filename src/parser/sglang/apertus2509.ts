@@ -14,6 +14,7 @@ import { findTagBlocks } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { forwardsUnknown } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmApertus2509 } from "../vllm/apertus2509.ts";
 
 const prefix = "<|tools_prefix|>";
 const open = `${prefix}[`;
@@ -88,14 +89,16 @@ function renameFields(value: PyValue): PyValue {
 /** Apertus: `<|tools_prefix|>[{"name": {…}}, …]<|tools_suffix|>`. */
 export const apertus2509 = defineParser({
   name: "apertus2509",
-  aliases: [],
+  aliases: ["apertus"],
   markers: [prefix],
+  closingStops: [close],
   readings: {
     sglang: sglangReading({
       release: { stops: [open], strips: true },
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
+    vllm: vllmApertus2509,
   },
   findBlocks: (text) =>
     findTagBlocks(text, {

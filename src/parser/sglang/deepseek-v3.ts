@@ -2,7 +2,7 @@ import { parsePythonJson } from "../../python/json-parse.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
-import type { EngineResult } from "../grammar.ts";
+import type { EngineReading, EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { readJson } from "../json-payload.ts";
 import type { ParseContext } from "../parse-context.ts";
@@ -14,6 +14,7 @@ import { betweenTags } from "./between-tags.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import type { ToolCallParser } from "../tool-call-parser.ts";
 import { PythonError } from "../../python/python-error.ts";
+import { vllmDeepseekV3, vllmDeepseekV31 } from "../vllm/deepseek-v3.ts";
 
 const sectionOpen = "<｜tool▁calls▁begin｜>";
 const open = "<｜tool▁call▁begin｜>";
@@ -78,11 +79,20 @@ function readBlock({ span, inner }: Frame, split: SplitCall): Block[] {
   return [{ span, name: parts.name, argumentValue: json.value }];
 }
 
+/** What tells the formats apart. */
+interface DeepseekFormat {
+  readonly name: string;
+  readonly begins: RegExp;
+  readonly split: SplitCall;
+  readonly vllm: EngineReading;
+  readonly vllmName: string;
+}
+
 /** One DeepSeek format; whatever goes wrong in any call loses all calls of the turn. */
-function defineDeepseek(name: string, begins: RegExp, split: SplitCall): ToolCallParser {
+function defineDeepseek({ name, begins, split, vllm, vllmName }: DeepseekFormat): ToolCallParser {
   return defineParser({
     name,
-    aliases: [],
+    aliases: [vllmName],
     markers: [sectionOpen],
     readings: {
       sglang: sglangReading({
@@ -91,6 +101,7 @@ function defineDeepseek(name: string, begins: RegExp, split: SplitCall): ToolCal
         detect: (text, context) =>
           catchPython(() => detect(text, context, split)) ?? { normalText: text, calls: [] },
       }),
+      vllm,
     },
     findBlocks: (text) =>
       findTagBlocks(text, { open, close, begins, read: (frame) => readBlock(frame, split) }),
@@ -102,11 +113,23 @@ function defineDeepseek(name: string, begins: RegExp, split: SplitCall): ToolCal
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/deepseekv3_detector.py`.
  */
-export const deepseekV3 = defineDeepseek("deepseekv3", /^\s*(?:function|$)/, splitFenced);
+export const deepseekV3 = defineDeepseek({
+  name: "deepseekv3",
+  begins: /^\s*(?:function|$)/,
+  split: splitFenced,
+  vllm: vllmDeepseekV3,
+  vllmName: "deepseek_v3",
+});
 
 /**
  * DeepSeek V3.1: `name<｜tool▁sep｜>arguments`.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/deepseekv31_detector.py`.
  */
-export const deepseekV31 = defineDeepseek("deepseekv31", /^[^<\s]*(?:<|$)/, splitPlain);
+export const deepseekV31 = defineDeepseek({
+  name: "deepseekv31",
+  begins: /^[^<\s]*(?:<|$)/,
+  split: splitPlain,
+  vllm: vllmDeepseekV31,
+  vllmName: "deepseek_v31",
+});

@@ -3,7 +3,7 @@ import { pythonStrip } from "../../python/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import type { Block, Diagnostic } from "../attempt.ts";
 import { isSince } from "../engine-version.ts";
-import type { EngineResult } from "../grammar.ts";
+import type { EngineReading, EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { readJson } from "../json-payload.ts";
 import type { ParseContext } from "../parse-context.ts";
@@ -16,6 +16,7 @@ import { SectionTracker } from "../section-tracker.ts";
 import { parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { vllmDeepseekV32, vllmDeepseekV4 } from "../vllm/dsml.ts";
 
 const invokeOpen = "<｜DSML｜invoke";
 const invokeClose = "</｜DSML｜invoke>";
@@ -147,12 +148,19 @@ function checkStructure({ body, closed }: Invoke): Diagnostic | undefined {
   return openCount === closeCount ? undefined : malformed(`expected ${parameterClose}`);
 }
 
-/** One of DeepSeek's DSML formats, which differ in the name of the outer tag. */
-function defineDsml(name: string, section: string): ToolCallParser {
+/** What tells the formats apart: most of all, the name of the outer tag. */
+interface DsmlFormat {
+  readonly name: string;
+  readonly section: string;
+  readonly vllm: EngineReading;
+  readonly vllmName: string;
+}
+
+function defineDsml({ name, section, vllm, vllmName }: DsmlFormat): ToolCallParser {
   const open = `<｜DSML｜${section}>`;
   return defineParser({
     name,
-    aliases: [],
+    aliases: [vllmName],
     markers: [open],
     readings: {
       sglang: sglangReading({
@@ -161,6 +169,7 @@ function defineDsml(name: string, section: string): ToolCallParser {
         detect: (text, context) =>
           catchPython(() => detect(text, context, section)) ?? { normalText: text, calls: [] },
       }),
+      vllm,
     },
     findBlocks: (text) => findBlocks(text, section),
   });
@@ -171,11 +180,21 @@ function defineDsml(name: string, section: string): ToolCallParser {
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/deepseekv32_detector.py`.
  */
-export const deepseekV32 = defineDsml("deepseekv32", "function_calls");
+export const deepseekV32 = defineDsml({
+  name: "deepseekv32",
+  section: "function_calls",
+  vllm: vllmDeepseekV32,
+  vllmName: "deepseek_v32",
+});
 
 /**
  * DeepSeek V4: DSML tags inside `<｜DSML｜tool_calls>`.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/deepseekv4_detector.py`.
  */
-export const deepseekV4 = defineDsml("deepseekv4", "tool_calls");
+export const deepseekV4 = defineDsml({
+  name: "deepseekv4",
+  section: "tool_calls",
+  vllm: vllmDeepseekV4,
+  vllmName: "deepseek_v4",
+});

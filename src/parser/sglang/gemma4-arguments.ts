@@ -29,12 +29,12 @@ export function parseGemmaArguments(text: string): PyValue {
  * where there is none. Braces in strings do not count.
  */
 export function findGemmaBraceEnd(text: string): number | undefined {
-  const end = findEnd(text, 0, { bracket: "{", skipsStrings: true });
+  const end = findGemmaEnd(text, 0, { bracket: "{", skipsStrings: true });
   return end.closed ? end.index - 1 : undefined;
 }
 
 /** Scans from behind an opening bracket to behind its closing one, or to the end of the text. */
-function findEnd(
+export function findGemmaEnd(
   text: string,
   start: number,
   { bracket, skipsStrings }: { readonly bracket: "{" | "["; readonly skipsStrings: boolean },
@@ -68,11 +68,11 @@ class GemmaReader {
     const members = new Map<string, PyValue>();
     let index = 0;
     for (;;) {
-      index = skip(text, index, " ,\n\t");
+      index = skipCharacters(text, index, " ,\n\t");
       const colon = index < text.length ? text.indexOf(":", index) : -1;
       if (colon === -1) return members;
       const key = pythonStrip(text.slice(index, colon));
-      index = skip(text, colon + 1, " \n\t");
+      index = skipCharacters(text, colon + 1, " \n\t");
       if (index >= text.length) {
         members.set(key, "");
         return members;
@@ -88,7 +88,7 @@ class GemmaReader {
     const items: PyValue[] = [];
     let index = 0;
     for (;;) {
-      index = skip(text, index, " ,\n\t");
+      index = skipCharacters(text, index, " ,\n\t");
       if (index >= text.length) return items;
       const item = this.#readItem(text, index, { depth, stops: ",]", skipsStrings: false });
       items.push(item.value);
@@ -113,7 +113,7 @@ class GemmaReader {
     if (first === "{" || first === "[") {
       // Lists in lists are matched without regard to strings.
       const skipsStrings = first === "{" || place.skipsStrings;
-      const { index } = findEnd(text, start + 1, { bracket: first, skipsStrings });
+      const { index } = findGemmaEnd(text, start + 1, { bracket: first, skipsStrings });
       const inner = text.slice(start + 1, Math.max(start + 1, lastPoint(text, index)));
       const value =
         first === "{"
@@ -141,7 +141,8 @@ function lastPoint(text: string, end: number): number {
     : end - 1;
 }
 
-function skip(text: string, start: number, characters: string): number {
+/** The first place from `start` on that holds none of the characters. */
+export function skipCharacters(text: string, start: number, characters: string): number {
   let index = start;
   while (index < text.length && characters.includes(text[index] ?? "")) index += 1;
   return index;

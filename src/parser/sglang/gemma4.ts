@@ -11,6 +11,7 @@ import type { CompatCall } from "../tool-call-parser.ts";
 import { betweenTags } from "./between-tags.ts";
 import { findGemmaBraceEnd, parseGemmaArguments } from "./gemma4-arguments.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmGemma4 } from "../vllm/gemma4.ts";
 
 const open = "<|tool_call>";
 const close = "<tool_call|>";
@@ -75,6 +76,7 @@ export const gemma4 = defineParser({
         }
       },
     }),
+    vllm: vllmGemma4,
   },
   findBlocks: (text) =>
     findTagBlocks(text, { open, close, begins: /^\s*(?:call:|$)/, read: readBlock }),

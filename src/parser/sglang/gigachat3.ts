@@ -10,6 +10,7 @@ import { catchPython } from "../python-catch.ts";
 import { malformed, markerOnly } from "../tag-blocks.ts";
 import { parseBaseJson } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmGigachat3 } from "../vllm/gigachat3.ts";
 
 const callMarkers = ["function call<|role_sep|>\n", "<|function_call|>"] as const;
 const contentEnds = ["<|message_sep|>", "<|function_call|>"] as const;
@@ -93,6 +94,7 @@ export const gigachat3 = defineParser({
       hasToolCall: (text) => callMarkers.some((marker) => text.includes(marker)),
       detect,
     }),
+    vllm: vllmGigachat3,
   },
   findBlocks,
 });

@@ -17,6 +17,7 @@ import { forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { convertGlmValue } from "./glm-value.ts";
 import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { vllmGlm } from "../vllm/glm.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -149,6 +150,7 @@ export const glm45 = defineParser({
       detect: (text, context) =>
         catchPython(() => detectGlm45(text, context)) ?? { normalText: text, calls: [] },
     }),
+    vllm: vllmGlm,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {
@@ -175,6 +177,7 @@ export const glm47 = defineParser({
       detect: (text, context) =>
         catchPython(() => detectGlm47(text, context)) ?? { normalText: text, calls: [] },
     }),
+    vllm: vllmGlm,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

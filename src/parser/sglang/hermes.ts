@@ -8,6 +8,7 @@ import { catchPython } from "../python-catch.ts";
 import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
 import type { SglangDetector } from "./sglang-reading.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmHermes } from "../vllm/hermes.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -52,7 +53,7 @@ const grammar: Grammar = {
   name: "hermes",
   aliases: [],
   markers: [open],
-  readings: { sglang: sglangReading(detector) },
+  readings: { sglang: sglangReading(detector), vllm: vllmHermes },
   findBlocks: (text) =>
     findJsonTagBlocks(text, {
       open,

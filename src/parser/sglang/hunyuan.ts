@@ -1,23 +1,19 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
 import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { pythonLower } from "../../python/lower.ts";
-import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
-import { toolParameters } from "../../message.ts";
+import type { PyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
+import { findHunyuanSchema, readHunyuanValue } from "../hunyuan-value.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
-import { parsePythonFloat, parsePythonInt } from "../python-number.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { findArgPairs } from "./arg-pairs.ts";
 import { forwardsUnknown } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmHunyuan } from "../vllm/hunyuan.ts";
 
 /** The tokens of the format as this model's vocabulary spells them. */
 interface Tokens {
@@ -99,78 +95,12 @@ function readArguments(body: string, name: string, context: ParseContext): PyDic
   return new Map(
     findArgPairs(body, format).map(([rawKey, text]) => {
       const key = pythonStrip(rawKey);
-      return [key, convert(text, typesOf(findSchema(name, key, context)))] as const;
+      return [
+        key,
+        readHunyuanValue(text, findHunyuanSchema(name, key, context), (value) => value),
+      ] as const;
     }),
   );
-}
-
-function findSchema(name: string, key: string, { tools }: ParseContext): PyDict {
-  const tool = tools.find((candidate) => candidate.name === name);
-  const parameters = tool === undefined ? null : (toolParameters(tool) ?? null);
-  if (parameters === null) return new Map();
-  const properties = asDict(parameters).get("properties");
-  if (properties === undefined) return new Map();
-  const schema = asDict(properties).get(key);
-  return schema === undefined ? new Map() : asDict(schema);
-}
-
-function asDict(value: PyValue): PyDict {
-  if (isPyDict(value)) return value;
-  throw new PythonError("AttributeError", "a schema is no object");
-}
-
-function typesOf(schema: PyDict): ReadonlySet<string> {
-  let options: PyValue = [new Map<string, PyValue>()];
-  if (schema.has("type")) options = [schema];
-  else options = schema.get("anyOf") ?? schema.get("oneOf") ?? options;
-  if (!isPyList(options)) throw new PythonError("TypeError", "the alternatives are no list");
-  const types = options.map((option) => normalizeType(asDict(option).get("type") ?? "string"));
-  return new Set(types.filter((type) => type !== "null"));
-}
-
-const typeAliases: ReadonlyMap<string, string> = new Map([
-  ...["str", "text", "varchar", "char", "enum"].map((alias) => [alias, "string"] as const),
-  ["bool", "boolean"],
-  ["binary", "boolean"],
-  ["int", "integer"],
-  ["float", "number"],
-  ["double", "number"],
-  ["list", "array"],
-  ["dict", "object"],
-  ["map", "object"],
-]);
-
-function normalizeType(type: PyValue): string {
-  if (typeof type !== "string") throw new PythonError("TypeError", "a type is no string");
-  const alias = typeAliases.get(type);
-  if (alias !== undefined) return alias;
-  const lower = pythonLower(type);
-  if (/^(?:int|uint|long|short|unsigned)/.test(lower)) return "integer";
-  return /^(?:num|float)/.test(lower) ? "number" : type;
-}
-
-function convert(text: string, types: ReadonlySet<string>): PyValue {
-  const lower = pythonLower(text);
-  if (types.has("boolean") && (lower === "true" || lower === "false")) return lower === "true";
-  const int = types.has("integer")
-    ? catchPython(() => parsePythonInt(text), "ValueError")
-    : undefined;
-  if (int !== undefined) return int;
-  const number = types.has("number") ? readNumber(text) : undefined;
-  if (number !== undefined) return number;
-  const isComplex = [...types].some((type) => !simpleTypes.has(type));
-  if (isComplex || !types.has("string")) {
-    const json = catchPython(() => parsePythonJson(text), "ValueError");
-    if (json !== undefined) return json;
-  }
-  return text;
-}
-
-const simpleTypes: ReadonlySet<string> = new Set(["string", "boolean", "integer", "number"]);
-
-function readNumber(text: string): PyValue | undefined {
-  const read = /[.eE]/.test(text) ? () => parsePythonFloat(text) : () => parsePythonInt(text);
-  return catchPython<PyValue>(read, "ValueError");
 }
 
 function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
@@ -196,7 +126,7 @@ const release = { stops: ["<tool_calls"], strips: true };
 /** Hunyuan: `<tool_call>name<tool_sep>`, then keys and values in tags, inside `<tool_calls>`. */
 export const hunyuan = defineParser({
   name: "hunyuan",
-  aliases: [],
+  aliases: ["hy_v3"],
   markers: ["<tool_calls>", "<tool_sep>"],
   readings: {
     sglang: {
@@ -212,6 +142,7 @@ export const hunyuan = defineParser({
         return reading.read(text, context);
       },
     },
+    vllm: vllmHunyuan,
   },
   findBlocks: (text, context) => {
     const { call } = resolveTokens(context);

@@ -115,7 +115,7 @@ export const inkling = defineParser({
   markers: [tokens.invokeJson],
   readings: {
     sglang: sglangReading({
-      release: { stops: [], strips: false },
+      release: { stops: [], strips: false, holdsAll: true },
       hasToolCall: (text) => text.includes(tokens.invokeJson) || text.includes(tokens.invokeText),
       detect,
     }),

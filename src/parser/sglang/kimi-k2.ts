@@ -15,6 +15,7 @@ import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmKimiK2 } from "../vllm/kimi-k2.ts";
 
 const sectionOpen = "<|tool_calls_section_begin|>";
 const open = "<|tool_call_begin|>";
@@ -140,7 +141,7 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
   const id = inner.slice(0, marker).trim();
   const text = inner.slice(marker + argumentsOpen.length).trim();
   const name = catchPython(() => nameOfCall(id, text, context));
-  const base = name === undefined ? { span } : { span, name };
+  const base = name === undefined ? { span, id } : { span, id, name };
   const json = readJson(text);
   if (json.type === "problem") {
     return [{ ...base, problem: { status: "invalid-json", detail: json.detail } }];
@@ -163,6 +164,7 @@ const grammar: Grammar = {
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
     }),
+    vllm: vllmKimiK2,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

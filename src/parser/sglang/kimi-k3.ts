@@ -117,7 +117,7 @@ export const kimiK3 = defineParser({
   markers: [markers.toolsOpen],
   readings: {
     sglang: sglangReading({
-      release: { stops: [], strips: false },
+      release: { stops: [], strips: false, holdsAll: true },
       hasToolCall: (text) => text.includes(markers.toolsOpen),
       detect,
     }),

@@ -21,6 +21,7 @@ import type { CompatCall } from "../tool-call-parser.ts";
 import { argumentsOfEntry, forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { vllmLfm2 } from "../vllm/lfm2.ts";
 
 const open = "<|tool_call_start|>";
 const close = "<|tool_call_end|>";
@@ -125,6 +126,7 @@ export const lfm2 = defineParser({
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
+    vllm: vllmLfm2,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

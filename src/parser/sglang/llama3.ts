@@ -13,6 +13,7 @@ import { evaluatePythonLiteral } from "../python-literal.ts";
 import { markerOnly, unclosed } from "../tag-blocks.ts";
 import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmLlama3 } from "../vllm/llama3.ts";
 
 const tag = "<|python_tag|>";
 
@@ -197,7 +198,7 @@ function readBlock(span: Block["span"], value: PyValue, isJson: boolean): Block 
 /** Llama 3: `<|python_tag|>{"name": …, "parameters": …};{…}`; the tag may be missing. */
 export const llama3 = defineParser({
   name: "llama3",
-  aliases: [],
+  aliases: ["llama3_json", "llama4_json"],
   markers: [tag],
   readings: {
     sglang: sglangReading({
@@ -205,6 +206,7 @@ export const llama3 = defineParser({
       hasToolCall: (text) => text.includes(tag) || text.startsWith("{"),
       detect,
     }),
+    vllm: vllmLlama3,
   },
   findBlocks,
 });

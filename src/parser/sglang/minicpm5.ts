@@ -1,42 +1,30 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
-import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
-import { toolParameters } from "../../message.ts";
+import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
+import type { MiniCpmCall } from "../minicpm5-markup.ts";
+import {
+  miniCpmTags,
+  readMiniCpmPattern,
+  readMiniCpmXml,
+  splitMiniCpmBlocks,
+} from "../minicpm5-markup.ts";
+import type { MiniCpmDeclaration } from "../minicpm5-schema.ts";
+import { readMiniCpmDeclarations, readMiniCpmLiteral } from "../minicpm5-schema.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import type { PythonLiteral } from "../python-literal.ts";
-import { evaluatePythonLiteral } from "../python-literal.ts";
-import { pythonPattern } from "../python-pattern.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
-import { parseXmlElement } from "../xml-element.ts";
 import { parseBaseJson } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmMinicpm5 } from "../vllm/minicpm5.ts";
 
-const open = "<function";
-const close = "</function>";
-const namePattern = pythonPattern(String.raw`<function\s+name=['"]([^'"]+)['"][^>]*>`, "");
-const parameterHead = pythonPattern(String.raw`<param\s+name=['"]([^'"]+)['"]>`, "g");
-const parameterClose = "</param>";
-
-/** A parameter as it is written; without a name where it has none. */
-interface Parameter {
-  readonly name: string | undefined;
-  readonly text: string;
-}
-
-/** A call as it is written. */
-interface WrittenCall {
-  readonly name: string;
-  readonly parameters: readonly Parameter[];
-}
+const { open, close } = miniCpmTags;
 
 /**
  * SGLang's detector for MiniCPM 5: XML, or what looks like it. A call that does not fit its tool comes
@@ -46,28 +34,21 @@ interface WrittenCall {
  */
 function detect(text: string, context: ParseContext): EngineResult {
   if (!text.includes(open)) return { normalText: text, calls: [] };
-  const declared = readDeclarations(context);
+  const declared = readMiniCpmDeclarations(context);
   return catchPython(() => readText(text, declared, context)) ?? { normalText: text, calls: [] };
 }
 
 function readText(
   text: string,
-  declared: ReadonlyMap<string, Declaration>,
+  declared: ReadonlyMap<string, MiniCpmDeclaration>,
   context: ParseContext,
 ): EngineResult {
   const normal: string[] = [];
   const calls: CompatCall[] = [];
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const bodyEnd = start === -1 ? -1 : text.indexOf(close, start + open.length);
-    if (bodyEnd === -1) break;
-    normal.push(text.slice(position, start));
-    position = bodyEnd + close.length;
-    const block = text.slice(start, position);
-    const call = readCall(block, declared);
+  for (const { text: piece, isBlock } of splitMiniCpmBlocks(text)) {
+    const call = isBlock ? readCall(piece, declared) : undefined;
     if (call === undefined) {
-      normal.push(block);
+      normal.push(piece);
       continue;
     }
     const { name, literal } = call;
@@ -78,60 +59,20 @@ function readText(
     ]);
     calls.push(...parseBaseJson(entry, context));
   }
-  return { normalText: normal.join("") + text.slice(position), calls };
-}
-
-/** What a tool declares about its parameters. */
-interface Declaration {
-  readonly properties: PyDict;
-  readonly hasProperties: boolean;
-  readonly required: ReadonlySet<string>;
-}
-
-function readDeclarations({ tools }: ParseContext): Map<string, Declaration> {
-  return new Map(
-    tools.flatMap((tool) => {
-      if (tool.name === "") return [];
-      const parameters = toolParameters(tool);
-      const declared = isPyDict(parameters) ? parameters : undefined;
-      const properties = declared?.get("properties") ?? new Map<string, PyValue>();
-      if (!isPyDict(properties) && pythonTruthy(properties)) {
-        throw new PythonError("AttributeError", "the properties are no object");
-      }
-      const required = declared?.get("required") ?? [];
-      const names = isPyList(required)
-        ? required
-        : [...(typeof required === "string" ? required : "")];
-      const isHashable = names.every((name) => !isPyList(name) && !isPyDict(name));
-      const known = new Set(
-        isHashable ? names.map((name) => (typeof name === "string" ? name : "\u0000")) : [],
-      );
-      return [
-        [
-          tool.name,
-          {
-            properties: isPyDict(properties) ? properties : new Map<string, PyValue>(),
-            hasProperties:
-              declared === undefined || !declared.has("properties") || isPyDict(properties),
-            required: known,
-          },
-        ] as const,
-      ];
-    }),
-  );
+  return { normalText: normal.join(""), calls };
 }
 
 /** The call of a block; `undefined` where it is none, or does not fit its tool. */
 function readCall(
   block: string,
-  declared: ReadonlyMap<string, Declaration>,
+  declared: ReadonlyMap<string, MiniCpmDeclaration>,
 ): { name: string; literal: PythonLiteral } | undefined {
-  const written = readAsXml(block);
+  const written = readMiniCpmXml(block);
   const first =
     written === undefined ? undefined : catchPython(() => readParameters(written, declared));
   const isNamed = written !== undefined && written.name !== "" && first !== undefined;
   if (!isNamed && first?.type === "invalid") return undefined;
-  const call = isNamed ? written : readByPattern(block);
+  const call = isNamed ? written : readMiniCpmPattern(block);
   if (call === undefined) return undefined;
   const parameters = isNamed ? first : catchPython(() => readParameters(call, declared));
   const declaration = declared.get(call.name);
@@ -148,8 +89,8 @@ type ReadParameters =
 
 /** @throws PythonError where a schema is not what the engine expects. */
 function readParameters(
-  { name, parameters }: WrittenCall,
-  declared: ReadonlyMap<string, Declaration>,
+  { name, parameters }: MiniCpmCall,
+  declared: ReadonlyMap<string, MiniCpmDeclaration>,
 ): ReadParameters {
   const declaration = declared.get(name);
   const values = new Map<string, PyValue>();
@@ -161,14 +102,14 @@ function readParameters(
     const literal =
       typeOf(key, declaration) === "string"
         ? { value: pythonStrip(text), isJson: true }
-        : readLiteral(pythonStrip(text));
+        : readMiniCpmLiteral(pythonStrip(text));
     isJson &&= literal.isJson;
     values.set(key, literal.value);
   }
   return { type: "valid", literal: { value: values, isJson } };
 }
 
-function typeOf(key: string, declaration: Declaration | undefined): PyValue | undefined {
+function typeOf(key: string, declaration: MiniCpmDeclaration | undefined): PyValue | undefined {
   if (declaration === undefined) return undefined;
   if (!declaration.hasProperties)
     throw new PythonError("AttributeError", "the properties are none");
@@ -178,64 +119,13 @@ function typeOf(key: string, declaration: Declaration | undefined): PyValue | un
   throw new PythonError("AttributeError", "a schema is no object");
 }
 
-function readLiteral(text: string): PythonLiteral {
-  const raw = { value: text, isJson: true };
-  const read = (): PythonLiteral => {
-    const json = catchPython(() => parsePythonJson(text), "JSONDecodeError", "TypeError");
-    return json === undefined ? evaluatePythonLiteral(text) : { value: json, isJson: true };
-  };
-  return catchPython(read, "ValueError", "SyntaxError", "TypeError") ?? raw;
-}
-
-function readAsXml(block: string): WrittenCall | undefined {
-  const element = parseXmlElement(block);
-  if (element?.tag !== "function") return undefined;
-  const direct = element.children.filter(({ tag }) => tag === "param");
-  const nested = element.children.find(({ tag }) => tag === "arguments")?.children ?? [];
-  const parameters = direct.length > 0 ? direct : nested.filter(({ tag }) => tag === "param");
-  return {
-    name: pythonStrip(element.attributes.get("name") ?? ""),
-    parameters: parameters.map(({ attributes, text }) => ({ name: attributes.get("name"), text })),
-  };
-}
-
-/** What is written, where it is no XML; a parameter without a name comes first. */
-function readByPattern(block: string): WrittenCall | undefined {
-  const name = pythonStrip(namePattern.exec(block)?.[1] ?? "");
-  if (name === "") return undefined;
-  const parameters: Parameter[] = hasNameless(block) ? [{ name: undefined, text: "" }] : [];
-  const head = new RegExp(parameterHead);
-  for (let match = head.exec(block); match !== null; match = head.exec(block)) {
-    const end = block.indexOf(parameterClose, head.lastIndex);
-    if (end === -1) break;
-    const text = block.slice(head.lastIndex, end);
-    const isSection = text.startsWith("<![CDATA[") && text.endsWith("]]>");
-    parameters.push({
-      name: pythonStrip(match[1] ?? ""),
-      text: isSection ? text.slice(9, -3) : text,
-    });
-    head.lastIndex = end + parameterClose.length;
-  }
-  return { name, parameters };
-}
-
-/** Whether some `<param…>` tag has no name in it. */
-function hasNameless(block: string): boolean {
-  for (let start = block.indexOf("<param"); start !== -1;) {
-    const end = block.indexOf(">", start);
-    if (end === -1) return false;
-    if (!/(?<![\p{L}\p{N}_])name=/u.test(block.slice(start + 6, end))) return true;
-    start = block.indexOf("<param", end);
-  }
-  return false;
-}
-
 function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
   const block = `${open}${inner}${close}`;
-  const written = readAsXml(block) ?? readByPattern(block);
+  const written = readMiniCpmXml(block) ?? readMiniCpmPattern(block);
   if (written === undefined) return [{ span, problem: malformed("expected <function name=…>") }];
   const { name } = written;
-  const declared = catchPython(() => readDeclarations(context)) ?? new Map<string, Declaration>();
+  const declared =
+    catchPython(() => readMiniCpmDeclarations(context)) ?? new Map<string, MiniCpmDeclaration>();
   const parameters = catchPython(() => readParameters(written, declared));
   if (parameters?.type !== "valid") {
     return [
@@ -263,6 +153,7 @@ export const minicpm5 = defineParser({
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
+    vllm: vllmMinicpm5,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

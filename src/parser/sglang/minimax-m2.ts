@@ -18,6 +18,7 @@ import { findTagBlocks, malformed, unclosed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { parseBaseJson } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmMinimaxM2 } from "../vllm/minimax-m2.ts";
 
 const open = "<minimax:tool_call>";
 const close = "</minimax:tool_call>";
@@ -191,7 +192,7 @@ function readBlock(span: Block["span"], invoke: OpenText, context: ParseContext)
 /** MiniMax M2: `<invoke name="…"><parameter name="…">value</parameter></invoke>` in a block. */
 export const minimaxM2 = defineParser({
   name: "minimax-m2",
-  aliases: [],
+  aliases: ["minimax_m2"],
   markers: [open],
   readings: {
     sglang: sglangReading({
@@ -199,6 +200,7 @@ export const minimaxM2 = defineParser({
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
+    vllm: vllmMinimaxM2,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

@@ -15,6 +15,7 @@ import { malformed, markerOnly, unclosed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmMistral } from "../vllm/mistral.ts";
 
 const marker = "[TOOL_CALLS";
 const arrayMarker = "[TOOL_CALLS] [";
@@ -168,6 +169,7 @@ export const mistral = defineParser({
       hasToolCall: (text) => text.includes(marker),
       detect,
     }),
+    vllm: vllmMistral,
   },
   findBlocks,
 });

@@ -150,7 +150,7 @@ export const muse = defineParser({
   markers: [markers.callsOpen],
   readings: {
     sglang: sglangReading({
-      release: { stops: [], strips: false },
+      release: { stops: [], strips: false, holdsAll: true },
       hasToolCall: holdsMuseCall,
       detect,
     }),

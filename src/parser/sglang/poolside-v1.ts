@@ -18,6 +18,7 @@ import type { CompatCall } from "../tool-call-parser.ts";
 import { findArgPairs } from "./arg-pairs.ts";
 import { betweenTags } from "./between-tags.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmPoolsideV1 } from "../vllm/poolside-v1.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -114,6 +115,7 @@ export const poolsideV1 = defineParser({
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
+    vllm: vllmPoolsideV1,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

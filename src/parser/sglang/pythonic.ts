@@ -1,49 +1,20 @@
 import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyValue } from "../../python/value.ts";
-import { isPythonSpace } from "../../python/white-space.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
-import { compileLinear, optional, repeat, repeatOnce, sequence } from "../linear-pattern.ts";
-import type { Pattern } from "../linear-pattern.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import type { Expression } from "../python-source/expression.ts";
 import { parseFirstStatement } from "../python-source/expression.ts";
 import { findPythonicBlocks } from "../pythonic-blocks.ts";
+import { findPythonicList } from "../pythonic-list.ts";
 import { readPythonicArgument } from "../pythonic-argument.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { forwardsUnknown } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
-
-const any: Pattern = { type: "one", accepts: () => true };
-const space: Pattern = { type: "one", accepts: isPythonSpace };
-const letter: Pattern = {
-  type: "one",
-  accepts: (unit) => /[a-zA-Z]/.test(String.fromCharCode(unit)),
-};
-const word: Pattern = {
-  type: "one",
-  accepts: (codePoint) => /[\p{L}\p{N}_]/u.test(String.fromCodePoint(codePoint)),
-};
-const name = sequence(repeatOnce(letter), repeat(word));
-const keyword = sequence(name, "=", repeat(any));
-const keywordThenComma = sequence(keyword, ",", repeat(space));
-const callThenComma = sequence(
-  sequence(name, "(", repeat(keywordThenComma), optional(sequence(keyword, space)), ")"),
-  sequence(",", repeat(space)),
-);
-const lastCall = sequence(
-  sequence(name, "(", repeat(keywordThenComma), optional(sequence(keyword, repeat(space))), ")"),
-  repeat(space),
-);
-
-/**
- * The engine's pattern for a list of calls. Python's own engine takes exponential time for it; this
- * matcher finds the same match in linear time.
- */
-const listMatcher = compileLinear(sequence("[", repeat(callThenComma), repeatOnce(lastCall), "]"));
+import { vllmLlama4Pythonic, vllmPythonic } from "../vllm/pythonic.ts";
 
 function prepare(text: string): string {
   return pythonStrip(text).replaceAll("<|python_start|>", "").replaceAll("<|python_end|>", "");
@@ -58,7 +29,7 @@ function prepare(text: string): string {
  */
 function detect(whole: string, context: ParseContext): EngineResult {
   const text = prepare(whole);
-  const match = listMatcher.search(text, "[");
+  const match = findPythonicList(text);
   if (match === undefined) return { normalText: text, calls: [] };
   const [start, end] = match;
   const calls = catchPython(() => readCalls(text.slice(start, end), context)) ?? [];
@@ -99,9 +70,19 @@ export const pythonic = defineParser({
   readings: {
     sglang: sglangReading({
       release: { stops: ["[", "<|python_"], strips: true },
-      hasToolCall: (text) => listMatcher.search(prepare(text), "[") !== undefined,
+      hasToolCall: (text) => findPythonicList(prepare(text)) !== undefined,
       detect,
     }),
+    vllm: vllmPythonic,
   },
+  findBlocks,
+});
+
+/** Llama 4 as vLLM names it, where `<|python_start|>` may stand before the list. */
+export const llama4Pythonic = defineParser({
+  name: "llama4_pythonic",
+  aliases: [],
+  markers: ["<|python_start|>"],
+  readings: { vllm: vllmLlama4Pythonic },
   findBlocks,
 });

@@ -14,6 +14,7 @@ import type { CompatCall } from "../tool-call-parser.ts";
 import { betweenTags } from "./between-tags.ts";
 import { convertQwen3CoderValue } from "./qwen3-coder-value.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmQwen3Coder } from "../vllm/qwen3-coder.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -167,24 +168,38 @@ function checkStructure(found: FunctionText): Diagnostic | undefined {
     : undefined;
 }
 
-/** Qwen3-Coder, also used by Step-3.5: `<function=name><parameter=key>value</parameter></function>`. */
+const sglang = sglangReading({
+  release: { stops: [open], strips: false },
+  hasToolCall: (text) => text.includes(open),
+  detect: (text, context) =>
+    catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+});
+
+function findBlocks(text: string, context: ParseContext): Block[] {
+  return findTagBlocks(text, {
+    open,
+    close,
+    begins: /^\s*(?:<function=|$)/,
+    read: (frame) => readBlocks(frame, context),
+  });
+}
+
+const markers = [`${open}\n${functionOpen}`, functionOpen];
+
+/** Qwen3-Coder: `<function=name><parameter=key>value</parameter></function>`. */
 export const qwen3Coder = defineParser({
   name: "qwen3_coder",
-  aliases: ["step3p5"],
-  markers: [`${open}\n${functionOpen}`, functionOpen],
-  readings: {
-    sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
-      detect: (text, context) =>
-        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
-    }),
-  },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*(?:<function=|$)/,
-      read: (frame) => readBlocks(frame, context),
-    }),
+  aliases: ["qwen3_xml"],
+  markers,
+  readings: { sglang, vllm: vllmQwen3Coder },
+  findBlocks,
+});
+
+/** Step-3.5, which writes calls as Qwen3-Coder does, and which SGLang reads in the same way. */
+export const step3p5 = defineParser({
+  name: "step3p5",
+  aliases: [],
+  markers,
+  readings: { sglang },
+  findBlocks,
 });

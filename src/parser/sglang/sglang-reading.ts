@@ -1,4 +1,4 @@
-import { isSince } from "../engine-version.ts";
+import { defaultEngineVersion, isSince } from "../engine-version.ts";
 import type { SglangVersion } from "../engine-version.ts";
 import type { EngineReading, EngineResult } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
@@ -14,9 +14,10 @@ export interface SglangDetector {
   detect(text: string, context: ParseContext): EngineResult;
 }
 
-/** The SGLang release of a context whose dialect is `sglang`. */
-export function sglangVersion(context: ParseContext): SglangVersion {
-  return context.engineVersion as SglangVersion;
+/** The SGLang release that is wanted; the default one where the dialect is another engine's. */
+export function sglangVersion({ dialect, engineVersion }: ParseContext): SglangVersion {
+  const version = dialect === "sglang" ? engineVersion : defaultEngineVersion.sglang;
+  return version as SglangVersion;
 }
 
 /**

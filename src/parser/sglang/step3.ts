@@ -17,6 +17,7 @@ import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import { forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmStep3 } from "../vllm/step3.ts";
 
 const sectionOpen = "<｜tool_calls_begin｜>";
 const sectionClose = "<｜tool_calls_end｜>";
@@ -137,6 +138,7 @@ export const step3 = defineParser({
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
     }),
+    vllm: vllmStep3,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

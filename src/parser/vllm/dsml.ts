@@ -1,0 +1,97 @@
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict } from "../../python/value.ts";
+import type { EngineReading } from "../grammar.ts";
+import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../python-catch.ts";
+import { unicodePattern } from "../python-pattern.ts";
+import { betweenTags } from "../sglang/between-tags.ts";
+import { coerceToSchema, findVllmProperties, typesOfSchema } from "./schema-coercion.ts";
+import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
+import { vllmReading } from "./vllm-reading.ts";
+
+const invokeHead = unicodePattern(String.raw`<｜DSML｜invoke\s+name="([^"]+)"\s*>`, "g");
+const invokeClose = "</｜DSML｜invoke>";
+const parameterHead = unicodePattern(
+  String.raw`<｜DSML｜parameter\s+name="([^"]+)"\s+string="(true|false)"\s*>`,
+  "g",
+);
+const parameterClose = "</｜DSML｜parameter>";
+
+function extract(text: string, context: ParseContext, section: string): VllmExtraction | undefined {
+  const open = `<｜DSML｜${section}>`;
+  const calls = betweenTags(text, open, `</｜DSML｜${section}>`).flatMap((block) =>
+    readCalls(block, context),
+  );
+  if (calls.length === 0) return undefined;
+  return { content: text.slice(0, text.indexOf(open)), calls };
+}
+
+function readCalls(block: string, context: ParseContext): VllmCall[] {
+  return splitByHead(block, invokeHead, invokeClose).map(([head, body]) => {
+    const name = head[1] ?? "";
+    const values = readArguments(body, name, context);
+    return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+  });
+}
+
+/** What stands between each match of an opening pattern and the next closing tag. */
+function splitByHead(
+  text: string,
+  pattern: RegExp,
+  close: string,
+): [head: RegExpExecArray, body: string][] {
+  const found: [RegExpExecArray, string][] = [];
+  const head = new RegExp(pattern);
+  for (let match = head.exec(text); match !== null; match = head.exec(text)) {
+    const end = text.indexOf(close, head.lastIndex);
+    if (end === -1) break;
+    found.push([match, text.slice(head.lastIndex, end)]);
+    head.lastIndex = end + close.length;
+  }
+  return found;
+}
+
+function readArguments(body: string, name: string, context: ParseContext): PyDict {
+  const properties = findVllmProperties(name, context);
+  const values = new Map<string, PyValue>();
+  for (const [[, key = "", isString], text] of splitByHead(body, parameterHead, parameterClose)) {
+    const types = typesOfSchema(properties.get(key) ?? new Map());
+    values.set(key, isString === "true" ? text : coerceToSchema(text, types));
+  }
+  return unwrap(values, properties);
+}
+
+/** Arguments that a model wrapped once more in `arguments` or `input`, which the tool does not have. */
+function unwrap(values: PyDict, properties: PyDict): PyDict {
+  const [wrapper] = values.keys();
+  const isWrapper = wrapper === "arguments" || wrapper === "input";
+  if (values.size !== 1 || !isWrapper || properties.has(wrapper)) return values;
+  const inner = values.get(wrapper);
+  const value =
+    typeof inner === "string"
+      ? catchPython(() => parsePythonJson(inner), "JSONDecodeError")
+      : inner;
+  return isPyDict(value) && [...value.keys()].every((key) => properties.has(key)) ? value : values;
+}
+
+function defineReading(section: string): EngineReading {
+  const open = `<｜DSML｜${section}>`;
+  return vllmReading({
+    release: { stops: [open], strips: false },
+    extract: (text, context) =>
+      text.includes(open) ? catchPython(() => extract(text, context, section)) : undefined,
+  });
+}
+
+/**
+ * vLLM's parser for DeepSeek V3.2: everything must be closed; values that are no strings are read by
+ * the tool's schema.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv32_tool_parser.py`.
+ */
+export const vllmDeepseekV32 = defineReading("function_calls");
+
+/** vLLM's parser for DeepSeek V4: as for V3.2, inside `<｜DSML｜tool_calls>`. */
+export const vllmDeepseekV4 = defineReading("tool_calls");

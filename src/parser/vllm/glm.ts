@@ -1,0 +1,43 @@
+import { pythonStrip } from "../../python/strip.ts";
+import type { PyValue } from "../../python/value.ts";
+import { findArgPairs } from "../sglang/arg-pairs.ts";
+import { engineReading } from "./parser-engine.ts";
+
+/**
+ * vLLM's table for GLM 4.5 to 4.7: a call that is cut off counts, and unknown tools are dropped.
+ *
+ * **Source:** vllm-project/vllm, `vllm/parser/glm47_moe.py`.
+ */
+export const vllmGlm = engineReading({
+  literals: [
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "<arg_key>",
+    "</arg_key>",
+    "<arg_value>",
+    "</arg_value>",
+  ],
+  steps: {
+    content: {
+      "<think>": { to: "reasoning" },
+      "</think>": { to: "content" },
+      "<tool_call>": { to: "name", starts: true },
+    },
+    reasoning: {
+      "<think>": { to: "reasoning" },
+      "</think>": { to: "content" },
+      "<tool_call>": { to: "name", starts: true },
+    },
+    name: {
+      "<arg_key>": { to: "arguments", keeps: true },
+      "</tool_call>": { to: "content" },
+    },
+    arguments: { "</tool_call>": { to: "content" } },
+  },
+  dropsUnknownTools: true,
+  stripsNames: true,
+  convertArguments: (body) =>
+    new Map(findArgPairs(body).map(([key, text]): [string, PyValue] => [pythonStrip(key), text])),
+});

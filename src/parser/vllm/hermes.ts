@@ -1,0 +1,44 @@
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { PythonError } from "../../python/python-error.ts";
+import { isPyDict } from "../../python/value.ts";
+import { catchPython } from "../python-catch.ts";
+import { asName, vllmReading } from "./vllm-reading.ts";
+import type { VllmExtraction } from "./vllm-reading.ts";
+
+const open = "<tool_call>";
+const close = "</tool_call>";
+
+function extract(text: string): VllmExtraction {
+  const pieces = splitOpenTags(text);
+  const calls = pieces.map((piece) => {
+    const entry = parsePythonJson(piece);
+    const value = isPyDict(entry) ? entry.get("arguments") : undefined;
+    if (!isPyDict(entry) || value === undefined) throw new PythonError("KeyError", "arguments");
+    const argumentsText = stringifyPythonJson(value, { ensureAscii: false });
+    return { name: asName(entry.get("name")), argumentsText };
+  });
+  return { content: text.slice(0, text.indexOf(open)), calls };
+}
+
+/** What follows each opening tag, up to the next closing tag or the end of the text. */
+function splitOpenTags(text: string): string[] {
+  const pieces: string[] = [];
+  let start = text.indexOf(open);
+  while (start !== -1) {
+    const end = text.indexOf(close, start + open.length);
+    pieces.push(text.slice(start + open.length, end === -1 ? text.length : end));
+    start = end === -1 ? -1 : text.indexOf(open, end + close.length);
+  }
+  return pieces;
+}
+
+/**
+ * vLLM's Hermes parser: one malformed block loses all calls; both fields are needed.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/hermes_tool_parser.py`.
+ */
+export const vllmHermes = vllmReading({
+  release: { stops: [open], strips: false },
+  extract: (text) => (text.includes(open) ? catchPython(() => extract(text)) : undefined),
+});

@@ -1,0 +1,30 @@
+import { pythonStrip } from "../../python/strip.ts";
+import { catchPython } from "../python-catch.ts";
+import { readVllmPythonCalls } from "./python-calls.ts";
+import type { VllmExtraction } from "./vllm-reading.ts";
+import { vllmReading } from "./vllm-reading.ts";
+
+const open = "<|tool_call_start|>";
+const close = "<|tool_call_end|>";
+
+function extract(text: string): VllmExtraction | undefined {
+  const start = text.indexOf(open);
+  if (start === -1) return undefined;
+  const bodyStart = start + open.length;
+  const end = text.indexOf(close, bodyStart);
+  const source = pythonStrip(text.slice(bodyStart, end === -1 ? text.length : end));
+  if (!source.startsWith("[") || !source.endsWith("]")) return undefined;
+  const calls = catchPython(() => readVllmPythonCalls(source));
+  if (calls === undefined) return undefined;
+  // The model tends to repeat the call and its closing token; text counts only behind the last one.
+  const after = end === -1 ? "" : text.slice(text.lastIndexOf(close) + close.length);
+  const parts = [text.slice(0, start), after].map((part) => pythonStrip(part));
+  return { content: parts.filter((part) => part !== "").join("\n"), calls };
+}
+
+/**
+ * vLLM's parser for LFM2: the first block, in Python only; its end may be missing.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/lfm2_tool_parser.py`.
+ */
+export const vllmLfm2 = vllmReading({ release: { stops: [open], strips: true }, extract });

@@ -1,0 +1,71 @@
+import { pythonStrip } from "../../python/strip.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { unicodePattern } from "../python-pattern.ts";
+import type { EngineStep } from "./parser-engine.ts";
+import { engineReading } from "./parser-engine.ts";
+
+const invocation: Readonly<Record<string, EngineStep>> = {
+  '<invoke name="': { to: "name", starts: true },
+  "<invoke name='": { to: "name", starts: true },
+  "<invoke name=": { to: "name", starts: true },
+};
+
+/**
+ * vLLM's table for MiniMax M2: calls without the outer tag, too; one that is cut off counts; unknown
+ * tools are dropped.
+ *
+ * **Source:** vllm-project/vllm, `vllm/parser/minimax_m2.py`.
+ */
+export const vllmMinimaxM2 = engineReading({
+  literals: [
+    "<think>",
+    "</think>",
+    "<minimax:tool_call>",
+    "</minimax:tool_call>",
+    ...Object.keys(invocation),
+    "</invoke>",
+    '">',
+    "'>",
+    ">",
+  ],
+  steps: {
+    content: {
+      "</think>": { to: "content" },
+      "<minimax:tool_call>": { to: "preamble" },
+      "</minimax:tool_call>": { to: "content" },
+      ...invocation,
+    },
+    preamble: { "</minimax:tool_call>": { to: "content" }, ...invocation },
+    name: {
+      '">': { to: "arguments" },
+      "'>": { to: "arguments" },
+      ">": { to: "arguments" },
+    },
+    arguments: { "</invoke>": { to: "between" } },
+    between: { "</minimax:tool_call>": { to: "content" }, ...invocation },
+  },
+  dropsUnknownTools: true,
+  convertArguments: readParameters,
+});
+
+const head = unicodePattern(
+  String.raw`<\s*parameter\s+name\s*=\s*(?:"([^"]*)"|'([^']*)'|([^>\s]+))\s*>`,
+  "g",
+);
+const close = unicodePattern(String.raw`<\s*/\s*parameter\s*>`, "g");
+
+function readParameters(body: string): PyDict {
+  const values = new Map<string, PyValue>();
+  head.lastIndex = 0;
+  for (;;) {
+    const match = head.exec(body);
+    if (match === null) return values;
+    close.lastIndex = head.lastIndex;
+    const end = close.exec(body);
+    if (end === null) return values;
+    const [, doubleQuoted, singleQuoted, bare] = match;
+    const name = pythonStrip(doubleQuoted || singleQuoted || bare || "");
+    if (name !== "") values.set(name, pythonStrip(body.slice(head.lastIndex, end.index)));
+    head.lastIndex = close.lastIndex;
+  }
+}

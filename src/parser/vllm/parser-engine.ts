@@ -1,0 +1,168 @@
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { pythonStrip } from "../../python/strip.ts";
+import { pythonTruthy } from "../../python/truthy.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict } from "../../python/value.ts";
+import type { EngineReading } from "../grammar.ts";
+import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../python-catch.ts";
+import { unicodePattern } from "../python-pattern.ts";
+import { coerceMembers, findVllmProperties } from "./schema-coercion.ts";
+import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
+import { asName, vllmReading } from "./vllm-reading.ts";
+
+/** Where the engine is in a text. Text in `preamble` and `between` is lost. */
+export type EngineState = "content" | "reasoning" | "preamble" | "name" | "arguments" | "between";
+
+/** What a literal does in a state. A literal that does nothing there is text. */
+export interface EngineStep {
+  readonly to: EngineState;
+  /** Whether a call starts here. */
+  readonly starts?: boolean;
+  /** Whether the literal itself belongs to the arguments. */
+  readonly keeps?: boolean;
+}
+
+/** A format, as vLLM's declarative engine is told about it. */
+export interface EngineTable {
+  /** Everything that is not plain text; of two that fit, the longer one counts. */
+  readonly literals: readonly string[];
+  readonly steps: Readonly<
+    Partial<Record<EngineState, Readonly<Partial<Record<string, EngineStep>>>>>
+  >;
+  /** Whether calls to unknown tools are dropped, where the request has tools. Default false. */
+  readonly dropsUnknownTools?: boolean;
+  /** Whether names lose the white space around them as soon as they are read. Default false. */
+  readonly stripsNames?: boolean;
+  /** Whether a stream must hold everything back. Default false. */
+  readonly holdsAll?: boolean;
+  /** What the engine is given instead of the text. */
+  readonly prepare?: (text: string) => string;
+  /** Whether the text around the calls is lost, given the reasoning. */
+  readonly losesContent?: (reasoning: string) => boolean;
+  readonly convertArguments: (body: string) => PyDict;
+}
+
+/** A call under construction. */
+interface Slot {
+  name: string;
+  body: string;
+}
+
+/** What a walk through the text finds. */
+interface Walk {
+  before: string;
+  /** What follows the first call. */
+  after: string;
+  reasoning: string;
+  readonly slots: Slot[];
+}
+
+function walk(text: string, table: EngineTable): Walk {
+  const longestFirst = table.literals.toSorted((a, b) => b.length - a.length);
+  const pattern = new RegExp(
+    `(${longestFirst.map((literal) => literal.replace(/[{|}]/g, String.raw`\$&`)).join("|")})`,
+  );
+  const found: Walk = { before: "", after: "", reasoning: "", slots: [] };
+  let state: EngineState = "content";
+  for (const [index, token] of text.split(pattern).entries()) {
+    const step: EngineStep | undefined = index % 2 === 1 ? table.steps[state]?.[token] : undefined;
+    if (step?.starts === true) found.slots.push({ name: "", body: "" });
+    state = step?.to ?? state;
+    if (step === undefined || step.keeps === true) addText(found, state, token);
+  }
+  return found;
+}
+
+function addText(found: Walk, state: EngineState, text: string): void {
+  const slot = found.slots.at(-1);
+  if (state === "reasoning") found.reasoning += text;
+  else if (state === "content" && slot === undefined) found.before += text;
+  else if (state === "content") found.after += text;
+  else if (state === "name" && slot !== undefined) slot.name += text;
+  else if (state === "arguments" && slot !== undefined) slot.body += text;
+}
+
+const quotedName = unicodePattern(String.raw`"name"\s*:\s*"([^"]*)"`, "");
+
+function extract(source: string, context: ParseContext, table: EngineTable): VllmExtraction {
+  const { before, after, reasoning, slots } = walk(table.prepare?.(source) ?? source, table);
+  let isAnyNamed = false;
+  const calls = slots.flatMap(({ name: written, body }): VllmCall[] => {
+    const name = table.stripsNames === true ? pythonStrip(written) : written;
+    const found = name === "" ? (quotedName.exec(body)?.[1] ?? "") : name;
+    const isNamed = found !== "" && isKnown(found, context, table);
+    isAnyNamed ||= isNamed;
+    return readSlot({ name: isNamed ? found : name, body }, context, table);
+  });
+  // What follows a call is lost, but where none has a name it comes first.
+  const content = isAnyNamed ? before : after + before;
+  const isBlank = slots.length > 0 && pythonStrip(content) === "";
+  if (isBlank || (reasoning !== "" && table.losesContent?.(reasoning) === true)) {
+    return { content: "", calls };
+  }
+  return { content: calls.length > 0 ? pythonStrip(content) : content, calls };
+}
+
+function isKnown(name: string, { tools }: ParseContext, table: EngineTable): boolean {
+  if (table.dropsUnknownTools !== true || tools.length === 0) return true;
+  return tools.some((tool) => tool.name === name);
+}
+
+/** @throws PythonError where the name is no string, or the tool's schema is no object. */
+function readSlot(slot: Slot, context: ParseContext, table: EngineTable): VllmCall[] {
+  const name = pythonStrip(slot.name);
+  const isBlank = pythonStrip(slot.body) === "";
+  const written =
+    name === "" && !isBlank ? readJsonBody(pythonStrip(slot.body)) : { name, text: "{}" };
+  if (!pythonTruthy(written.name)) return [];
+  if (typeof written.name === "string" && !isKnown(written.name, context, table)) return [];
+  const text =
+    name === "" || isBlank
+      ? written.text
+      : stringifyPythonJson(table.convertArguments(slot.body), { ensureAscii: false });
+  const known = asName(written.name);
+  return [{ name: known, argumentsText: fixTypes(text, known, context) }];
+}
+
+/** A call that is written as JSON where the format has its own way. */
+function readJsonBody(body: string): { name: PyValue; text: string } {
+  const value = catchPython(() => parsePythonJson(body), "JSONDecodeError");
+  if (!isPyDict(value)) return { name: "", text: body };
+  const name = value.get("name") ?? "";
+  const field = ["arguments", "parameters"].find((key) => value.has(key));
+  const written =
+    field === undefined
+      ? new Map([...value].filter(([key]) => key !== "name"))
+      : (value.get(field) ?? null);
+  const isText = field !== undefined && typeof written === "string";
+  return { name, text: isText ? written : stringifyPythonJson(written, { ensureAscii: false }) };
+}
+
+function fixTypes(text: string, name: string, context: ParseContext): string {
+  const value =
+    context.tools.length === 0 ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
+  if (!isPyDict(value)) return text;
+  const properties = findVllmProperties(name, context);
+  const coerced = coerceMembers(value, properties);
+  return coerced === value ? text : stringifyPythonJson(coerced, { ensureAscii: false });
+}
+
+/**
+ * The reading of a format that vLLM describes with a table of states.
+ *
+ * **Source:** vllm-project/vllm, `vllm/parser/engine/parser_engine.py`,
+ * `streaming_parser_engine.py` and `incremental_lexer.py`.
+ */
+export function engineReading(table: EngineTable): EngineReading {
+  return vllmReading({
+    release: {
+      stops: Object.keys(table.steps.content ?? {}),
+      strips: true,
+      mayRewrite: true,
+      holdsAll: table.holdsAll ?? false,
+    },
+    extract: (text, context) => extract(text, context, table),
+  });
+}

@@ -1,0 +1,70 @@
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { PythonError } from "../../python/python-error.ts";
+import { pythonStrip } from "../../python/strip.ts";
+import type { PyValue } from "../../python/value.ts";
+import { isPyDict } from "../../python/value.ts";
+import { toolParameters } from "../../message.ts";
+import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../python-catch.ts";
+import { evaluatePythonLiteral } from "../python-literal.ts";
+import { findArgPairs } from "../sglang/arg-pairs.ts";
+import { betweenTags } from "../sglang/between-tags.ts";
+import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
+import { vllmReading } from "./vllm-reading.ts";
+
+const open = "<tool_call>";
+const close = "</tool_call>";
+
+function extract(text: string, context: ParseContext): VllmExtraction | undefined {
+  const calls = betweenTags(text, open, close).flatMap((inner) => readCall(inner, context));
+  if (calls.length === 0) return undefined;
+  const before = text.slice(0, text.indexOf(open));
+  return { content: pythonStrip(before) === "" ? "" : before, calls };
+}
+
+function readCall(inner: string, context: ParseContext): VllmCall[] {
+  const lineEnd = inner.indexOf("\n");
+  if (lineEnd === -1) return [];
+  const name = pythonStrip(inner.slice(0, lineEnd));
+  const values = new Map<string, PyValue>();
+  for (const [rawKey, rawValue] of findArgPairs(inner.slice(lineEnd + 1))) {
+    const key = pythonStrip(rawKey);
+    const text = pythonStrip(rawValue);
+    values.set(key, isText(name, key, context) ? text : deserialize(text));
+  }
+  return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+}
+
+/** @throws PythonError where a schema is not what the engine expects. */
+function isText(name: string, key: string, { tools }: ParseContext): boolean {
+  const tool = tools.find((candidate) => candidate.name === name);
+  const parameters = tool === undefined ? null : (toolParameters(tool) ?? null);
+  if (parameters === null) return false;
+  const properties = asDict(parameters).get("properties") ?? new Map<string, PyValue>();
+  const schema = asDict(properties).get(key) ?? new Map<string, PyValue>();
+  return asDict(schema).get("type") === "string";
+}
+
+function asDict(value: PyValue): ReadonlyMap<string, PyValue> {
+  if (isPyDict(value)) return value;
+  throw new PythonError("AttributeError", "a schema is no object");
+}
+
+function deserialize(text: string): PyValue {
+  const json = catchPython(() => parsePythonJson(text), "JSONDecodeError");
+  if (json !== undefined) return json;
+  const literal = catchPython(() => evaluatePythonLiteral(text), "ValueError", "SyntaxError");
+  if (literal?.isJson === false) throw new PythonError("TypeError", "not JSON serializable");
+  return literal === undefined ? text : literal.value;
+}
+
+/**
+ * vLLM's parser for Poolside's Laguna: the name needs its own line, and unknown tools are handed on.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/poolside_v1_tool_parser.py`.
+ */
+export const vllmPoolsideV1 = vllmReading({
+  release: { stops: [open], strips: true },
+  extract: (text, context) => catchPython(() => extract(text, context)),
+});

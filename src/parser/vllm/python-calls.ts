@@ -1,0 +1,43 @@
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { PythonError } from "../../python/python-error.ts";
+import type { PyValue } from "../../python/value.ts";
+import { parseFirstStatement } from "../python-source/expression.ts";
+import { readPythonicArgument } from "../pythonic-argument.ts";
+import { dottedName } from "../pythonic-blocks.ts";
+import type { VllmCall } from "./vllm-reading.ts";
+
+/** Constants, lists, dictionaries, and JSON's names of constants. */
+export const vllmArguments = {
+  names: new Map<string, PyValue>([
+    ["true", true],
+    ["false", false],
+    ["null", null],
+  ]),
+  allowsTuples: false,
+  allowsNegative: false,
+} as const;
+
+/**
+ * The calls of a source that must be a list of them.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`handle_single_tool`).
+ *
+ * @throws PythonError where it is none, or a name or an argument is not plain.
+ */
+export function readVllmPythonCalls(source: string): VllmCall[] {
+  const list = parseFirstStatement(source);
+  if (list?.type !== "list") throw new PythonError("ValueError", "the calls are no list");
+  return list.items.map((call) => {
+    const name = call.type === "call" ? dottedName(call.callee) : undefined;
+    if (call.type !== "call" || name === undefined) {
+      throw new PythonError("ValueError", "an item is no call");
+    }
+    const values = new Map<string, PyValue>(
+      call.keywords.map(({ name: key = "null", value }) => [
+        key,
+        readPythonicArgument(value, vllmArguments),
+      ]),
+    );
+    return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+  });
+}

@@ -1,0 +1,39 @@
+import { matchesPythonicList } from "../pythonic-list.ts";
+import { catchPython } from "../python-catch.ts";
+import { readVllmPythonCalls } from "./python-calls.ts";
+import type { VllmExtraction } from "./vllm-reading.ts";
+import { vllmReading } from "./vllm-reading.ts";
+
+const start = "<|python_start|>";
+const end = "<|python_end|>";
+
+function extract(text: string): VllmExtraction | undefined {
+  const calls = matchesPythonicList(text)
+    ? catchPython(() => readVllmPythonCalls(text))
+    : undefined;
+  return calls === undefined ? undefined : { content: "", calls };
+}
+
+/**
+ * vLLM's parser for calls in Python: the whole turn must be a list of calls.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/pythonic_tool_parser.py`.
+ */
+export const vllmPythonic = vllmReading({
+  release: { stops: [], strips: false, startStop: "[" },
+  extract,
+});
+
+/**
+ * vLLM's parser for Llama 4: as the one for calls in Python, between tokens that may be there.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/llama4_pythonic_tool_parser.py`.
+ */
+export const vllmLlama4Pythonic = vllmReading({
+  release: { stops: [], strips: false, holdsAll: true },
+  extract: (text) => {
+    if (!text.startsWith(start)) return extract(text);
+    const rest = text.slice(start.length).replaceAll(end, "");
+    return extract(rest) ?? { content: rest, calls: [] };
+  },
+});

@@ -1,0 +1,151 @@
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { pythonEquals } from "../../python/equals.ts";
+import { pythonLower } from "../../python/lower.ts";
+import { PythonError } from "../../python/python-error.ts";
+import { pythonStrip } from "../../python/strip.ts";
+import { pythonTruthy } from "../../python/truthy.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict, isPyList } from "../../python/value.ts";
+import { toolParameters } from "../../message.ts";
+import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../python-catch.ts";
+import { parsePythonFloat, parsePythonInt } from "../python-number.ts";
+import { schemaTypeOf } from "../schema-type.ts";
+
+/**
+ * The schemas of a tool's parameters; none where there is no such tool.
+ *
+ * @throws PythonError where the tool's schema is no object.
+ */
+export function findVllmProperties(name: string, { tools }: ParseContext): PyDict {
+  const tool = tools.find((candidate) => candidate.name === name);
+  const parameters = tool === undefined ? null : (toolParameters(tool) ?? null);
+  if (!pythonTruthy(parameters)) return new Map();
+  const properties = isPyDict(parameters) ? (parameters.get("properties") ?? new Map()) : null;
+  if (isPyDict(properties)) return properties;
+  throw new PythonError("AttributeError", "a schema is no object");
+}
+
+/**
+ * Every type that a schema allows, in any of its alternatives; `string` where it does not tell.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`extract_types_from_schema`).
+ */
+export function typesOfSchema(schema: PyValue | undefined): Set<string> {
+  if (!isPyDict(schema)) return new Set(["string"]);
+  const types = new Set<string>();
+  const type = schema.get("type");
+  for (const item of isPyList(type) ? type : [type]) if (typeof item === "string") types.add(item);
+  const values = schema.get("enum");
+  if (isPyList(values)) for (const value of values) types.add(schemaTypeOf(value));
+  for (const field of ["anyOf", "oneOf", "allOf"]) {
+    const alternatives = schema.get(field);
+    if (!isPyList(alternatives)) continue;
+    for (const alternative of alternatives) {
+      for (const inner of typesOfSchema(alternative)) types.add(inner);
+    }
+  }
+  return types.size === 0 ? new Set(["string"]) : types;
+}
+
+const typeAliases: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    string: "str text varchar char enum",
+    integer: "int int32 int64 uint uint32 uint64 long short unsigned",
+    number: "float float32 float64 double",
+    boolean: "bool",
+    object: "dict",
+    array: "arr list sequence",
+  }).flatMap(([type, aliases]) => aliases.split(" ").map((alias) => [alias, type] as const)),
+);
+
+type Conversion = (text: string) => PyValue | undefined;
+
+/** How the types convert, in the order in which they are tried. */
+const conversions: readonly (readonly [type: string, convert: Conversion])[] = [
+  ["null", (text) => (pythonLower(text) === "null" ? null : undefined)],
+  ["integer", (text) => catchPython(() => parsePythonInt(text), "ValueError")],
+  ["number", readNumber],
+  ["boolean", readBoolean],
+  ["object", readFiniteJson],
+  ["array", readFiniteJson],
+  ["string", (text) => text],
+];
+
+/**
+ * The text as the first of the types that it fits; JSON where none does, and text where it is none.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`coerce_to_schema_type`).
+ */
+export function coerceToSchema(text: string, types: ReadonlySet<string>): PyValue {
+  const wanted = new Set(
+    [...types].map((type) => {
+      const name = pythonLower(pythonStrip(type));
+      return typeAliases.get(name) ?? name;
+    }),
+  );
+  for (const [type, convert] of conversions) {
+    const value = wanted.has(type) ? convert(text) : undefined;
+    if (value !== undefined) return value;
+  }
+  const json = readFiniteJson(text);
+  return json === undefined ? text : json;
+}
+
+function readNumber(text: string): PyValue | undefined {
+  const value = catchPython(() => parsePythonFloat(text), "ValueError");
+  if (value === undefined || !Number.isFinite(value)) return undefined;
+  return Number.isInteger(value) ? BigInt(value) : value;
+}
+
+function readBoolean(text: string): boolean | undefined {
+  const lower = pythonStrip(pythonLower(text));
+  if (lower === "true" || lower === "1") return true;
+  return lower === "false" || lower === "0" ? false : undefined;
+}
+
+/** JSON without infinities, which could not be written again. */
+function readFiniteJson(text: string): PyValue | undefined {
+  const value = catchPython(() => parsePythonJson(text), "ValueError", "TypeError");
+  if (value === undefined || !isFinite(value)) return undefined;
+  return catchPython(() => stringifyPythonJson(value), "ValueError") === undefined
+    ? undefined
+    : value;
+}
+
+function isFinite(value: PyValue): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (isPyList(value)) return value.every(isFinite);
+  return !isPyDict(value) || [...value.values()].every(isFinite);
+}
+
+/** The value, coerced by its schema; the same value where that changes nothing. */
+function coerceDeep(value: PyValue, schema: PyDict): PyValue {
+  if (typeof value === "string") return coerceToSchema(value, typesOfSchema(schema));
+  if (isPyDict(value)) {
+    const properties = schema.get("properties");
+    return isPyDict(properties) ? coerceMembers(value, properties) : value;
+  }
+  if (isPyList(value)) {
+    const items = schema.get("items");
+    if (!isPyDict(items)) return value;
+    const coerced = value.map((item) => coerceDeep(item, items));
+    return coerced.every((item, index) => item === value[index]) ? value : coerced;
+  }
+  const text = stringifyPythonJson(value, { ensureAscii: false });
+  const coerced = coerceToSchema(text, typesOfSchema(schema));
+  return pythonEquals(coerced, value) ? value : coerced;
+}
+
+/** The members, each coerced by its own schema; the same dictionary where that changes nothing. */
+export function coerceMembers(value: PyDict, properties: PyDict): PyDict {
+  let isChanged = false;
+  const members = [...value].map(([key, member]) => {
+    const schema = properties.get(key);
+    const coerced = isPyDict(schema) ? coerceDeep(member, schema) : member;
+    isChanged ||= coerced !== member;
+    return [key, coerced] as const;
+  });
+  return isChanged ? new Map(members) : value;
+}
