@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import type * as example from "../examples/play-one-episode.ts";
 import { createStorefront, demonstrate } from "../environments/storefront/index.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { scriptedPolicy, startSglangTestServer } from "../src/testing/index.ts";
@@ -55,7 +56,7 @@ describe("examples", () => {
   test("play-one-episode plays an episode", async () => {
     const { playOneEpisode } = (await import(
       fileURLToPath(new URL("dist/examples/play-one-episode.js", root))
-    )) as typeof import("../examples/play-one-episode.ts");
+    )) as typeof example;
     const codec = await loadTokenCodec(qwen3Folder());
     const { turns } = await demonstrate(createStorefront().task("test", 0), { seed: 0 });
     const outputs = turns.map(({ text }) => codec.encode(`${text}<|im_end|>`));

@@ -59,7 +59,7 @@ function readModel(document: JsonObject, file: string): JsonObject {
   if (typeof model !== "object" || model === null || !("vocab" in model)) {
     throw new UsageError(`Cannot read ${file}: it has no "model" with a "vocab", expected one`);
   }
-  return model as JsonObject;
+  return model;
 }
 
 function readAddedTokens(document: JsonObject, file: string): readonly AddedToken[] {
