@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,6 +9,9 @@ let scratch = "";
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-cli-"));
   await writeFile(path.join(scratch, "broken.jinja"), "{% if x %}");
+  await mkdir(path.join(scratch, "no-tokenizer"));
+  const template = path.join(scratch, "no-tokenizer", "chat_template.jinja");
+  await writeFile(template, "{{ messages }}");
   await writeFile(path.join(scratch, "typo.json"), '{"tasks": "0", "temprature": 1}');
   await writeFile(path.join(scratch, "kind.json"), '{"temperature": "hot"}');
 });
@@ -53,7 +56,7 @@ describe("bad input gets one clear line on standard error and exit status 2", ()
     ],
     [
       "a model folder without a tokenizer",
-      () => [...shop, ...unreachable, "--model", scratch],
+      () => [...shop, ...unreachable, "--model", path.join(scratch, "no-tokenizer")],
       "/tokenizer.json: expected the fast tokenizer's file",
     ],
     [
