@@ -1,0 +1,209 @@
+import { randomInt } from "node:crypto";
+import { describeError, RolloutError } from "../../errors.ts";
+import type {
+  Engine,
+  EngineDescription,
+  Finish,
+  GenerateRequest,
+  Generation,
+  ScoreRequest,
+} from "../engine.ts";
+import type { RequestLimits } from "../reference/check-request.ts";
+import {
+  checkGenerateRequest,
+  checkScoreRequest,
+  checkTemperature,
+  toThreadSampling,
+} from "../reference/check-request.ts";
+import { seededRandomNumbers } from "../reference/sampling/random-numbers.ts";
+import type { LlamaSequence } from "./llama-library.ts";
+import type { NextSampling } from "./next-id.ts";
+import { drawNext, forgetOthers, prefill, scoreIds } from "./sequence-steps.ts";
+import type { SequenceLease, SequenceSource, SequenceWish } from "./sequence-pool.ts";
+
+/** An engine in this process: samples, and scores what was sampled. */
+export type LlamaEngine = Engine & Required<Pick<Engine, "score">>;
+
+/**
+ * An engine over sequences of llama.cpp. A call that is cancelled ends with the step under way, a
+ * token or a stretch of the prompt.
+ */
+export function createSequenceEngine({
+  sequences,
+  description,
+  limits,
+  endsGeneration,
+  dispose,
+}: {
+  sequences: SequenceSource;
+  description: EngineDescription;
+  limits: RequestLimits;
+  /** Whether the model's own word is that an id ends a generation. */
+  endsGeneration: (id: number) => boolean;
+  /** Frees everything. Called once, when nothing is computed any more. */
+  dispose: () => Promise<void>;
+}): LlamaEngine {
+  const closing = new AbortController();
+  const underWay = new Set<Promise<unknown>>();
+
+  /** Lends a sequence, and gives it back cleared where the work fails. */
+  async function withSequence<T>(
+    wish: SequenceWish,
+    {
+      signal,
+      work,
+    }: {
+      signal: AbortSignal | undefined;
+      work: (sequence: LlamaSequence, signal: AbortSignal) => Promise<T>;
+    },
+  ): Promise<T> {
+    // One of the call's own: each call listens to it.
+    const stop = AbortSignal.any([closing.signal, ...(signal === undefined ? [] : [signal])]);
+    const run = async (): Promise<T> => {
+      const lease = await sequences.lease(wish, { signal: stop });
+      return await useLease(lease, { signal: stop, work });
+    };
+    const running = run();
+    underWay.add(running);
+    try {
+      return await running;
+    } finally {
+      underWay.delete(running);
+    }
+  }
+
+  return {
+    kind: description.kind,
+    async generate(request, { signal } = {}) {
+      signal?.throwIfAborted();
+      closing.signal.throwIfAborted();
+      checkGenerateRequest(request, limits);
+      const { sessionId, promptIds } = request;
+      const sampling = toThreadSampling(request.sampling, () => randomInt(2 ** 48 - 1));
+      const random = seededRandomNumbers(sampling.seed, sessionId);
+      const work = (sequence: LlamaSequence, stop: AbortSignal) =>
+        sampleTurn(sequence, { request, sampling, random, endsGeneration, signal: stop });
+      const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
+      return toGeneration(request, { turn, policyVersion: description.policyVersion ?? "" });
+    },
+    async score(request: ScoreRequest, { signal } = {}) {
+      signal?.throwIfAborted();
+      closing.signal.throwIfAborted();
+      const from = checkScoreRequest(request, limits);
+      const temperature = checkTemperature(request.sampling.temperature);
+      const { ids } = request;
+      if (from === ids.length) return [];
+      const work = (sequence: LlamaSequence, stop: AbortSignal) =>
+        scoreIds(sequence, { ids, from, temperature, signal: stop });
+      return await withSequence({ sessionId: "", ids }, { signal, work });
+    },
+    async describe({ signal } = {}) {
+      signal?.throwIfAborted();
+      closing.signal.throwIfAborted();
+      return description;
+    },
+    async close() {
+      if (closing.signal.aborted) return;
+      closing.abort(new RolloutError("engine/unreachable", "Cannot sample: the engine was closed"));
+      await Promise.allSettled(underWay);
+      await dispose();
+    },
+  };
+}
+
+async function useLease<T>(
+  lease: SequenceLease,
+  {
+    signal,
+    work,
+  }: {
+    signal: AbortSignal;
+    work: (sequence: LlamaSequence, signal: AbortSignal) => Promise<T>;
+  },
+): Promise<T> {
+  const { sequence } = lease;
+  let spoiled = true;
+  try {
+    if (lease.isSpoiled) await sequence.clearHistory();
+    const result = await work(sequence, signal);
+    spoiled = false;
+    return result;
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) {
+      // The step under way was finished: what is computed is right.
+      spoiled = false;
+      throw error;
+    }
+    if (error instanceof RolloutError) throw error;
+    throw new RolloutError(
+      "engine/server-error",
+      `Cannot sample: llama.cpp failed (${describeError(error)})`,
+      { cause: error, retryable: true },
+    );
+  } finally {
+    lease.release({ spoiled });
+  }
+}
+
+/** What sampling a turn brought. `logprobs[i]` belongs to `outputIds[i]`. */
+interface SampledTurn {
+  readonly outputIds: readonly number[];
+  readonly logprobs: readonly number[];
+  readonly finish: Finish;
+  readonly cachedTokenCount: number;
+}
+
+async function sampleTurn(
+  sequence: LlamaSequence,
+  {
+    request,
+    sampling,
+    random,
+    endsGeneration,
+    signal,
+  }: {
+    request: GenerateRequest;
+    sampling: NextSampling;
+    random: (position: number) => number;
+    endsGeneration: (id: number) => boolean;
+    signal: AbortSignal;
+  },
+): Promise<SampledTurn> {
+  const { promptIds, maxNewTokens } = request;
+  const stopIds = new Set(request.stopTokenIds);
+  const cachedTokenCount = await forgetOthers(sequence, {
+    ids: promptIds,
+    // The last one's successor is wanted, so it is computed in any case.
+    most: promptIds.length - 1,
+    signal,
+  });
+  await prefill(sequence, { ids: promptIds.slice(cachedTokenCount, -1), signal });
+  const outputIds: number[] = [];
+  const logprobs: number[] = [];
+  const turn = { outputIds, logprobs, cachedTokenCount };
+  let last = promptIds.at(-1) ?? 0;
+  while (outputIds.length < maxNewTokens) {
+    const position = promptIds.length + outputIds.length;
+    const drawn = await drawNext(sequence, { last, sampling, random: random(position), signal });
+    last = drawn.id;
+    outputIds.push(drawn.id);
+    logprobs.push(drawn.logprob);
+    if (stopIds.has(last) || endsGeneration(last)) {
+      return { ...turn, finish: { type: "stop", matched: last } };
+    }
+  }
+  return { ...turn, finish: { type: "length" } };
+}
+
+function toGeneration(
+  { requestId, promptIds }: GenerateRequest,
+  { turn, policyVersion }: { turn: SampledTurn; policyVersion: string },
+): Generation {
+  const tokenCount = turn.outputIds.length;
+  return {
+    ...turn,
+    pieces: [{ requestId, tokenCount, policyVersion, finish: turn.finish.type }],
+    promptTokenCount: promptIds.length,
+    discarded: [],
+  };
+}
