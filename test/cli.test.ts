@@ -57,7 +57,7 @@ describe("bad input gets one clear line on standard error and exit status 2", ()
     [
       "a model folder without a tokenizer",
       () => [...shop, ...unreachable, "--model", path.join(scratch, "no-tokenizer")],
-      "/tokenizer.json: expected the fast tokenizer's file",
+      "/tokenizer.json: expected the file of a fast tokenizer",
     ],
     [
       "an engine that does not answer",
