@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -11,6 +11,8 @@ import { writeRandomModel } from "../src/engine/reference/random-model.ts";
 import { createReferenceEngine } from "../src/engine/reference/reference-engine.ts";
 import { UsageError } from "../src/errors.ts";
 import { writeGguf } from "./make-gguf.ts";
+import { qwen3Folder } from "./qwen3-model.ts";
+import { jsonLines, runCli } from "./run-cli.ts";
 
 const VOCABULARY_SIZE = 400;
 const config: RandomModelConfig = {
@@ -257,6 +259,70 @@ describe.skipIf(obstacle !== undefined)("the llama engine on a model", () => {
       contextLength: 512,
     });
   });
+});
+
+describe("turnwright rollout --engine llama", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), "turnwright-llama-"));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  function play(gguf: readonly string[], out: string) {
+    return runCli([
+      ...["rollout", "--env", "storefront", "--user", "scripted", "--engine", "llama", ...gguf],
+      ...["--model", qwen3Folder(), "--parser", "qwen25", "--tasks", "0,1", "--samples", "2"],
+      ...["--max-turns", "2", "--max-tokens-per-turn", "12", "--max-context", "6000"],
+      ...["--sampling-seed", "3", "--threads", "1", "--out", path.join(folder, out)],
+    ]);
+  }
+
+  test("asks for the model file", async () => {
+    const { status, stderr } = await play([], "none");
+    expect(stderr).toContain("Missing --gguf: the model, a GGUF file or hf:owner/repo:file");
+    expect(status).toBe(2);
+  });
+
+  test("names a model file that is not there", async () => {
+    const file = path.join(folder, "missing.gguf");
+    const { status, stderr } = await play(["--gguf", file], "missing");
+    expect(stderr).toContain(`Cannot read the model ${file}`);
+    expect(status).toBe(2);
+  });
+
+  test.skipIf(obstacle === undefined)("says what to install", async () => {
+    const file = path.join(folder, "model.gguf");
+    await writeFile(file, "GGUF");
+    const { status, stderr } = await play(["--gguf", file], "missing");
+    expect(stderr).toContain(installCommand());
+    expect(status).toBe(2);
+  });
+
+  test.skipIf(obstacle !== undefined)(
+    "plays episodes with a model of Qwen's vocabulary, verifies clean, and repeats itself",
+    async () => {
+      const large = { ...config, vocab_size: 151_936, hidden_size: 32, head_dim: 8 };
+      const context = { max_position_embeddings: 8_192, tie_word_embeddings: true };
+      await writeRandomModel(folder, { config: { ...large, ...context }, seed: 5 });
+      const file = path.join(folder, "model.gguf");
+      await writeGguf(file, { modelDir: folder });
+      const samples: unknown[] = [];
+      for (const out of ["first", "second"]) {
+        const { status, stderr } = await play(["--gguf", file], out);
+        expect(stderr).toContain("4/4 done");
+        expect(status).toBe(0);
+        const samplesFile = path.join(folder, out, "samples.jsonl");
+        const verified = await runCli(["verify", samplesFile]);
+        expect(jsonLines(verified.stdout)).toEqual([
+          { file: samplesFile, samples: 4, violations: [] },
+        ]);
+        const rows = jsonLines(await readFile(samplesFile, "utf8"));
+        samples.push(rows.map(({ tokenIds }) => JSON.stringify(tokenIds)).toSorted());
+      }
+      expect(samples[0]).toEqual(samples[1]);
+    },
+    240_000,
+  );
 });
 
 function prompt(length: number, seed: number): number[] {

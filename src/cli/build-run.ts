@@ -18,7 +18,16 @@ import {
 } from "./option.ts";
 
 /** The engine that the settings name. */
-export function buildEngine(settings: Settings): Engine {
+export async function buildEngine(settings: Settings): Promise<Engine> {
+  switch (textOf(settings, "engine")) {
+    case "llama":
+      return await buildLlamaEngine(settings);
+    default:
+      return buildSglangEngine(settings);
+  }
+}
+
+function buildSglangEngine(settings: Settings): Engine {
   const urls = listOf(settings, "url");
   if (urls.length === 0) {
     throw new UsageError(
@@ -33,6 +42,18 @@ export function buildEngine(settings: Settings): Engine {
     // About two and a half minutes: an engine that is restarted has to load its weights again.
     retry: { maxAttempts: 20 },
     ...(apiKey === undefined ? {} : { apiKey }),
+  });
+}
+
+async function buildLlamaEngine(settings: Settings): Promise<Engine> {
+  const { createLlamaEngine } = await import("../engine/llama/llama-engine.ts");
+  const threads = numberOf(settings, "threads");
+  const contextLength = numberOf(settings, "max-context");
+  return await createLlamaEngine({
+    file: requiredText(settings, "gguf", "the model, a GGUF file or hf:owner/repo:file"),
+    sequences: numberWithDefault(settings, "sequences"),
+    ...(threads === undefined ? {} : { threads }),
+    ...(contextLength === undefined ? {} : { contextLength }),
   });
 }
 

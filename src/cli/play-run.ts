@@ -39,7 +39,7 @@ export async function playRun(
   );
   const plan = buildPlan(settings, environment);
   const user = await buildUser(settings, environment);
-  const engine = buildEngine(settings);
+  const engine = await buildEngine(settings);
   try {
     const signal = stopOnInterrupt();
     const renderer = await buildRenderer(settings, now);

@@ -43,7 +43,7 @@ export const rolloutSettings: readonly Setting[] = [
   // The policy.
   {
     name: "engine",
-    kind: { type: "choice", choices: ["sglang"] },
+    kind: { type: "choice", choices: ["sglang", "llama"] },
     help: "inference engine",
     default: "sglang",
   },
@@ -63,6 +63,25 @@ export const rolloutSettings: readonly Setting[] = [
     kind: text,
     value: "variable",
     help: "environment variable that holds the engine's API key",
+  },
+  {
+    name: "gguf",
+    kind: text,
+    value: "file",
+    help: "llama: the weights, a GGUF file or hf:owner/repo:file",
+  },
+  {
+    name: "threads",
+    kind: count(1),
+    value: "n",
+    help: "llama: threads that compute (default: cores but one)",
+  },
+  {
+    name: "sequences",
+    kind: count(1),
+    value: "n",
+    help: "llama: turns computed at once",
+    default: 2,
   },
   { name: "model", kind: text, value: "dir", help: "model folder: tokenizer.json, chat template" },
   {
@@ -319,6 +338,8 @@ export const rolloutSettings: readonly Setting[] = [
 export const operationalSettings: ReadonlySet<string> = new Set([
   "url",
   "engine-mode",
+  "threads",
+  "sequences",
   "api-key-env",
   "user-url",
   "user-api-key-env",
