@@ -1,4 +1,4 @@
-import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import { literalPattern } from "../renderer/literal-pattern.ts";
 
 type Span = readonly [start: number, end: number];
@@ -28,6 +28,19 @@ export interface TurnForm {
 export interface ReasoningMarkup {
   readonly opener: string;
   readonly closer: string;
+}
+
+/** What is kept of an attempt. */
+export function toAttemptPlace({ status, name, span, diagnostics }: Attempt): AttemptPlace {
+  const notes = [...new Set(diagnostics.map((found) => found.status))].filter(
+    (note) => note !== status,
+  );
+  return {
+    status,
+    ...(name === undefined ? {} : { name }),
+    span,
+    ...(notes.length === 0 ? {} : { notes }),
+  };
 }
 
 /** Statuses of attempts that were not meant as calls, or not as calls of this turn. */

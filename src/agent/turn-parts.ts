@@ -1,11 +1,17 @@
-import type { Attempt, CompatResult, Dialect, ToolCallParser } from "../parser/tool-call-parser.ts";
+import type {
+  Attempt,
+  CompatResult,
+  Dialect,
+  ParseResult,
+  ToolCallParser,
+} from "../parser/tool-call-parser.ts";
 import type { Agent } from "./agent.ts";
-import { locateAttempts } from "./locate-attempts.ts";
 import { withoutReasoning, type SplitReasoning } from "./split-reasoning.ts";
 import {
   holdsMarkup,
   isCall,
   isThinkingMalformed,
+  toAttemptPlace,
   type ReasoningMarkup,
   type TurnForm,
 } from "./turn-form.ts";
@@ -33,48 +39,94 @@ export interface TurnParts {
   /** The text behind the reasoning. */
   readonly rest: string;
   readonly compat: CompatResult;
-  /** The attempts in the rest. */
   readonly attempts: readonly Attempt[];
-  /** The attempts in the reasoning, where no engine looks for them. */
+  /** Attempts in the reasoning, where no engine looks for them. */
   readonly drafts: readonly Attempt[];
 }
 
-/** Takes a turn's text apart, as an engine does: reasoning first, then calls. */
+/**
+ * Takes a turn's text apart, as an engine does: reasoning first, then calls. Attempts are looked for in
+ * all of it, and their places are those in the whole.
+ */
 export function takeApart(turn: TurnToRead, formats: TurnFormats): TurnParts {
-  const { parser, dialect, engineVersion, splitReasoning } = formats;
-  const parse = (part: string) =>
-    parser.parse(part, {
-      tools: turn.tools,
-      finishReason: turn.finish,
-      ...(dialect === undefined ? {} : { dialect }),
-      ...(engineVersion === undefined ? {} : { engineVersion }),
-    });
   const { stopText = "" } = turn;
-  const keepsStop = parser.closingStops?.includes(stopText) === true;
+  const keepsStop = formats.parser.closingStops?.includes(stopText) === true;
   const text = keepsStop ? turn.text + stopText : turn.text;
-  const { reasoning, rest } = withoutReasoning(text, splitReasoning, turn.reasoningOpened);
-  const holdsDrafts = parser.markers.some((marker) => reasoning.includes(marker));
-  const drafts = holdsDrafts ? parse(reasoning).attempts.filter(isCall) : [];
+  const opened = turn.reasoningOpened;
+  const { reasoning, rest } = withoutReasoning(text, formats.splitReasoning, opened);
+  const read = parse(rest, turn, formats);
+  const parts = { text, reasoning, rest, compat: read.compat };
+  const reasoningStart = findStart(text, reasoning);
+  if (dropsMarkup(parts, reasoningStart, formats.parser)) {
+    return { ...parts, attempts: parse(text, turn, formats).attempts, drafts: [] };
+  }
   return {
-    text,
-    reasoning,
-    rest,
-    ...parse(rest),
-    drafts: drafts.map((attempt) => ({ ...attempt, status: "in-reasoning" })),
+    ...parts,
+    attempts: moveAttempts(read.attempts, text.length - rest.length),
+    drafts: moveAttempts(findDrafts(reasoning, turn, formats), reasoningStart),
   };
+}
+
+/** How much of a part is searched for; the rest is then compared. */
+const probeLength = 64;
+
+function findStart(text: string, part: string): number {
+  const start = text.indexOf(part.slice(0, probeLength));
+  return start !== -1 && text.startsWith(part, start) ? start : -1;
+}
+
+/** Formats with channels leave out whole messages that are not closed, calls among them. */
+function dropsMarkup(
+  { text, reasoning, rest }: Pick<TurnParts, "text" | "reasoning" | "rest">,
+  reasoningStart: number,
+  { markers }: ToolCallParser,
+): boolean {
+  if (reasoningStart === -1 || !text.endsWith(rest)) return true;
+  const dropped = [
+    text.slice(0, reasoningStart),
+    text.slice(reasoningStart + reasoning.length, text.length - rest.length),
+  ];
+  return markers.some((marker) => dropped.some((piece) => piece.includes(marker)));
+}
+
+function parse(
+  text: string,
+  { tools, finish }: TurnToRead,
+  { parser, dialect, engineVersion }: TurnFormats,
+): ParseResult {
+  return parser.parse(text, {
+    tools,
+    finishReason: finish,
+    ...(dialect === undefined ? {} : { dialect }),
+    ...(engineVersion === undefined ? {} : { engineVersion }),
+  });
+}
+
+function findDrafts(reasoning: string, turn: TurnToRead, formats: TurnFormats): readonly Attempt[] {
+  if (!formats.parser.markers.some((marker) => reasoning.includes(marker))) return [];
+  return parse(reasoning, turn, formats)
+    .attempts.filter(isCall)
+    .map((attempt) => ({ ...attempt, status: "in-reasoning" }));
+}
+
+function moveAttempts(attempts: readonly Attempt[], by: number): readonly Attempt[] {
+  if (by === 0) return attempts;
+  return attempts.map((attempt) => {
+    const [start, end] = attempt.span;
+    return { ...attempt, span: [start + by, end + by] };
+  });
 }
 
 /** @param shown - What others are shown of the turn. */
 export function judgeForm(
-  { text, reasoning, rest, drafts, attempts }: TurnParts,
+  { text, drafts, attempts }: TurnParts,
   shown: string,
   turn: TurnToRead,
   { parser, reasoningMarkup: markup }: TurnFormats,
 ): TurnForm {
-  const places = locateAttempts(text, rest, attempts);
   const literals = markup === undefined ? [] : [markup.opener, markup.closer];
   return {
-    attempts: [...locateAttempts(text, reasoning, drafts), ...places],
+    attempts: [...drafts, ...attempts].map(toAttemptPlace),
     leakedMarkup: holdsMarkup(shown, [...parser.markers, ...literals]),
     thinkingMalformed:
       markup !== undefined &&
@@ -82,7 +134,7 @@ export function judgeForm(
         markup,
         opened: turn.reasoningOpened,
         finish: turn.finish,
-        calls: places.map(({ span }) => span),
+        calls: attempts.map(({ span }) => span),
       }),
   };
 }

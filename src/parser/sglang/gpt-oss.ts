@@ -6,6 +6,7 @@ import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { parseHarmony } from "../harmony/harmony.ts";
+import { indexesOf } from "../indexes-of.ts";
 import { readJson } from "../json-payload.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
@@ -56,27 +57,70 @@ function readCall(raw: string, context: ParseContext, toolIndex: number): Compat
   return { name, argumentsText: stringifyPythonJson(value, { ensureAscii: false }), toolIndex };
 }
 
-/** A call's header: from its first marker to its message marker, with a recipient in it. */
-const callHead =
-  /(?:<\|start\|>[^<]*)?<\|channel\|>[^<]*?\bto=([^\s<]+)[^<]*(?:<\|constrain\|>([^<]*))?<\|message\|>/g;
+/** The header of a message to a tool. */
+interface CallHead {
+  readonly start: number;
+  /** Where the message begins. */
+  readonly end: number;
+  readonly recipient: string;
+  readonly constraint: string | undefined;
+}
 
-function findBlocks(text: string): Block[] {
-  const heads = [...text.matchAll(callHead)];
-  return heads.map((head, index) => {
-    const jsonStart = head.index + head[0].length;
-    const next = heads[index + 1]?.index ?? text.length;
-    const end = text.indexOf(callEnd, jsonStart);
-    const closed = end !== -1 && end < next;
-    const span = [head.index, closed ? end + callEnd.length : next] as const;
-    const name = (head[1] ?? "").split(".").at(-1) ?? "";
-    if (!closed) return { span, name, problem: unclosed(callEnd) };
-    return readBlock({ span, name }, text.slice(jsonStart, end), checkHead(head));
+/** The headers with a recipient, in order. */
+function findHeads(text: string): CallHead[] {
+  const tokens = [...text.matchAll(/<\|(start|channel|constrain|message|end|call|return)\|>/g)].map(
+    ({ 0: literal, 1: type, index }) => ({ type, start: index, end: index + literal.length }),
+  );
+  return tokens.flatMap((message, index) => {
+    if (message.type !== "message") return [];
+    const isConstrained = tokens[index - 1]?.type === "constrain";
+    const channelIndex = isConstrained ? index - 2 : index - 1;
+    const channel = tokens[channelIndex];
+    if (channel?.type !== "channel") return [];
+    // The first header may lack its beginning, which is then the end of the prompt.
+    const before = tokens[channelIndex - 1] ?? { type: "start", start: 0, end: 0 };
+    const role = before.type === "start" ? text.slice(before.end, channel.start) : "";
+    const channelText = text.slice(channel.end, tokens[channelIndex + 1]?.start);
+    const isRoles = recipientOf(channelText) === undefined && recipientOf(role) !== undefined;
+    const recipient = recipientOf(isRoles ? role : channelText);
+    if (recipient === undefined) return [];
+    const isBegun = before.type === "start" && (before.end > 0 || isRoles);
+    const constraint = isConstrained ? tokens[index - 1] : undefined;
+    return [
+      {
+        start: isBegun ? before.start : channel.start,
+        end: message.end,
+        recipient,
+        constraint: constraint && text.slice(constraint.end, message.start),
+      },
+    ];
   });
 }
 
-function checkHead(head: RegExpExecArray): Block["problem"] {
-  if (!head[0].startsWith(marker)) return malformed(`expected ${marker}`);
-  return head[2] === "json" ? undefined : malformed("expected <|constrain|>json");
+/** Models write the recipient with the channel, or with the role before it. */
+function recipientOf(header: string): string | undefined {
+  return /\bto=([^\s<]+)/.exec(header)?.[1];
+}
+
+function findBlocks(text: string): Block[] {
+  const heads = findHeads(text);
+  const ends = indexesOf(text, callEnd);
+  let endIndex = 0;
+  return heads.map((head, index) => {
+    const next = heads[index + 1]?.start ?? text.length;
+    while ((ends[endIndex] ?? Infinity) < head.end) endIndex += 1;
+    const end = ends[endIndex];
+    const closed = end !== undefined && end < next;
+    const span = [head.start, closed ? end + callEnd.length : next] as const;
+    const name = head.recipient.split(".").at(-1) ?? "";
+    if (!closed) return { span, name, problem: unclosed(callEnd) };
+    return readBlock({ span, name }, text.slice(head.end, end), checkHead(text, head));
+  });
+}
+
+function checkHead(text: string, { start, constraint }: CallHead): Block["problem"] {
+  if (!text.startsWith(marker, start)) return malformed(`expected ${marker}`);
+  return constraint === "json" ? undefined : malformed("expected <|constrain|>json");
 }
 
 function readBlock(
