@@ -38,9 +38,11 @@ export type PieceReply =
  * Reads an answer. What it finds wrong, thrown as a `ReplyProblem`, becomes a failure that is not
  * tried again: the same server would answer alike.
  */
-export function readPieceReply(read: () => PieceReply): PieceReply {
+export async function readPieceReply(
+  read: () => PieceReply | Promise<PieceReply>,
+): Promise<PieceReply> {
   try {
-    return read();
+    return await read();
   } catch (error) {
     if (!(error instanceof ReplyProblem)) throw error;
     const { code, message, expected } = error;

@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { hashText } from "./hash-text.ts";
 import type { HttpTransport } from "./http-transport.ts";
 
 /** One address that samples. */
@@ -43,7 +44,7 @@ export function createWorkerSet({
     pick(sessionId) {
       if (workers.length === 1) return workers[0];
       const ranked = workers
-        .map((worker) => ({ worker, score: hash(`${sessionId}\n${worker.url}`) }))
+        .map((worker) => ({ worker, score: hashText(`${sessionId}\n${worker.url}`) }))
         .toSorted((a, b) => b.score - a.score);
       const now = clock.now();
       const up = ranked.find(({ worker }) => (downUntil.get(worker) ?? now) <= now);
@@ -53,20 +54,4 @@ export function createWorkerSet({
       downUntil.set(worker, clock.now() + cooldownMs);
     },
   };
-}
-
-/**
- * A well-spread 32-bit hash of a text's UTF-16 units: FNV-1a, then MurmurHash3's finalizer, without
- * which texts that end alike would be ranked alike.
- *
- * **Source:** FNV-1a of draft-eastlake-fnv; fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
- */
-function hash(text: string): number {
-  let state = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) {
-    state = Math.imul(state ^ text.charCodeAt(index), 0x01000193);
-  }
-  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
-  return (state ^ (state >>> 16)) >>> 0;
 }

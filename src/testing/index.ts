@@ -46,3 +46,9 @@ export type {
   VllmTestServerOptions,
 } from "./vllm-test-server.ts";
 export { startVllmTestServer } from "./vllm-test-server.ts";
+export type {
+  LlamaCppTestControls,
+  LlamaCppTestServer,
+  LlamaCppTestServerOptions,
+} from "./llama-cpp-test-server.ts";
+export { startLlamaCppTestServer } from "./llama-cpp-test-server.ts";

@@ -79,7 +79,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     }
     if (outcome.status !== 200) return { type: "unanswered", outcome };
     const { text } = outcome;
-    const reply = readPieceReply(() => readVllmReply(text, { request: piece, api }));
+    const reply = await readPieceReply(() => readVllmReply(text, { request: piece, api }));
     if (reply.type === "interrupted") {
       versions.expire();
       return withVersion(reply, versionBefore);

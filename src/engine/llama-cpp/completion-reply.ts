@@ -1,0 +1,188 @@
+import type { Finish } from "../engine.ts";
+import type { PieceRequest } from "../piece-request.ts";
+import { findStop, ignoresStops } from "../piece-request.ts";
+import type { JsonObject } from "../reply-reading.ts";
+import {
+  ReplyProblem,
+  isObject,
+  parseObject,
+  readCount,
+  readList,
+  readLogprob,
+  readTokenId,
+  readTokenIds,
+  show,
+} from "../reply-reading.ts";
+import { alignEntries } from "./align-entries.ts";
+
+/** What a reply of `/completion` says. */
+export interface CompletionReply {
+  /** Up to and including the first stop id. */
+  readonly ids: readonly number[];
+  /** `logprobs[i]` belongs to `ids[i]`; `undefined` where the reply has none for it. */
+  readonly logprobs: readonly (number | undefined)[];
+  readonly finish: Finish;
+  /** How many tokens were sampled behind the first stop id, which the server does not know of. */
+  readonly surplusCount: number;
+  readonly cachedTokenCount?: number;
+}
+
+/** What the server writes for a probability that is 0 in single precision is far below. */
+const LOGPROB_FLOOR = -1e30;
+
+/**
+ * Reads the body of an HTTP 200 of `/completion`.
+ *
+ * A token that ends within a character has no entry in `completion_probabilities`. Which entry
+ * belongs to which token follows from the ids; where that is ambiguous, none is taken.
+ *
+ * **Source:** ggml-org/llama.cpp tools/server/server-task.cpp (`to_json_non_oaicompat`) and
+ * tools/server/server-context.cpp (`process_token`).
+ *
+ * @throws ReplyProblem
+ */
+export function readCompletionReply(text: string, request: PieceRequest): CompletionReply {
+  const reply = parseObject(text);
+  if (reply["tokens"] === undefined) {
+    throw new ReplyProblem(
+      "tokens is absent",
+      "a list of ids; return_tokens needs llama.cpp b4365 or newer",
+    );
+  }
+  const sampled = readTokenIds(reply, "tokens");
+  if (sampled.length === 0) throw new ReplyProblem("no ids were sampled", "at least one");
+  checkCounts(reply, { sampled, request });
+  const logprobs = readLogprobs(reply, sampled);
+  const stopIndex = ignoresStops(request.turn)
+    ? -1
+    : sampled.findIndex((id) => request.turn.stopTokenIds.includes(id));
+  const length = stopIndex < 0 ? sampled.length : stopIndex + 1;
+  const ids = sampled.slice(0, length);
+  const timings = isObject(reply["timings"]) ? reply["timings"] : {};
+  const cachedTokenCount = readCount(timings, "cache_n", "timings.");
+  return {
+    ids,
+    logprobs: logprobs.slice(0, length),
+    finish: findStop(ids, request) ?? readFinish(reply, ids),
+    surplusCount: sampled.length - length,
+    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+  };
+}
+
+function readFinish(reply: JsonObject, ids: readonly number[]): Finish {
+  switch (reply["stop_type"]) {
+    // One of the model's own ends.
+    case "eos":
+      return { type: "stop", matched: ids.at(-1) ?? 0 };
+    case "word": {
+      const word = reply["stopping_word"];
+      return typeof word === "string" ? { type: "stop", matched: word } : { type: "stop" };
+    }
+    case "limit":
+      return { type: "length" };
+    default:
+      throw new ReplyProblem(
+        `stop_type is ${show(reply["stop_type"])}`,
+        "`eos`, `word` or `limit`",
+      );
+  }
+}
+
+function checkCounts(
+  reply: JsonObject,
+  { sampled, request }: { sampled: readonly number[]; request: PieceRequest },
+): void {
+  const { length } = request.inputIds;
+  if (sampled.length > request.maxNewTokens) {
+    throw new ReplyProblem(`${sampled.length} ids were sampled`, `at most ${request.maxNewTokens}`);
+  }
+  const predictedCount = readCount(reply, "tokens_predicted");
+  if (predictedCount !== undefined && predictedCount !== sampled.length) {
+    throw new ReplyProblem(`tokens_predicted is ${predictedCount}`, `${sampled.length}`);
+  }
+  const promptCount = readCount(reply, "tokens_evaluated");
+  if (promptCount !== undefined && promptCount !== length) {
+    throw new ReplyProblem(`tokens_evaluated is ${promptCount}`, `the ${length} that were sent`);
+  }
+  // The last token is sampled, and not in the cache yet.
+  const wholeLength = length + sampled.length - 1;
+  const cacheLength = readCount(reply, "tokens_cached");
+  if (reply["truncated"] === true && cacheLength !== undefined && cacheLength < wholeLength) {
+    throw new ReplyProblem(
+      `tokens_cached is ${cacheLength}: the server dropped a part of the prompt`,
+      `${wholeLength}; start it without --context-shift`,
+    );
+  }
+}
+
+function readLogprobs(
+  reply: JsonObject,
+  sampled: readonly number[],
+): readonly (number | undefined)[] {
+  const field = "completion_probabilities";
+  // Absent where no token has an entry.
+  const entries = reply[field] === undefined ? [] : readList(reply, field);
+  const read = entries.map((entry, index) => readEntry(entry, `${field}[${index}]`));
+  const places = alignEntries(
+    sampled,
+    read.map(({ id }) => id),
+  );
+  if (places === undefined) {
+    throw new ReplyProblem(
+      `${field} is of ids ${show(read.map(({ id }) => id))}`,
+      "those in tokens, in order",
+    );
+  }
+  return places.map((entryIndex) =>
+    entryIndex === undefined ? undefined : read[entryIndex]?.logprob,
+  );
+}
+
+function readEntry(entry: unknown, place: string): { id: number; logprob: number } {
+  if (!isObject(entry)) throw new ReplyProblem(`${place} is ${show(entry)}`, "an object");
+  const id = readTokenId(entry["id"], `${place}.id`);
+  // What was drafted by another model and accepted is written as certain, without a list.
+  const top = entry["top_logprobs"];
+  if (Array.isArray(top) && top.length === 0) {
+    throw new ReplyProblem(
+      `${place}, of sampled id ${id}, has no probability`,
+      "one; start the server without speculative decoding",
+      "engine/nan",
+    );
+  }
+  const logprob = readLogprob(entry["logprob"], {
+    place: `${place}.logprob`,
+    id,
+    floor: LOGPROB_FLOOR,
+  });
+  return { id, logprob };
+}
+
+/**
+ * Reads how likely an id is from the reply to a scoring request; `undefined` where it is not among
+ * those that are shown.
+ *
+ * @throws ReplyProblem
+ */
+export function readShownLogprob(text: string, wantedId: number): number | undefined {
+  const field = "completion_probabilities";
+  const reply = parseObject(text);
+  const [entry] = reply[field] === undefined ? [] : readList(reply, field);
+  if (!isObject(entry)) {
+    throw new ReplyProblem(
+      `the logprob of sampled id ${wantedId}, which ends within a character, is not shown`,
+      "the server to show it behind a stop id",
+      "engine/nan",
+    );
+  }
+  const place = `${field}[0].top_logprobs`;
+  const shown = readList(entry, "top_logprobs", `${field}[0].`);
+  const index = shown.findIndex((item) => isObject(item) && item["id"] === wantedId);
+  const found = shown[index];
+  if (!isObject(found)) return undefined;
+  return readLogprob(found["logprob"], {
+    place: `${place}[${index}].logprob`,
+    id: wantedId,
+    floor: LOGPROB_FLOOR,
+  });
+}

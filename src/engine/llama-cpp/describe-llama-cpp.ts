@@ -1,0 +1,54 @@
+import { RolloutError } from "../../errors.ts";
+import type { ControlContext } from "../control-call.ts";
+import { describeFirst, getPage, refusedDescription } from "../control-call.ts";
+import type { EngineDescription } from "../engine.ts";
+import { isObject, parseLenientObject } from "../reply-reading.ts";
+import type { Worker } from "../worker-set.ts";
+import type { LlamaCppSettings } from "./llama-cpp-options.ts";
+
+/** What asking a server about itself works with. */
+export interface DescribeContext extends Omit<ControlContext, "expected"> {
+  readonly settings: LlamaCppSettings;
+}
+
+/**
+ * Asks a server for its model, its release and the length of a slot's context.
+ *
+ * **Source:** ggml-org/llama.cpp tools/server/server-context.cpp (`/props`).
+ *
+ * @throws RolloutError of the last address where none answers.
+ */
+export async function describeLlamaCpp(
+  workers: readonly Worker[],
+  context: DescribeContext,
+): Promise<EngineDescription> {
+  const { settings } = context;
+  const control = { ...context, expected: "a llama.cpp server" };
+  const query = settings.model === undefined ? "" : `?model=${encodeURIComponent(settings.model)}`;
+  return describeFirst(workers, async (worker) => {
+    const reply = await getPage(worker, `/props${query}`, control);
+    if (reply.status !== 200) throw refusedDescription(worker, reply, control);
+    const properties = parseLenientObject(reply.text);
+    const defaults = properties["default_generation_settings"];
+    if (!isObject(defaults)) {
+      throw new RolloutError(
+        "engine/bad-reply",
+        `Cannot describe the engine at ${worker.url}: /props has no default_generation_settings, ` +
+          `expected ${control.expected}`,
+      );
+    }
+    const model = properties["model_alias"] ?? properties["model_path"];
+    const { build_info: engineVersion } = properties;
+    const contextLength = defaults["n_ctx"];
+    const policyVersion = settings.policyVersion();
+    return {
+      kind: "llama-cpp",
+      url: worker.url,
+      ...(typeof model === "string" ? { model } : {}),
+      ...(typeof engineVersion === "string" ? { engineVersion } : {}),
+      ...(policyVersion === "" ? {} : { policyVersion }),
+      logprobConvention: "raw",
+      ...(typeof contextLength === "number" ? { contextLength } : {}),
+    };
+  });
+}

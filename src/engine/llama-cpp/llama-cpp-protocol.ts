@@ -1,0 +1,79 @@
+import type { AttemptFailure } from "../http-failure.ts";
+import { failureOfOutcome, failureOfStatus, readErrorMessage } from "../http-failure.ts";
+import type { HttpOutcome } from "../http-transport.ts";
+import { readPieceReply } from "../piece-reply.ts";
+import type { SamplingProtocol } from "../sampling-protocol.ts";
+import { toHeaderValue } from "../sampling-protocol.ts";
+import type { Worker } from "../worker-set.ts";
+import type { BodyOptions } from "./completion-body.ts";
+import { encodeCompletionBody } from "./completion-body.ts";
+import { readCompletionReply } from "./completion-reply.ts";
+import type { LlamaCppSettings } from "./llama-cpp-options.ts";
+import { recoverLogprobs } from "./recover-logprobs.ts";
+
+/**
+ * Makes the protocol. The server cannot be told to abort: it does where the connection is dropped,
+ * and what it had sampled is then lost. So nothing is ever resumed.
+ */
+export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProtocol {
+  /** Servers that take what leaves the text unparsed for something else. */
+  const refusing = new Set<Worker>();
+  return {
+    async samplePiece(piece, { worker, post }) {
+      const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
+      const send = (body: string): Promise<HttpOutcome> =>
+        post({ path: "/completion", headers, body });
+      const toOptions = (): BodyOptions => ({
+        settings,
+        leavesTextUnparsed: !refusing.has(worker),
+      });
+      let outcome = await send(encodeCompletionBody(piece, toOptions()));
+      if (!refusing.has(worker) && refusesParser(outcome)) {
+        refusing.add(worker);
+        outcome = await send(encodeCompletionBody(piece, toOptions()));
+      }
+      if (outcome.type !== "reply" || outcome.status !== 200) {
+        return { type: "unanswered", outcome };
+      }
+      const { text } = outcome;
+      return readPieceReply(async () => {
+        const completion = readCompletionReply(text, piece);
+        const { ids, finish, surplusCount, cachedTokenCount } = completion;
+        const scored = await recoverLogprobs(completion, { piece, options: toOptions(), send });
+        if (scored.type === "unanswered") {
+          const failure = toFailure(scored.outcome, settings);
+          return { type: "failed", failure, tokenCount: ids.length };
+        }
+        const reason = "sampled behind a stop id that the server does not know";
+        return {
+          type: "finished",
+          piece: {
+            ids,
+            logprobs: scored.logprobs,
+            versions: [{ tokenCount: ids.length, policyVersion: settings.policyVersion() }],
+            promptTokenCount: piece.inputIds.length,
+            ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+          },
+          finish,
+          ...(surplusCount === 0 ? {} : { surplus: { tokenCount: surplusCount, reason } }),
+        };
+      });
+    },
+    abortRequest: async () => undefined,
+  };
+}
+
+function refusesParser(outcome: HttpOutcome): boolean {
+  if (outcome.type !== "reply" || outcome.status !== 400) return false;
+  return readErrorMessage(outcome.text).includes("chat_parser");
+}
+
+/** Whatever befell the scoring, the turn itself was sampled. */
+function toFailure(outcome: HttpOutcome, { timeouts }: LlamaCppSettings): AttemptFailure {
+  const failure =
+    outcome.type === "reply"
+      ? failureOfStatus(outcome.status, readErrorMessage(outcome.text))
+      : failureOfOutcome(outcome, timeouts.requestMs);
+  const problem = `no logprob of a token that ends within a character: ${failure.problem}`;
+  return { ...failure, problem, maySample: true };
+}

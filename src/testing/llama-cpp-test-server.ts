@@ -1,0 +1,146 @@
+import type { CompletionContext } from "./llama-cpp/completion-route.ts";
+import { serveCompletion } from "./llama-cpp/completion-route.ts";
+import { sendError } from "./llama-cpp/error-replies.ts";
+import type { LlamaCppSequenceRequest } from "./llama-cpp/request-decoding.ts";
+import type { HttpExchange } from "./server/http-exchange.ts";
+import { sendJson } from "./server/http-exchange.ts";
+import type { TestServer, TestServerOptions } from "./server/server-core.ts";
+import { createServerCore, startServing } from "./server/server-core.ts";
+
+/** Settings of `startLlamaCppTestServer()`. `contextLength` is a slot's. */
+export interface LlamaCppTestServerOptions extends Omit<TestServerOptions, "maxRunning"> {
+  /** Default `test-model.gguf`. */
+  readonly modelPath?: string;
+  /** Sequences sampled at a time; further ones wait. Default 4. */
+  readonly slotCount?: number;
+  /** Ids are below it. Default 200 000. */
+  readonly vocabularySize?: number;
+  /** The model's own ends of a turn, the only ids that end one. Default `[2]`. */
+  readonly endTokenIds?: readonly number[];
+  /** Ids whose text ends within a character, for which no probability is reported. Default none. */
+  readonly partialIds?: readonly number[];
+  /** Ids that are shown only where more than 1 024 are. Default none. */
+  readonly unlikelyIds?: readonly number[];
+  /** Whether a draft model proposes tokens, whose probabilities are then not reported. Default false. */
+  readonly speculates?: boolean;
+  /** Whether it knows how to leave the text unparsed, refuses that, or passes it over. Default `known`. */
+  readonly textGrammar?: "known" | "refused" | "unknown";
+}
+
+/** What can be done to a running llama.cpp test server. */
+export interface LlamaCppTestControls {
+  /** From now on it answers as while it loads its model, or no more so. */
+  setLoading(isLoading: boolean): void;
+}
+
+/** A running llama.cpp test server. */
+export interface LlamaCppTestServer
+  extends TestServer<LlamaCppTestControls>, LlamaCppTestControls {}
+
+/**
+ * Starts a server that speaks the protocol of llama.cpp's own as faithfully as a server without a
+ * model can: what it says is up to a policy, how it says it is llama.cpp's.
+ */
+export async function startLlamaCppTestServer(
+  options: LlamaCppTestServerOptions = {},
+): Promise<LlamaCppTestServer> {
+  const state = createServerState(options);
+  return await startServing<LlamaCppSequenceRequest, LlamaCppTestControls>(state, {
+    port: options.port,
+    route: (exchange) => route(exchange, state),
+    controls: {
+      setLoading: (isLoading) => {
+        state.isLoading = isLoading;
+      },
+    },
+  });
+}
+
+/** Everything that a running server consists of. */
+interface ServerState extends CompletionContext {
+  isLoading: boolean;
+}
+
+/**
+ * **Source:** ggml-org/llama.cpp tools/server/server-http.cpp (key, loading, 404) and
+ * tools/server/server.cpp (paths).
+ */
+async function route(exchange: HttpExchange, state: ServerState): Promise<void> {
+  const { path, method, request } = exchange;
+  const { apiKey, counts } = state;
+  const isOpen = path === "/health" || path === "/v1/health" || path === "/test/stats";
+  const key = request.headers.authorization ?? request.headers["x-api-key"];
+  if (apiKey !== undefined && !isOpen && key !== apiKey && key !== `Bearer ${apiKey}`) {
+    sendError(exchange, { type: "authentication_error", message: "Invalid API Key" });
+    return;
+  }
+  if (state.isLoading) {
+    sendError(exchange, { type: "unavailable_error", message: "Loading model" });
+    return;
+  }
+  if (method === "POST" && (path === "/completion" || path === "/completions")) {
+    counts.generate += 1;
+    await serveCompletion(exchange, state);
+    return;
+  }
+  const page = method === "GET" ? PAGES[path] : undefined;
+  if (page === undefined) {
+    sendError(exchange, { type: "not_found_error", message: "File Not Found" });
+  } else sendJson(exchange, page(state));
+}
+
+/** Pages by path. `/test/stats` is this server's own. */
+const PAGES: Readonly<Record<string, (state: ServerState) => unknown>> = {
+  "/health": () => ({ status: "ok" }),
+  "/v1/health": () => ({ status: "ok" }),
+  "/props": toProperties,
+  "/v1/models": toModels,
+  "/models": toModels,
+  "/test/stats": ({ stats }) => stats(),
+};
+
+function toProperties(state: ServerState): unknown {
+  return {
+    default_generation_settings: { params: {}, n_ctx: state.contextLength },
+    total_slots: state.slotCount,
+    model_alias: state.modelPath,
+    model_path: state.modelPath,
+    chat_template: "",
+    build_info: "b0-test",
+    is_sleeping: false,
+  };
+}
+
+function toModels(state: ServerState): unknown {
+  const meta = {
+    n_vocab: state.vocabularySize,
+    n_ctx: state.contextLength,
+    n_ctx_train: state.contextLength,
+  };
+  const model = { id: state.modelPath, object: "model", created: 0, owned_by: "llamacpp", meta };
+  return { object: "list", data: [model] };
+}
+
+function createServerState(options: LlamaCppTestServerOptions): ServerState {
+  let idCount = 0;
+  let slotIndex = 0;
+  const { slotCount = 4 } = options;
+  const core = createServerCore<LlamaCppSequenceRequest>(
+    { ...options, maxRunning: slotCount },
+    { weightVersion: () => "", stopsBeforeBudget: true },
+  );
+  return {
+    ...core,
+    modelPath: options.modelPath ?? "test-model.gguf",
+    slotCount,
+    vocabularySize: options.vocabularySize ?? 200_000,
+    endTokenIds: options.endTokenIds ?? [2],
+    partialIds: options.partialIds ?? [],
+    unlikelyIds: options.unlikelyIds ?? [],
+    speculates: options.speculates ?? false,
+    textGrammar: options.textGrammar ?? "known",
+    isLoading: false,
+    newId: () => `task-${idCount++}`,
+    nextSlot: () => slotIndex++ % slotCount,
+  };
+}

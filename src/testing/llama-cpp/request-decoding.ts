@@ -1,0 +1,166 @@
+import type { SequenceRequest } from "../server/sequence-request.ts";
+import { RequestRefused, invalid } from "./error-replies.ts";
+
+/** One sequence to sample, and what is to be said of it. */
+export interface LlamaCppSequenceRequest extends SequenceRequest {
+  /** How many of the likeliest tokens are listed at each position; 0 for no probabilities. */
+  readonly shownCount: number;
+  readonly returnsTokens: boolean;
+  readonly stream: boolean;
+  /** The slot that is asked for. */
+  readonly slotIndex: number | undefined;
+  /** The token that a bias leaves no other choice than. */
+  readonly forcedId: number | undefined;
+  /** Whether the text is left unparsed, so that it need not be whole characters. */
+  readonly leavesTextUnparsed: boolean;
+  /** Fields of the reply, where not all are wanted. */
+  readonly responseFields: readonly string[];
+}
+
+/** What decoding depends on. */
+export interface DecodingContext {
+  readonly contextLength: number;
+  readonly vocabularySize: number;
+  /** The model's own ends of a turn. */
+  readonly endTokenIds: readonly number[];
+  readonly slotCount: number;
+  /** What becomes of a grammar for the text: understood, refused as malformed, or passed over. */
+  readonly textGrammar: "known" | "refused" | "unknown";
+  readonly newId: () => string;
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The server's own defaults, which its command line may change. */
+const DEFAULTS: JsonObject = {
+  n_predict: -1,
+  temperature: 0.8,
+  dynatemp_range: 0,
+  top_k: 40,
+  top_p: 0.95,
+  min_p: 0.05,
+  min_keep: 0,
+  typical_p: 1,
+  repeat_last_n: 64,
+  repeat_penalty: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  mirostat: 0,
+  seed: 4_294_967_295,
+  n_probs: 0,
+  samplers: [
+    "penalties",
+    "dry",
+    "top_n_sigma",
+    "top_k",
+    "typ_p",
+    "top_p",
+    "min_p",
+    "xtc",
+    "temperature",
+  ],
+  ignore_eos: false,
+  cache_prompt: true,
+  post_sampling_probs: false,
+  return_tokens: false,
+  stream: false,
+};
+
+/** A bias from which on nothing else is sampled. */
+const FORCING_BIAS = 1e6;
+
+/**
+ * Reads and checks the body of `/completion`. The server has no tokenizer, so texts in the prompt are
+ * refused.
+ *
+ * **Source:** ggml-org/llama.cpp tools/server/server-schema.cpp and
+ * tools/server/server-context.cpp (`handle_completions_impl`).
+ *
+ * @throws RequestRefused
+ */
+export function decodeCompletion(
+  bodyText: string,
+  context: DecodingContext,
+): LlamaCppSequenceRequest {
+  const body = parseBody(bodyText);
+  const inputIds = readPrompt(body["prompt"], context);
+  const stated = Object.entries(body).filter(([name, value]) => name in DEFAULTS && value !== null);
+  const settings: JsonObject = { ...DEFAULTS, ...Object.fromEntries(stated) };
+  for (const [name, value] of Object.entries(DEFAULTS)) checkType(name, settings[name], value);
+  const { contextLength } = context;
+  if (inputIds.length >= contextLength) {
+    throw new RequestRefused({
+      type: "exceed_context_size_error",
+      message:
+        `request (${inputIds.length} tokens) exceeds the available context size ` +
+        `(${contextLength} tokens), try increasing it`,
+      details: { n_prompt_tokens: inputIds.length, n_ctx: contextLength },
+    });
+  }
+  const budget = Number(settings["n_predict"]);
+  const slot = body["id_slot"];
+  return {
+    rid: context.newId(),
+    inputIds,
+    samplingParams: settings,
+    maxNewTokens: Math.min(budget < 0 ? contextLength : budget, contextLength - inputIds.length),
+    stopTokenIds: settings["ignore_eos"] === true ? [] : context.endTokenIds,
+    shownCount: Number(settings["n_probs"]),
+    returnsTokens: settings["return_tokens"] === true,
+    stream: settings["stream"] === true,
+    slotIndex: typeof slot === "number" && slot >= 0 ? slot % context.slotCount : undefined,
+    forcedId: readForcedId(body["logit_bias"]),
+    leavesTextUnparsed: readGrammar(body["chat_parser"], context),
+    responseFields: readFields(body["response_fields"]),
+  };
+}
+
+function readPrompt(prompt: unknown, { vocabularySize }: DecodingContext): readonly number[] {
+  if (!Array.isArray(prompt)) throw invalid('"prompt" must be a list of tokens here');
+  if (prompt.length === 0) throw invalid('"prompt" must not be empty');
+  for (const id of prompt as unknown[]) {
+    if (typeof id !== "number") throw invalid('"prompt" must be a list of tokens here');
+    if (!Number.isInteger(id) || id < 0 || id >= vocabularySize) {
+      throw invalid("Prompt contains invalid tokens");
+    }
+  }
+  return prompt as number[];
+}
+
+function checkType(name: string, value: unknown, like: unknown): void {
+  const kind = Array.isArray(like) ? "array" : typeof like;
+  const found = Array.isArray(value) ? "array" : typeof value;
+  if (found === kind) return;
+  throw invalid(
+    `Field '${name}': [json.exception.type_error.302] type must be ${kind}, but is ${found}`,
+  );
+}
+
+function readForcedId(bias: unknown): number | undefined {
+  if (!Array.isArray(bias)) return undefined;
+  for (const entry of bias as unknown[]) {
+    const [id, value] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof id === "number" && typeof value === "number" && value >= FORCING_BIAS) return id;
+  }
+  return undefined;
+}
+
+function readGrammar(grammar: unknown, { textGrammar }: DecodingContext): boolean {
+  if (typeof grammar !== "string" || textGrammar === "unknown") return false;
+  if (textGrammar === "known") return true;
+  throw invalid("Field 'chat_parser': Unknown parser type: epsilon");
+}
+
+function readFields(fields: unknown): readonly string[] {
+  return Array.isArray(fields) ? (fields as string[]) : [];
+}
+
+function parseBody(text: string): JsonObject {
+  try {
+    return JSON.parse(text) as JsonObject;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const message = `[json.exception.parse_error.101] ${error.message}`;
+    throw new RequestRefused({ type: "server_error", message });
+  }
+}
