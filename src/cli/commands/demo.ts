@@ -154,19 +154,25 @@ async function conclusion(out: string, settings: Settings): Promise<string> {
   if (summary.end !== "finished") return "";
   const verdict =
     violations.length === 0
-      ? `verified: in all ${count} samples the trained ids are the ids that were sampled, and each\n` +
-        "            request was the ledger"
+      ? `verified   all ${count} samples: the trained ids are the ids that were sampled, and each\n` +
+        "             request was the ledger"
       : `BROKEN: ${violations.length} violations, first: ${JSON.stringify(violations[0])}`;
   if (violations.length > 0) process.exitCode = 1;
-  const env = textOf(settings, "env");
+  const user =
+    textOf(settings, "env") === "storefront"
+      ? "--user scripted"
+      : "--user llm --user-url URL --user-model NAME";
+  const run = "npm run --silent turnwright --";
   return (
-    `  ${verdict}\n\nLook at it:\n` +
-    `  npm run --silent turnwright -- show ${out} 0#0            one conversation, and why it got its reward\n` +
-    `  npm run --silent turnwright -- show ${out} 0#0 --tokens   its training row, sampled tokens marked\n` +
-    `  npm run --silent turnwright -- report ${out}              pass^k and the table by task\n\n` +
-    "With your own model behind SGLang:\n" +
-    `  npm run --silent turnwright -- rollout --env ${env} --split train --tasks 0-31 --samples 8 \\\n` +
-    "    --url http://127.0.0.1:30000 --model DIR --user llm --user-url URL --user-model NAME \\\n" +
+    `  ${verdict}\n\n` +
+    "Look at one conversation and why it got its reward, at its training row with the sampled tokens\n" +
+    "marked, and at the table by task:\n\n" +
+    `  ${run} show ${out} 0#0\n` +
+    `  ${run} show ${out} 0#0 --tokens\n` +
+    `  ${run} report ${out}\n\n` +
+    "Play with your own model behind SGLang:\n\n" +
+    `  ${run} rollout --env ${textOf(settings, "env")} --split train --tasks 0-31 \\\n` +
+    `    --samples 8 --url http://127.0.0.1:30000 --model DIR ${user} \\\n` +
     "    --format slime --out runs/mine\n\n"
   );
 }

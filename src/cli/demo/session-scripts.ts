@@ -50,7 +50,8 @@ async function turnsOf(
   mistakeRate: number,
 ): Promise<readonly string[]> {
   if (environment.name === "storefront") {
-    const slipRate = mistakeRate / 8;
+    // A slip a turn: over an episode of seven turns they add up.
+    const slipRate = mistakeRate / 3;
     const { turns } = await demonstrate(task as Task<StorefrontData>, { seed, slipRate });
     return turns.map(({ text }) => text);
   }
