@@ -117,17 +117,28 @@ describe("createLlamaEngine()", () => {
     ["hf:owner/repo/model.gguf", "/models/hf:owner/repo/model.gguf"],
   ])("has the library find %s", async (name, resolved) => {
     const { asked, importLibrary } = fakeLibrary();
-    await createLlamaEngine({ file: name, importLibrary });
+    await createLlamaEngine({ file: name, importLibrary, reachHub: failing("offline") });
     expect(asked.path).toBe(resolved);
   });
 
-  test("says where a download failed that the file is not there either", async () => {
-    const { importLibrary } = fakeLibrary({ resolveModelFile: failing("fetch failed") });
+  test("downloads what was not downloaded before, where there is a network", async () => {
+    const calls: unknown[] = [];
+    const resolveModelFile: LlamaLibrary["resolveModelFile"] = async (uri, { download }) => {
+      calls.push(download);
+      if (download === false) throw new Error("No model file found");
+      return `/models/${uri}`;
+    };
+    const { asked, importLibrary } = fakeLibrary({ resolveModelFile });
+    const remote = { file: "hf:owner/repo:model.gguf", importLibrary };
+    await createLlamaEngine({ ...remote, reachHub: async () => calls.push("reached") });
+    expect(calls).toEqual([false, "reached", "auto"]);
+    expect(asked.path).toBe("/models/hf:owner/repo/model.gguf");
     await expectUsageError(
-      createLlamaEngine({ file: "hf:owner/repo:model.gguf", importLibrary }),
+      createLlamaEngine({ ...remote, reachHub: failing("fetch failed") }),
       "Cannot get the model hf:owner/repo:model.gguf: fetch failed, expected it on huggingface.co " +
         "or downloaded before; a GGUF file of your own can be named by its path",
     );
+    expect(calls).toEqual([false, "reached", "auto", false]);
   });
 
   test("says what to install where the library does not load", async () => {

@@ -33,10 +33,12 @@ export interface LlamaEngineOptions {
   readonly gpu?: LlamaGpu;
   /** What the policy's version is recorded as. Default `""`. */
   readonly policyVersion?: string;
-  /** Cancels loading and downloading. */
+  /** Cancels loading. */
   readonly signal?: AbortSignal;
   /** Where the library comes from. A parameter, so that tests need not have it. */
   readonly importLibrary?: () => Promise<LlamaLibrary>;
+  /** Throws where nothing can be downloaded. A parameter, so that tests need no network. */
+  readonly reachHub?: () => Promise<unknown>;
 }
 
 const MOST_DEFAULT_POSITIONS = 8_192;
@@ -63,6 +65,7 @@ export async function createLlamaEngine({
   policyVersion,
   signal,
   importLibrary = () => importLlamaLibrary(),
+  reachHub = fetchHub,
 }: LlamaEngineOptions): Promise<LlamaEngine> {
   checkCount("threads", threads, 1024);
   checkCount("sequences", sequences, 256);
@@ -70,7 +73,7 @@ export async function createLlamaEngine({
   const isRemote = file.startsWith("hf:");
   if (!isRemote) await checkFile(file);
   const library = await importLibrary();
-  const modelPath = isRemote ? await download(library, { file, signal }) : path.resolve(file);
+  const modelPath = isRemote ? await download(library, { file, reachHub }) : path.resolve(file);
   const llama = await start(library, { gpu, threads });
   try {
     const model = await load(llama, { modelPath, signal });
@@ -137,23 +140,35 @@ async function checkFile(file: string): Promise<void> {
   throw new UsageError(`Cannot use the model ${file}: it does not begin as a GGUF file does`);
 }
 
+/** The library's download never gives up on a host that does not answer, so that is asked first. */
 async function download(
   library: LlamaLibrary,
-  { file, signal }: { file: string; signal: AbortSignal | undefined },
+  { file, reachHub }: { file: string; reachHub: () => Promise<unknown> },
 ): Promise<string> {
+  const name = toLibraryName(file);
   try {
-    return await library.resolveModelFile(toLibraryName(file), {
-      cli: false,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    return await library.resolveModelFile(name, { cli: false, download: false });
+  } catch {
+    // Not downloaded before.
+  }
+  try {
+    await reachHub();
+    return await library.resolveModelFile(name, { cli: false, download: "auto" });
   } catch (error) {
-    if (signal?.aborted) throw signal.reason;
     throw new UsageError(
       `Cannot get the model ${file}: ${describeError(error)}, expected it on huggingface.co or ` +
         "downloaded before; a GGUF file of your own can be named by its path",
       { cause: error },
     );
   }
+}
+
+/** Throws where Hugging Face, or what the library takes for it, does not answer in ten seconds. */
+async function fetchHub(): Promise<void> {
+  const signal = AbortSignal.timeout(10_000);
+  const hub = process.env["HF_ENDPOINT"] ?? "https://huggingface.co";
+  const response = await fetch(hub, { method: "HEAD", signal });
+  await response.body?.cancel();
 }
 
 /** The library takes a quantization behind the colon, and a file behind a slash. */

@@ -14,9 +14,10 @@ export interface LlamaLibrary {
     readonly logLevel: "error";
     readonly maxThreads: number;
   }): Promise<Llama>;
+  /** The path of a model's file, downloaded first unless that is off. */
   resolveModelFile(
     uri: string,
-    options: { readonly cli: false; readonly signal?: AbortSignal },
+    options: { readonly cli: false; readonly download: "auto" | false },
   ): Promise<string>;
   getModuleVersion(): Promise<string>;
 }

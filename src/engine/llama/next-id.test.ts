@@ -73,8 +73,11 @@ describe("drawId()", () => {
   });
 
   test("takes the most likely at temperature 0, whatever the filters", () => {
-    const evaluated = { next: { token: 12, logits: new Map([[12, 3]]), totalLogitWeight: 4 } };
-    const drawn = drawId(evaluated, { ...PLAIN, temperature: 0, topP: 0.5 }, HALF);
+    const greedy = { ...PLAIN, temperature: 0, topP: 0.5 };
+    expect(firstCandidates(greedy)).toBe(1);
+    expect(askToDraw(greedy, HALF).options.temperature).toBe(1);
+    const evaluated = { next: { logits: new Map([[12, 3]]), totalLogitWeight: 4 } };
+    const drawn = drawId(evaluated, greedy, HALF);
     expect(drawn).toEqual({ id: 12, logprob: -Math.log(4) });
   });
 });

@@ -33,16 +33,15 @@ export function askToDraw(
   sampling: NextSampling,
   { random, candidates }: { random: number; candidates: number },
 ): AskedNext {
-  const drawsHere = isFiltered(sampling);
-  return {
-    ...(drawsHere ? {} : { token: true }),
-    logits: {
-      filter: drawsHere ? { includeTop: candidates } : { includeSelected: true, includeTop: 1 },
-    },
-    totalLogitWeight: true,
-    // llama.cpp takes 2^32 - 1 for "any seed".
-    options: toOptions(sampling.temperature, Math.floor(random * (2 ** 32 - 1))),
-  };
+  // llama.cpp takes 2^32 - 1 for "any seed".
+  const seed = Math.floor(random * (2 ** 32 - 1));
+  const options = toOptions(sampling.temperature, seed);
+  const drawsThere = sampling.temperature > 0 && !isFiltered(sampling);
+  if (drawsThere) {
+    const logits = { filter: { includeSelected: true, includeTop: 1 } } as const;
+    return { token: true, logits, totalLogitWeight: true, options };
+  }
+  return { logits: { filter: { includeTop: candidates } }, totalLogitWeight: true, options };
 }
 
 /** What to ask for to learn the logprob of the id that is known to come next. */
@@ -50,12 +49,13 @@ export function askToScore(id: number, temperature: number): AskedNext {
   return {
     logits: { filter: { tokens: [id], includeTop: 1 } },
     totalLogitWeight: true,
-    options: toOptions(temperature === 0 ? 1 : temperature, 0),
+    options: toOptions(temperature, 0),
   };
 }
 
 /** How many logits to ask for: more than there are where all are needed. */
-export function firstCandidates({ topK }: NextSampling): number {
+export function firstCandidates({ temperature, topK }: NextSampling): number {
+  if (temperature === 0) return 1;
   return topK === -1 ? FIRST_CANDIDATES : topK;
 }
 
@@ -63,8 +63,9 @@ function isFiltered({ temperature, topK, topP, minP }: NextSampling): boolean {
   return temperature > 0 && (topK !== -1 || topP < 1 || minP > 0);
 }
 
+/** At 0 the library would sort by a slower way, so greedy ones are taken from the softmax at 1. */
 function toOptions(temperature: number, seed: number): AskedNext["options"] {
-  return { temperature, topK: 0, topP: 1, minP: 0, seed };
+  return { temperature: temperature === 0 ? 1 : temperature, topK: 0, topP: 1, minP: 0, seed };
 }
 
 /**
@@ -79,7 +80,8 @@ export function drawId(
   { random, candidates }: { random: number; candidates: number },
 ): DrawnId | undefined {
   if (!isFiltered(sampling)) {
-    const id = evaluated?.next.token;
+    const { token, logits: top } = evaluated?.next ?? {};
+    const id = sampling.temperature > 0 ? token : top?.keys().next().value;
     if (id === null || id === undefined) throw notNumbers();
     return { id, logprob: logprobOf(evaluated, id) };
   }
