@@ -6,6 +6,7 @@ const benches: Readonly<Record<string, () => Promise<readonly BenchFigure[]>>> =
   "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(),
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
   journal: async () => (await import("./journal.ts")).benchJournal(),
+  "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
 };
 
 const flags = process.argv.slice(2);
