@@ -51,6 +51,12 @@ export type RepairableStatus = (typeof repairableStatuses)[number];
  */
 export interface CallPolicy {
   /**
+   * What a call is. `well-formed`, the default: what is in order by the rules of its format. `reported`:
+   * what the engine's own parser would report, no more and no less, so that a turn does in training
+   * what it does when the engine serves it.
+   */
+  readonly execute?: "well-formed" | "reported";
+  /**
    * What becomes of a well-formed call of a tool that the environment does not offer. `refuse`, the
    * default, tells the policy which tools there are; `perform` hands it to the environment, which
    * answers in its own words, and in τ-bench takes a call of `respond` for talking to the user.

@@ -3,6 +3,7 @@ import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { Agent, Intent, Observed, Opening, Reading } from "./agent.ts";
 import { callId } from "./call-id.ts";
 import { decideCall, explainAttempt, type CallPolicy } from "./call-policy.ts";
+import { asReported } from "./reported-calls.ts";
 import { appendInstruction, type ToolUsePolicy } from "./tool-use-policy.ts";
 import { isCall } from "./turn-form.ts";
 import {
@@ -47,7 +48,9 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
 
     read(turn): Reading {
       const parts = takeApart(turn, options);
-      const calls = parts.attempts.filter(isCall);
+      const found = parts.attempts.filter(isCall);
+      const calls =
+        options.execute === "reported" ? asReported(found, parts.compat.calls, turn) : found;
       const { message, intents } =
         calls.length > 0 ? readCalls(calls, parts, turn, options) : readWords(parts, turn);
       return {

@@ -25,6 +25,8 @@ export interface TurnFormats {
   /** Whose behaviour the parser reproduces. Default `sglang`. */
   readonly dialect?: Dialect;
   readonly engineVersion?: string;
+  /** The model's added tokens, for formats whose tokens differ between models. */
+  readonly vocabulary?: readonly string[];
   /** Absent: the whole text is read, reasoning included. */
   readonly splitReasoning?: SplitReasoning;
   /** What the reasoning stands between; absent, its form is not judged. */
@@ -92,13 +94,14 @@ function dropsMarkup(
 function parse(
   text: string,
   { tools, finish }: TurnToRead,
-  { parser, dialect, engineVersion }: TurnFormats,
+  { parser, dialect, engineVersion, vocabulary }: TurnFormats,
 ): ParseResult {
   return parser.parse(text, {
     tools,
     finishReason: finish,
     ...(dialect === undefined ? {} : { dialect }),
     ...(engineVersion === undefined ? {} : { engineVersion }),
+    ...(vocabulary === undefined ? {} : { vocabulary }),
   });
 }
 

@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { Agent } from "../agent/agent.ts";
+import { refusableNotes, repairableStatuses, type CallPolicy } from "../agent/call-policy.ts";
 import { fewShotAgent, type FewShotDraw } from "../agent/few-shot-agent.ts";
 import { ownTextActionPrompts } from "../agent/own-text-action-prompts.ts";
 import { readFewShotExamples } from "../agent/read-few-shot-examples.ts";
@@ -8,13 +9,15 @@ import type { SplitReasoning } from "../agent/split-reasoning.ts";
 import { textActionAgent } from "../agent/text-action-agent.ts";
 import { toolCallingAgent, type ToolCallingOptions } from "../agent/tool-calling-agent.ts";
 import { findToolUsePolicy, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
+import type { ReasoningMarkup } from "../agent/turn-form.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 import { findReasoningParser } from "../parser/reasoning/registry.ts";
 import { findToolCallParser } from "../parser/registry.ts";
+import type { CapabilityCard } from "../renderer/capability-card.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { findBundle } from "./environments.ts";
-import { numberWithDefault, requiredText, textOf, type Settings } from "./option.ts";
+import { listOf, numberWithDefault, requiredText, textOf, type Settings } from "./option.ts";
 
 /** What an agent is made for. */
 interface AgentPlace {
@@ -25,6 +28,7 @@ interface AgentPlace {
 /** The agent that the settings name, with the prompts of the environment's own benchmark. */
 export async function buildAgent(settings: Settings, place: AgentPlace): Promise<Agent> {
   const strategy = requiredText(settings, "agent", "the strategy around the policy");
+  requirePlayable(place.renderer.card, strategy);
   switch (strategy) {
     case "act":
     case "react":
@@ -33,6 +37,21 @@ export async function buildAgent(settings: Settings, place: AgentPlace): Promise
       return await buildFewShotAgent(settings, place);
     default:
       return toolCallingAgent(toolCallingOptions(settings, place.renderer));
+  }
+}
+
+/**
+ * @throws UsageError where the chat template cannot express what the agent's turns are answered with:
+ *   every episode would fail.
+ */
+function requirePlayable({ source, stopLiterals, supports }: CapabilityCard, strategy: string) {
+  const cannot = (why: string): UsageError =>
+    new UsageError(`Cannot play with the chat template of ${source}: ${why}`);
+  if (stopLiterals.length === 0) throw cannot("no control token ends a turn of the assistant");
+  if (!supports.user) throw cannot("it does not render user messages after a turn as it should");
+  const needsTools = strategy === "tool-calling" || strategy === "few-shot";
+  if (needsTools && !supports.tool) {
+    throw cannot("it does not render tool results after a turn; --agent act and react need none");
   }
 }
 
@@ -49,21 +68,55 @@ export function buildToolUsePolicy(settings: Settings): ToolUsePolicy {
 
 /** Parsers are those that the settings or the template name. */
 function toolCallingOptions(settings: Settings, renderer: Renderer): ToolCallingOptions {
-  const parserName = textOf(settings, "parser") ?? renderer.card.parser;
+  const { card, codec } = renderer;
+  const { parser: parserName, reasoningParser, dialect, engineVersion } = card;
   if (parserName === undefined) {
     throw new UsageError(
       "Cannot tell the tool-call parser from the chat template: name one with --parser (see `parse --list`)",
     );
   }
-  const splitReasoning = buildSplitReasoning(settings, renderer, { toolCallParserActive: true });
-  const engineVersion = textOf(settings, "engine-version");
+  const splitReasoning = buildSplitReasoning(card, { toolCallParserActive: true });
+  const markup = findReasoningMarkup(reasoningParser);
   return {
     parser: findToolCallParser(parserName),
+    vocabulary: codec.addedTokens.map(({ content }) => content),
     toolUsePolicy: buildToolUsePolicy(settings),
-    unknownTools: textOf(settings, "unknown-tools") as "refuse" | "perform",
+    parallelResults: card.supports.parallelTools,
+    ...buildCallPolicy(settings),
+    ...(dialect === undefined ? {} : { dialect }),
     ...(engineVersion === undefined ? {} : { engineVersion }),
     ...(splitReasoning === undefined ? {} : { splitReasoning }),
+    ...(markup === undefined ? {} : { reasoningMarkup: markup }),
   };
+}
+
+function findReasoningMarkup(parserName: string | undefined): ReasoningMarkup | undefined {
+  if (parserName === undefined || parserName === "none") return undefined;
+  const { markers, closer } = findReasoningParser(parserName);
+  const [opener] = markers;
+  return opener === undefined || closer === undefined ? undefined : { opener, closer };
+}
+
+function buildCallPolicy(settings: Settings): CallPolicy {
+  return {
+    unknownTools: textOf(settings, "unknown-tools") as "refuse" | "perform",
+    execute: textOf(settings, "execute-calls") as "well-formed" | "reported",
+    refuse: namesOf(settings, "refuse-calls", refusableNotes),
+    repair: namesOf(settings, "repair-calls", repairableStatuses),
+  };
+}
+
+/** The entries of a setting that is a list of names. */
+function namesOf<Name extends string>(
+  settings: Settings,
+  setting: string,
+  names: readonly Name[],
+): readonly Name[] {
+  return listOf(settings, setting).map((entry) => {
+    const name = names.find((known) => known === entry);
+    if (name !== undefined) return name;
+    throw new UsageError(`Cannot use --${setting} ${entry}: expected one of ${names.join(", ")}`);
+  });
 }
 
 async function buildTextActionAgent(
@@ -80,7 +133,7 @@ async function buildTextActionAgent(
   }
   const file = await findBundleFile(settings, environment, () => "agent-prompts.json");
   const prompts = file === undefined ? ownTextActionPrompts : await readTextActionPrompts(file);
-  const splitReasoning = buildSplitReasoning(settings, renderer, { toolCallParserActive: false });
+  const splitReasoning = buildSplitReasoning(renderer.card, { toolCallParserActive: false });
   return textActionAgent({
     strategy,
     prompt: prompts[strategy],
@@ -132,21 +185,19 @@ async function findBundleFile(
   return dir === undefined ? undefined : path.join(dir, name);
 }
 
-/** `none` reads the whole text; without a name, the template's own markers decide. */
+/** `none` reads the whole text. vLLM's reasoning parsers are taken to part it as SGLang's do. */
 function buildSplitReasoning(
-  settings: Settings,
-  renderer: Renderer,
+  { reasoningParser: name = "none", dialect, engineVersion }: CapabilityCard,
   options: { readonly toolCallParserActive: boolean },
 ): SplitReasoning | undefined {
-  const name = textOf(settings, "reasoning-parser") ?? renderer.card.reasoningParser ?? "none";
   if (name === "none") return undefined;
   const parser = findReasoningParser(name);
-  const engineVersion = textOf(settings, "engine-version");
+  const isSglang = dialect === "sglang" && engineVersion !== undefined;
   return (text, { opened }) => {
     const { reasoning, normalText } = parser.parse(text, {
       ...options,
       forceReasoning: opened,
-      ...(engineVersion === undefined ? {} : { engineVersion }),
+      ...(isSglang ? { engineVersion } : {}),
     });
     return { reasoning, rest: normalText };
   };

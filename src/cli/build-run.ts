@@ -5,7 +5,8 @@ import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
 import { UsageError } from "../errors.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
-import { createRenderer } from "../renderer/create-renderer.ts";
+import type { Dialect } from "../parser/tool-call-parser.ts";
+import { createRenderer, type RendererOptions } from "../renderer/create-renderer.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { buildToolUsePolicy } from "./build-agent.ts";
 import {
@@ -80,9 +81,34 @@ export async function buildRenderer(settings: Settings, now: () => number): Prom
       | "hf-parity"
       | "reject",
     variables: templateVariables(settings),
+    ...rendererChoices(settings),
     editTemplate: (source) => instructTemplate(source, policy),
     now: new Date(now()),
   });
+}
+
+/** What the settings say in the place of what is found out about the model. */
+export function rendererChoices(
+  settings: Settings,
+): Pick<RendererOptions, "parsers" | "stopTokens" | "deltaBase"> {
+  const stopTokens = listOf(settings, "stop-token");
+  const parsers = {
+    toolCallParser: textOf(settings, "parser"),
+    reasoningParser: textOf(settings, "reasoning-parser"),
+    dialect: textOf(settings, "dialect") as Dialect | undefined,
+    engineVersion: textOf(settings, "engine-version"),
+    servedBy: textOf(settings, "engine") === "vllm" ? ("vllm" as const) : undefined,
+  };
+  const given = Object.entries(parsers).filter(([, value]) => value !== undefined);
+  return {
+    parsers: Object.fromEntries(given),
+    ...(stopTokens.length === 0 ? {} : { stopTokens: stopTokens.map(readStopToken) }),
+    ...(textOf(settings, "delta-base") === "full" ? { deltaBase: "full" } : {}),
+  };
+}
+
+function readStopToken(text: string): number | string {
+  return /^\d+$/.test(text) ? Number(text) : text;
 }
 
 /** The chat template's variables, from `name=json` settings. */

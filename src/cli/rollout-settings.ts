@@ -1,3 +1,4 @@
+import { refusableNotes, repairableStatuses } from "../agent/call-policy.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import type { Setting, SettingKind } from "./option.ts";
@@ -91,17 +92,33 @@ export const rolloutSettings: readonly Setting[] = [
     help: "tool-call parser (default: by the chat template)",
   },
   {
+    name: "dialect",
+    kind: { type: "choice", choices: ["sglang", "vllm"] },
+    help: "whose tool-call parser (default: the engine's)",
+  },
+  {
     name: "engine-version",
     kind: text,
     value: "release",
-    help: "engine release whose parser behaviour is recorded",
-    default: "2026-08",
+    help: "engine release whose parsers are used (default: 2026-08, for vllm 0.24)",
   },
   {
     name: "reasoning-parser",
     kind: text,
     value: "name",
     help: "reasoning parser, or none (default: by the chat template)",
+  },
+  {
+    name: "stop-token",
+    kind: { type: "list" },
+    value: "token",
+    help: "what ends a turn, an id or a literal; several (default: by the model folder)",
+  },
+  {
+    name: "delta-base",
+    kind: { type: "choice", choices: ["measured", "full"] },
+    help: "what a turn's continuation is rendered on: what suffices, or the whole history",
+    default: "measured",
   },
   {
     name: "template-variable",
@@ -138,6 +155,24 @@ export const rolloutSettings: readonly Setting[] = [
     kind: { type: "choice", choices: ["refuse", "perform"] },
     help: "calls of unknown tools: refuse them, or leave the answer to the environment",
     default: "refuse",
+  },
+  {
+    name: "execute-calls",
+    kind: { type: "choice", choices: ["well-formed", "reported"] },
+    help: "what a call is: what is well-formed, or what the engine's own parser would report",
+    default: "well-formed",
+  },
+  {
+    name: "refuse-calls",
+    kind: { type: "list" },
+    value: "note",
+    help: `what keeps a call from being executed; several of ${refusableNotes.join(", ")}`,
+  },
+  {
+    name: "repair-calls",
+    kind: { type: "list" },
+    value: "status",
+    help: `malformed calls to mend, execute and mark; several of ${repairableStatuses.join(", ")}`,
   },
   {
     name: "invalid-action",

@@ -1,9 +1,21 @@
+import type { Dialect } from "./tool-call-parser.ts";
+
 /** Which parsers fit a model; a name is absent where its template does not tell. */
 export interface ParserChoice {
   /** A name that `findToolCallParser()` knows. */
   readonly toolCallParser?: string;
   /** A name that `findReasoningParser()` knows. */
   readonly reasoningParser?: string;
+}
+
+/** Parsers, and whose behaviour they reproduce. */
+export interface ParserSettings extends ParserChoice {
+  /** Default that of `servedBy` where the parser has it, and else the first that it has. */
+  readonly dialect?: Dialect;
+  /** The engine that samples. Default `sglang`. */
+  readonly servedBy?: Dialect;
+  /** Default the dialect's newest. */
+  readonly engineVersion?: string;
 }
 
 /** A parser, and what a template must hold, and must not hold, to call for it. */

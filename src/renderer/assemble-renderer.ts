@@ -1,7 +1,9 @@
 import { RolloutError, UsageError } from "../errors.ts";
+import type { ParserSettings } from "../parser/choose-parser.ts";
+import type { PyDict } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import type { BoundTemplate } from "./bound-template.ts";
-import { buildCard } from "./build-card.ts";
+import { buildCard, namesOfChoices } from "./build-card.ts";
 import type { HistoryPolicy, TemplateProfile } from "./classify-template.ts";
 import { classifyTemplate } from "./classify-template.ts";
 import type { GuardPolicy } from "./control-token-guard.ts";
@@ -29,6 +31,14 @@ export interface RendererParts {
   readonly historyPolicy: HistoryPolicy;
   readonly guardPolicy: GuardPolicy;
   readonly guardSystem: boolean;
+  /** Template variables that the user has set; the template is bound to them already. */
+  readonly variables?: PyDict;
+  /** Parsers to name on the card, in the place of those that fit the template where they are named. */
+  readonly parsers?: ParserSettings;
+  /** Ids that end a turn in the place of those that were found. */
+  readonly stopIds?: readonly number[];
+  /** Renders each delta on the whole history, whether the template needs that or not. */
+  readonly deltaBase?: "full";
 }
 
 /**
@@ -38,13 +48,16 @@ export interface RendererParts {
  */
 export async function assembleRenderer(parts: RendererParts): Promise<Renderer> {
   const { codec, source, endIds, historyPolicy } = parts;
-  const profile = classifyTemplate(parts.template, controlLiterals(codec, endIds), historyPolicy);
+  const profile = withDeltaBase(
+    classifyTemplate(parts.template, controlLiterals(codec, endIds), historyPolicy),
+    parts.deltaBase,
+  );
   if (historyPolicy === "refuse") requireKeptHistory(profile, source);
   const { template, stops } = profile;
   const ids = await idsOfLiterals(codec, stops.closers);
   const idsOf = (literals: readonly string[]): readonly number[] =>
     literals.flatMap((literal) => ids.get(literal) ?? []);
-  const stopTokenIds = [...new Set([...endIds, ...idsOf(stops.sampled)])];
+  const stopTokenIds = [...new Set(parts.stopIds ?? [...endIds, ...idsOf(stops.sampled)])];
   const guard = createControlTokenGuard({
     codec,
     policy: parts.guardPolicy,
@@ -54,7 +67,18 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
   const encodePrompt = createPromptEncoder(guard, [...ids.keys()]);
 
   const renderer: Renderer = {
-    card: buildCard(profile, { source, stopIds: stopTokenIds }),
+    card: buildCard(profile, {
+      source,
+      stopIds: stopTokenIds,
+      parsers: parts.parsers ?? {},
+      variables: parts.variables ?? new Map(),
+      vocabulary: codec.addedTokens.map(({ content }) => content),
+      overrides: [
+        ...namesOfChoices(parts.parsers),
+        ...(parts.stopIds === undefined ? [] : ["stopIds"]),
+        ...(parts.deltaBase === undefined ? [] : ["deltaBase"]),
+      ],
+    }),
     codec,
     stopTokenIds,
     async prompt({ messages, tools, addGenerationPrompt = true, variables, now }) {
@@ -76,6 +100,13 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
     }),
   };
   return historyPolicy === "split" ? withRerender(renderer, profile) : renderer;
+}
+
+/** What the template says with the whole history before it is right wherever a short one suffices. */
+function withDeltaBase(profile: TemplateProfile, base: "full" | undefined): TemplateProfile {
+  if (base === undefined) return profile;
+  const { delta } = profile;
+  return { ...profile, delta: { ...delta, plan: { ...delta.plan, base, needsTools: true } } };
 }
 
 function withRerender(renderer: Renderer, { template }: TemplateProfile): Renderer {

@@ -1,3 +1,6 @@
+import type { Dialect } from "../parser/tool-call-parser.ts";
+import type { PlainJson } from "../python/value.ts";
+
 /** What a template does to the history when a turn is added. */
 export type HistoryEdit =
   /** The earlier prompt stays a prefix. */
@@ -42,9 +45,21 @@ export interface CapabilityCard {
     readonly tool: boolean;
     readonly parallelTools: boolean;
   };
-  /** Tool-call parser and reasoning parser that fit the template's own markers. */
+  /**
+   * Tool-call parser and reasoning parser that fit the template's own markers, or that the user chose;
+   * the reasoning parser `none` reads the whole text.
+   */
   readonly parser?: string;
   readonly reasoningParser?: string;
+  /** Whose behaviour the tool-call parser reproduces, and of which release; absent without a parser. */
+  readonly dialect?: Dialect;
+  readonly engineVersion?: string;
+  /** What these parsers make of a call as the template writes it; absent without a parser. */
+  readonly ownCalls?: "read" | "misread" | "not-shown";
+  /** Template variables that the user has set; absent where there are none. */
+  readonly variables?: Readonly<Record<string, PlainJson>>;
+  /** Names of what the user has chosen otherwise than it was found; absent where there is nothing. */
+  readonly overrides?: readonly string[];
   /** What a person should know before training with this template. */
   readonly warnings: readonly string[];
 }

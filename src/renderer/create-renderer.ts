@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { UsageError } from "../errors.ts";
+import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";
@@ -26,6 +27,15 @@ export interface RendererOptions {
   readonly variables?: PyDict;
   /** Changes the chat template before it is compiled. */
   readonly editTemplate?: (source: string) => string;
+  /** Parsers to name on the card, in the place of those that fit the template where they are named. */
+  readonly parsers?: ParserSettings;
+  /**
+   * What ends a turn, in the place of what the folder and the template say: ids, or literals of
+   * tokens.
+   */
+  readonly stopTokens?: readonly (number | string)[];
+  /** `full` renders each delta on the whole history, whether the template needs that or not. */
+  readonly deltaBase?: "full";
   /** The folder's tokenizer, where it is loaded already. */
   readonly codec?: TokenCodec;
   /**
@@ -40,7 +50,8 @@ export interface RendererOptions {
  * the template does.
  *
  * @throws UsageError where the folder, its tokenizer or its chat template is missing or cannot be
- *   used, or where the history policy refuses the template.
+ *   used, where the history policy refuses the template, or where a parser or a stop token is named
+ *   that there is not.
  */
 export async function createRenderer(options: RendererOptions): Promise<Renderer> {
   const { modelDir, historyPolicy = "keep", guardPolicy = "neutralise" } = options;
@@ -62,7 +73,22 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
     historyPolicy,
     guardPolicy,
     guardSystem: options.guardSystem ?? false,
+    ...(options.variables === undefined ? {} : { variables: options.variables }),
+    ...(options.parsers === undefined ? {} : { parsers: options.parsers }),
+    ...(options.stopTokens === undefined
+      ? {}
+      : { stopIds: options.stopTokens.map((token) => findStopId(token, codec)) }),
+    ...(options.deltaBase === undefined ? {} : { deltaBase: options.deltaBase }),
   });
+}
+
+function findStopId(token: number | string, codec: TokenCodec): number {
+  const id = typeof token === "number" ? token : codec.idOf(token);
+  if (id !== undefined && Number.isInteger(id) && id >= 0 && id < codec.vocabularySize) return id;
+  throw new UsageError(
+    `Cannot stop at ${JSON.stringify(token)}: expected a token of the model, or an id below ` +
+      String(codec.vocabularySize),
+  );
 }
 
 async function requireFolder(modelDir: string): Promise<void> {

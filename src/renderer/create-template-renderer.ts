@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import type { Message, ToolDefinition } from "../message.ts";
+import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict } from "../python/value.ts";
 import { bindTemplate } from "./bound-template.ts";
-import { buildCard } from "./build-card.ts";
+import { buildCard, namesOfChoices } from "./build-card.ts";
 import type { CapabilityCard } from "./capability-card.ts";
 import { compileChatTemplate } from "./chat-template.ts";
 import type { HistoryPolicy } from "./classify-template.ts";
@@ -40,6 +41,8 @@ export interface TemplateRendererOptions {
   readonly variables?: PyDict;
   /** Default `keep`; decides which warnings the card carries. */
   readonly historyPolicy?: HistoryPolicy;
+  /** Parsers to name on the card, in the place of those that fit the template where they are named. */
+  readonly parsers?: ParserSettings;
   /** What templates that print the date take for today. Default the time of the call. */
   readonly now?: Date;
 }
@@ -66,6 +69,9 @@ export async function createTemplateRenderer(
       buildCard(classifyTemplate(template, { pattern: controlShapes, known }, historyPolicy), {
         source: templateFile,
         stopIds: [],
+        parsers: options.parsers ?? {},
+        variables,
+        overrides: namesOfChoices(options.parsers),
       }),
     render: ({ messages, tools, addGenerationPrompt = true, variables: further, now }) =>
       renderPrompt(

@@ -12,7 +12,7 @@ import { parseOrjson } from "../orjson.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { malformed, markerOnly, unclosed } from "../tag-blocks.ts";
-import type { CompatCall } from "../tool-call-parser.ts";
+import type { CompatCall, Dialect } from "../tool-call-parser.ts";
 import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { vllmMistral } from "../vllm/mistral.ts";
@@ -93,22 +93,30 @@ function skipDelimiter(text: string, start: number): number {
   return index;
 }
 
-function findBlocks(text: string): Block[] {
+function findBlocks(text: string, { dialect }: ParseContext): Block[] {
   const blocks: Block[] = [];
   const starts = indexesOf(text, marker);
   let position = 0;
   for (const [index, start] of starts.entries()) {
     if (start < position) continue;
-    const found = readBlocks(text, start, starts[index + 1] ?? text.length);
+    const nextStart = starts[index + 1] ?? text.length;
+    const found = readBlocks(text, { start, nextStart, dialect });
     blocks.push(...found);
     position = found.at(-1)?.span[1] ?? position;
   }
   return blocks;
 }
 
-function readBlocks(text: string, start: number, nextStart: number): Block[] {
+interface Place {
+  readonly start: number;
+  readonly nextStart: number;
+  readonly dialect: Dialect;
+}
+
+function readBlocks(text: string, place: Place): Block[] {
+  const { start, nextStart } = place;
   const contentStart = skipDelimiter(text, start + marker.length);
-  if (text[contentStart] === "[") return readArrayBlocks(text, { start, contentStart, nextStart });
+  if (text[contentStart] === "[") return readArrayBlocks(text, { ...place, contentStart });
   const header = text.slice(contentStart, nextStart);
   const nameEnd = header.indexOf(argumentsMarker);
   if (nameEnd === -1) {
@@ -131,15 +139,13 @@ function closesBefore(text: string, start: number, end: number): boolean {
   return findBracketEnd(text.slice(start, end), 0) !== undefined;
 }
 
-function readArrayBlocks(
-  text: string,
-  place: { readonly start: number; readonly contentStart: number; readonly nextStart: number },
-): Block[] {
-  const { start, contentStart, nextStart } = place;
+function readArrayBlocks(text: string, place: Place & { readonly contentStart: number }): Block[] {
+  const { start, contentStart, nextStart, dialect } = place;
   const reading = readJsonPrefix(text.slice(contentStart));
   if (reading.type === "value") {
     const end = contentStart + reading.end;
-    const isSpaced = text.startsWith(arrayMarker, start);
+    // SGLang alone insists on the space, which not all of Mistral's own templates write.
+    const isSpaced = dialect !== "sglang" || text.startsWith(arrayMarker, start);
     return blocksOfPayload(
       {
         span: [start, end],

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { toolFromOpenAi } from "../message.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { toPyValue } from "../python/value.ts";
+import { asReported } from "./reported-calls.ts";
+
+const tools = [
+  toolFromOpenAi(
+    toPyValue({
+      type: "function",
+      function: { name: "get_order", parameters: { type: "object" } },
+    }),
+    "get_order",
+  ),
+];
+
+function reported(
+  text: string,
+  parser: string,
+  { finish = "stop" }: { finish?: "stop" | "length" } = {},
+) {
+  const { attempts, compat } = findToolCallParser(parser).parse(text, {
+    tools,
+    finishReason: finish,
+  });
+  return asReported(attempts, compat.calls, { tools, finish }).map(
+    ({ status, name, argumentsText }) => [status, name, argumentsText],
+  );
+}
+
+function call(json: string): string {
+  return `<tool_call>\n${json}\n</tool_call>`;
+}
+
+const good = '{"name": "get_order", "arguments": {"a": 1}}';
+
+describe("asReported()", () => {
+  test("leaves alone what is well-formed and reported", () => {
+    expect(reported(call(good), "qwen25")).toEqual([["ok", "get_order", '{"a": 1}']]);
+  });
+
+  test("refuses well-formed calls that the engine loses", () => {
+    expect(reported(`${call(good)}\n${call("{bad}")}`, "hermes")).toEqual([
+      ["malformed-structure", "get_order", '{"a": 1}'],
+      ["invalid-json", undefined, undefined],
+    ]);
+  });
+
+  test("takes malformed calls that the engine completes, unless the turn was cut off", () => {
+    const text = "<tool_call>\n<function=get_order>\n<parameter=a>\n1\n</parameter>";
+    const statusOf = (finish: "stop" | "length") => {
+      const { attempts, compat } = findToolCallParser("qwen3_coder").parse(text, {
+        tools,
+        finishReason: finish,
+      });
+      expect(attempts.map(({ status }) => status)).not.toContain("ok");
+      expect(compat.calls).toMatchObject([{ name: "get_order" }]);
+      return asReported(attempts, compat.calls, { tools, finish });
+    };
+    expect(statusOf("stop")).toMatchObject([{ status: "ok", name: "get_order" }]);
+    expect(statusOf("length")).toMatchObject([{ status: "truncated-by-length" }]);
+  });
+
+  test("takes what the engine reports of no attempt, and arguments that are no object for an error", () => {
+    const calls = [
+      { name: "get_order", argumentsText: "{}", toolIndex: 0 },
+      { name: "get_order", argumentsText: "[1]", toolIndex: 0 },
+      { name: "get_order", argumentsText: "{", toolIndex: 0 },
+      { name: "refund", argumentsText: "{}", toolIndex: -1 },
+    ];
+    expect(asReported([], calls, { tools, finish: "stop" }).map(({ status }) => status)).toEqual([
+      "ok",
+      "non-object-arguments",
+      "invalid-json",
+      "unknown-tool",
+    ]);
+  });
+});
