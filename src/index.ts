@@ -4,6 +4,13 @@
  * @module
  */
 export type { Agent, Intent, Observed, Opening, Reading } from "./agent/agent.ts";
+export {
+  refusableNotes,
+  repairableStatuses,
+  type CallPolicy,
+  type RefusableNote,
+  type RepairableStatus,
+} from "./agent/call-policy.ts";
 export { fewShotAgent, type FewShotDraw, type FewShotOptions } from "./agent/few-shot-agent.ts";
 export { ownTextActionPrompts } from "./agent/own-text-action-prompts.ts";
 export { readFewShotExamples } from "./agent/read-few-shot-examples.ts";
@@ -13,6 +20,7 @@ export { textActionAgent, type TextActionOptions } from "./agent/text-action-age
 export type { TextActionPrompt, TextActionPrompts } from "./agent/text-action-prompt.ts";
 export { toolCallingAgent, type ToolCallingOptions } from "./agent/tool-calling-agent.ts";
 export { toolUsePolicies, type ToolUsePolicy } from "./agent/tool-use-policy.ts";
+export type { AttemptPlace, ReasoningMarkup, TurnForm } from "./agent/turn-form.ts";
 export type {
   DiscardedSampling,
   Engine,
@@ -27,7 +35,13 @@ export type {
 export { createSglangEngine, type SglangEngine } from "./engine/sglang/sglang-engine.ts";
 export type { SglangEngineOptions } from "./engine/sglang/sglang-options.ts";
 export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
-export type { Episode, TurnRecord, TurnStep } from "./episode/episode.ts";
+export type {
+  AttemptRecord,
+  Episode,
+  FormatFacts,
+  TurnRecord,
+  TurnStep,
+} from "./episode/episode.ts";
 export { defaultLimits, type EpisodeLimits } from "./episode/limits.ts";
 export { playEpisode, type EpisodeAssignment, type EpisodeSetup } from "./episode/play-episode.ts";
 export {
@@ -45,6 +59,7 @@ export {
   type ToolCall,
   type ToolDefinition,
 } from "./message.ts";
+export { chooseParser, type ParserChoice, type ParserSettings } from "./parser/choose-parser.ts";
 export type { ReasoningParser } from "./parser/reasoning/reasoning-parser.ts";
 export { findReasoningParser, listReasoningParsers } from "./parser/reasoning/registry.ts";
 export { findToolCallParser, listToolCallParsers } from "./parser/registry.ts";

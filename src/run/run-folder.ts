@@ -2,6 +2,7 @@ import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Episode } from "../episode/episode.ts";
+import { formatMetadata } from "../episode/format-metadata.ts";
 import { UsageError, describeError } from "../errors.ts";
 import { toSlimeSamples, type SlimePlace } from "../sink/slime.ts";
 import { toSamples, type Sample } from "../trajectory/sample.ts";
@@ -140,15 +141,12 @@ export class RunFolder implements AsyncDisposable {
 /** The training rows of an episode, with what a trainer's filters and rewards may want to know. */
 export function episodeSamples(episode: Episode): readonly Sample[] {
   const { counts, sampleIndex, environment, split, taskIndex } = episode;
-  return toSamples(episode.segments, episode, episode, {
-    environment,
-    split,
-    taskIndex,
-    sampleIndex,
-    turnCount: counts.turnCount,
-    formatErrorCount: counts.formatErrorCount,
-    attemptCounts: counts.attemptCounts,
-  });
+  const { sampledTokenCount: _sampled, tokenCount: _all, toolCallCount: _calls, ...kept } = counts;
+  const about = { environment, split, taskIndex, sampleIndex, ...kept };
+  return toSamples(episode.segments, episode, episode, about).map((sample) => ({
+    ...sample,
+    metadata: { ...about, ...formatMetadata(sample, episode.turns) },
+  }));
 }
 
 async function claim(dir: string, manifest: RunManifest): Promise<void> {
