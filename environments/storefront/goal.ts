@@ -19,7 +19,7 @@ export interface Goal {
   /** Whether the customer knows the order's number, or only what is in it. */
   readonly knowsOrderId: boolean;
   readonly itemId: string;
-  /** The item in words, such as `blue Velmo lamp`. */
+  /** The item in words, such as `blue Velmor lamp`. */
   readonly item: string;
   readonly end: GoalEnd;
 }

@@ -53,7 +53,7 @@ export function misunderstands(proposal: string, goal: Goal): boolean {
     const named: readonly string[] = proposal.match(pattern) ?? [];
     return named.length > 0 && !named.includes(meant);
   };
-  if (knowsOrderId && namesOther(/\b[A-Z]\d{4}\b/g, orderId)) return true;
+  if (knowsOrderId && namesOther(/\b\d{4}\b/g, orderId)) return true;
   if (namesOther(/[a-z]+ [A-Z][a-z]+ [a-z]+(?= (in|from|of|to)\b)/g, item)) return true;
   if (wish.type === "readdress") {
     return namesOther(/\d+ [A-Z][a-z]+ [A-Z][a-z]+/g, wish.address);

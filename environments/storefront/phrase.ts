@@ -1,11 +1,11 @@
-/** What fills a phrase's places, such as `{order: "K4821"}`. */
+/** What fills a phrase's places, such as `{order: "4821"}`. */
 export type Slots = Readonly<Record<string, string>>;
 
 /** What may stand in a place, by its name. */
 const slotPatterns: Readonly<Record<string, string>> = {
   name: "[A-Z][a-z]+ [A-Z][a-z]+",
   postcode: "\\d{5}",
-  order: "[A-Z]\\d{4}",
+  order: "\\d{4}",
   item: "[a-z]+ [A-Z][a-z]+ [a-z]+",
   product: "[A-Z][a-z]+ [a-z]+",
   color: "[a-z]+",
@@ -19,7 +19,7 @@ const slotPatterns: Readonly<Record<string, string>> = {
 /**
  * Says a phrase: each `{place}` takes its slot's text.
  *
- * `fillPhrase("Cancel order {order}.", { order: "K4821" })` is `Cancel order K4821.`
+ * `fillPhrase("Cancel order {order}.", { order: "4821" })` is `Cancel order 4821.`
  */
 export function fillPhrase(phrase: string, slots: Slots): string {
   return phrase.replace(/\{(\w+)\}/g, (_, name: string) => slots[name] ?? "");

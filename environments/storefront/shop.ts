@@ -9,7 +9,7 @@ export interface Customer {
 
 /** What is sold. */
 export interface Product {
-  /** Such as `Velmo`. */
+  /** Such as `Velmor`. */
   readonly name: string;
   /** Such as `lamp`. */
   readonly kind: string;
@@ -28,7 +28,7 @@ export interface Order {
   readonly address: string;
   /** Such as `$86`. */
   readonly total: string;
-  /** Descriptions by item id, such as `blue Velmo lamp`. */
+  /** Descriptions by item id, such as `blue Velmor lamp`. */
   readonly items: Readonly<Record<string, string>>;
   readonly returnedIds: readonly string[];
 }

@@ -200,7 +200,7 @@ describe("storefrontUser()", () => {
   test("does not agree to another order than the one they meant", async () => {
     const index = taskEnding("done");
     const [goal] = storefront.task("test", index).data.goals;
-    const [, reply] = await converse(index, 0, ["Shall I cancel order Z0000?"]);
+    const [, reply] = await converse(index, 0, ["Shall I cancel order 0000?"]);
     expect(goal?.knowsOrderId).toBe(true);
     expect(reply).toMatch(/^No, /);
   });

@@ -23,9 +23,9 @@ export const colors = ["red", "blue", "green", "black", "white", "grey", "pink",
 const months = ["March", "April", "May", "June", "July", "August"] as const;
 const roads = ["Road", "Street", "Lane", "Hill", "Square"] as const;
 
-const onsets = "b d f g h j k l m n p r s t v w br dr gr tr st th".split(" ");
-const vowels = "a e i o u ai ea".split(" ");
-const codas = ["", "", "", "", "l", "n", "r", "s", "ck", "nd"];
+const onsets = [..."bdfghjklmnprstvw"];
+const vowels = [..."aeiou"];
+const codas = [..."lnrs"];
 
 /**
  * Draws names and numbers that belong to one split alone. A word belongs to the test split where
@@ -41,19 +41,19 @@ export class Words {
     this.#split = split;
   }
 
-  /** A person, such as `Mara Velling`. */
+  /** A person, such as `Dorval Melnis`. */
   person(): string {
-    return `${this.#name(2)} ${this.#name(this.#random.between(2, 3))}`;
+    return `${this.#name()} ${this.#name()}`;
   }
 
-  /** A product's name, such as `Velmo`. */
+  /** A product's name, such as `Velmor`. */
   product(): string {
-    return this.#name(2);
+    return this.#name();
   }
 
-  /** A street and a number, such as `12 Tarsa Road`. */
+  /** A street and a number, such as `12 Tarsan Road`. */
   address(): string {
-    return `${this.#random.between(1, 99)} ${this.#name(2)} ${this.#random.pick(roads)}`;
+    return `${this.#random.between(1, 99)} ${this.#name()} ${this.#random.pick(roads)}`;
   }
 
   /** Five digits. */
@@ -61,11 +61,9 @@ export class Words {
     return this.#fresh(() => String(this.#random.between(10_000, 99_999)));
   }
 
-  /** A letter and four digits, such as `K4821`. */
+  /** Four digits. */
   orderId(): string {
-    return this.#fresh(
-      () => this.#random.pick([..."ABCDEFGHKLMNPRSTW"]) + this.#random.between(1000, 9999),
-    );
+    return this.#fresh(() => String(this.#random.between(1000, 9999)));
   }
 
   /** Three digits. */
@@ -78,13 +76,11 @@ export class Words {
     return `${this.#random.between(1, 30)} ${this.#random.pick(months)}`;
   }
 
-  #name(syllableCount: number): string {
+  /** Two syllables. */
+  #name(): string {
     return this.#fresh(() => {
-      let name = "";
-      for (let index = 0; index < syllableCount; index++) {
-        name += this.#random.pick(onsets) + this.#random.pick(vowels);
-      }
-      name += this.#random.pick(codas);
+      const syllables = [onsets, vowels, codas, onsets, vowels, codas];
+      const name = syllables.map((letters) => this.#random.pick(letters)).join("");
       return name.charAt(0).toUpperCase() + name.slice(1);
     });
   }
