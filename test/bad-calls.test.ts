@@ -51,7 +51,8 @@ function lamp(switched: string[]): Environment {
         begin: ({ signal }) => user.begin({ signal }),
         async step(action, { signal }) {
           if (action.type === "call") {
-            switched.push(String(action.arguments.get("to")));
+            const to = action.arguments.get("to");
+            switched.push(typeof to === "string" ? to : "undefined");
             return { observation: "done", from: "tool", source: action.name };
           }
           const observation = await user.reply(action.content, { signal });
