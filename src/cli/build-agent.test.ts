@@ -15,7 +15,11 @@ const bundle = path.join(shared ?? "", "data/tau-bench");
 
 async function build(flags: Readonly<Record<string, unknown>>, environment: Environment) {
   const settings = await resolveSettings(rolloutSettings, flags, undefined);
-  return await buildAgent(settings, { renderer: characterRenderer(), environment });
+  const renderer = characterRenderer();
+  // The parser that the settings name comes by way of the renderer's card.
+  const parser = typeof flags["parser"] === "string" ? { parser: flags["parser"] } : {};
+  const card = { ...renderer.card, ...parser };
+  return await buildAgent(settings, { renderer: { ...renderer, card }, environment });
 }
 
 async function systemMessage(
