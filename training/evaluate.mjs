@@ -15,7 +15,7 @@ import { createRenderer } from "../dist/src/renderer/create-renderer.js";
 
 const { values } = parseArgs({
   options: {
-    model: { type: "string", default: "models/storefront-2m" },
+    model: { type: "string" },
     split: { type: "string", default: "test" },
     tasks: { type: "string", default: "200" },
     samples: { type: "string", default: "4" },
@@ -24,6 +24,11 @@ const { values } = parseArgs({
     show: { type: "string", default: "0" },
   },
 });
+
+if (values.model === undefined) {
+  console.error("Usage: node training/evaluate.mjs --model DIR");
+  process.exit(2);
+}
 
 const environment = createStorefront();
 const engine = await createReferenceEngine({
