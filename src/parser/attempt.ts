@@ -40,6 +40,8 @@ export interface TurnFacts {
   readonly compat: CompatResult;
   /** Whether calls inside the reasoning count. */
   readonly readsReasoning: boolean;
+  /** What may follow a call and is no text; global. */
+  readonly closers: RegExp | undefined;
   readonly finishReason: "stop" | "length" | undefined;
 }
 
@@ -53,23 +55,27 @@ const MAX_LISTED = 20;
 export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[] {
   const spans = blocks.map(({ span }) => span);
   const reasoning = turn.readsReasoning ? [] : findReasoningSpans(turn.text, spans);
-  const reported = countCalls(turn.compat);
+  const reported = new ReportedCalls(turn);
   const seen = new Set<string>();
+  let reasoningIndex = 0;
   return blocks.map((block, index) => {
-    const end = blocks[index + 1]?.span[0] ?? turn.text.length;
-    const argumentsText = block.argumentsText ?? writeArguments(block.argumentValue);
-    const inReasoning = reasoning.some(([from, to]) => block.span[0] >= from && block.span[0] < to);
+    const [start] = block.span;
+    while ((reasoning[reasoningIndex]?.[1] ?? Infinity) <= start) reasoningIndex += 1;
+    const inReasoning = (reasoning[reasoningIndex]?.[0] ?? Infinity) <= start;
     const primary = judge(block, turn, inReasoning);
     const notes = [...(block.notes ?? [])];
+    const written = block.argumentsText ?? writeArguments(block.argumentValue);
+    const handedOn = primary === undefined ? reported.take(block.name ?? "", written) : undefined;
+    const argumentsText = handedOn ?? written;
     if (primary === undefined) {
-      notes.push(...noteArguments(block, turn.context));
-      const key = `${block.name}\u0000${argumentsText}`;
+      notes.push(...noteArguments(block.name, valueOf(block, argumentsText), turn.context));
+      const key = keyOf(block.name, argumentsText);
       if (seen.has(key)) notes.push(duplicate);
       seen.add(key);
-      if (!takeReported(reported, key)) notes.push(unreported);
+      if (handedOn === undefined) notes.push(unreported);
     }
-    const trailing = turn.text.slice(block.span[1], end).trim();
-    if (trailing !== "" && block.problem?.status !== "marker-only") notes.push(trailingText);
+    const isCall = block.problem?.status !== "marker-only";
+    if (isCall && hasTextAfter(block, blocks[index + 1], turn)) notes.push(trailingText);
     return {
       ...finish(primary, notes, turn),
       raw: turn.text.slice(...block.span),
@@ -79,6 +85,12 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
       ...(block.id === undefined ? {} : { id: block.id }),
     };
   });
+}
+
+function hasTextAfter({ span }: Block, next: Block | undefined, turn: TurnFacts): boolean {
+  const { text, closers } = turn;
+  const gap = text.slice(span[1], next?.span[0]);
+  return (closers === undefined ? gap : gap.replaceAll(closers, "")).trim() !== "";
 }
 
 const duplicate: Diagnostic = {
@@ -130,7 +142,11 @@ function judgeArguments(value: PyValue): Diagnostic | undefined {
   return { status: "non-object-arguments", detail: "the arguments are no JSON object" };
 }
 
-function noteArguments({ name, argumentValue }: Block, context: ParseContext): Diagnostic[] {
+function noteArguments(
+  name: string | undefined,
+  argumentValue: PyValue | undefined,
+  context: ParseContext,
+): Diagnostic[] {
   const schema = name === undefined ? undefined : schemaOfTool(context, name);
   if (schema === undefined || !isPyDict(argumentValue)) return [];
   const mismatches = findSchemaMismatches(schema, argumentValue);
@@ -178,18 +194,53 @@ function writeArguments(value: PyValue | undefined): string | undefined {
   return catchPython(() => stringifyPythonJson(value, { ensureAscii: false }));
 }
 
-function countCalls({ calls }: CompatResult): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { name, argumentsText } of calls) {
-    const key = `${name}\u0000${argumentsText}`;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
+/** The value of the arguments that the engine hands on. */
+function valueOf(block: Block, argumentsText: string | undefined): PyValue | undefined {
+  const { argumentValue, argumentsText: own } = block;
+  if (argumentsText === undefined || (own ?? writeArguments(argumentValue)) === argumentsText) {
+    return argumentValue;
   }
-  return counts;
+  return catchPython(() => parsePythonJson(argumentsText));
 }
 
-function takeReported(counts: Map<string, number>, key: string): boolean {
-  const count = counts.get(key) ?? 0;
-  if (count === 0) return false;
-  counts.set(key, count - 1);
-  return true;
+/** The calls that the engine reports, each of which belongs to one block. */
+class ReportedCalls {
+  /** How many calls are left, by name and arguments. */
+  readonly #counts = new Map<string, number>();
+  /** The arguments of the calls to each tool, from the last to the first that may be left. */
+  readonly #byName = new Map<string, string[]>();
+  /** Whether the engine's arguments may differ from those that the grammar reads. */
+  readonly #isLoose: boolean;
+
+  constructor({ compat, context }: TurnFacts) {
+    this.#isLoose = context.dialect !== "sglang";
+    for (const { name, argumentsText } of compat.calls.toReversed()) {
+      const key = keyOf(name, argumentsText);
+      this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+      const others = this.#byName.get(name);
+      if (others === undefined) this.#byName.set(name, [argumentsText]);
+      else others.push(argumentsText);
+    }
+  }
+
+  /** The arguments of the call that the engine reports from a block; `undefined` where it does not. */
+  take(name: string, argumentsText: string | undefined): string | undefined {
+    if (argumentsText !== undefined && this.#takeExact(name, argumentsText)) return argumentsText;
+    const left = this.#isLoose ? (this.#byName.get(name) ?? []) : [];
+    for (let text = left.pop(); text !== undefined; text = left.pop()) {
+      if (this.#takeExact(name, text)) return text;
+    }
+    return undefined;
+  }
+
+  #takeExact(name: string, argumentsText: string): boolean {
+    const key = keyOf(name, argumentsText);
+    const count = this.#counts.get(key) ?? 0;
+    if (count > 0) this.#counts.set(key, count - 1);
+    return count > 0;
+  }
+}
+
+function keyOf(name: string | undefined, argumentsText: string | undefined): string {
+  return `${name}\u0000${argumentsText}`;
 }

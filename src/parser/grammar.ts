@@ -37,6 +37,8 @@ export interface Grammar {
   readonly markers: readonly string[];
   /** Stop literals that close a call as well as the turn. */
   readonly closingStops?: readonly string[];
+  /** What may follow a call and is no text, such as the end of a section of calls; global. */
+  readonly closers?: RegExp;
   /** How each engine that knows the format reads it. */
   readonly readings: Readonly<Partial<Record<Dialect, EngineReading>>>;
   /** Whether calls inside the reasoning count. Default false. */
@@ -74,6 +76,7 @@ function parse(grammar: Grammar, text: string, options: ParseOptions): ParseResu
       context,
       compat,
       readsReasoning: grammar.readsReasoning ?? false,
+      closers: grammar.closers,
       finishReason: options.finishReason,
     }),
   };

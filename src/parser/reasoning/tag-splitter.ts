@@ -71,8 +71,8 @@ export class TagSplitter implements ReasoningStream {
   #isOpened = false;
   /** What was not released yet. */
   #buffer = "";
-  /** Up to where the buffer was searched for tags. */
-  #searched = 0;
+  /** What is held back before the buffer, while a tag is searched for. */
+  #held: string[] = [];
 
   constructor(tags: ReasoningTags, isForced: boolean) {
     this.#tags = tags;
@@ -85,14 +85,16 @@ export class TagSplitter implements ReasoningStream {
     this.#buffer += chunk;
     if (this.#state === "start") this.#leaveStart();
     if (this.#state === "undecided" && this.#find(this.#hint)) this.#state = "reasoning";
-    if (this.#state === "held") return this.#releaseHeld();
+    if (this.#state === "held" && this.#find(this.#tags.close)) {
+      return this.#close(this.#buffer.indexOf(this.#tags.close));
+    }
     return this.#state === "reasoning"
       ? this.#releaseReasoning()
       : { reasoning: "", normalText: "" };
   }
 
   end(): ReasoningResult {
-    const rest = this.#buffer;
+    const rest = this.#held.join("") + this.#buffer;
     this.#buffer = "";
     if (this.#state === "normal") return { reasoning: "", normalText: "" };
     const isReasoning =
@@ -115,11 +117,17 @@ export class TagSplitter implements ReasoningStream {
     this.#state = this.#isForced || this.#isOpened ? "reasoning" : "undecided";
   }
 
-  /** Whether the marker stands in the part of the buffer that was not searched before. */
+  /** Whether the marker stands in what is not released, which then is the buffer. */
   #find(marker: string): boolean {
-    const found = this.#buffer.includes(marker, Math.max(0, this.#searched - marker.length + 1));
-    this.#searched = found ? 0 : this.#buffer.length;
-    return found;
+    if (this.#buffer.includes(marker)) {
+      this.#buffer = this.#held.join("") + this.#buffer;
+      this.#held = [];
+      return true;
+    }
+    const kept = Math.max(0, this.#buffer.length - marker.length + 1);
+    this.#held.push(this.#buffer.slice(0, kept));
+    this.#buffer = this.#buffer.slice(kept);
+    return false;
   }
 
   #releaseReasoning(): ReasoningResult {
@@ -129,15 +137,9 @@ export class TagSplitter implements ReasoningStream {
     const toolStart = toolOpen === undefined ? -1 : this.#buffer.indexOf(toolOpen);
     if (toolStart !== -1) {
       this.#state = "held";
-      this.#searched = 0;
       return this.#release(toolStart);
     }
     return this.#release(this.#buffer.length - holdBackLength(this.#buffer, this.#markers));
-  }
-
-  #releaseHeld(): ReasoningResult {
-    if (!this.#find(this.#tags.close)) return { reasoning: "", normalText: "" };
-    return this.#close(this.#buffer.indexOf(this.#tags.close));
   }
 
   #close(end: number): ReasoningResult {

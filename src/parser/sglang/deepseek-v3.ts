@@ -93,6 +93,7 @@ function defineDeepseek({ name, begins, split, vllm, vllmName }: DeepseekFormat)
   return defineParser({
     name,
     aliases: [vllmName],
+    closers: /<｜tool▁calls▁end｜>/g,
     markers: [sectionOpen],
     readings: {
       sglang: sglangReading({

@@ -161,6 +161,7 @@ function defineDsml({ name, section, vllm, vllmName }: DsmlFormat): ToolCallPars
   return defineParser({
     name,
     aliases: [vllmName],
+    closers: new RegExp(`</｜DSML｜${section}>`, "g"),
     markers: [open],
     readings: {
       sglang: sglangReading({

@@ -152,6 +152,8 @@ function readBare(raw: string): PyValue {
   const text = pythonStrip(raw);
   if (text === "true") return true;
   if (text === "false") return false;
+  // Sparing the exceptions is many times faster.
+  if (!/\p{Nd}/u.test(text)) return text;
   const read = text.includes(".") ? () => parsePythonFloat(text) : () => parsePythonInt(text);
   return catchPython<PyValue>(read, "ValueError") ?? text;
 }

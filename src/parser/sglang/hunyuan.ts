@@ -127,6 +127,7 @@ const release = { stops: ["<tool_calls"], strips: true };
 export const hunyuan = defineParser({
   name: "hunyuan",
   aliases: ["hy_v3"],
+  closers: /<\/tool_calls(?::[^>]*)?>/g,
   markers: ["<tool_calls>", "<tool_sep>"],
   readings: {
     sglang: {

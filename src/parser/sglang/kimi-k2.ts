@@ -156,6 +156,7 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 const grammar: Grammar = {
   name: "kimi_k2",
   aliases: [],
+  closers: /<\|tool_calls_section_end\|>/g,
   markers: [sectionOpen],
   readings: {
     sglang: sglangReading({

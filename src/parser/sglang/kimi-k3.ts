@@ -17,7 +17,8 @@ const callOpen = "<|open|>call";
 const callClose = "<|close|>call<|sep|>";
 const argumentOpen = "<|open|>argument";
 const argumentClose = "<|close|>argument<|sep|>";
-const attributePattern = /([\p{L}\p{N}_]+)="([^"]*)"/gu;
+// The look behind saves trying every end of a long name.
+const attributePattern = /(?<![\p{L}\p{N}_])([\p{L}\p{N}_]+)="([^"]*)"/gu;
 const spacePattern = pythonPattern(String.raw`\s`, "y");
 
 /** An element: its attributes, and what stands in it. */
@@ -114,6 +115,7 @@ function readBlock({ span, inner }: Frame): Block[] {
 export const kimiK3 = defineParser({
   name: "kimi_k3",
   aliases: [],
+  closers: /<\|close\|>(?:tools|response|message)<\|sep\|>/g,
   markers: [markers.toolsOpen],
   readings: {
     sglang: sglangReading({

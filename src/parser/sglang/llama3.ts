@@ -152,7 +152,7 @@ function findBlocks(text: string): Block[] {
   if (tagStart === -1 && !text.startsWith("{")) return [];
   const from = tagStart === -1 ? 0 : tagStart + tag.length;
   if (!/^\s*(?:\{|$)/.test(text.slice(from, from + 64))) return [markerOnly(tagStart, tag)];
-  const objects = readObjects(text.slice(from));
+  const objects = catchPython(() => readObjects(text.slice(from))) ?? [];
   const blocks: Block[] = [];
   let position = Math.max(tagStart, 0);
   for (const { value, start, end, isJson } of objects) {

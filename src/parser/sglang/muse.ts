@@ -147,6 +147,7 @@ function readBlock({ body, start, end, closed }: Invoke, name: string, isInTool:
 export const muse = defineParser({
   name: "muse",
   aliases: [],
+  closers: /<\/atem:function_calls>|<\|eot\|>/g,
   markers: [markers.callsOpen],
   readings: {
     sglang: sglangReading({

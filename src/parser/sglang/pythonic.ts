@@ -67,6 +67,7 @@ export const pythonic = defineParser({
   name: "pythonic",
   aliases: [],
   markers: ["<|python_start|>"],
+  closers: /<\|python_end\|>/g,
   readings: {
     sglang: sglangReading({
       release: { stops: ["[", "<|python_"], strips: true },
@@ -83,6 +84,7 @@ export const llama4Pythonic = defineParser({
   name: "llama4_pythonic",
   aliases: [],
   markers: ["<|python_start|>"],
+  closers: /<\|python_end\|>/g,
   readings: { vllm: vllmLlama4Pythonic },
   findBlocks,
 });

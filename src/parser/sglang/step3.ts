@@ -130,6 +130,7 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 export const step3 = defineParser({
   name: "step3",
   aliases: [],
+  closers: /<｜tool_calls_end｜>/g,
   markers: [sectionOpen],
   readings: {
     sglang: sglangReading({

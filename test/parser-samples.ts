@@ -1,0 +1,92 @@
+/**
+ * One call of the tool `search` with the text `query`, as models of each tool-call format write it: by
+ * the parser's registry name. The query must need no escaping.
+ */
+export const callSamples: Readonly<Record<string, (query: string) => string>> = {
+  apertus2509: (query) => `<|tools_prefix|>[{"search": {"query": "${query}"}}]<|tools_suffix|>`,
+  cohere_command4: (query) =>
+    `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "search", "parameters": ` +
+    `{"query": "${query}"}}]<|END_ACTION|>`,
+  deepseekv3: (query) =>
+    `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n\`\`\`json\n` +
+    `{"query": "${query}"}\n\`\`\`<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
+  deepseekv31: (query) =>
+    `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>search<｜tool▁sep｜>{"query": "${query}"}` +
+    `<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
+  deepseekv32: (query) => dsml("function_calls", query),
+  deepseekv4: (query) => dsml("tool_calls", query),
+  gemma4: (query) => `<|tool_call>call:search{query:<|"|>${query}<|"|>}<tool_call|>`,
+  gigachat3: (query) => `<|function_call|>{"name": "search", "arguments": {"query": "${query}"}}`,
+  glm45: (query) =>
+    `<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>${query}</arg_value>\n</tool_call>`,
+  glm47: (query) =>
+    `<tool_call>search<arg_key>query</arg_key><arg_value>${query}</arg_value></tool_call>`,
+  "gpt-oss": (query) =>
+    `<|start|>assistant<|channel|>commentary to=functions.search <|constrain|>json<|message|>` +
+    `{"query": "${query}"}<|call|>`,
+  hermes: jsonInTags,
+  hunyuan: (query) =>
+    `<tool_calls>\n<tool_call>search<tool_sep>\n<arg_key>query</arg_key>\n` +
+    `<arg_value>${query}</arg_value>\n</tool_call>\n</tool_calls>`,
+  inkling: (query) =>
+    `<|message_model|>search<|content_invoke_tool_json|>` +
+    `{"name": "search", "args": {"query": "${query}"}}<|end_message|>`,
+  interns1: (query) =>
+    `<|action_start|> <|plugin|>\n{"name": "search", "parameters": {"query": "${query}"}}` +
+    `<|action_end|>`,
+  kimi_k2: (query) =>
+    `<|tool_calls_section_begin|><|tool_call_begin|>functions.search:0` +
+    `<|tool_call_argument_begin|>{"query": "${query}"}<|tool_call_end|><|tool_calls_section_end|>`,
+  kimi_k3: (query) =>
+    `<|open|>tools<|sep|><|open|>call tool="search" index="1"<|sep|>` +
+    `<|open|>argument key="query" type="string"<|sep|>${query}<|close|>argument<|sep|>` +
+    `<|close|>call<|sep|><|close|>tools<|sep|>`,
+  lfm2: (query) => `<|tool_call_start|>[search(query="${query}")]<|tool_call_end|>`,
+  llama3: (query) => `<|python_tag|>{"name": "search", "parameters": {"query": "${query}"}}`,
+  llama4_pythonic: (query) => `<|python_start|>[search(query="${query}")]<|python_end|>`,
+  mimo: (query) =>
+    `<tool_call><function=search><parameter=query>${query}</parameter></function></tool_call>`,
+  minicpm5: (query) => `<function name="search"><param name="query">${query}</param></function>`,
+  "minimax-m2": (query) =>
+    `<minimax:tool_call>\n<invoke name="search">\n<parameter name="query">${query}</parameter>\n` +
+    `</invoke>\n</minimax:tool_call>`,
+  "minimax-m3": (query) =>
+    `]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="search">` +
+    `]<]minimax[>[<query>${query}]<]minimax[>[</query>]<]minimax[>[</invoke>\n` +
+    `]<]minimax[>[</tool_call>`,
+  mistral: (query) => `[TOOL_CALLS] [{"name": "search", "arguments": {"query": "${query}"}}]`,
+  muse: (query) =>
+    `<|start|>assistant to=search<|message|><atem:function_calls>\n<atem:invoke name="search">\n` +
+    `<atem:parameter name="query">${query}</atem:parameter>\n</atem:invoke>\n` +
+    `</atem:function_calls><|eot|>`,
+  poolside_v1: (query) =>
+    `<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>${query}</arg_value>\n</tool_call>`,
+  pythonic: (query) => `[search(query="${query}")]`,
+  qwen25: jsonInTags,
+  qwen3_coder: functionInTags,
+  step3: (query) =>
+    `<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜>` +
+    `<steptml:invoke name="search">\n<steptml:parameter name="query">${query}` +
+    `</steptml:parameter>\n</steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>`,
+  step3p5: functionInTags,
+  trinity: jsonInTags,
+};
+
+function jsonInTags(query: string): string {
+  return `<tool_call>\n{"name": "search", "arguments": {"query": "${query}"}}\n</tool_call>`;
+}
+
+function functionInTags(query: string): string {
+  return (
+    `<tool_call>\n<function=search>\n<parameter=query>\n${query}\n</parameter>\n` +
+    `</function>\n</tool_call>`
+  );
+}
+
+function dsml(section: string, query: string): string {
+  return (
+    `<｜DSML｜${section}>\n<｜DSML｜invoke name="search">\n` +
+    `<｜DSML｜parameter name="query" string="true">${query}</｜DSML｜parameter>\n` +
+    `</｜DSML｜invoke>\n</｜DSML｜${section}>`
+  );
+}
