@@ -5,6 +5,7 @@ import { toolsFromOpenAi, type ToolDefinition } from "../../message.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { bindTemplate } from "../../renderer/bound-template.ts";
 import type { CapabilityCard } from "../../renderer/capability-card.ts";
+import type { HistoryPolicy } from "../../renderer/classify-template.ts";
 import { compileChatTemplate } from "../../renderer/chat-template.ts";
 import { createControlTokenGuard } from "../../renderer/control-token-guard.ts";
 import { createRenderer } from "../../renderer/create-renderer.ts";
@@ -14,6 +15,7 @@ import { unseal } from "../../renderer/seal.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { readModelFolder } from "../../tokenizer/model-folder.ts";
+import { rendererChoices, templateVariables } from "../build-run.ts";
 import {
   LineError,
   answerJsonLines,
@@ -22,6 +24,8 @@ import {
   listMember,
   type LinesInput,
 } from "../json-lines.ts";
+import { addSettings, resolveSettings, textOf } from "../option.ts";
+import { rolloutSettings } from "../rollout-settings.ts";
 import { writeOut } from "../write-out.ts";
 
 interface TemplateFlags {
@@ -53,14 +57,31 @@ export function addTemplateCommands(program: Command): void {
     .requiredOption("--model <dir>", "a model folder")
     .option("--in <file>", "read from a file instead of standard input")
     .action(deltaLines);
-  program
+  const command = program
     .command("template")
     .summary("measure a chat template: the capability card")
-    .description("Prints one JSON object: what was measured of the template and its tokenizer.")
+    .description(
+      "Prints one JSON object: what was measured of the template and its tokenizer.\n" +
+        "Settings are put in the place of what was found, as they are for a rollout.",
+    )
     .option("--template <file>", "a chat template")
-    .option("--model <dir>", "a model folder")
-    .action(printCard);
+    .option("--model <dir>", "a model folder");
+  addSettings(command, cardSettings).action(printCard);
 }
+
+const cardSettingNames = [
+  "parser",
+  "reasoning-parser",
+  "dialect",
+  "engine-version",
+  "stop-token",
+  "delta-base",
+  "template-variable",
+  "history",
+];
+
+/** Settings of a rollout that the card depends on. */
+const cardSettings = rolloutSettings.filter(({ name }) => cardSettingNames.includes(name));
 
 async function renderLines(flags: TemplateFlags): Promise<void> {
   const { source, specialTokens, codec } = await openTemplate(flags);
@@ -182,11 +203,22 @@ function lastSampledId(line: PyDict): number | undefined {
   return Number(value);
 }
 
-async function printCard({ model, template }: TemplateFlags): Promise<void> {
+async function printCard(flags: TemplateFlags & Readonly<Record<string, unknown>>): Promise<void> {
+  const { model, template } = flags;
+  const settings = await resolveSettings(cardSettings, flags, undefined);
+  const choices = {
+    ...rendererChoices(settings),
+    variables: templateVariables(settings),
+    historyPolicy: textOf(settings, "history") as HistoryPolicy,
+  };
   if (model !== undefined) {
-    await writeCard((await createRenderer({ modelDir: model })).card);
+    await writeCard((await createRenderer({ modelDir: model, ...choices })).card);
   } else if (template !== undefined) {
-    await writeCard((await createTemplateRenderer({ templateFile: template })).card());
+    const { stopTokens, deltaBase, ...others } = choices;
+    if (stopTokens !== undefined || deltaBase !== undefined) {
+      throw new UsageError("Cannot use --stop-token or --delta-base without --model DIR");
+    }
+    await writeCard((await createTemplateRenderer({ templateFile: template, ...others })).card());
   } else {
     throw new UsageError("Missing --template FILE or --model DIR");
   }
