@@ -1,5 +1,5 @@
 /**
- * The SGLang test server as a process of its own. Prints one line of JSON, `{"url": …}`, when it
+ * A test server as a process of its own: SGLang's unless told otherwise. Prints one line of JSON, `{"url": …}`, when it
  * listens, and ends when its standard input closes or on SIGTERM.
  */
 import { readFile } from "node:fs/promises";
@@ -8,20 +8,31 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { UsageError, describeError } from "../errors.ts";
 import { echoPolicy } from "./echo-policy.ts";
+import { startLlamaCppTestServer } from "./llama-cpp-test-server.ts";
 import { scriptedPolicy } from "./scripted-policy.ts";
 import { seededPolicy } from "./seeded-policy.ts";
 import type { ServerPolicy } from "./server-policy.ts";
+import type { TestServerOptions } from "./server/server-core.ts";
 import { startSglangTestRouter } from "./sglang-test-router.ts";
-import type { SglangTestServerOptions } from "./sglang-test-server.ts";
 import { startSglangTestServer } from "./sglang-test-server.ts";
+import { startVllmTestServer } from "./vllm-test-server.ts";
 
 const USAGE = `usage: sglang-test-server-main [options]
+  --protocol NAME          sglang (default), vllm or llama-cpp
   --port N                 default 0: any free port
   --policy NAME|PATH       seeded (default), echo, scripted, or a module that exports
                            createPolicy(options)
   --policy-options JSON    what the policy is made with
-  --options JSON           further options of startSglangTestServer(): faults, tokenLatencyMs, …
+  --options JSON           further options of the server's start function: faults, tokenLatencyMs, …
   --workers URL,URL        be a router in front of these servers instead`;
+
+type Start = (options: TestServerOptions) => Promise<{ url: string; close: () => Promise<void> }>;
+
+const STARTS: Readonly<Record<string, Start>> = {
+  sglang: startSglangTestServer,
+  vllm: startVllmTestServer,
+  "llama-cpp": startLlamaCppTestServer,
+};
 
 /** Makes a policy, in the module that a path names. */
 type CreatePolicy = (options: unknown) => ServerPolicy | Promise<ServerPolicy>;
@@ -63,6 +74,7 @@ async function readValue(text: string): Promise<string> {
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
+      protocol: { type: "string", default: "sglang" },
       port: { type: "string", default: "0" },
       policy: { type: "string", default: "seeded" },
       "policy-options": { type: "string", default: "{}" },
@@ -76,11 +88,18 @@ async function main(): Promise<void> {
     return;
   }
   const port = Number(values.port);
+  const start = STARTS[values.protocol];
+  if (start === undefined) {
+    const names = Object.keys(STARTS).join(", ");
+    throw new UsageError(
+      `Cannot speak ${values.protocol}: expected --protocol to be one of ${names}`,
+    );
+  }
   const further = parseJson("--options", await readValue(values.options)) as object;
   const server =
     values.workers === undefined
-      ? await startSglangTestServer({
-          ...(further as SglangTestServerOptions),
+      ? await start({
+          ...(further as TestServerOptions),
           port,
           policy: await loadPolicy(values.policy, await readValue(values["policy-options"])),
         })

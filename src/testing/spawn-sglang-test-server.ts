@@ -7,11 +7,13 @@ import { UsageError } from "../errors.ts";
 
 /** Settings of `spawnSglangTestServer()`. All of them travel as JSON. */
 export interface SpawnedServerOptions {
+  /** Whose server it plays. Default `sglang`. */
+  readonly protocol?: "sglang" | "vllm" | "llama-cpp";
   /** `seeded` (default), `echo`, `scripted`, or a JavaScript module that exports `createPolicy(options)`. */
   readonly policy?: string;
   /** What the policy is made with. */
   readonly policyOptions?: unknown;
-  /** Further options of `startSglangTestServer()`, or of `startSglangTestRouter()` with `workers`. */
+  /** Further options of the server's start function, or of `startSglangTestRouter()` with `workers`. */
   readonly options?: Readonly<Record<string, unknown>>;
   /** Be a router in front of these servers instead. */
   readonly workers?: readonly string[];
@@ -83,11 +85,12 @@ export async function spawnSglangTestServer(
 }
 
 async function start(
-  { policy, policyOptions, options, workers, startMs = 20_000 }: SpawnedServerOptions,
+  { protocol, policy, policyOptions, options, workers, startMs = 20_000 }: SpawnedServerOptions,
   port: number,
 ): Promise<{ child: ChildProcess; url: string }> {
   await assertBuilt();
   const flags: [flag: string, value: string | undefined][] = [
+    ["--protocol", protocol],
     ["--port", String(port)],
     ["--policy", policy],
     ["--policy-options", policyOptions === undefined ? undefined : JSON.stringify(policyOptions)],

@@ -4,7 +4,7 @@ import type { TestServer, TestServerOptions } from "./server/server-core.ts";
 import { createServerCore, startServing } from "./server/server-core.ts";
 import type { ControlContext } from "./vllm/control-routes.ts";
 import { CONTROL_ROUTES, DEVELOPMENT_ROUTES, serveControl } from "./vllm/control-routes.ts";
-import { noSuchRoute, sendError } from "./vllm/error-replies.ts";
+import { sendNoSuchRoute } from "./vllm/error-replies.ts";
 import type { VllmSequenceRequest } from "./vllm/request-decoding.ts";
 import { decodeCompletions, decodeGenerate } from "./vllm/request-decoding.ts";
 import { serveSampling } from "./vllm/sampling-routes.ts";
@@ -83,7 +83,7 @@ async function route(exchange: HttpExchange, state: ServerState): Promise<void> 
   const api = SAMPLING_PATHS[path];
   if (api !== undefined && apis.includes(api)) {
     if (exchange.method !== "POST") {
-      sendError(exchange, noSuchRoute(405));
+      sendNoSuchRoute(exchange, 405);
       return;
     }
     counts.generate += 1;

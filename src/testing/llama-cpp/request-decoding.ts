@@ -86,7 +86,11 @@ export function decodeCompletion(
   const inputIds = readPrompt(body["prompt"], context);
   const stated = Object.entries(body).filter(([name, value]) => name in DEFAULTS && value !== null);
   const settings: JsonObject = { ...DEFAULTS, ...Object.fromEntries(stated) };
-  for (const [name, value] of Object.entries(DEFAULTS)) checkType(name, settings[name], value);
+  for (const [name, value] of Object.entries(DEFAULTS)) {
+    // Of another type it is passed over.
+    if (name !== "samplers") checkType(name, settings[name], value);
+  }
+  checkBudget(Number(settings["n_predict"]));
   const { contextLength } = context;
   if (inputIds.length >= contextLength) {
     throw new RequestRefused({
@@ -116,6 +120,9 @@ export function decodeCompletion(
 }
 
 function readPrompt(prompt: unknown, { vocabularySize }: DecodingContext): readonly number[] {
+  if (prompt === undefined) {
+    throw invalid("[json.exception.out_of_range.403] key 'prompt' not found");
+  }
   if (!Array.isArray(prompt)) throw invalid('"prompt" must be a list of tokens here');
   if (prompt.length === 0) throw invalid('"prompt" must not be empty');
   for (const id of prompt as unknown[]) {
@@ -133,6 +140,13 @@ function checkType(name: string, value: unknown, like: unknown): void {
   if (found === kind) return;
   throw invalid(
     `Field '${name}': [json.exception.type_error.302] type must be ${kind}, but is ${found}`,
+  );
+}
+
+function checkBudget(budget: number): void {
+  if (budget >= -1) return;
+  throw invalid(
+    `Field 'n_predict': Value must be between -1 <= value <= 2147483647, but got ${budget}`,
   );
 }
 

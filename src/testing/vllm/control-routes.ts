@@ -1,7 +1,7 @@
 import type { HttpExchange } from "../server/http-exchange.ts";
 import { sendJson, sendText } from "../server/http-exchange.ts";
 import type { PauseMode } from "../server/request-scheduler.ts";
-import { noSuchRoute, sendError } from "./error-replies.ts";
+import { sendError, sendNoSuchRoute } from "./error-replies.ts";
 import type { SamplingContext } from "./sampling-routes.ts";
 
 /** What the control routes work with. */
@@ -70,8 +70,8 @@ export async function serveControl(
   context: ControlContext,
 ): Promise<void> {
   const route = routes[exchange.path];
-  if (route === undefined) sendError(exchange, noSuchRoute(404));
-  else if (route.method !== exchange.method) sendError(exchange, noSuchRoute(405));
+  if (route === undefined) sendNoSuchRoute(exchange, 404);
+  else if (route.method !== exchange.method) sendNoSuchRoute(exchange, 405);
   else await route.serve(exchange, context);
 }
 

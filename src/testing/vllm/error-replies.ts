@@ -29,10 +29,16 @@ export function sendError(exchange: HttpExchange, error: VllmError): void {
   sendJson(exchange, encodeError(error), { status: error.status });
 }
 
-/** A value that the engine refuses. */
-export function badRequest(message: string, param?: string): VllmError {
+/** A value that the engine refuses; the message ends with the parameter where it names one. */
+export function badRequest(
+  message: string,
+  { parameter, value }: { parameter?: string; value?: string } = {},
+): VllmError {
   const type = "BadRequestError";
-  return { status: 400, message, type, ...(param === undefined ? {} : { param }) };
+  if (parameter === undefined) return { status: 400, message, type };
+  const details = value === undefined ? "" : `, value=${value}`;
+  const text = `${message} (parameter=${parameter}${details})`;
+  return { status: 400, message: text, type, param: parameter };
 }
 
 /** A body that is not of the request's shape. */
@@ -41,8 +47,8 @@ export function badShape(param: string, message: string): VllmError {
   return { status: 400, message: text, type: "Bad Request", param: `body.${param}` };
 }
 
-/** A path, or a method of a path, that the server does not have. */
-export function noSuchRoute(status: 404 | 405): VllmError {
-  const message = status === 404 ? "Not Found" : "Method Not Allowed";
-  return { status, message, type: message };
+/** Answers for a path, or a method of a path, that the server does not have. */
+export function sendNoSuchRoute(exchange: HttpExchange, status: 404 | 405): void {
+  const detail = status === 404 ? "Not Found" : "Method Not Allowed";
+  sendJson(exchange, { detail }, { status });
 }

@@ -47,24 +47,23 @@ export function encodeReply(
     encodeChoice(sequence, { index, since: 0 }, options),
   );
   const usage = encodeUsage(sequences, context);
-  const rest = { created: 0, model: context.modelName, choices, usage };
+  const model = context.modelName;
+  const transfers = { kv_transfer_params: null, ec_transfer_params: null };
   if (api === "generate") {
-    return {
-      request_id: replyId,
-      ...rest,
-      prompt_logprobs: null,
-      kv_transfer_params: null,
-      ec_transfer_params: null,
-    };
+    const head = { request_id: replyId, model, created: 0 };
+    return { ...head, choices, usage, prompt_logprobs: null, ...transfers };
   }
   return {
     id: replyId,
     object: "text_completion",
-    ...rest,
+    created: 0,
+    model,
+    choices,
     service_tier: null,
     system_fingerprint: null,
-    kv_transfer_params: null,
-    ec_transfer_params: null,
+    usage,
+    ...transfers,
+    metrics: null,
   };
 }
 

@@ -64,13 +64,20 @@ export function fitCompletionBudget({
     const message =
       `max_tokens=${maxNewTokens} cannot be greater than ` +
       `max_model_len=max_total_tokens=${contextLength}. Please request fewer output tokens.`;
-    throw new RequestRefused(badRequest(message, "max_tokens"));
+    throw new RequestRefused(
+      badRequest(message, { parameter: "max_tokens", value: `${maxNewTokens}` }),
+    );
   }
-  if (promptLength + maxNewTokens <= contextLength) return;
+  const total = promptLength + maxNewTokens;
+  if (total <= contextLength) return;
+  // A tokenizer would stop there; prompts of ids are spoken of alike.
+  const qualifier = total === contextLength + 1 ? "at least " : "";
   const message =
     `This model's maximum context length is ${contextLength} tokens. However, you requested ` +
-    `${maxNewTokens} output tokens and your prompt contains ${promptLength} input tokens, ` +
-    `for a total of ${promptLength + maxNewTokens} tokens. Please reduce the length of the input ` +
+    `${maxNewTokens} output tokens and your prompt contains ${qualifier}${promptLength} input ` +
+    `tokens, for a total of ${qualifier}${total} tokens. Please reduce the length of the input ` +
     "prompt or the number of requested output tokens.";
-  throw new RequestRefused(badRequest(message, "input_tokens"));
+  throw new RequestRefused(
+    badRequest(message, { parameter: "input_tokens", value: `${promptLength}` }),
+  );
 }

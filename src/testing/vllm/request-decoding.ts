@@ -104,7 +104,11 @@ export function decodeCompletions(
   const { prompt } = body;
   if (prompt === undefined || prompt === null || prompt === "") {
     const message = "Either prompt or prompt_embeds must be provided and non-empty.";
-    throw new RequestRefused(badShape("prompt", message));
+    throw new RequestRefused(badRequest(message, { parameter: "prompt" }));
+  }
+  if (Array.isArray(prompt) && prompt.length === 0) {
+    const message = "list index out of range";
+    throw new RequestRefused({ status: 500, message, type: "InternalServerError" });
   }
   const isBatch = Array.isArray(prompt) && Array.isArray(prompt[0]);
   const prompts = (isBatch ? (prompt as unknown[]) : [prompt]).map((item) =>

@@ -25,18 +25,29 @@ const DEFAULTS: JsonObject = {
   logit_bias: null,
 };
 
-const RANGES: readonly [name: string, isRight: (value: number) => boolean, range: string][] = [
-  ["presence_penalty", (value) => value >= -2 && value <= 2, "in [-2, 2]"],
-  ["frequency_penalty", (value) => value >= -2 && value <= 2, "in [-2, 2]"],
-  ["repetition_penalty", (value) => value > 0, "greater than zero"],
-  ["temperature", (value) => value >= 0, "non-negative"],
-  ["temperature", (value) => value <= 2, "in [0, 2]"],
-  ["top_p", (value) => value > 0 && value <= 1, "in (0, 1]"],
-  ["top_k", (value) => value >= -1, "0 (disable), or at least 1"],
-  ["min_p", (value) => value >= 0 && value <= 1, "in [0, 1]"],
-  ["max_tokens", (value) => value >= 1, "at least 1"],
-  ["n", (value) => value >= 1, "at least 1"],
+/** What a parameter must be, and whether a refusal names it apart from its message. */
+interface Range {
+  readonly name: string;
+  readonly isRight: (value: number) => boolean;
+  readonly range: string;
+  readonly isNamed?: true;
+}
+
+const RANGES: readonly Range[] = [
+  { name: "presence_penalty", isRight: (value) => Math.abs(value) <= 2, range: "in [-2, 2]" },
+  { name: "frequency_penalty", isRight: (value) => Math.abs(value) <= 2, range: "in [-2, 2]" },
+  { name: "repetition_penalty", isRight: (value) => value > 0, range: "greater than zero" },
+  { name: "temperature", isRight: (value) => value >= 0, range: "non-negative", isNamed: true },
+  { name: "temperature", isRight: (value) => value <= 2, range: "in [0, 2]", isNamed: true },
+  { name: "top_p", isRight: (value) => value > 0 && value <= 1, range: "in (0, 1]", isNamed: true },
+  { name: "top_k", isRight: (value) => value >= -1, range: "0 (disable), or at least 1" },
+  { name: "min_p", isRight: (value) => value >= 0 && value <= 1, range: "in [0, 1]" },
+  { name: "max_tokens", isRight: (value) => value >= 1, range: "at least 1", isNamed: true },
+  { name: "n", isRight: (value) => value >= 1, range: "at least 1" },
 ];
+
+/** Parameters that are whole numbers in the server. */
+const WHOLE = new Set(["top_k", "max_tokens", "n"]);
 
 /** Below this a temperature means greedy sampling. */
 const GREEDY_TEMPERATURE = 1e-5;
@@ -67,15 +78,16 @@ export function readSampling(
     ([name, value]) => (name in DEFAULTS || name === "max_tokens") && value !== null,
   );
   const stated: JsonObject = { ...DEFAULTS, max_tokens: maxTokens, ...Object.fromEntries(known) };
-  for (const [name, isRight, range] of RANGES) {
-    const value = stated[name];
-    if (typeof value !== "number") {
-      throw new RequestRefused(
-        badShape(`sampling_params.${name}`, "Input should be a valid number"),
-      );
+  for (const { name, isRight, range, isNamed } of RANGES) {
+    const number = stated[name];
+    if (typeof number !== "number") {
+      const message = "Input should be a valid number";
+      throw new RequestRefused(badShape(`sampling_params.${name}`, message));
     }
-    if (isRight(value)) continue;
-    throw new RequestRefused(badRequest(`${name} must be ${range}, got ${value}.`, name));
+    if (isRight(number)) continue;
+    const value = WHOLE.has(name) || !Number.isInteger(number) ? `${number}` : `${number}.0`;
+    const message = `${name} must be ${range}, got ${value}.`;
+    throw new RequestRefused(badRequest(message, isNamed ? { parameter: name, value } : {}));
   }
   const samplingParams = rewrite(stated);
   const stopIds = (samplingParams["stop_token_ids"] ?? []) as readonly number[];

@@ -146,7 +146,6 @@ function streamReply(
   const sendEvent = (value: unknown): void => {
     response.write(`data: ${JSON.stringify(value)}\n\n`);
   };
-  const named = decoded.api === "generate" ? { request_id: decoded.replyId } : toChunkHead(decoded);
   let openCount = sequences.length;
   for (const [index, sequence] of sequences.entries()) {
     let since = 0;
@@ -155,7 +154,7 @@ function streamReply(
       const hasTokens = sequence.outputIds.length > since;
       if (hasTokens || decoded.api === "completions") {
         const choice = encodeChoice(sequence, { index, since }, { decoded, context });
-        sendEvent({ ...named, choices: [choice] });
+        sendEvent(toChunk(choice, decoded, context));
         since = sequence.outputIds.length;
       }
       if (!isFinished) return;
@@ -164,13 +163,30 @@ function streamReply(
       const failure = failureOf(sequences);
       if (failure !== undefined) sendEvent(encodeError(failure));
       else if (decoded.includeUsage) {
-        sendEvent({ ...named, choices: [], usage: encodeUsage(sequences, context) });
+        const usage = encodeUsage(sequences, context);
+        sendEvent({ ...toChunkHead(decoded, context), choices: [], usage });
       }
       response.end("data: [DONE]\n\n");
     };
   }
 }
 
-function toChunkHead({ replyId }: DecodedRequest): Record<string, unknown> {
-  return { id: replyId, object: "text_completion", created: 0 };
+/** A piece of a stream: a choice without what only whole replies say. */
+function toChunk(
+  choice: Record<string, unknown>,
+  decoded: DecodedRequest,
+  context: SamplingContext,
+): Record<string, unknown> {
+  const head = toChunkHead(decoded, context);
+  if (decoded.api === "generate") return { ...head, choices: [choice], usage: null };
+  const { prompt_logprobs: _logprobs, routed_experts: _experts, ...rest } = choice;
+  return { ...head, choices: [rest] };
+}
+
+function toChunkHead(
+  { api, replyId }: DecodedRequest,
+  { modelName }: SamplingContext,
+): Record<string, unknown> {
+  if (api === "generate") return { request_id: replyId };
+  return { id: replyId, object: "text_completion", created: 0, model: modelName };
 }
