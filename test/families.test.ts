@@ -8,6 +8,11 @@ import {
   loadTauBenchBundle,
   type TauTaskData,
 } from "../environments/tau-bench/index.ts";
+import {
+  createStorefront,
+  demonstrate,
+  type StorefrontData,
+} from "../environments/storefront/index.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { toTemplateMessage } from "../src/renderer/openai-messages.ts";
 import { stringifyPythonJson } from "../src/python/json-stringify.ts";
@@ -15,8 +20,10 @@ import { createRenderer } from "../src/renderer/create-renderer.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
 import { planRun } from "../src/run/plan-run.ts";
 import { spawnSglangTestServer } from "../src/testing/index.ts";
+import type { Task } from "../src/task.ts";
 import type { Sample } from "../src/trajectory/sample.ts";
 import { writeFamilyModel, type Family } from "./family-model.ts";
+import { modelCodec, modelFolder } from "./model-folder.ts";
 import { jsonLines, runCli } from "./run-cli.ts";
 import { sharedData } from "./shared-data.ts";
 
@@ -367,6 +374,74 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
     expect(jsonLines(verified.stdout)).toMatchObject([{ samples: taskCount, violations: [] }]);
   });
 });
+
+describe("turnwright rollout with a model folder as it comes", () => {
+  const stop = "<|im_end|>";
+  const taskIndexes = Array.from({ length: 6 }, (_, index) => index);
+
+  /** Plays the shop with turns that its expert would sample. */
+  async function playShop(name: "qwen3" | "qwen2_5", more: readonly string[]) {
+    const codec = await modelCodec(name);
+    const script: Script = {};
+    const plan = planRun(createStorefront(), {
+      split: "test",
+      taskIndexes,
+      sampleCount: 1,
+      seed: 0,
+    });
+    for (const { task, seed, rolloutId } of plan) {
+      const { turns } = await demonstrate(task as Task<StorefrontData>, { seed });
+      const ids = await Promise.all(turns.map(({ text }) => codec.encode(text + stop)));
+      script[rolloutId] = ids.map((outputIds) => ({ outputIds }));
+    }
+    const file = path.join(scratch, `${name}-shop.json`);
+    await writeFile(file, JSON.stringify(script));
+    const policyOptions = { file };
+    await using server = await spawnSglangTestServer({ policy: policyModule, policyOptions });
+    const out = path.join(scratch, `${name}-shop-${more.length}`);
+    const { status } = await runCli([
+      ...["rollout", "--url", server.url, "--model", modelFolder(name), "--env", "storefront"],
+      ...["--tasks", "0-5", "--user", "scripted", "--out", out, ...more],
+    ]);
+    expect(status).toBe(0);
+    const run = await readRun(out);
+    expect(run.summary).toMatchObject({ finished: 6, rewardMean: 1, formatErrorCount: 0 });
+    const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
+    expect(jsonLines(verified.stdout)).toMatchObject([{ samples: 6, violations: [] }]);
+    return { ...run, codec };
+  }
+
+  test("plays with Qwen 2.5", async () => {
+    const { manifest } = await playShop("qwen2_5", []);
+    expect(manifest.found.template).toMatchObject({ parser: "qwen25", ownCalls: "read" });
+  });
+
+  test.each([
+    ["on", [], "<|im_start|>assistant\n"],
+    [
+      "off: the empty block is prompt, and nothing of it is trained",
+      ["--template-variable", "enable_thinking=false"],
+      "<|im_start|>assistant\n<think>\n\n</think>\n\n",
+    ],
+  ])("plays with Qwen 3, thinking %s", async (_, more, generationPrompt) => {
+    const { samples, codec } = await playShop("qwen3", more);
+    for (const { tokenIds, lossMask, turns } of samples) {
+      for (const { start, end } of turns) {
+        const before = await codec.decode(tokenIds.slice(0, start));
+        expect(before.endsWith(`\n${generationPrompt}`)).toBe(true);
+        const opener = await codec.encode(generationPrompt);
+        expect(tokenIds.slice(start - opener.length, start)).toEqual(opener);
+        expect(lossMask.slice(start - opener.length, start)).toEqual(opener.map(() => 0));
+        expect(lossMask.slice(start, end)).toEqual(tokenIds.slice(start, end).map(() => 1));
+      }
+      expect(sum(lossMask)).toBe(sum(turns.map(({ start, end }) => end - start)));
+    }
+  });
+});
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
 
 /** The ids of each turn as they were sampled, those that had to leave the ledger included. */
 function sampledTurns({ turns, tokenIds }: Sample): number[][] {
