@@ -1,5 +1,5 @@
 import { RolloutError } from "../errors.ts";
-import { startDeadline } from "./deadline.ts";
+import { startDeadline } from "../internal/deadline.ts";
 import type { EngineDescription } from "./engine.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
 import { failureOfOutcome, failureOfStatus, readErrorMessage } from "./http-failure.ts";

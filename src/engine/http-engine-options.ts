@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
-import type { Clock } from "./clock.ts";
-import { createClock } from "./clock.ts";
+import type { Clock } from "../internal/clock.ts";
+import { createClock } from "../internal/clock.ts";
 import type { RetryPolicy } from "./http-retry.ts";
 
 /** How long to wait, in milliseconds. */

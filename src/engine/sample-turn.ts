@@ -1,6 +1,6 @@
 import { RolloutError } from "../errors.ts";
-import type { Deadline } from "./deadline.ts";
-import { startDeadline } from "./deadline.ts";
+import type { Deadline } from "../internal/deadline.ts";
+import { startDeadline } from "../internal/deadline.ts";
 import type { Finish, GenerateRequest, Generation } from "./engine.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
 import type { AttemptFailure } from "./http-failure.ts";

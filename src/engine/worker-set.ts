@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../internal/clock.ts";
 import { hashText } from "./hash-text.ts";
 import type { HttpTransport } from "./http-transport.ts";
 

@@ -1,5 +1,5 @@
 import { InvariantError, RolloutError, describeError, type FailureCode } from "../errors.ts";
-import { DeadlineExceeded, withDeadline } from "../internal/deadline.ts";
+import { withDeadline } from "../internal/deadline.ts";
 
 /** A boundary to another party: whom to blame, for what, and how long to wait. */
 export interface Boundary {
@@ -23,16 +23,18 @@ export async function attribute<T>(
 ): Promise<T> {
   const { code, what, timeoutMs, timeoutCode, signal } = boundary;
   try {
-    return await withDeadline(work, { what, timeoutMs, signal });
+    return await withDeadline(work, {
+      ms: timeoutMs,
+      signal,
+      onLate: () => {
+        throw new RolloutError(timeoutCode, `Cannot ${what}: no answer within ${timeoutMs} ms`, {
+          retryable: true,
+        });
+      },
+    });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof RolloutError || error instanceof InvariantError) throw error;
-    if (error instanceof DeadlineExceeded) {
-      throw new RolloutError(timeoutCode, `Cannot ${what}: no answer within ${timeoutMs} ms`, {
-        cause: error,
-        retryable: true,
-      });
-    }
     throw new RolloutError(code, `Cannot ${what}: ${describeError(error)}`, { cause: error });
   }
 }

@@ -2,7 +2,7 @@ import type { Agent, Intent, Observed, Reading } from "../agent/agent.ts";
 import type { Engine, Generation, SamplingParameters } from "../engine/engine.ts";
 import type { Environment, Step, World } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
-import { DeadlineExceeded, withDeadline } from "../internal/deadline.ts";
+import { withDeadline } from "../internal/deadline.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { Message, ToolDefinition } from "../message.ts";
 import { opensReasoning } from "../renderer/continues.ts";
@@ -150,19 +150,11 @@ async function settle(
 }
 
 async function playUntilDeadline(play: Play, world: World, signal: AbortSignal): Promise<TurnsEnd> {
-  const timeoutMs = play.setup.limits.episodeTimeoutMs;
-  const what = "the episode";
-  try {
-    return await withDeadline((inner) => playTurns(play, world, inner), {
-      what,
-      timeoutMs,
-      signal,
-    });
-  } catch (error) {
-    const isOwnDeadline = error instanceof DeadlineExceeded && error.what === what;
-    if (signal.aborted || !isOwnDeadline) throw error;
-    return { outcome: "truncated", stopReason: "deadline" };
-  }
+  return await withDeadline<TurnsEnd>((inner) => playTurns(play, world, inner), {
+    ms: play.setup.limits.episodeTimeoutMs,
+    signal,
+    onLate: () => ({ outcome: "truncated", stopReason: "deadline" }),
+  });
 }
 
 async function playTurns(play: Play, world: World, signal: AbortSignal): Promise<TurnsEnd> {

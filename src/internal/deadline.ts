@@ -1,48 +1,83 @@
-/** A wait took longer than it may. */
-export class DeadlineExceeded extends Error {
-  override readonly name = "DeadlineExceeded";
-  /** What was waited for. */
-  readonly what: string;
-  readonly timeoutMs: number;
+import { type Clock, systemClock } from "./clock.ts";
 
-  constructor(what: string, timeoutMs: number) {
-    super(`${what} took longer than ${timeoutMs} ms`);
-    this.what = what;
-    this.timeoutMs = timeoutMs;
-  }
+/** A signal that aborts with its parents or when its time is over; disposing it stops the timer. */
+export interface Deadline extends Disposable {
+  readonly signal: AbortSignal;
+  /** Whether time ran out, as opposed to a parent having aborted. */
+  readonly expired: boolean;
+}
+
+/** How long a wait may last. */
+export interface DeadlineOptions {
+  /** In milliseconds; `Infinity` for no end of its own. */
+  readonly ms: number;
+  /** Default: the machine's. */
+  readonly clock?: Pick<Clock, "after">;
 }
 
 /**
- * Runs `work` with a signal that aborts when the outer signal does or when the time is up, and does
- * not wait for work that ignores its signal.
- *
- * @throws DeadlineExceeded when the time is up first.
- * @throws the outer signal's reason when that is aborted first.
+ * Starts a deadline. Written with plain listeners that are removed again: `AbortSignal.any()` keeps
+ * an entry on each parent until the parent itself is collected, which grows without bound on a signal
+ * that lives as long as a run.
  */
-export async function withDeadline<T>(
-  work: (signal: AbortSignal) => Promise<T>,
-  { what, timeoutMs, signal }: { what: string; timeoutMs: number; signal: AbortSignal },
-): Promise<T> {
-  signal.throwIfAborted();
+export function startDeadline({
+  ms,
+  parents,
+  clock = systemClock,
+}: DeadlineOptions & { readonly parents: readonly (AbortSignal | undefined)[] }): Deadline {
   const controller = new AbortController();
-  const forward = () => controller.abort(signal.reason);
-  signal.addEventListener("abort", forward, { once: true });
-  const timer = Number.isFinite(timeoutMs)
-    ? setTimeout(() => controller.abort(new DeadlineExceeded(what, timeoutMs)), timeoutMs)
-    : undefined;
-  try {
-    return await new Promise<T>((resolve, reject) => {
-      controller.signal.addEventListener("abort", () => reject(asError(controller.signal.reason)), {
-        once: true,
-      });
-      work(controller.signal).then(resolve, reject);
-    });
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", forward);
+  let expired = false;
+  const listeners: (() => void)[] = [];
+  for (const parent of parents) {
+    if (parent === undefined) continue;
+    const onAbort = (): void => controller.abort(parent.reason);
+    if (parent.aborted) onAbort();
+    parent.addEventListener("abort", onAbort, { once: true });
+    listeners.push(() => parent.removeEventListener("abort", onAbort));
   }
+  const expire = (): void => {
+    if (controller.signal.aborted) return;
+    expired = true;
+    controller.abort(new DOMException(`The deadline of ${ms} ms is over`, "TimeoutError"));
+  };
+  const callOff = ms === Infinity ? undefined : clock.after(ms, expire);
+  return {
+    signal: controller.signal,
+    get expired() {
+      return expired;
+    },
+    [Symbol.dispose]() {
+      callOff?.();
+      for (const remove of listeners) remove();
+    },
+  };
 }
 
-function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
+/**
+ * Runs `work` with a signal that aborts when the outer signal does or when the time is over, and does
+ * not wait for work that ignores its signal. Where the time is over first, what `onLate` returns or
+ * throws takes the place of the result.
+ *
+ * @throws the outer signal's reason where that is aborted first, and whatever the work throws.
+ */
+export async function withDeadline<Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  {
+    signal,
+    onLate,
+    ...options
+  }: DeadlineOptions & { readonly signal: AbortSignal; readonly onLate: () => Result },
+): Promise<Result> {
+  signal.throwIfAborted();
+  using deadline = startDeadline({ ...options, parents: [signal] });
+  try {
+    return await new Promise<Result>((resolve, reject) => {
+      deadline.signal.addEventListener("abort", () => reject(deadline.signal.reason as Error));
+      work(deadline.signal).then(resolve, reject);
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (deadline.expired) return onLate();
+    throw error;
+  }
 }

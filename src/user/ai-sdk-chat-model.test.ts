@@ -4,7 +4,6 @@ import { startChatCompletionsServer } from "../../test/chat-completions-server.t
 import { UsageError } from "../errors.ts";
 import type { ChatCallOptions, MeteredChatModel } from "./ai-sdk-chat-model.ts";
 import { aiSdkChatModel, endpointChatModel } from "./ai-sdk-chat-model.ts";
-import type { CallClock } from "./call-clock.ts";
 import type { ChatEndpoint } from "./chat-endpoint.ts";
 import type { ChatRequest } from "./chat-model.ts";
 import type { AiSdkLanguageModel } from "./language-model-call.ts";
@@ -12,8 +11,13 @@ import type { AiSdkLanguageModel } from "./language-model-call.ts";
 const signal = new AbortController().signal;
 const request: ChatRequest = { messages: [{ role: "user", content: "Hello" }] };
 
-/** A clock on which pauses take no time and deadlines pass only by `expire()`. */
-function manualClock(timeoutMs = 120_000): CallClock & { pauses: number[]; expire(): void } {
+/** Time and chance on which pauses take no time and deadlines pass only by `expire()`. */
+interface PauselessClock extends Required<Pick<ChatCallOptions, "now" | "sleep" | "random">> {
+  readonly pauses: readonly number[];
+  expire(): void;
+}
+
+function pauselessClock(timeoutMs = 120_000): PauselessClock {
   const pauses: number[] = [];
   const deadlines = new Set<() => void>();
   return {
@@ -21,16 +25,16 @@ function manualClock(timeoutMs = 120_000): CallClock & { pauses: number[]; expir
     now: () => Date.UTC(2026, 0, 1),
     random: () => 0.5,
     expire: () => deadlines.forEach((pass) => pass()),
-    async sleep(ms, { signal: inner }) {
+    async sleep(ms, { signal: inner } = {}) {
       if (ms !== timeoutMs) {
         pauses.push(ms);
         return;
       }
       await new Promise<void>((resolve, reject) => {
         deadlines.add(resolve);
-        inner.addEventListener("abort", () => {
+        inner?.addEventListener("abort", () => {
           deadlines.delete(resolve);
-          reject(inner.reason as Error);
+          reject(inner?.reason as Error);
         });
       });
     },
@@ -42,15 +46,15 @@ async function withServer(
   run: (
     model: MeteredChatModel,
     server: ChatCompletionsServer,
-    clock: ReturnType<typeof manualClock>,
+    clock: PauselessClock,
   ) => Promise<void>,
   options: ChatCallOptions & { endpoint?: Partial<ChatEndpoint> } = {},
 ): Promise<void> {
   await using server = await startChatCompletionsServer(answers);
-  const clock = manualClock();
+  const clock = pauselessClock();
   const endpoint = { baseUrl: server.baseUrl, model: "test-model", ...options.endpoint };
   const env = { THE_KEY: "k-123", EMPTY: "" };
-  const model = endpointChatModel({ clock, ...options, endpoint, env });
+  const model = endpointChatModel({ ...clock, ...options, endpoint, env });
   await run(model, server, clock);
   await model.close();
 }
@@ -258,7 +262,7 @@ describe("failures", () => {
     const server = await startChatCompletionsServer([]);
     await server[Symbol.asyncDispose]();
     const endpoint = { baseUrl: server.baseUrl, model: "m" };
-    const model = endpointChatModel({ endpoint, env: {}, clock: manualClock() });
+    const model = endpointChatModel({ endpoint, env: {}, ...pauselessClock() });
     await expect(model.complete(request, { signal })).rejects.toMatchObject({
       code: "user/unreachable",
       retryable: true,
@@ -475,7 +479,7 @@ describe("a chat model over an AI SDK model", () => {
     const error = Object.assign(new Error("why"), { name });
     const model = aiSdkChatModel({
       model: sdkModel(() => Promise.reject(error)),
-      clock: manualClock(),
+      ...pauselessClock(),
     });
     await expect(model.complete(request, { signal })).rejects.toMatchObject({
       code: `user/${kind}`,
@@ -484,13 +488,13 @@ describe("a chat model over an AI SDK model", () => {
   });
 
   test("one that ignores its signal is not waited for", async () => {
-    const clock = manualClock();
+    const clock = pauselessClock();
     const model = aiSdkChatModel({
       model: sdkModel(() => {
         queueMicrotask(() => clock.expire());
         return new Promise(() => undefined);
       }),
-      clock,
+      ...clock,
       maxAttempts: 1,
     });
     await expect(model.complete(request, { signal })).rejects.toMatchObject({

@@ -1,8 +1,8 @@
 import { RolloutError } from "../errors.ts";
 import type { Party } from "../errors.ts";
+import { type Clock, createClock } from "../internal/clock.ts";
+import { withDeadline } from "../internal/deadline.ts";
 import { createCallQueue } from "./call-queue.ts";
-import type { CallClock } from "./call-clock.ts";
-import { systemClock, withDeadline } from "./call-clock.ts";
 import type { BudgetMeter, ChatBudget, ChatPrices, ChatSpending } from "./chat-budget.ts";
 import { createBudgetMeter } from "./chat-budget.ts";
 import type { ChatEndpoint, LazyLanguageModel } from "./chat-endpoint.ts";
@@ -26,7 +26,12 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
   readonly prices?: ChatPrices;
   /** Who a failure is attributed to. Default `user`. */
   readonly party?: Extract<Party, "user" | "grader">;
-  readonly clock?: CallClock;
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number;
+  /** Default: the machine's timers. Deadlines are kept with it too. */
+  readonly sleep?: Clock["sleep"];
+  /** A number in [0, 1), for spreading retries. Default `Math.random`. */
+  readonly random?: () => number;
 }
 
 /** Defaults of `ChatCallOptions`: pauses of up to 1, 2 and 4 s ride out a hiccup, no outage. */
@@ -77,7 +82,8 @@ export function endpointChatModel(
 }
 
 function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): MeteredChatModel {
-  const { party = "user", clock = systemClock } = options;
+  const { party = "user", now = Date.now, random = Math.random } = options;
+  const clock = createClock({ sleep: options.sleep });
   const settings = { ...chatCallDefaults, ...options };
   const { maxConcurrent, maxWaiting, budget, prices } = settings;
   const meter = createBudgetMeter({ budget, prices });
@@ -98,7 +104,7 @@ function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): 
   return {
     name: source.name,
     async complete(request, { signal }) {
-      const call = { ...settings, request, source, meter, clock, signal };
+      const call = { ...settings, request, source, meter, now, clock, random, signal };
       try {
         // A call keeps its turn while it pauses: an overloaded server is asked less, not more.
         return await queue.run(() => completeWithRetries(call), { signal });
@@ -115,7 +121,9 @@ interface ChatCall extends ChatRetryOptions {
   readonly request: ChatRequest;
   readonly source: LazyLanguageModel;
   readonly meter: BudgetMeter;
-  readonly clock: CallClock;
+  readonly now: () => number;
+  readonly clock: Clock;
+  readonly random: () => number;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
@@ -147,7 +155,7 @@ async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
 }
 
 async function attempt(call: ChatCall): Promise<LanguageModelAnswer> {
-  const { request, source, meter, clock, signal, timeoutMs } = call;
+  const { request, source, meter, now, clock, signal, timeoutMs } = call;
   meter.assertLeft();
   const model = await source.load();
   try {
@@ -155,12 +163,13 @@ async function attempt(call: ChatCall): Promise<LanguageModelAnswer> {
       ms: timeoutMs,
       signal,
       clock,
-      onLate: () =>
-        new ChatFailure("timeout", `no reply within ${timeoutMs} ms`, { retryable: true }),
+      onLate: () => {
+        throw new ChatFailure("timeout", `no reply within ${timeoutMs} ms`, { retryable: true });
+      },
     });
   } catch (error) {
     signal.throwIfAborted();
-    throw classifyChatError(error, { now: () => clock.now() });
+    throw classifyChatError(error, { now });
   }
 }
 

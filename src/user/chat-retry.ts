@@ -1,4 +1,4 @@
-import type { CallClock } from "./call-clock.ts";
+import type { Clock } from "../internal/clock.ts";
 import { ChatFailure } from "./chat-failure.ts";
 
 /** How often and how patiently a failed call is made again. */
@@ -21,16 +21,21 @@ export interface ChatRetryOptions {
  */
 export async function retryChatCall<Result>(
   attempt: () => Promise<Result>,
-  options: ChatRetryOptions & { readonly clock: CallClock; readonly signal: AbortSignal },
+  options: ChatRetryOptions & {
+    readonly clock: Pick<Clock, "sleep">;
+    /** In [0, 1). */
+    readonly random: () => number;
+    readonly signal: AbortSignal;
+  },
 ): Promise<Result> {
-  const { maxAttempts, firstPauseMs, maxPauseMs, clock, signal } = options;
+  const { maxAttempts, firstPauseMs, maxPauseMs, clock, random, signal } = options;
   for (let attemptCount = 1; ; attemptCount++) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof ChatFailure)) throw error;
       const boundMs = Math.min(maxPauseMs, firstPauseMs * 2 ** (attemptCount - 1));
-      const pauseMs = error.retryAfterMs ?? boundMs * (0.5 + clock.random() / 2);
+      const pauseMs = error.retryAfterMs ?? boundMs * (0.5 + random() / 2);
       const isLast = attemptCount >= maxAttempts || pauseMs > maxPauseMs;
       if (!error.retryable || isLast) throw withAttempts(error, attemptCount);
       await clock.sleep(pauseMs, { signal });

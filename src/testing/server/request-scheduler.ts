@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../../engine/clock.ts";
+import type { Clock } from "../../internal/clock.ts";
 import { createDeferred } from "../deferred.ts";
 import type { PolicyToken, PolicyTokens, ServerPolicy } from "../server-policy.ts";
 import type { SequenceRequest } from "./sequence-request.ts";

@@ -1,4 +1,4 @@
-/** Time, as engines read it and wait in it. A parameter, so that tests need not wait. */
+/** Time, to read it and to wait in it. A parameter, so that tests need not wait. */
 export interface Clock {
   /** Milliseconds since any fixed point; never goes backwards. */
   readonly now: () => number;
@@ -53,10 +53,9 @@ export function createClock({
       try {
         await sleep(ms, { signal });
       } catch (error) {
-        if (signal.aborted) return;
-        throw error;
+        if (!signal.aborted) throw error;
       }
-      callback();
+      if (!signal.aborted) callback();
     })();
     return () => controller.abort();
   };
