@@ -9,6 +9,16 @@ export interface Failure {
   readonly party: Party;
   readonly code: FailureCode;
   readonly message: string;
+  /** What the engine sampled for the turn that failed; absent where that is nothing. */
+  readonly discarded?: readonly DiscardedSampling[];
+}
+
+/** Tokens that an engine sampled and that no sample will carry, with the reason. JSON-able. */
+export interface DiscardedSampling {
+  readonly requestId: string;
+  readonly reason: string;
+  /** Absent where the engine's answer never arrived. */
+  readonly tokenCount?: number;
 }
 
 /**
@@ -22,15 +32,26 @@ export class RolloutError extends Error {
   readonly code: FailureCode;
   /** Whether the same request may succeed when it is made again. */
   readonly retryable: boolean;
+  /** What the engine sampled for the turn that failed. */
+  readonly discarded: readonly DiscardedSampling[];
 
   constructor(
     code: FailureCode,
     message: string,
-    { cause, retryable = false }: { cause?: unknown; retryable?: boolean } = {},
+    {
+      cause,
+      retryable = false,
+      discarded = [],
+    }: {
+      cause?: unknown;
+      retryable?: boolean;
+      discarded?: readonly DiscardedSampling[];
+    } = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.retryable = retryable;
+    this.discarded = discarded;
   }
 
   get party(): Party {
@@ -39,7 +60,8 @@ export class RolloutError extends Error {
 
   /** The JSON-able account of this failure. */
   toFailure(): Failure {
-    return { party: this.party, code: this.code, message: this.message };
+    const { party, code, message, discarded } = this;
+    return { party, code, message, ...(discarded.length === 0 ? {} : { discarded }) };
   }
 }
 

@@ -9,7 +9,7 @@ import {
   startSglangTestRouter,
   startSglangTestServer,
 } from "../src/testing/index.ts";
-import { failureOf, toRequest } from "./engine-request.ts";
+import { discardedBy, failureOf, toRequest } from "./engine-request.ts";
 
 const TIMEOUTS = { requestMs: 30_000, turnMs: 90_000, controlMs: 7_000, connectMs: 5_000 };
 
@@ -187,9 +187,14 @@ describe("deadlines", () => {
       { faults: () => ({ kind: "hang" }) },
       { timeouts: { ...TIMEOUTS, requestMs: 90_000, turnMs: 60_000 } },
     );
-    const call = failureOf(tested.engine.generate(toRequest()));
+    const turn = tested.engine.generate(toRequest());
+    const call = failureOf(turn);
+    const discarded = discardedBy(turn);
     await tested.server.until(({ stats }) => stats.generateCount === 1);
     await tested.clock.advance(60_000);
+    expect(await discarded).toEqual([
+      { requestId: "a", reason: "the turn was over before the answer came" },
+    ]);
     expect(await call).toEqual({
       code: "engine/timeout",
       retryable: false,

@@ -9,7 +9,7 @@ import type {
   SglangTestServer,
 } from "../src/testing/index.ts";
 import { manualClock, scriptedPolicy, startSglangTestServer } from "../src/testing/index.ts";
-import { failureOf, toRequest } from "./engine-request.ts";
+import { discardedBy, failureOf, toRequest } from "./engine-request.ts";
 
 /** An engine whose back-off takes no time, and whose deadlines stand still. */
 async function start(
@@ -283,6 +283,35 @@ describe("a request that may have been sampled", () => {
     const failure = await failureOf(tested.engine.generate(toRequest()));
     expect(failure).toMatchObject({ code: "engine/unreachable", retryable: true });
     expect(tested.server.stats.generateCount).toBe(2);
+  });
+
+  test("a turn that fails carries every sampling that it discarded", async () => {
+    await using tested = await start(
+      [{ kind: "reset" }, { kind: "status", status: 429 }, { kind: "status", status: 500 }],
+      { retry: { maxAttempts: 3 } },
+    );
+    expect(await discardedBy(tested.engine.generate(toRequest()))).toEqual([
+      { requestId: "a", reason: expect.stringContaining("the connection broke") },
+      { requestId: "r2~a", reason: "HTTP 500" },
+    ]);
+  });
+
+  test("a turn that fails after an interruption carries what had been kept of it", async () => {
+    await using tested = await start(
+      [
+        { kind: "abort-after", tokens: 2 },
+        { kind: "status", status: 400 },
+      ],
+      {},
+    );
+    expect(await discardedBy(tested.engine.generate(toRequest()))).toEqual([
+      { requestId: "a", reason: "the turn failed later", tokenCount: 2 },
+    ]);
+  });
+
+  test("a turn that fails unsampled carries nothing", async () => {
+    await using tested = await start([{ kind: "status", status: 401 }]);
+    expect(await discardedBy(tested.engine.generate(toRequest()))).toEqual([]);
   });
 });
 

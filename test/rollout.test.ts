@@ -242,7 +242,13 @@ describe("turnwright rollout with trouble on the other side", () => {
     });
     for (const sample of samples) {
       expect(sample).not.toHaveProperty("reward");
-      expect(sample).toMatchObject({ outcome: "failed", failure: { party: "engine" } });
+      expect(sample).toMatchObject({
+        outcome: "failed",
+        failure: {
+          party: "engine",
+          discarded: [{ reason: expect.stringContaining("the reply is not JSON") }],
+        },
+      });
     }
   });
 

@@ -1,3 +1,7 @@
+import type { DiscardedSampling } from "../errors.ts";
+
+export type { DiscardedSampling };
+
 /** How tokens are drawn. Names and ranges are the field's; absent fields keep the value named here. */
 export interface SamplingParameters {
   /** 0 is greedy. Default 1. */
@@ -54,14 +58,6 @@ export interface GenerationPiece {
    * policy's version changed and sampling went on.
    */
   readonly finish: "stop" | "length" | "abort";
-}
-
-/** Tokens that an engine sampled and that no sample will carry, with the reason. */
-export interface DiscardedSampling {
-  readonly requestId: string;
-  readonly reason: string;
-  /** Absent where the engine's answer never arrived. */
-  readonly tokenCount?: number;
 }
 
 /** What one policy call returned: ids and logprobs out. */
@@ -122,7 +118,8 @@ export interface Engine {
    *
    * @throws RolloutError with party `engine`: `engine/unreachable`, `engine/timeout`,
    *   `engine/overloaded`, `engine/bad-request`, `engine/prompt-too-long`, `engine/bad-reply`,
-   *   `engine/nan`, `engine/interrupted`, `engine/unauthorized`, `engine/server-error`.
+   *   `engine/nan`, `engine/interrupted`, `engine/unauthorized`, `engine/server-error`; it carries
+   *   what was sampled and is discarded.
    * @throws the signal's reason where the signal is aborted; the engine is then told to stop.
    */
   generate(request: GenerateRequest, options?: { signal?: AbortSignal }): Promise<Generation>;

@@ -40,6 +40,7 @@ export async function sampleTurn(
   using turn = startDeadline({ ms: timeouts.turnMs, parents: [signal, closing], clock });
   const progress = new TurnProgress(request);
   for (;;) {
+    throwIfOver(progress, turn, context);
     const worker = context.workers.pick(request.sessionId);
     const piece = progress.nextPiece();
     const reply = await samplePiece({ piece, worker, turn, context });
@@ -54,7 +55,8 @@ export async function sampleTurn(
         const finish = finishOfInterrupted(reply.piece, piece);
         progress.add(piece, reply.piece, finish?.type ?? "abort");
         if (finish !== undefined) return progress.toGeneration(finish);
-        await wait(resumeDelayMs(progress, { reply, piece, worker, settings }), turn, context);
+        const delayMs = resumeDelayMs(progress, { reply, piece, worker, settings });
+        await wait(delayMs, turn, context);
         break;
       }
       case "nan-happened":
@@ -63,7 +65,9 @@ export async function sampleTurn(
       case "failed": {
         const { failure, tokenCount } = reply;
         if (failure.maySample) progress.discard(piece, failure.problem, tokenCount);
-        await wait(failureDelayMs(progress, { failure, piece, worker, settings }), turn, context);
+        throwIfOver(progress, turn, context);
+        const delayMs = failureDelayMs(progress, { failure, piece, worker, settings });
+        await wait(delayMs, turn, context);
         break;
       }
       default:
@@ -72,7 +76,7 @@ export async function sampleTurn(
   }
 }
 
-/** One request. Throws only where the whole turn is over. */
+/** One request. Does not throw. */
 async function samplePiece({
   piece,
   worker,
@@ -85,7 +89,6 @@ async function samplePiece({
   context: TurnContext;
 }): Promise<PieceReply> {
   const { clock, timeouts, headers } = context.settings;
-  throwIfOver(turn, context);
   using deadline = startDeadline({ ms: timeouts.requestMs, parents: [turn.signal], clock });
   const { signal } = deadline;
   const reply = await context.protocol.samplePiece(piece, {
@@ -104,9 +107,10 @@ async function samplePiece({
   const failure = toFailure(reply.outcome, timeouts.requestMs);
   // What is not told to stop goes on sampling beside the request that takes its place.
   if (failure.maySample) await context.protocol.abortRequest(worker, piece.requestId);
-  throwIfOver(turn, context);
-  if (reply.outcome.type !== "reply") context.workers.markDown(worker);
-  return { type: "failed", failure };
+  if (reply.outcome.type !== "reply" && !turn.signal.aborted) context.workers.markDown(worker);
+  const isCutOff = reply.outcome.type === "aborted" && !deadline.expired;
+  const problem = isCutOff ? "the turn was over before the answer came" : failure.problem;
+  return { type: "failed", failure: { ...failure, problem } };
 }
 
 function toFailure(outcome: HttpOutcome, deadlineMs: number): AttemptFailure {
@@ -148,7 +152,7 @@ function resumeDelayMs(
       `Cannot sample request ${piece.requestId} at ${worker.url}: ` +
         `interrupted ${maxResumes + 1} times (${reply.message || "no reason given"}), ` +
         `expected at most ${maxResumes}`,
-      { retryable: true },
+      { retryable: true, discarded: progress.lost() },
     );
   }
   progress.resumeCount += 1;
@@ -172,6 +176,7 @@ function countNan(
     "engine/nan",
     `Cannot sample request ${piece.requestId} at ${worker.url}: ` +
       "the engine met NaN twice in one turn, expected finite logits",
+    { discarded: progress.lost() },
   );
 }
 
@@ -194,32 +199,43 @@ function failureDelayMs(
       failure.code,
       `Cannot sample request ${piece.requestId} at ${worker.url}${attempts}: ` +
         `${failure.problem}, expected ${failure.expected}`,
-      { cause: failure.cause, retryable: failure.retry && failure.code !== "engine/timeout" },
+      {
+        cause: failure.cause,
+        retryable: failure.retry && failure.code !== "engine/timeout",
+        discarded: progress.lost(),
+      },
     );
   }
   const { retryAfterMs = 0 } = failure;
   return retryDelayMs({ failureCount, policy, random, retryAfterMs });
 }
 
+/** Waits, or less where the turn is over before that. */
 async function wait(ms: number, turn: Deadline, context: TurnContext): Promise<void> {
   try {
     await context.settings.clock.sleep(ms, { signal: turn.signal });
   } catch (error) {
     if (!turn.signal.aborted) throw error;
   }
-  throwIfOver(turn, context);
 }
 
 /** Throws where the turn is cancelled, the engine closed, or the turn's own time over. */
-function throwIfOver(turn: Deadline, { signal, closing, settings }: TurnContext): void {
+function throwIfOver(
+  progress: TurnProgress,
+  turn: Deadline,
+  { signal, closing, settings }: TurnContext,
+): void {
   if (!turn.signal.aborted) return;
   signal?.throwIfAborted();
   if (closing.aborted) {
-    throw new RolloutError("engine/unreachable", "Cannot sample: the engine was closed");
+    throw new RolloutError("engine/unreachable", "Cannot sample: the engine was closed", {
+      discarded: progress.lost(),
+    });
   }
   throw new RolloutError(
     "engine/timeout",
     `Cannot sample at ${settings.urls.join(", ")}: ` +
       `the turn took longer than ${settings.timeouts.turnMs} ms, expected it to end in time`,
+    { discarded: progress.lost() },
   );
 }

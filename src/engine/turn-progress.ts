@@ -75,6 +75,16 @@ export class TurnProgress {
     });
   }
 
+  /** What is lost where the turn fails: what was discarded, and what was kept until then. */
+  lost(): readonly DiscardedSampling[] {
+    const kept = this.#pieces.map(({ requestId, tokenCount }) => ({
+      requestId,
+      reason: "the turn failed later",
+      tokenCount,
+    }));
+    return [...kept, ...this.#discarded];
+  }
+
   toGeneration(finish: Finish): Generation {
     return {
       outputIds: this.#ids,

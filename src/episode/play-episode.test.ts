@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
+import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import type { Action, Environment, Step, World } from "../environment/environment.ts";
 import { InvariantError, RolloutError } from "../errors.ts";
 import { toolFromOpenAi } from "../message.ts";
@@ -9,6 +10,7 @@ import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
 import type { Task } from "../task.ts";
 import { characterIds, characterRenderer, characterStopId } from "../testing/character-renderer.ts";
+import { scriptedPolicy, startSglangTestServer } from "../testing/index.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { toSamples } from "../trajectory/sample.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
@@ -118,13 +120,15 @@ async function play(
     limits?: Partial<EpisodeLimits>;
     signal?: AbortSignal;
     toolUsePolicy?: ToolUsePolicy;
+    /** Default: one that gives the replies. */
+    engine?: Engine;
   } = {},
 ) {
   const engine = preparedEngine(replies);
   const setup: EpisodeSetup = {
     environment: options.environment ?? lamp(),
     user: scriptedUser({ lines: options.lines ?? ["Lamp on, please.", "###STOP###"] }),
-    engine,
+    engine: options.engine ?? engine,
     renderer: characterRenderer(),
     agent: toolCallingAgent({
       parser: findToolCallParser("qwen25"),
@@ -295,6 +299,28 @@ describe("playEpisode()", () => {
     });
     expect(episode).not.toHaveProperty("reward");
     expect(episode.segments[0]!.turns).toHaveLength(1);
+  });
+
+  test("an engine that fails says what it had sampled for the turn", async () => {
+    await using server = await startSglangTestServer({
+      policy: scriptedPolicy([]),
+      faults: () => ({ kind: "reset" }),
+    });
+    const engine = createSglangEngine({ url: server.url, retry: { maxAttempts: 1 } });
+    const { episode } = await play([], { engine });
+    expect(episode).toMatchObject({
+      outcome: "failed",
+      failure: {
+        code: "engine/unreachable",
+        discarded: [
+          {
+            requestId: "lamp/test/0#0:1:0;",
+            reason: expect.stringContaining("the connection broke before the whole reply came"),
+          },
+        ],
+      },
+    });
+    await engine.close();
   });
 
   test("a user who does not answer fails the user, not the agent", async () => {

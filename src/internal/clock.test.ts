@@ -15,14 +15,14 @@ test("the system's clock ends a wait with the signal's reason", async () => {
 });
 
 test("a clock with a `sleep` of its own calls back when that is over, unless it is called off", async () => {
-  const { advance, now, sleep } = manualClock();
-  const clock = createClock({ now, sleep });
+  const manual = manualClock();
+  const clock = createClock(manual);
   const called: string[] = [];
   clock.after(50, () => called.push("first"));
   const callOff = clock.after(50, () => called.push("second"));
   callOff();
-  await advance(49);
+  await manual.advance(49);
   expect(called).toEqual([]);
-  await advance(1);
+  await manual.advance(1);
   expect(called).toEqual(["first"]);
 });
