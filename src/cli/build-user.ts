@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
+import type { ChatPrices } from "../user/chat-budget.ts";
 import { createUser, type CreateUserOptions } from "../user/create-user.ts";
 import { readScript } from "../user/read-script.ts";
 import { readUserPrompts } from "../user/read-user-prompts.ts";
@@ -24,6 +25,7 @@ export async function buildUser(settings: Settings, environment: Environment): P
   const prompts = await findPrompts(settings, environment);
   const temperature = numberOf(settings, "user-temperature");
   const apiKeyEnv = textOf(settings, "user-api-key-env");
+  const prices = readPrices(settings);
   return createUser({
     strategy,
     model: {
@@ -36,10 +38,19 @@ export async function buildUser(settings: Settings, environment: Environment): P
       maxConcurrent: numberWithDefault(settings, "user-concurrency"),
       timeoutMs: numberWithDefault(settings, "user-timeout") * 1000,
       ...(apiKeyEnv === undefined ? {} : { apiKeyEnv }),
+      ...(prices === undefined ? {} : { prices }),
     },
     ...(prompts === undefined ? {} : { prompts }),
     ...(temperature === undefined ? {} : { temperature }),
   } as CreateUserOptions);
+}
+
+/** A price that is not given beside the other is 0. */
+function readPrices(settings: Settings): ChatPrices | undefined {
+  const inputUsd = numberOf(settings, "user-input-price");
+  const outputUsd = numberOf(settings, "user-output-price");
+  if (inputUsd === undefined && outputUsd === undefined) return undefined;
+  return { inputUsd: inputUsd ?? 0, outputUsd: outputUsd ?? 0 };
 }
 
 /** An environment may bring its own scripted user; a script file goes before it. */

@@ -5,6 +5,7 @@ import type { Setting, SettingKind } from "./option.ts";
 
 const text: SettingKind = { type: "text" };
 const seconds: SettingKind = { type: "number", min: 0.001, max: 604_800 };
+const price: SettingKind = { type: "number", min: 0, max: Infinity };
 
 function count(min: number): SettingKind {
   return { type: "number", min, max: Infinity, whole: true };
@@ -269,6 +270,18 @@ export const rolloutSettings: readonly Setting[] = [
     default: 32,
   },
   {
+    name: "user-input-price",
+    kind: price,
+    value: "usd",
+    help: "US dollars per million tokens that the user model reads (default: no cost is reported)",
+  },
+  {
+    name: "user-output-price",
+    kind: price,
+    value: "usd",
+    help: "US dollars per million tokens that the user model writes",
+  },
+  {
     name: "user-script",
     kind: text,
     value: "file",
@@ -379,6 +392,8 @@ export const operationalSettings: ReadonlySet<string> = new Set([
   "user-url",
   "user-api-key-env",
   "user-concurrency",
+  "user-input-price",
+  "user-output-price",
   "data",
   "model",
   "concurrency",
