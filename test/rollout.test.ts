@@ -174,6 +174,36 @@ describe("turnwright rollout on the built-in shop", () => {
   }, 120_000);
 });
 
+describe("turnwright rollout with a user model", () => {
+  test("says in each record and in the summary what the user cost", async () => {
+    await using server = await spawnSglangTestServer({ policy: "seeded", options: {} });
+    await using user = await startChatCompletionsServer(["Hi", "###STOP###", "Hi", "###STOP###"]);
+    const out = path.join(scratch, "priced");
+    const { status, stdout } = await runCli([
+      ...["rollout", "--url", server.url, "--model", qwen3Folder(), "--parser", "qwen25"],
+      ...["--env", "storefront", "--tasks", "0-1", "--concurrency", "1", "--out", out],
+      ...["--max-tokens-per-turn", "8", "--on-length", "close-and-continue"],
+      ...["--user", "llm", "--user-url", user.baseUrl, "--user-model", "m"],
+      ...["--user-input-price", "2000", "--user-output-price", "4000"],
+    ]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/user model +4 calls, 40 tokens in, 20 out, \$0\.1600\n/);
+    const episodes = jsonLines(await readFile(path.join(out, "episodes.jsonl"), "utf8"));
+    expect(episodes.map(({ userUsage }) => userUsage)).toEqual(
+      Array.from({ length: 2 }, () => ({
+        callCount: 2,
+        inputTokenCount: 20,
+        outputTokenCount: 10,
+        costUsd: 0.08,
+      })),
+    );
+    const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as object;
+    expect(summary).toMatchObject({
+      userUsage: { callCount: 4, inputTokenCount: 40, outputTokenCount: 20, costUsd: 0.16 },
+    });
+  });
+});
+
 describe("turnwright rollout with trouble on the other side", () => {
   async function troubled(
     name: string,

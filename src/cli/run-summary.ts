@@ -1,5 +1,6 @@
 import type { RunFolder } from "../run/run-folder.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
+import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";
 
 /** What a run came to, for people. */
@@ -30,6 +31,9 @@ export function printRunSummary({ progress, end }: RunResult, folder: RunFolder)
         `and ${formatCount(progress.formatErrorCount)} malformed turns`,
     ],
   ];
+  if (progress.userUsage.callCount > 0) {
+    rows.push(["user model", describeSpending(progress.userUsage)]);
+  }
   if (Object.keys(failures).length > 0) rows.push(["failures", listCounts(failures)]);
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s`]);
@@ -47,6 +51,15 @@ const headline: Readonly<Record<RunResult["end"], string>> = {
     "The run stopped: too many episodes failed in a row. Mend the cause, then start the same command " +
     "again with --retry-failed.",
 };
+
+function describeSpending(spending: UserSpending): string {
+  const { callCount, inputTokenCount, outputTokenCount, costUsd } = spending;
+  return (
+    `${formatCount(callCount)} calls, ${formatCount(inputTokenCount)} tokens in, ` +
+    `${formatCount(outputTokenCount)} out` +
+    (costUsd === undefined ? "" : `, $${costUsd.toFixed(4)}`)
+  );
+}
 
 function listCounts(counts: Readonly<Partial<Record<string, number>>>): string {
   const entries = Object.entries(counts).map(([name, count]) => `${name} ×${count}`);

@@ -1,5 +1,7 @@
 import type { FailureCode } from "../errors.ts";
 import type { Outcome, StopReason } from "../trajectory/sample.ts";
+import { addSpending, noSpending } from "../user/add-spending.ts";
+import type { UserSpending } from "../user/user.ts";
 import type { EpisodeRow } from "./run-folder.ts";
 
 /** Where a run stands. JSON-able; also the heart of `summary.json`. */
@@ -28,6 +30,8 @@ export interface RunProgress {
   readonly sampledTokenCount: number;
   /** Ids of all rows, trained or not. */
   readonly tokenCount: number;
+  /** What the users of the finished episodes cost; attempts that were played again are not in it. */
+  readonly userUsage: UserSpending;
   /** Since this start, milliseconds. */
   readonly elapsedMs: number;
   /** Sampled since this start. */
@@ -52,6 +56,7 @@ export class RunTally {
   #formatErrorCount = 0;
   #sampledTokenCount = 0;
   #tokenCount = 0;
+  #userUsage = noSpending;
   /** Sampled in this start, turn by turn, so that the rate does not wait for episodes to end. */
   #liveTokenCount = 0;
 
@@ -107,12 +112,13 @@ export class RunTally {
       formatErrorCount: this.#formatErrorCount,
       sampledTokenCount: this.#sampledTokenCount,
       tokenCount: this.#tokenCount,
+      userUsage: this.#userUsage,
       elapsedMs,
       sampledTokensPerSecond: elapsedMs === 0 ? 0 : (this.#liveTokenCount * 1000) / elapsedMs,
     };
   }
 
-  #add({ outcome, stopReason, failure, reward, counts }: EpisodeRow): void {
+  #add({ outcome, stopReason, failure, reward, counts, userUsage }: EpisodeRow): void {
     this.#outcomes[outcome]++;
     this.#stopReasons[stopReason] = (this.#stopReasons[stopReason] ?? 0) + 1;
     if (failure !== undefined) {
@@ -127,5 +133,6 @@ export class RunTally {
     this.#formatErrorCount += counts.formatErrorCount;
     this.#sampledTokenCount += counts.sampledTokenCount;
     this.#tokenCount += counts.tokenCount;
+    this.#userUsage = addSpending(this.#userUsage, userUsage);
   }
 }

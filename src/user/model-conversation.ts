@@ -1,11 +1,12 @@
 import { RolloutError, assertInvariant } from "../errors.ts";
+import { addSpending, noSpending } from "./add-spending.ts";
 import type { ChatMessage, ChatModel, ChatReply } from "./chat-model.ts";
 import { ownUserPrompts } from "./own-user-prompts.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
 import { defaultGreeting, fillInstruction } from "./user-prompts.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
 import { isRepaired } from "./user-repairs.ts";
-import type { User, UserSession, UserUsage } from "./user.ts";
+import type { User, UserSession, UserSpending } from "./user.ts";
 
 /** Settings that all model users share. */
 export interface ModelUserOptions {
@@ -127,7 +128,7 @@ export function openModelConversation(
 function countedCalls(options: ModelUserOptions, seed: number) {
   const { temperature, maxTokens, seeded = false } = options;
   const repair = repairsOf(options);
-  let usage: UserUsage = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
+  let usage: UserSpending = noSpending;
   let askedCount = 0;
   return {
     usage: () => usage,
@@ -146,20 +147,15 @@ function countedCalls(options: ModelUserOptions, seed: number) {
         },
         { signal },
       );
-      usage = addReply(usage, reply);
+      usage = addSpending(usage, spendingOf(reply));
       return readText(reply, { model, repair });
     },
   };
 }
 
-function addReply(usage: UserUsage, reply: ChatReply): UserUsage {
-  return {
-    ...usage,
-    callCount: usage.callCount + 1,
-    inputTokenCount: usage.inputTokenCount + reply.inputTokenCount,
-    outputTokenCount: usage.outputTokenCount + reply.outputTokenCount,
-    ...(reply.costUsd === undefined ? {} : { costUsd: (usage.costUsd ?? 0) + reply.costUsd }),
-  };
+function spendingOf({ inputTokenCount, outputTokenCount, costUsd }: ChatReply): UserSpending {
+  const cost = costUsd === undefined ? {} : { costUsd };
+  return { callCount: 1, inputTokenCount, outputTokenCount, ...cost };
 }
 
 function readText(

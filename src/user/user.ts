@@ -7,13 +7,18 @@ import type { Task } from "../task.ts";
  */
 export const STOP_MARKER = "###STOP###";
 
-/** What talking to a user has cost so far. JSON-able. */
-export interface UserUsage {
+/** What talking to users has cost. JSON-able. */
+export interface UserSpending {
+  /** Calls of the user's model, those of its judge included. */
   readonly callCount: number;
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** Absent where no price is known. */
+  /** In US dollars; absent where no price is known. */
   readonly costUsd?: number;
+}
+
+/** What talking to a user has cost so far. JSON-able. */
+export interface UserUsage extends UserSpending {
   /** What a quality gate noticed; absent where none watches. */
   readonly quality?: UserQuality;
 }
