@@ -32,8 +32,17 @@ export type {
   LogprobConvention,
   SamplingParameters,
 } from "./engine/engine.ts";
+export { createLlamaEngine, type LlamaEngineOptions } from "./engine/llama/llama-engine.ts";
+export { createLlamaCppEngine, type LlamaCppEngine } from "./engine/llama-cpp/llama-cpp-engine.ts";
+export type { LlamaCppEngineOptions } from "./engine/llama-cpp/llama-cpp-options.ts";
+export {
+  createReferenceEngine,
+  type ReferenceEngineOptions,
+} from "./engine/reference/reference-engine.ts";
 export { createSglangEngine, type SglangEngine } from "./engine/sglang/sglang-engine.ts";
 export type { SglangEngineOptions } from "./engine/sglang/sglang-options.ts";
+export { createVllmEngine, type VllmEngine } from "./engine/vllm/vllm-engine.ts";
+export type { VllmEngineOptions } from "./engine/vllm/vllm-options.ts";
 export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
 export type {
   AttemptRecord,

@@ -55,6 +55,8 @@ interface Case extends Family {
   readonly speak?: (deed: Deed) => string;
   /** What ends a turn, where the template does not show it: after calls, and after words. */
   readonly stops?: { readonly calls: string; readonly words: string };
+  /** The parser that reads it as vLLM does; absent where it is not played behind vLLM. */
+  readonly vllmParser?: string;
   /** What the capability card must say. */
   readonly card: Readonly<Record<string, unknown>>;
 }
@@ -83,6 +85,7 @@ const cases: readonly Case[] = [
   },
   {
     name: "qwen3-thinking",
+    vllmParser: "hermes",
     template: "iklc__Qwen-Qwen3-0.6B.jinja",
     tokenizer: "qwen3",
     ...chatMl,
@@ -101,6 +104,7 @@ const cases: readonly Case[] = [
   },
   {
     name: "qwen3-coder",
+    vllmParser: "qwen3_coder",
     template: "iklc__Qwen3-Coder.jinja",
     tokenizer: "qwen3",
     ...chatMl,
@@ -109,6 +113,7 @@ const cases: readonly Case[] = [
   },
   {
     name: "llama3.1",
+    vllmParser: "llama3",
     template: "iklc__meta-llama-Llama-3.1-8B-Instruct.jinja",
     tokenizer: "llama3",
     tokens: ["<|python_tag|>"],
@@ -145,6 +150,7 @@ const cases: readonly Case[] = [
   },
   {
     name: "deepseek-v3.1",
+    vllmParser: "deepseekv31",
     template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
     tokenizer: "qwen3",
     ...deepseek,
@@ -173,6 +179,7 @@ const cases: readonly Case[] = [
   },
   {
     name: "kimi-k2",
+    vllmParser: "kimi_k2",
     template: "iklc__moonshotai-Kimi-K2.jinja",
     tokenizer: "qwen3",
     eosToken: "[EOS]",
@@ -203,6 +210,7 @@ const cases: readonly Case[] = [
   },
   {
     name: "mistral-small-3.1",
+    vllmParser: "mistral",
     template: "vllm__tool_chat_template_mistral3.jinja",
     tokenizer: "qwen3",
     ...mistral,
@@ -322,6 +330,14 @@ async function writeScript(environment: Environment, family: Case, modelDir: str
   return { script, file };
 }
 
+/** The model's own ends: vLLM stops on one of them too, and llama.cpp's server on no other ids. */
+function endsOf(engine: "sglang" | "vllm" | "llama-cpp", script: Script) {
+  const turns = Object.values(script).flat();
+  const endTokenIds = [...new Set(turns.map(({ outputIds }) => outputIds.at(-1)!))];
+  if (engine === "sglang") return {};
+  return engine === "vllm" ? { eosTokenId: endTokenIds[0] } : { endTokenIds };
+}
+
 async function readRun(out: string) {
   const read = (name: string) => readFile(path.join(out, name), "utf8");
   return {
@@ -339,25 +355,52 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
   });
 
   test.each(cases)("of $name", async (family) => {
+    const { manifest } = await playFamily(family, "sglang");
+    expect(manifest.found.template).toMatchObject(family.card);
+  });
+
+  test.each(cases.filter(({ vllmParser }) => vllmParser !== undefined))(
+    "of $name behind vLLM, whose parser reads it",
+    async (family) => {
+      const { manifest } = await playFamily(family, "vllm");
+      expect(manifest.found).toMatchObject({
+        engine: { kind: "vllm", logprobConvention: "raw" },
+        template: { parser: family.vllmParser, dialect: "vllm", ownCalls: "read" },
+      });
+    },
+  );
+
+  test("of qwen2.5 behind llama.cpp's server", async () => {
+    const { manifest } = await playFamily(cases[0]!, "llama-cpp");
+    expect(manifest.found).toMatchObject({
+      engine: { kind: "llama-cpp", logprobConvention: "raw" },
+      template: { parser: "qwen25" },
+    });
+  });
+
+  /** Plays retail tasks with what solves them, and checks that just that came of it. */
+  async function playFamily(family: Case, engine: "sglang" | "vllm" | "llama-cpp") {
     const modelDir = await writeFamilyModel(family, { into: scratch, templates });
     const { script, file } = await writeScript(environment, family, modelDir);
     await using server = await spawnSglangTestServer({
+      protocol: engine,
       policy: policyModule,
       policyOptions: { file },
+      options: endsOf(engine, script),
     });
-    const out = path.join(scratch, `${family.name}-run`);
+    const out = path.join(scratch, `${family.name}-${engine}`);
     const result = await runCli([
-      ...["rollout", "--url", server.url, "--model", modelDir, "--env", "tau-retail"],
-      ...["--data", bundle, "--tasks", `0-${taskCount - 1}`, "--user", "scripted", "--out", out],
+      ...["rollout", "--engine", engine, "--url", server.url, "--model", modelDir],
+      ...["--env", "tau-retail", "--data", bundle, "--tasks", `0-${taskCount - 1}`],
+      ...["--user", "scripted", "--out", out],
       ...Object.entries(family.variables ?? {}).flatMap(([name, value]) => [
         "--template-variable",
         `${name}=${value}`,
       ]),
     ]);
     expect(result.stderr).toContain(`${taskCount}/${taskCount} done`);
-    expect(result.status).toBe(0);
+    expect(result.status, result.stdout).toBe(0);
     const { manifest, summary, samples } = await readRun(out);
-    expect(manifest.found.template).toMatchObject(family.card);
     expect(summary).toMatchObject({
       end: "finished",
       outcomes: { completed: taskCount, truncated: 0, failed: 0 },
@@ -372,7 +415,8 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
     }
     const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
     expect(jsonLines(verified.stdout)).toMatchObject([{ samples: taskCount, violations: [] }]);
-  });
+    return { manifest, summary, samples };
+  }
 });
 
 describe("turnwright rollout with a model folder as it comes", () => {

@@ -1,6 +1,5 @@
 import { instructTemplate } from "../agent/tool-use-policy.ts";
-import type { Engine, EngineDescription, SamplingParameters } from "../engine/engine.ts";
-import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
+import type { EngineDescription, SamplingParameters } from "../engine/engine.ts";
 import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
 import { UsageError } from "../errors.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
@@ -17,57 +16,6 @@ import {
   textOf,
   type Settings,
 } from "./option.ts";
-
-/** The engine that the settings name. */
-export async function buildEngine(settings: Settings): Promise<Engine> {
-  switch (textOf(settings, "engine")) {
-    case "llama":
-      return await buildLlamaEngine(settings);
-    default:
-      return buildSglangEngine(settings);
-  }
-}
-
-function buildSglangEngine(settings: Settings): Engine {
-  const urls = listOf(settings, "url");
-  if (urls.length === 0) {
-    throw new UsageError(
-      "Missing --url: the address of the engine, such as http://127.0.0.1:30000",
-    );
-  }
-  const apiKey = readSecret(settings, "api-key-env");
-  return createSglangEngine({
-    url: urls,
-    mode: textOf(settings, "engine-mode") as "auto" | "router" | "direct",
-    timeouts: { turnMs: numberWithDefault(settings, "engine-timeout") * 1000 },
-    // About two and a half minutes: an engine that is restarted has to load its weights again.
-    retry: { maxAttempts: 20 },
-    ...(apiKey === undefined ? {} : { apiKey }),
-  });
-}
-
-async function buildLlamaEngine(settings: Settings): Promise<Engine> {
-  const { createLlamaEngine } = await import("../engine/llama/llama-engine.ts");
-  const threads = numberOf(settings, "threads");
-  const contextLength = numberOf(settings, "max-context");
-  return await createLlamaEngine({
-    file: requiredText(settings, "gguf", "the model, a GGUF file or hf:owner/repo:file"),
-    sequences: numberWithDefault(settings, "sequences"),
-    ...(threads === undefined ? {} : { threads }),
-    ...(contextLength === undefined ? {} : { contextLength }),
-  });
-}
-
-/** Keys come from the environment only, so that they are in no file and no process list. */
-function readSecret(settings: Settings, name: string): string | undefined {
-  const variable = textOf(settings, name);
-  if (variable === undefined) return undefined;
-  const secret = process.env[variable];
-  if (secret === undefined || secret === "") {
-    throw new UsageError(`Cannot read the key for --${name}: the variable ${variable} is not set`);
-  }
-  return secret;
-}
 
 /** The renderer that the settings name. */
 export async function buildRenderer(settings: Settings, now: () => number): Promise<Renderer> {

@@ -1,11 +1,13 @@
 import path from "node:path";
+import type { EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 import { parseTaskIndexes, planRun, type PlannedEpisode } from "../run/plan-run.ts";
 import { RunFolder, type RunManifest, type SinkFormat } from "../run/run-folder.ts";
 import { runRollouts, type RunResult } from "../run/run-rollouts.ts";
 import { buildAgent } from "./build-agent.ts";
-import { buildEngine, buildLimits, buildRenderer, buildSampling } from "./build-run.ts";
+import { buildEngine, concurrencyOf } from "./build-engine.ts";
+import { buildLimits, buildRenderer, buildSampling } from "./build-run.ts";
 import { buildUser } from "./build-user.ts";
 import { loadEnvironment } from "./environments.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
@@ -45,7 +47,7 @@ export async function playRun(
     const renderer = await buildRenderer(settings, now);
     const agent = await buildAgent(settings, { renderer, environment });
     const description = await engine.describe({ signal });
-    warn(settings, renderer.card.warnings);
+    warn(settings, [...renderer.card.warnings, ...warningsOf(description, settings)]);
     const setup = {
       environment,
       user,
@@ -72,7 +74,18 @@ export async function playRun(
   }
 }
 
-/** What was found about the template goes before the run, where people still can act on it. */
+function warningsOf(engine: EngineDescription, settings: Settings): readonly string[] {
+  const temperature = numberWithDefault(settings, "temperature");
+  const warnings = engine.warnings ?? [];
+  if (engine.logprobConvention !== "raw" || temperature === 1 || temperature === 0) return warnings;
+  return [
+    ...warnings,
+    `${engine.kind} gives logprobs of the untempered distribution, and turns are sampled at ` +
+      `temperature ${temperature}: they are not the logprobs of what was sampled from`,
+  ];
+}
+
+/** What was found about engine and template goes before the run, where people still can act on it. */
 function warn(settings: Settings, warnings: readonly string[]): void {
   if (settings["quiet"] === true || settings["json"] === true) return;
   for (const warning of warnings) process.stderr.write(`note: ${warning}\n`);
@@ -145,7 +158,7 @@ async function play(
   }
   const result = await runRollouts({
     ...run,
-    concurrency: numberWithDefault(settings, "concurrency"),
+    concurrency: concurrencyOf(settings),
     attempts: numberWithDefault(settings, "attempts"),
     maxFailuresInRow: numberWithDefault(settings, "max-failures"),
     onProgress: (progress) => {

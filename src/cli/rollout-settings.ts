@@ -1,6 +1,7 @@
 import { refusableNotes, repairableStatuses } from "../agent/call-policy.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { defaultLimits } from "../episode/limits.ts";
+import { engineNames } from "./build-engine.ts";
 import type { Setting, SettingKind } from "./option.ts";
 
 const text: SettingKind = { type: "text" };
@@ -45,8 +46,8 @@ export const rolloutSettings: readonly Setting[] = [
   // The policy.
   {
     name: "engine",
-    kind: { type: "choice", choices: ["sglang", "llama"] },
-    help: "inference engine",
+    kind: { type: "choice", choices: engineNames },
+    help: "inference engine: a server's, or in this process (llama: GGUF, reference: small models)",
     default: "sglang",
   },
   {
@@ -57,8 +58,18 @@ export const rolloutSettings: readonly Setting[] = [
   {
     name: "engine-mode",
     kind: { type: "choice", choices: ["auto", "router", "direct"] },
-    help: "whether the address is a router or a worker",
-    default: "auto",
+    help: "sglang: whether the address is a router or a worker (default: auto)",
+  },
+  {
+    name: "engine-api",
+    kind: { type: "choice", choices: ["auto", "generate", "completions"] },
+    help: "vllm: /inference/v1/generate or /v1/completions (default: the first the server has)",
+  },
+  {
+    name: "served-model",
+    kind: text,
+    value: "name",
+    help: "vllm, llama-cpp: which of the server's models or LoRA adapters",
   },
   {
     name: "api-key-env",
@@ -76,14 +87,13 @@ export const rolloutSettings: readonly Setting[] = [
     name: "threads",
     kind: count(1),
     value: "n",
-    help: "llama: threads that compute (default: cores but one)",
+    help: "in this process: threads that compute (default: llama: cores but one, reference: cores)",
   },
   {
     name: "sequences",
     kind: count(1),
     value: "n",
-    help: "llama: turns computed at once",
-    default: 2,
+    help: "in this process: turns computed at once (default: llama: 2, reference: 64 a thread)",
   },
   { name: "model", kind: text, value: "dir", help: "model folder: tokenizer.json, chat template" },
   {
@@ -351,7 +361,12 @@ export const rolloutSettings: readonly Setting[] = [
     default: 1200,
   },
   // The run.
-  { name: "concurrency", kind: count(1), value: "n", help: "episodes at once", default: 64 },
+  {
+    name: "concurrency",
+    kind: count(1),
+    value: "n",
+    help: "episodes at once (default: 64; llama: its sequences)",
+  },
   {
     name: "attempts",
     kind: count(1),
@@ -386,6 +401,7 @@ export const rolloutSettings: readonly Setting[] = [
 export const operationalSettings: ReadonlySet<string> = new Set([
   "url",
   "engine-mode",
+  "engine-api",
   "threads",
   "sequences",
   "api-key-env",

@@ -35,6 +35,7 @@ export function printRunSummary({ progress, end }: RunResult, folder: RunFolder)
     rows.push(["user model", describeSpending(progress.userUsage)]);
   }
   if (Object.keys(failures).length > 0) rows.push(["failures", listCounts(failures)]);
+  if (progress.firstFailure !== undefined) rows.push(["the first", progress.firstFailure]);
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s`]);
   rows.push(["samples", folder.samplesFile]);

@@ -24,6 +24,12 @@ describe("chooseParser()", () => {
     expect(chooseParser(template)).toEqual(choice);
   });
 
+  test("names what vLLM reads Qwen's format with", () => {
+    const template = "{{ '<tool_call>\\n{' }}";
+    expect(chooseParser(template)).toEqual({ toolCallParser: "qwen25" });
+    expect(chooseParser(template, "vllm")).toEqual({ toolCallParser: "hermes" });
+  });
+
   test("the names that it gives are known", () => {
     const templates = [
       "[TOOL_CALLS][THINK]",

@@ -99,13 +99,17 @@ const reasoningRules: readonly Rule[] = [
   { parser: "qwen3", holds: ["<think>"], lacks: ["<answer>", "<response>"] },
 ];
 
+/** What vLLM reads a format with that it has no parser of the same name for. */
+const vllmParsers: Readonly<Partial<Record<string, string>>> = { qwen25: "hermes" };
+
 /**
  * Chooses the parsers that fit a model by the text of its chat template: the markers that the template
  * writes around tool calls and reasoning. Where none is known, or the format has no parser here, a
- * name is absent.
+ * name is absent. Engines that serve the model read some formats under other names.
  */
-export function chooseParser(templateSource: string): ParserChoice {
-  const toolCallParser = firstFit(toolCallRules, templateSource);
+export function chooseParser(templateSource: string, servedBy: Dialect = "sglang"): ParserChoice {
+  const fit = firstFit(toolCallRules, templateSource);
+  const toolCallParser = servedBy === "vllm" && fit !== undefined ? (vllmParsers[fit] ?? fit) : fit;
   const reasoningParser = firstFit(reasoningRules, templateSource);
   return {
     ...(toolCallParser === undefined ? {} : { toolCallParser }),

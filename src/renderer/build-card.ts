@@ -29,7 +29,10 @@ export interface CardFacts {
 export function buildCard(profile: TemplateProfile, facts: CardFacts): CapabilityCard {
   const { source, stopIds, parsers, vocabulary, variables = new Map(), overrides } = facts;
   const { template, stops, delta, edits, keepThinking } = profile;
-  const { toolCallParser, reasoningParser } = { ...chooseParser(template.source), ...parsers };
+  const { toolCallParser, reasoningParser } = {
+    ...chooseParser(template.source, parsers?.dialect ?? parsers?.servedBy),
+    ...parsers,
+  };
   const release = findRelease(toolCallParser, parsers);
   const ownCalls =
     toolCallParser === undefined

@@ -17,6 +17,8 @@ export interface RunProgress {
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;
   /** Failed episodes by code. */
   readonly failures: Readonly<Partial<Record<FailureCode, number>>>;
+  /** What the first of them says; absent where there are none. */
+  readonly firstFailure?: string;
   /** Failed attempts that were played again. */
   readonly retried: number;
   /** Episodes that have a reward. */
@@ -46,6 +48,7 @@ export class RunTally {
   readonly #outcomes: Record<Outcome, number> = { completed: 0, truncated: 0, failed: 0 };
   readonly #stopReasons: Partial<Record<StopReason, number>> = {};
   readonly #failures: Partial<Record<FailureCode, number>> = {};
+  #firstFailure: string | undefined;
   #resumed = 0;
   #running = 0;
   #retried = 0;
@@ -104,6 +107,7 @@ export class RunTally {
       outcomes: { ...this.#outcomes },
       stopReasons: { ...this.#stopReasons },
       failures: { ...this.#failures },
+      ...(this.#firstFailure === undefined ? {} : { firstFailure: this.#firstFailure }),
       retried: this.#retried,
       scored: this.#scored,
       ...(this.#scored === 0 ? {} : { rewardMean: this.#rewardSum / this.#scored }),
@@ -118,11 +122,13 @@ export class RunTally {
     };
   }
 
-  #add({ outcome, stopReason, failure, reward, counts, userUsage }: EpisodeRow): void {
+  #add(row: EpisodeRow): void {
+    const { rolloutId, outcome, stopReason, failure, reward, counts, userUsage } = row;
     this.#outcomes[outcome]++;
     this.#stopReasons[stopReason] = (this.#stopReasons[stopReason] ?? 0) + 1;
     if (failure !== undefined) {
       this.#failures[failure.code] = (this.#failures[failure.code] ?? 0) + 1;
+      this.#firstFailure ??= `${rolloutId}: ${failure.message}`;
     }
     if (reward !== undefined) {
       this.#scored++;
