@@ -1,3 +1,4 @@
+import { calculateNumbers } from "./calculate-numbers.ts";
 import { PythonError } from "./python-error.ts";
 import { pythonTypeName } from "./type-name.ts";
 import type { PyValue } from "./value.ts";
@@ -15,13 +16,13 @@ export type PyNumber = bigint | number;
  */
 export function add(left: PyValue, right: PyValue, operator = "+"): PyNumber {
   const [a, b] = numbers(left, right, operator);
-  return typeof a === "bigint" && typeof b === "bigint" ? a + b : toFloat(a) + toFloat(b);
+  return calculateNumbers(a, "+", b);
 }
 
 /** Python's `left - right` on numbers. Throws as `add()` does. */
 export function subtract(left: PyValue, right: PyValue, operator = "-"): PyNumber {
   const [a, b] = numbers(left, right, operator);
-  return typeof a === "bigint" && typeof b === "bigint" ? a - b : toFloat(a) - toFloat(b);
+  return calculateNumbers(a, "-", b);
 }
 
 /** Python's `left * right`, where the left operand is a number. Throws as `add()` does. */
@@ -31,7 +32,7 @@ export function multiply(left: PyNumber, right: PyValue): PyNumber | string | Py
     return Array.from({ length: repetitions(left) }, () => right).flat();
   }
   const [a, b] = numbers(left, right, "*");
-  return typeof a === "bigint" && typeof b === "bigint" ? a * b : toFloat(a) * toFloat(b);
+  return calculateNumbers(a, "*", b);
 }
 
 /**
@@ -51,19 +52,6 @@ export function negate(value: PyValue): PyNumber {
 export function absolute(value: PyNumber): PyNumber {
   if (typeof value === "number") return Math.abs(value);
   return value < 0n ? -value : value;
-}
-
-/**
- * Python's `float(value)` of a number.
- *
- * @throws PythonError `OverflowError` where an integer is too large.
- */
-export function toFloat(value: PyNumber): number {
-  const float = Number(value);
-  if (typeof value === "bigint" && !Number.isFinite(float)) {
-    throw new PythonError("OverflowError", "int too large to convert to float");
-  }
-  return float;
 }
 
 function repetitions(count: PyNumber): number {

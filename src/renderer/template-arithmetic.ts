@@ -1,19 +1,29 @@
+import { calculateNumbers, type NumberOperator, raiseNumber } from "../python/calculate-numbers.ts";
 import { numberOf } from "./template-compare.ts";
 import { TemplateError, typeError } from "./template-error.ts";
 import { escapeHtml } from "./template-markup.ts";
 import { formatPercent } from "./template-percent-format.ts";
 import { undefinedError } from "./template-undefined.ts";
 import type { TemplateValue } from "./template-value.ts";
-import { isList, Markup, textOf, Tuple, typeName, Undefined } from "./template-value.ts";
+import {
+  isList,
+  Markup,
+  runtimeError,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+} from "./template-value.ts";
 
 /** The arithmetic operators of templates. */
-export type ArithmeticOperator = "+" | "-" | "*" | "/" | "//" | "%" | "**";
+export type ArithmeticOperator = NumberOperator | "**";
 
 /**
  * Python's arithmetic: `+` joins strings, lists and tuples, `*` repeats them, `%` formats strings.
  *
  * @throws TemplateError `TypeError` for types that do not go together, `UndefinedError` for
- *   undefined, `ZeroDivisionError`.
+ *   undefined.
+ * @throws PythonError `ZeroDivisionError`, `OverflowError`.
  */
 export function calculate(
   left: TemplateValue,
@@ -29,7 +39,9 @@ export function calculate(
   const leftNumber = numberOf(left);
   const rightNumber = numberOf(right);
   if (leftNumber !== undefined && rightNumber !== undefined) {
-    return calculateNumbers(leftNumber, operator, rightNumber);
+    return operator === "**"
+      ? raise(leftNumber, rightNumber)
+      : calculateNumbers(leftNumber, operator, rightNumber);
   }
   const result =
     operator === "+" ? join(left, right) : operator === "*" ? repeatEither(left, right) : undefined;
@@ -98,114 +110,10 @@ function repeat(value: TemplateValue, count: number | undefined): TemplateValue 
   return value instanceof Tuple ? new Tuple(repeated) : repeated;
 }
 
-function calculateNumbers(
-  left: bigint | number,
-  operator: ArithmeticOperator,
-  right: bigint | number,
-): bigint | number {
-  if (typeof left === "bigint" && typeof right === "bigint") {
-    return calculateIntegers(left, operator, right);
-  }
-  return calculateFloats(toFloat(left), operator, toFloat(right));
-}
-
-/** Python's `float(int)`. @throws TemplateError `OverflowError` */
-function toFloat(value: bigint | number): number {
-  const float = Number(value);
-  if (typeof value === "bigint" && !Number.isFinite(float)) {
-    throw new TemplateError("OverflowError", "int too large to convert to float");
-  }
-  return float;
-}
-
-/** Largest power that templates may compute, in bits. */
-const maxPowerBits = 100_000n;
-
-function calculateIntegers(
-  left: bigint,
-  operator: ArithmeticOperator,
-  right: bigint,
-): bigint | number {
-  switch (operator) {
-    case "+":
-      return left + right;
-    case "-":
-      return left - right;
-    case "*":
-      return left * right;
-    case "/":
-      assertDivisor(right, "division by zero");
-      return toFloat(left) / toFloat(right);
-    case "//":
-      assertDivisor(right, "integer division or modulo by zero");
-      return (left - floorRemainder(left, right)) / right;
-    case "%":
-      assertDivisor(right, "integer modulo by zero");
-      return floorRemainder(left, right);
-    case "**":
-      if (right < 0n) return calculateFloats(toFloat(left), "**", toFloat(right));
-      if (BigInt(left.toString(2).length) * right > maxPowerBits) {
-        throw new TemplateError("OverflowError", `Cannot raise ${left} to the power ${right}`);
-      }
-      return left ** right;
-  }
-}
-
-function floorRemainder(left: bigint, right: bigint): bigint {
-  const remainder = left % right;
-  return remainder !== 0n && remainder < 0n !== right < 0n ? remainder + right : remainder;
-}
-
-function calculateFloats(left: number, operator: ArithmeticOperator, right: number): number {
-  switch (operator) {
-    case "+":
-      return left + right;
-    case "-":
-      return left - right;
-    case "*":
-      return left * right;
-    case "/":
-      assertDivisor(right, "float division by zero");
-      return left / right;
-    case "//":
-      assertDivisor(right, "float floor division by zero");
-      return floorDivide(left, right);
-    case "%":
-      assertDivisor(right, "float modulo");
-      return floatRemainder(left, right);
-    case "**":
-      if (left === 0 && right < 0) {
-        throw new TemplateError("ZeroDivisionError", "0.0 cannot be raised to a negative power");
-      }
-      return raise(left, right);
-  }
-}
-
-function raise(left: number, right: number): number {
-  const power = left ** right;
-  if (!Number.isFinite(power) && Number.isFinite(left) && Number.isFinite(right)) {
-    throw new TemplateError("OverflowError", "(34, 'Numerical result out of range')");
-  }
-  return power;
-}
-
-/** The whole part nearest to the true quotient; a zero has the quotient's sign. */
-function floorDivide(left: number, right: number): number {
-  const quotient = (left - floatRemainder(left, right)) / right;
-  const floor = Math.floor(quotient);
-  if (quotient === 0) return left / right < 0 || Object.is(left / right, -0) ? -0 : 0;
-  return quotient - floor > 0.5 ? floor + 1 : floor;
-}
-
-function floatRemainder(left: number, right: number): number {
-  const remainder = left % right;
-  if (remainder === 0) return right < 0 ? -0 : 0;
-  return remainder < 0 === right < 0 ? remainder : remainder + right;
-}
-
-function assertDivisor(divisor: bigint | number, message: string): void {
-  // eslint-disable-next-line eqeqeq
-  if (divisor == 0) throw new TemplateError("ZeroDivisionError", message);
+function raise(base: bigint | number, exponent: bigint | number): bigint | number {
+  const power = raiseNumber(base, exponent);
+  if (power !== undefined) return power;
+  throw runtimeError(`Cannot raise ${base} to the power ${exponent}: the result is complex`);
 }
 
 /** Python's unary minus and plus. @throws TemplateError for anything but numbers. */

@@ -1,3 +1,4 @@
+import { pythonTypeName } from "../python/type-name.ts";
 import { TemplateError } from "./template-error.ts";
 
 /**
@@ -127,23 +128,9 @@ export function objectOf(value: TemplateValue): TemplateObject | undefined {
 
 /** The name of a value's Python type, as error messages print it. */
 export function typeName(value: TemplateValue): string {
-  if (value === null) return "NoneType";
-  switch (typeof value) {
-    case "boolean":
-      return "bool";
-    case "bigint":
-      return "int";
-    case "number":
-      return "float";
-    case "string":
-      return "str";
-    default:
-      break;
-  }
-  if (isList(value)) return "list";
-  if (isDict(value)) return "dict";
   if (value instanceof Tuple) return "tuple";
   if (value instanceof Markup) return "Markup";
   if (value instanceof Undefined) return "Undefined";
-  return value.pythonType;
+  const isPlain = value === null || typeof value !== "object" || isList(value) || isDict(value);
+  return isPlain ? pythonTypeName(value) : value.pythonType;
 }

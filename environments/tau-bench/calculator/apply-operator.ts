@@ -1,9 +1,8 @@
-import { toFloat } from "../../../src/python/arithmetic.ts";
+import { calculateNumbers, raiseNumber } from "../../../src/python/calculate-numbers.ts";
 import { PythonError } from "../../../src/python/python-error.ts";
+import { toFloat } from "../../../src/python/to-float.ts";
 import { complex, divideComplex, multiplyComplex, powerComplex } from "./complex.ts";
 import type { BinaryOperator } from "./expression.ts";
-import { divideFloats, floorDivideFloats, powerFloats } from "./float-operations.ts";
-import { checkSize, divideInts, floorDivideInts, powerInts } from "./int-operations.ts";
 import type { Complex, Operand } from "./operand.ts";
 import { operandType } from "./operand.ts";
 
@@ -18,8 +17,8 @@ const maxIndex = 2n ** 63n - 1n;
 export function applyOperator(operator: BinaryOperator, left: Operand, right: Operand): Operand {
   if (isNumber(left) && isNumber(right)) {
     if (isComplex(left) || isComplex(right)) return onComplex(operator, left, right);
-    if (typeof left === "bigint" && typeof right === "bigint") return onInts(operator, left, right);
-    return onFloats(operator, toFloat(left), toFloat(right));
+    if (operator !== "**") return calculateNumbers(left, operator, right);
+    return raiseNumber(left, right) ?? onComplex(operator, left, right);
   }
   if (operator === "*" && (isTuple(left) || isTuple(right))) return repeatTuple(left, right);
   if (operator === "+" && isTuple(left)) return concatenate(left, right);
@@ -40,40 +39,6 @@ export function applySign(sign: "+" | "-", value: Operand): Operand {
   }
   if (sign === "+") return value;
   return isComplex(value) ? complex(-value.real, -value.imaginary) : -value;
-}
-
-function onInts(operator: BinaryOperator, left: bigint, right: bigint): Operand {
-  switch (operator) {
-    case "+":
-      return checkSize(left + right);
-    case "-":
-      return checkSize(left - right);
-    case "*":
-      return checkSize(left * right);
-    case "/":
-      return divideInts(left, right);
-    case "//":
-      return floorDivideInts(left, right);
-    case "**":
-      return right < 0n ? powerFloats(toFloat(left), toFloat(right)) : powerInts(left, right);
-  }
-}
-
-function onFloats(operator: BinaryOperator, left: number, right: number): Operand {
-  switch (operator) {
-    case "+":
-      return left + right;
-    case "-":
-      return left - right;
-    case "*":
-      return left * right;
-    case "/":
-      return divideFloats(left, right);
-    case "//":
-      return floorDivideFloats(left, right);
-    case "**":
-      return powerFloats(left, right);
-  }
 }
 
 function onComplex(

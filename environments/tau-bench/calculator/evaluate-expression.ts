@@ -1,7 +1,7 @@
 import { formatFloat } from "../../../src/python/float-text.ts";
 import { PythonError } from "../../../src/python/python-error.ts";
-import { toFloat } from "../../../src/python/arithmetic.ts";
 import { roundHalfEven } from "../../../src/python/round.ts";
+import { toFloat } from "../../../src/python/to-float.ts";
 import { applyOperator, applySign } from "./apply-operator.ts";
 import type { Call, Expression, Factor } from "./expression.ts";
 import { expressionDepth } from "./expression-depth.ts";

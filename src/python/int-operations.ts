@@ -1,4 +1,4 @@
-import { PythonError } from "../../../src/python/python-error.ts";
+import { PythonError } from "./python-error.ts";
 import { bitLength, ratioToFloat } from "./ratio.ts";
 
 /** Integers may grow to this many bits, far beyond the 1,024 that still become a float. */
@@ -33,6 +33,17 @@ export function floorDivideInts(left: bigint, right: bigint): bigint {
 }
 
 /**
+ * Python's `left % right` of integers, which has the divisor's sign.
+ *
+ * @throws PythonError `ZeroDivisionError`.
+ */
+export function remainderInts(left: bigint, right: bigint): bigint {
+  if (right === 0n) throw new PythonError("ZeroDivisionError", "integer modulo by zero");
+  const remainder = left % right;
+  return remainder !== 0n && remainder < 0n !== right < 0n ? remainder + right : remainder;
+}
+
+/**
  * Python's `base ** exponent` of integers, for an exponent of at least 0.
  *
  * @throws PythonError as `checkSize()`.
@@ -44,8 +55,8 @@ export function powerInts(base: bigint, exponent: bigint): bigint {
 }
 
 /**
- * Passes an integer on unless it has grown out of bounds. The original would go on, for minutes or
- * until memory ends; an integer of this size then fails to become a float, which is what is said here.
+ * Passes an integer on unless it has grown out of bounds. Python would go on, for minutes or until
+ * memory ends; an integer of this size then fails to become a float, which is what is said here.
  *
  * @throws PythonError `OverflowError`.
  */

@@ -1,7 +1,5 @@
-import { PythonError } from "../../../src/python/python-error.ts";
-import { complex, powerComplex } from "./complex.ts";
-import type { Complex } from "./operand.ts";
 import { positivePower } from "./positive-power.ts";
+import { PythonError } from "./python-error.ts";
 
 /**
  * Python's `left / right` of floats.
@@ -31,13 +29,28 @@ export function floorDivideFloats(left: number, right: number): number {
 }
 
 /**
- * Python's `base ** exponent` of floats; complex for a negative base and a fractional exponent.
+ * Python's `left % right` of floats, which has the divisor's sign.
+ *
+ * **Source:** CPython 3.11, `Objects/floatobject.c` (`float_rem`).
+ *
+ * @throws PythonError `ZeroDivisionError`.
+ */
+export function remainderFloats(left: number, right: number): number {
+  if (right === 0) throw new PythonError("ZeroDivisionError", "float modulo");
+  const remainder = left % right;
+  if (remainder === 0) return right < 0 ? -0 : 0;
+  return remainder < 0 === right < 0 ? remainder : remainder + right;
+}
+
+/**
+ * Python's `base ** exponent` of floats, or `undefined` where that is a complex number: for a negative
+ * base and a fractional exponent.
  *
  * **Source:** CPython 3.11, `Objects/floatobject.c` (`float_pow`).
  *
  * @throws PythonError `ZeroDivisionError`, `OverflowError`.
  */
-export function powerFloats(base: number, exponent: number): number | Complex {
+export function powerFloats(base: number, exponent: number): number | undefined {
   if (exponent === 0 || base === 1) return 1;
   if (Number.isNaN(base) || Number.isNaN(exponent)) return Number.NaN;
   // Where the base is -1, JavaScript has no answer to an infinite exponent.
@@ -49,9 +62,7 @@ export function powerFloats(base: number, exponent: number): number | Complex {
     }
     return base ** exponent;
   }
-  if (base < 0 && !Number.isInteger(exponent)) {
-    return powerComplex(complex(base, 0), complex(exponent, 0));
-  }
+  if (base < 0 && !Number.isInteger(exponent)) return undefined;
   const magnitude = positivePower(Math.abs(base), exponent);
   if (magnitude === Infinity) {
     throw new PythonError("OverflowError", "(34, 'Numerical result out of range')");
