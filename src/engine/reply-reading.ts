@@ -139,3 +139,19 @@ export function readCount(parent: JsonObject, name: string, place = ""): number 
   if (Number.isInteger(value) && (value as number) >= 0) return value as number;
   throw new ReplyProblem(`${place}${name} is ${show(value)}`, "a count");
 }
+
+/**
+ * Reads how many prompt tokens the server says it saw, where it says so; `place` goes before the
+ * member's name in messages.
+ *
+ * @throws ReplyProblem where these are not as many as were sent.
+ */
+export function readPromptCount(
+  parent: JsonObject,
+  name: string,
+  { place = "", sentCount }: { place?: string; sentCount: number },
+): number | undefined {
+  const count = readCount(parent, name, place);
+  if (count === undefined || count === sentCount) return count;
+  throw new ReplyProblem(`${place}${name} is ${count}`, `the ${sentCount} that were sent`);
+}

@@ -102,18 +102,33 @@ function parsePostfix(
   parse: ParseExpression,
   start: JinjaExpression,
 ): JinjaExpression {
+  return parseSuffixes(start, (expression) => {
+    if (cursor.skipOperator(".")) return parseMember(cursor, expression);
+    if (cursor.skipOperator("[")) return parseSubscript(cursor, parse, expression);
+    return parseCall(cursor, parse, expression);
+  });
+}
+
+/** Reads one suffix after the other, until what `parseSuffix` finds is none. */
+function parseSuffixes(
+  start: JinjaExpression,
+  parseSuffix: (expression: JinjaExpression) => JinjaExpression | undefined,
+): JinjaExpression {
   let expression = start;
   for (;;) {
-    if (cursor.skipOperator(".")) {
-      expression = parseMember(cursor, expression);
-    } else if (cursor.skipOperator("[")) {
-      expression = parseSubscript(cursor, parse, expression);
-    } else if (cursor.isOperator("(")) {
-      expression = { type: "call", callee: expression, args: parseArguments(cursor, parse) };
-    } else {
-      return expression;
-    }
+    const longer = parseSuffix(expression);
+    if (longer === undefined) return expression;
+    expression = longer;
   }
+}
+
+function parseCall(
+  cursor: JinjaTokenCursor,
+  parse: ParseExpression,
+  callee: JinjaExpression,
+): JinjaExpression | undefined {
+  if (!cursor.isOperator("(")) return undefined;
+  return { type: "call", callee, args: parseArguments(cursor, parse) };
 }
 
 function parseMember(cursor: JinjaTokenCursor, object: JinjaExpression): JinjaExpression {
@@ -154,18 +169,13 @@ function parseFiltersAndTests(
   parse: ParseExpression,
   start: JinjaExpression,
 ): JinjaExpression {
-  let expression = start;
-  for (;;) {
+  return parseSuffixes(start, (expression) => {
     if (cursor.skipOperator("|")) {
-      expression = { type: "filter", operand: expression, filter: parseFilterOf(cursor, parse) };
-    } else if (cursor.skipName("is")) {
-      expression = parseTest(cursor, parse, expression);
-    } else if (cursor.isOperator("(")) {
-      expression = { type: "call", callee: expression, args: parseArguments(cursor, parse) };
-    } else {
-      return expression;
+      return { type: "filter", operand: expression, filter: parseFilterOf(cursor, parse) };
     }
-  }
+    if (cursor.skipName("is")) return parseTest(cursor, parse, expression);
+    return parseCall(cursor, parse, expression);
+  });
 }
 
 const testArgumentOpeners: ReadonlySet<string> = new Set(["[", "{"]);

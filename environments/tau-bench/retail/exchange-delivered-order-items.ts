@@ -1,15 +1,13 @@
 import { contains } from "../../../src/python/contains.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { lengthOf } from "../../../src/python/iterate.ts";
 import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
 import { lessThan } from "../../../src/python/less-than.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { roundHalfEven } from "../../../src/python/round.ts";
 import { pythonSorted } from "../../../src/python/sorted.ts";
-import { pythonStr } from "../../../src/python/str.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";
-import { findExcessItem, priceDifference } from "./order-items.ts";
+import { priceDifference } from "./order-items.ts";
 import { paymentMethodsOf } from "./payment-method.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 
@@ -23,16 +21,9 @@ export const exchangeDeliveredOrderItems = defineTool({
     if (found === undefined) return "Error: order not found";
     if (found.get("status") !== "delivered")
       return "Error: non-delivered order cannot be exchanged";
-    const excess = findExcessItem(found, item_ids);
-    if (excess !== undefined) return `Error: ${pythonStr(excess)} not found`;
-    if (lengthOf(item_ids) !== lengthOf(new_item_ids)) {
-      return "Error: the number of items to be exchanged should match";
-    }
     const change = { order: found, itemIds: item_ids, newItemIds: new_item_ids };
     const price = priceDifference(database, change);
-    if (price.type === "unavailable") {
-      return `Error: new item ${pythonStr(price.itemId)} not found or available`;
-    }
+    if (price.type === "refused") return price.observation;
     const difference = roundHalfEven(price.amount, 2);
     const paymentMethods = paymentMethodsOf(database, found);
     if (!contains(paymentMethods, payment_method_id)) return "Error: payment method not found";

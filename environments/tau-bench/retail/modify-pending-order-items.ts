@@ -1,24 +1,16 @@
 import { absolute } from "../../../src/python/arithmetic.ts";
 import { contains } from "../../../src/python/contains.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { lengthOf } from "../../../src/python/iterate.ts";
 import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
 import { lessThan } from "../../../src/python/less-than.ts";
 import type { MutableDict } from "../../../src/python/mutable-value.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { setItem } from "../../../src/python/set-item.ts";
-import { pythonStr } from "../../../src/python/str.ts";
 import type { PyValue } from "../../../src/python/value.ts";
 import { dict, listForMethod } from "../containers.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";
-import {
-  findExcessItem,
-  firstItem,
-  pairItems,
-  priceDifference,
-  variantsOf,
-} from "./order-items.ts";
+import { firstItem, pairItems, priceDifference, variantsOf } from "./order-items.ts";
 import { debitBalance, paymentMethodsOf } from "./payment-method.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 
@@ -36,16 +28,9 @@ export const modifyPendingOrderItems = defineTool({
     const found = findRecord(database.orders, order_id);
     if (found === undefined) return "Error: order not found";
     if (found.get("status") !== "pending") return "Error: non-pending order cannot be modified";
-    const excess = findExcessItem(found, item_ids);
-    if (excess !== undefined) return `Error: ${pythonStr(excess)} not found`;
-    if (lengthOf(item_ids) !== lengthOf(new_item_ids)) {
-      return "Error: the number of items to be exchanged should match";
-    }
     const change = { order: found, itemIds: item_ids, newItemIds: new_item_ids };
     const price = priceDifference(database, change);
-    if (price.type === "unavailable") {
-      return `Error: new item ${pythonStr(price.itemId)} not found or available`;
-    }
+    if (price.type === "refused") return price.observation;
     const paymentMethods = paymentMethodsOf(database, found);
     if (!contains(paymentMethods, payment_method_id)) return "Error: payment method not found";
     const paymentMethod = getItem(paymentMethods, payment_method_id);

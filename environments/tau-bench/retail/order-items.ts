@@ -4,9 +4,10 @@ import { contains } from "../../../src/python/contains.ts";
 import { countOf } from "../../../src/python/count.ts";
 import { pythonEquals } from "../../../src/python/equals.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { iterate } from "../../../src/python/iterate.ts";
+import { iterate, lengthOf } from "../../../src/python/iterate.ts";
 import type { MutableValue } from "../../../src/python/mutable-value.ts";
 import { PythonError } from "../../../src/python/python-error.ts";
+import { pythonStr } from "../../../src/python/str.ts";
 import { pythonTruthy } from "../../../src/python/truthy.ts";
 import type { PyDict, PyValue } from "../../../src/python/value.ts";
 import { readRecord } from "../record-table.ts";
@@ -57,29 +58,39 @@ export function variantsOf({ products }: RetailDatabase, item: PyValue): PyValue
   return getItem(readRecord(products, getItem(item, "product_id")), "variants");
 }
 
-/** What the new items cost more than the old ones, or the first new id that cannot be had. */
+/** What the new items cost more than the old ones, or why they cannot be had for them. */
 export type PriceDifference =
   | { readonly type: "difference"; readonly amount: PyNumber }
-  | { readonly type: "unavailable"; readonly itemId: PyValue };
+  | { readonly type: "refused"; readonly observation: string };
 
 /**
- * Adds up the price differences, not rounded. No items at all differ by the integer 0.
+ * Adds up the price differences, not rounded, after the checks that an exchange and a modification
+ * share. No items at all differ by the integer 0.
  *
- * @throws PythonError where an id cannot be looked up.
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/retail/tools/exchange_delivered_order_items.py
+ * and modify_pending_order_items.py.
+ *
+ * @throws PythonError where an id cannot be gone through, counted or looked up.
  */
 export function priceDifference(
   database: RetailDatabase,
   { order, itemIds, newItemIds }: ItemChange,
 ): PriceDifference {
+  const refuse = (why: string) => ({ type: "refused", observation: `Error: ${why}` }) as const;
+  const excess = findExcessItem(order, itemIds);
+  if (excess !== undefined) return refuse(`${pythonStr(excess)} not found`);
+  if (lengthOf(itemIds) !== lengthOf(newItemIds)) {
+    return refuse("the number of items to be exchanged should match");
+  }
   let amount: PyNumber = 0n;
   for (const [itemId, newItemId] of pairItems(itemIds, newItemIds)) {
     const item = firstItem(order, itemId);
     const variants = variantsOf(database, item);
-    if (!contains(variants, newItemId)) return { type: "unavailable", itemId: newItemId };
-    const variant = getItem(variants, newItemId);
-    if (!pythonTruthy(getItem(variant, "available"))) {
-      return { type: "unavailable", itemId: newItemId };
+    const isKnown = contains(variants, newItemId);
+    if (!isKnown || !pythonTruthy(getItem(getItem(variants, newItemId), "available"))) {
+      return refuse(`new item ${pythonStr(newItemId)} not found or available`);
     }
+    const variant = getItem(variants, newItemId);
     amount = add(amount, subtract(getItem(variant, "price"), getItem(item, "price")), "+=");
   }
   return { type: "difference", amount };

@@ -9,6 +9,7 @@ import {
   readCount,
   readList,
   readLogprob,
+  readPromptCount,
   readTokenId,
   readTokenIds,
   show,
@@ -100,10 +101,7 @@ function checkCounts(
   if (predictedCount !== undefined && predictedCount !== sampled.length) {
     throw new ReplyProblem(`tokens_predicted is ${predictedCount}`, `${sampled.length}`);
   }
-  const promptCount = readCount(reply, "tokens_evaluated");
-  if (promptCount !== undefined && promptCount !== length) {
-    throw new ReplyProblem(`tokens_evaluated is ${promptCount}`, `the ${length} that were sent`);
-  }
+  readPromptCount(reply, "tokens_evaluated", { sentCount: length });
   // The last token is sampled, and not in the cache yet.
   const wholeLength = length + sampled.length - 1;
   const cacheLength = readCount(reply, "tokens_cached");

@@ -8,6 +8,7 @@ import {
   ReplyProblem,
   parseObject,
   readCount,
+  readPromptCount,
   readLogprob,
   readObject,
   readTokenId,
@@ -83,13 +84,11 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
     "meta_info.output_token_logprobs_length",
   );
   checkSameIds(ids, reply["output_ids"]);
-  const promptTokenCount = readCount(meta, "prompt_tokens", "meta_info.");
-  if (promptTokenCount !== undefined && promptTokenCount !== request.inputIds.length) {
-    throw new ReplyProblem(
-      `meta_info.prompt_tokens is ${promptTokenCount}`,
-      `the ${request.inputIds.length} that were sent`,
-    );
-  }
+  const sentCount = request.inputIds.length;
+  const promptTokenCount = readPromptCount(meta, "prompt_tokens", {
+    place: "meta_info.",
+    sentCount,
+  });
   const cachedTokenCount = readCount(meta, "cached_tokens", "meta_info.");
   return {
     ids,

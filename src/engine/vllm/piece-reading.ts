@@ -10,6 +10,7 @@ import {
   readCount,
   readList,
   readLogprob,
+  readPromptCount,
   readObject,
   readTokenIds,
   show,
@@ -181,13 +182,8 @@ function checkPiece({
   }
   checkPrompt(choice["prompt_token_ids"] ?? reply["prompt_token_ids"], request.inputIds);
   const usage = isObject(reply["usage"]) ? reply["usage"] : {};
-  const promptTokenCount = readCount(usage, "prompt_tokens", "usage.");
-  if (promptTokenCount !== undefined && promptTokenCount !== request.inputIds.length) {
-    throw new ReplyProblem(
-      `usage.prompt_tokens is ${promptTokenCount}`,
-      `the ${request.inputIds.length} that were sent`,
-    );
-  }
+  const sentCount = request.inputIds.length;
+  const promptTokenCount = readPromptCount(usage, "prompt_tokens", { place: "usage.", sentCount });
   const completionCount = readCount(usage, "completion_tokens", "usage.");
   if (completionCount !== undefined && completionCount !== ids.length) {
     throw new ReplyProblem(`usage.completion_tokens is ${completionCount}`, `${ids.length}`);
