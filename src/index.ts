@@ -31,6 +31,7 @@ export type {
   GenerationPiece,
   LogprobConvention,
   SamplingParameters,
+  ScoreRequest,
 } from "./engine/engine.ts";
 export { createLlamaEngine, type LlamaEngineOptions } from "./engine/llama/llama-engine.ts";
 export { createLlamaCppEngine, type LlamaCppEngine } from "./engine/llama-cpp/llama-cpp-engine.ts";
@@ -95,6 +96,12 @@ export type { Task } from "./task.ts";
 export type { AddedToken, TokenCodec } from "./tokenizer/codec.ts";
 export { loadTokenCodec } from "./tokenizer/load-codec.ts";
 export { toSamples, type Outcome, type Sample, type StopReason } from "./trajectory/sample.ts";
+export {
+  rescoreFile,
+  type FileRescoring,
+  type RescoredToken,
+  type RescoreOptions,
+} from "./trajectory/rescore-file.ts";
 export { TokenLedger } from "./trajectory/token-ledger.ts";
 export type { Segment, TurnSpan } from "./trajectory/trajectory-recorder.ts";
 export { verifyFile, type FileVerification } from "./trajectory/verify-file.ts";

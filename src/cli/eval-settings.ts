@@ -1,4 +1,4 @@
-import type { Setting, Settings } from "./option.ts";
+import { withDefaults, type Setting, type Settings } from "./option.ts";
 import { rolloutSettings } from "./rollout-settings.ts";
 
 /** Settings that an evaluation names or defaults otherwise than a rollout. */
@@ -57,8 +57,5 @@ export function toRolloutSettings({ trials, ...settings }: Settings): Settings {
 
 /** The table with the settings of a stored run as its defaults. */
 export function withStoredDefaults(stored: Settings): readonly Setting[] {
-  return evalSettings.map((setting) => {
-    const value = stored[setting.name === "trials" ? "samples" : setting.name];
-    return value === undefined ? setting : { ...setting, default: value };
-  });
+  return withDefaults(evalSettings, { ...stored, trials: stored["samples"] });
 }

@@ -1,9 +1,13 @@
+import { setMaxListeners } from "node:events";
+
 /**
  * A signal that is aborted by the first Ctrl-C (or SIGTERM): the run then stops cleanly. A second
  * one ends the process at once.
  */
 export function stopOnInterrupt(): AbortSignal {
   const controller = new AbortController();
+  // Everything that runs listens to it.
+  setMaxListeners(0, controller.signal);
   const onSignal = () => {
     if (controller.signal.aborted) process.exit(130);
     process.stderr.write("\nstopping: finished episodes are kept (Ctrl-C again to quit at once)\n");

@@ -81,6 +81,14 @@ export async function resolveSettings(
   );
 }
 
+/** The table with the values that settings have as its defaults. */
+export function withDefaults(table: readonly Setting[], settings: Settings): readonly Setting[] {
+  return table.map((setting) => {
+    const value = settings[setting.name];
+    return value === undefined ? setting : { ...setting, default: value };
+  });
+}
+
 async function readConfiguration(file: string, table: readonly Setting[]): Promise<Settings> {
   let value: unknown;
   try {

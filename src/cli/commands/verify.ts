@@ -1,22 +1,99 @@
 import type { Command } from "commander";
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { UsageError } from "../../errors.ts";
+import { openStoredRun } from "../../report/read-run.ts";
+import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
+import { buildEngine } from "../build-engine.ts";
+import { stopOnInterrupt } from "../interrupt.ts";
+import {
+  addSettings,
+  numberWithDefault,
+  resolveSettings,
+  withDefaults,
+  type Settings,
+} from "../option.ts";
+import { rolloutSettings } from "../rollout-settings.ts";
+import { writeOut } from "../write-out.ts";
+
+const engineSettingNames = [
+  ...["engine", "url", "engine-mode", "engine-api", "served-model", "api-key-env", "gguf"],
+  ...["threads", "sequences", "model", "max-context", "temperature", "engine-timeout"],
+];
+
+/** Settings of a rollout that decide what scores. */
+const engineSettings = rolloutSettings.filter(({ name }) => engineSettingNames.includes(name));
+
+interface VerifyFlags extends Readonly<Record<string, unknown>> {
+  readonly rescore?: true;
+  readonly tolerance: string;
+}
 
 /** `turnwright verify`: checks files of samples against the invariants. */
 export function addVerifyCommand(program: Command): void {
-  program
+  const command = program
     .command("verify")
     .summary("check samples against the token invariants")
     .description(
       "Checks samples.jsonl files: trained ids are the sampled ids, the mask follows from the turns,\n" +
         "logprobs and policy versions are aligned, each turn's request was the ledger, nothing is\n" +
-        "trained twice. One JSON line a file; exit status 1 if anything is violated.",
+        "trained twice. One JSON line a file; exit status 1 if anything is violated.\n\n" +
+        "With --rescore an engine computes every sampled token's logprob again, and the largest and the\n" +
+        "mean difference are reported. The engine and the temperature are those of the run that the\n" +
+        "file belongs to, unless flags name others.",
     )
     .argument("<files...>", "samples.jsonl files")
-    .action(async (files: readonly string[]) => {
-      for (const file of files) {
-        const result = await verifyFile(file);
-        process.stdout.write(`${JSON.stringify(result)}\n`);
-        if (result.violations.length > 0) process.exitCode = 1;
-      }
-    });
+    .option("--rescore", "compare the recorded logprobs with an engine's (reference, llama)")
+    .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
+  addSettings(
+    command,
+    engineSettings.map((setting) => ({ ...setting, help: `with --rescore: ${setting.help}` })),
+  );
+  command.action(verify);
+}
+
+async function verify(files: readonly string[], flags: VerifyFlags): Promise<void> {
+  for (const file of files) {
+    const result = await verifyFile(file);
+    const rescore = flags.rescore === true ? await rescoreWithEngine(file, flags) : undefined;
+    await writeOut(`${JSON.stringify({ ...result, ...(rescore && { rescore }) })}\n`);
+    if (result.violations.length > 0) process.exitCode = 1;
+    if (rescore !== undefined && rescore.beyondToleranceCount > 0) process.exitCode = 1;
+  }
+}
+
+async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<FileRescoring> {
+  const tolerance = Number(flags.tolerance);
+  if (!(tolerance >= 0)) {
+    throw new UsageError(`Cannot use --tolerance ${flags.tolerance}: expected nats, 0 or more`);
+  }
+  const settings = await findSettings(file, flags);
+  const engine = await buildEngine(settings);
+  try {
+    const temperature = numberWithDefault(settings, "temperature");
+    const signal = stopOnInterrupt();
+    return await rescoreFile(file, { engine, temperature, tolerance, signal });
+  } finally {
+    await engine.close();
+  }
+}
+
+/** Flags before what the file's run was played with, before defaults. */
+async function findSettings(file: string, flags: VerifyFlags): Promise<Settings> {
+  const ofRun = await settingsOfRun(path.dirname(file));
+  const isSameEngine = flags["engine"] === undefined || flags["engine"] === ofRun["engine"];
+  const { model, temperature } = ofRun;
+  const played = isSameEngine ? ofRun : { model, temperature };
+  return await resolveSettings(withDefaults(engineSettings, played), flags, undefined);
+}
+
+async function settingsOfRun(dir: string): Promise<Settings> {
+  const isRun = await stat(path.join(dir, "run.json")).then(
+    () => true,
+    () => false,
+  );
+  if (!isRun) return {};
+  const { manifest } = await openStoredRun(dir);
+  return (manifest.found["settings"] ?? {}) as Settings;
 }

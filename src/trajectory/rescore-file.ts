@@ -1,0 +1,194 @@
+import { createReadStream } from "node:fs";
+import type { Engine, LogprobConvention } from "../engine/engine.ts";
+import { UsageError } from "../errors.ts";
+import { splitLines } from "../internal/split-lines.ts";
+import type { Sample } from "./sample.ts";
+import { verifySample } from "./verify-sample.ts";
+
+/** A sampled token whose logprob was computed again. JSON-able. */
+export interface RescoredToken {
+  /** 1-based. */
+  readonly line: number;
+  readonly rolloutId: string;
+  readonly turnIndex: number;
+  /** Into the row's `tokenIds`. */
+  readonly index: number;
+  readonly tokenId: number;
+  readonly recorded: number;
+  readonly rescored: number;
+  /** Absolute, in nats. */
+  readonly difference: number;
+}
+
+/** What scoring a file's sampled tokens again came to. JSON-able. */
+export interface FileRescoring {
+  readonly engine: string;
+  readonly logprobConvention: LogprobConvention;
+  readonly temperature: number;
+  /** Sampled tokens that were scored. */
+  readonly tokenCount: number;
+  /** Rows that could not be scored because they break the invariants; `verifyFile()` says how. */
+  readonly skipped: number;
+  /** Mean absolute difference, in nats; absent where nothing was scored. */
+  readonly meanDifference?: number;
+  /** Absent where nothing was scored. */
+  readonly largest?: RescoredToken;
+  readonly tolerance: number;
+  readonly beyondToleranceCount: number;
+  /** Of each row that has tokens beyond the tolerance, the one that is furthest off; in order. */
+  readonly beyondTolerance: readonly RescoredToken[];
+}
+
+/** Settings of `rescoreFile()`. */
+export interface RescoreOptions {
+  /** One that can score. */
+  readonly engine: Engine;
+  /** The temperature at which the samples were drawn. */
+  readonly temperature: number;
+  /** Largest difference that passes, in nats. */
+  readonly tolerance: number;
+  /** Rows scored at once. Default 32. */
+  readonly concurrency?: number;
+  readonly signal?: AbortSignal;
+}
+
+interface Row {
+  readonly line: number;
+  readonly sample: Sample;
+}
+
+/**
+ * Asks an engine for the logprob of every sampled token of a `samples.jsonl` file, each behind exactly
+ * the tokens that stand before it in its row, and compares them with the recorded ones.
+ *
+ * @throws UsageError where the file cannot be read or the engine cannot score.
+ * @throws RolloutError as `Engine.score()` does.
+ */
+export async function rescoreFile(file: string, options: RescoreOptions): Promise<FileRescoring> {
+  const { engine, temperature, tolerance, concurrency = 32, signal } = options;
+  const score = engine.score?.bind(engine);
+  if (score === undefined) {
+    throw new UsageError(
+      `Cannot score samples with ${engine.kind}: expected an engine that can, such as reference or llama`,
+    );
+  }
+  const { logprobConvention } = await engine.describe({ ...(signal && { signal }) });
+  const tally = new RescoreTally(tolerance);
+  const rescoreRow = async ({ line, sample }: Row): Promise<void> => {
+    const { turns, tokenIds } = sample;
+    const from = turns[0]!.start;
+    const ids = tokenIds.slice(0, turns.at(-1)!.end);
+    const scores = await score(
+      { ids, from, sampling: { temperature } },
+      { ...(signal && { signal }) },
+    );
+    tally.add(line, sample, (index) => scores[index - from]!);
+  };
+  await forEachLimited(readRows(file, tally), concurrency, rescoreRow);
+  return { engine: engine.kind, logprobConvention, temperature, ...tally.result() };
+}
+
+/** The rows that have sampled tokens and can be relied on. */
+async function* readRows(file: string, tally: RescoreTally): AsyncGenerator<Row> {
+  let line = 0;
+  try {
+    for await (const text of splitLines(createReadStream(file))) {
+      line++;
+      if (text.trim() === "") continue;
+      const sample = readSample(text);
+      if (sample === undefined) tally.skipped++;
+      else if (sample.turns.length > 0) yield { line, sample };
+    }
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file}: expected a readable file of samples`, {
+      cause: error,
+    });
+  }
+}
+
+function readSample(text: string): Sample | undefined {
+  try {
+    const row: unknown = JSON.parse(text);
+    return verifySample(row).length === 0 ? (row as Sample) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Runs `work` on every item, on at most `limit` at a time; the first failure ends it. */
+async function forEachLimited<T>(
+  items: AsyncGenerator<T>,
+  limit: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const worker = async (): Promise<void> => {
+    let next = await items.next();
+    while (next.done !== true) {
+      await work(next.value);
+      next = await items.next();
+    }
+  };
+  await Promise.all(Array.from({ length: limit }, worker));
+}
+
+class RescoreTally {
+  skipped = 0;
+  readonly #tolerance: number;
+  #tokenCount = 0;
+  #sum = 0;
+  #largest: RescoredToken | undefined;
+  #beyondCount = 0;
+  readonly #beyond: RescoredToken[] = [];
+
+  constructor(tolerance: number) {
+    this.#tolerance = tolerance;
+  }
+
+  add(line: number, sample: Sample, scoreOf: (index: number) => number): void {
+    let worst: RescoredToken | undefined;
+    for (const { turnIndex, start, end } of sample.turns) {
+      for (let index = start; index < end; index++) {
+        const recorded = sample.logprobs[index]!;
+        const rescored = scoreOf(index);
+        const difference = distance(recorded, rescored);
+        this.#tokenCount++;
+        this.#sum += difference;
+        if (difference > this.#tolerance) this.#beyondCount++;
+        if (worst !== undefined && difference <= worst.difference) continue;
+        const { rolloutId, tokenIds } = sample;
+        const tokenId = tokenIds[index]!;
+        worst = { line, rolloutId, turnIndex, index, tokenId, recorded, rescored, difference };
+      }
+    }
+    if (worst === undefined) return;
+    if (worst.difference > this.#tolerance) this.#beyond.push(worst);
+    if (this.#largest === undefined || comparePlaces(worst, this.#largest) < 0) {
+      this.#largest = worst;
+    }
+  }
+
+  result(): Omit<FileRescoring, "engine" | "logprobConvention" | "temperature"> {
+    return {
+      tokenCount: this.#tokenCount,
+      skipped: this.skipped,
+      ...(this.#largest === undefined
+        ? {}
+        : { meanDifference: this.#sum / this.#tokenCount, largest: this.#largest }),
+      tolerance: this.#tolerance,
+      beyondToleranceCount: this.#beyondCount,
+      beyondTolerance: this.#beyond.toSorted((left, right) => left.line - right.line),
+    };
+  }
+}
+
+/** In nats; infinite where one of them is no number. */
+function distance(left: number, right: number): number {
+  const difference = Math.abs(left - right);
+  return Number.isNaN(difference) ? Infinity : difference;
+}
+
+/** The larger difference first, and the earlier line where they are alike. */
+function comparePlaces(left: RescoredToken, right: RescoredToken): number {
+  return right.difference - left.difference || left.line - right.line;
+}
