@@ -8,6 +8,7 @@ import { toSlimeSamples, type SlimePlace } from "../sink/slime.ts";
 import { toSamples, type Sample } from "../trajectory/sample.ts";
 import { JsonlJournal } from "./jsonl-journal.ts";
 import { readJsonl, readLines } from "./read-jsonl.ts";
+import { sortRows } from "./sort-rows.ts";
 
 /** An episode as `episodes.jsonl` holds it: the story, without the ids. */
 export type EpisodeRow = Omit<Episode, "segments">;
@@ -124,6 +125,20 @@ export class RunFolder implements AsyncDisposable {
     event: { readonly type: string; readonly atMs: number } & Record<string, unknown>,
   ): Promise<void> {
     await this.#events.append(event);
+  }
+
+  /**
+   * Puts the training rows in the order of the rollouts, whichever ended first: those of a group stand
+   * together, and a run that is repeatable gives the same files. To be called when all are written.
+   */
+  async sortSamples(rolloutIds: readonly string[]): Promise<void> {
+    const ranks = new Map(rolloutIds.map((rolloutId, index) => [rolloutId, index]));
+    const rankBy = (key: string) => (text: string) =>
+      ranks.get(rolloutIdOf(text, key)) ?? rolloutIds.length;
+    await this.#samples[Symbol.asyncDispose]();
+    await sortRows(this.#samples.path, rankBy("rolloutId"));
+    await this.#slime?.[Symbol.asyncDispose]();
+    if (this.#slime !== undefined) await sortRows(this.#slime.path, rankBy("rollout"));
   }
 
   async writeSummary(summary: object): Promise<void> {

@@ -61,6 +61,7 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
   if (state.crash !== undefined) throw state.crash.error;
   const end = endOf(state);
   const progress = tally.progress();
+  if (end === "finished") await folder.sortSamples(plan.map(({ rolloutId }) => rolloutId));
   await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
   await folder.writeSummary({ end, ...progress });
   return { progress, end };
