@@ -1,5 +1,8 @@
 import { describe, test } from "vitest";
+import type { Engine } from "../src/engine/engine.ts";
+import { createLlamaCppEngine } from "../src/engine/llama-cpp/llama-cpp-engine.ts";
 import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
+import { createVllmEngine } from "../src/engine/vllm/vllm-engine.ts";
 import { RolloutError } from "../src/errors.ts";
 import type {
   EngineHarness,
@@ -7,49 +10,71 @@ import type {
   EngineUnderTest,
   ScriptedGeneration,
   ServerFault,
+  ServerFaults,
+  ServerPolicy,
+  VllmTestServerOptions,
 } from "../src/testing/index.ts";
 import {
   registerEngineConformance,
   scriptedEngine,
   scriptedPolicy,
+  startLlamaCppTestServer,
   startSglangTestRouter,
   startSglangTestServer,
+  startVllmTestServer,
 } from "../src/testing/index.ts";
+import type { ServerFailures } from "./engine-failures.ts";
+import { llamaCppFailures, sglangFailures, vllmFailures } from "./engine-failures.ts";
 
-const api = {
-  test,
-  skip: (name: string, reason: string) => test.skip(`${name} (${reason})`),
-};
+const retry = { maxAttempts: 3, baseDelayMs: 1, maxDelayMs: 2 };
+const resume = { delayMs: 1 };
 
-/** SGLang's own words for each failure. */
-const FAILURES = {
-  "engine/overloaded": {
-    kind: "status",
-    status: 503,
-    body: { object: "error", message: "The request queue is full.", type: "503", code: 503 },
-  },
-  "engine/server-error": { kind: "status", status: 500, body: "Internal Server Error" },
-  "engine/unauthorized": { kind: "status", status: 401, body: { error: "Unauthorized" } },
-  "engine/prompt-too-long": {
-    kind: "status",
-    status: 400,
-    body: {
-      error: {
-        message: "The input (9 tokens) is longer than the model's context length (8 tokens).",
-      },
+/** A test server with an engine that is connected to it. */
+interface Served {
+  readonly server: {
+    readonly requests: readonly { readonly inputIds: readonly number[] }[];
+    until(condition: (server: { readonly requests: readonly unknown[] }) => boolean): Promise<void>;
+  };
+  readonly engine: Engine;
+  /** Stops all servers; a second call does nothing. */
+  readonly stop: () => Promise<void>;
+}
+
+/** A harness that has a server do what the scenario says, in that server's own words. */
+function serverHarness(
+  name: string,
+  failures: ServerFailures,
+  serve: (behaviour: { policy: ServerPolicy; faults: ServerFaults }) => Promise<Served>,
+): EngineHarness {
+  return {
+    name,
+    async start(scenario): Promise<EngineUnderTest> {
+      const { server, engine, stop } = await serve({
+        policy: scriptedPolicy("turns" in scenario ? scenario.turns : {}),
+        faults: (_request, requestIndex) => toFault(scenario, failures, requestIndex),
+      });
+      if (scenario.kind === "unreachable") await stop();
+      return {
+        engine,
+        seenPrompts: () => server.requests.map(({ inputIds }) => inputIds),
+        untilSeen: (count) => server.until(({ requests }) => requests.length >= count),
+        async [Symbol.asyncDispose]() {
+          await engine.close();
+          await stop();
+        },
+      };
     },
-  },
-  "engine/bad-request": {
-    kind: "status",
-    status: 400,
-    body: { error: { message: "temperature must be non-negative, got -1." } },
-  },
-} as const satisfies Record<string, ServerFault>;
+  };
+}
 
-function toFault(scenario: EngineScenario, requestIndex: number): ServerFault | undefined {
+function toFault(
+  scenario: EngineScenario,
+  failures: ServerFailures,
+  requestIndex: number,
+): ServerFault | undefined {
   switch (scenario.kind) {
     case "fails":
-      return FAILURES[scenario.code];
+      return failures[scenario.code];
     case "hangs":
       return { kind: "hang" };
     case "interrupts":
@@ -59,37 +84,61 @@ function toFault(scenario: EngineScenario, requestIndex: number): ServerFault | 
   }
 }
 
-async function startSglang(
-  scenario: EngineScenario,
-  { behindRouter }: { behindRouter: boolean },
-): Promise<EngineUnderTest> {
-  const turns = "turns" in scenario ? scenario.turns : {};
-  const server = await startSglangTestServer({
-    policy: scriptedPolicy(turns),
-    faults: (_request, requestIndex) => toFault(scenario, requestIndex),
+function vllmHarness(name: string, options: VllmTestServerOptions): EngineHarness {
+  return serverHarness(name, vllmFailures, async (behaviour) => {
+    const server = await startVllmTestServer({ ...options, ...behaviour });
+    const engine = createVllmEngine({ url: server.url, retry, resume });
+    return { server, engine, stop: () => server.close() };
   });
-  const router = behindRouter
-    ? await startSglangTestRouter({ workers: [server.url], retryDelayMs: 1 })
-    : undefined;
-  const engine = createSglangEngine({
-    url: router?.url ?? server.url,
-    mode: behindRouter ? "router" : "direct",
-    retry: { maxAttempts: 3, baseDelayMs: 1, maxDelayMs: 2 },
-    resume: { delayMs: 1 },
-  });
-  if (scenario.kind === "unreachable") {
-    await router?.close();
-    await server.close();
-  }
+}
+
+const interruption =
+  "resumes a turn that the engine interrupted, keeping what was sampled" as const;
+
+const HARNESSES: readonly EngineHarness[] = [
+  serverHarness("sglang, direct,", sglangFailures, async (behaviour) => {
+    const server = await startSglangTestServer(behaviour);
+    const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
+    return { server, engine, stop: () => server.close() };
+  }),
+  serverHarness("sglang, behind a router,", sglangFailures, async (behaviour) => {
+    const server = await startSglangTestServer(behaviour);
+    const router = await startSglangTestRouter({ workers: [server.url], retryDelayMs: 1 });
+    const engine = createSglangEngine({ url: router.url, mode: "router", retry, resume });
+    const stop = async () => {
+      await router.close();
+      await server.close();
+    };
+    return { server, engine, stop };
+  }),
+  vllmHarness("vllm, ids only,", {}),
+  vllmHarness("vllm, completions,", { apis: ["completions"] }),
+  vllmHarness("vllm, in development mode,", { isDevelopment: true }),
+  {
+    ...serverHarness("llama.cpp", llamaCppFailures, async (behaviour) => {
+      const server = await startLlamaCppTestServer(behaviour);
+      const engine = createLlamaCppEngine({ url: server.url, retry });
+      return { server, engine, stop: () => server.close() };
+    }),
+    skip: { [interruption]: "llama.cpp does not interrupt; what it cancels is lost" },
+  },
+  {
+    name: "the scripted engine",
+    start: startScripted,
+    skip: {
+      [interruption]: "nothing interrupts a script",
+      "fails as `engine/unreachable`, retryable, where nothing listens": "it lives in this process",
+    },
+  },
+];
+
+async function startScripted(scenario: EngineScenario): Promise<EngineUnderTest> {
+  const engine = scriptedEngine(toScript(scenario));
   return {
     engine,
-    seenPrompts: () => server.requests.map(({ inputIds }) => inputIds),
-    untilSeen: (count) => server.until(({ requests }) => requests.length >= count),
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await router?.close();
-      await server.close();
-    },
+    seenPrompts: () => engine.requests.map(({ promptIds }) => promptIds),
+    untilSeen: async () => undefined,
+    [Symbol.asyncDispose]: () => engine.close(),
   };
 }
 
@@ -109,33 +158,9 @@ function toScript(
   }
 }
 
-async function startScripted(scenario: EngineScenario): Promise<EngineUnderTest> {
-  const engine = scriptedEngine(toScript(scenario));
-  return {
-    engine,
-    seenPrompts: () => engine.requests.map(({ promptIds }) => promptIds),
-    untilSeen: async () => undefined,
-    [Symbol.asyncDispose]: () => engine.close(),
-  };
-}
-
-const HARNESSES: readonly EngineHarness[] = [
-  { name: "sglang, direct,", start: (scenario) => startSglang(scenario, { behindRouter: false }) },
-  {
-    name: "sglang, behind a router,",
-    start: (scenario) => startSglang(scenario, { behindRouter: true }),
-  },
-  {
-    name: "the scripted engine",
-    start: startScripted,
-    skip: {
-      "resumes a turn that the engine interrupted, keeping what was sampled":
-        "nothing interrupts a script",
-      "fails as `engine/unreachable`, retryable, where nothing listens": "it lives in this process",
-    },
-  },
-];
-
 describe.each(HARNESSES)("$name", (harness) => {
-  registerEngineConformance(harness, api);
+  registerEngineConformance(harness, {
+    test,
+    skip: (name, reason) => test.skip(`${name} (${reason})`),
+  });
 });

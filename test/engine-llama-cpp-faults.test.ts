@@ -1,67 +1,30 @@
 import { describe, expect, test } from "vitest";
-import type { LlamaCppEngine } from "../src/engine/llama-cpp/llama-cpp-engine.ts";
 import { createLlamaCppEngine } from "../src/engine/llama-cpp/llama-cpp-engine.ts";
 import type { LlamaCppEngineOptions } from "../src/engine/llama-cpp/llama-cpp-options.ts";
-import type {
-  LlamaCppTestServer,
-  LlamaCppTestServerOptions,
-  ManualClock,
-  ScriptedTurn,
-  ServerFault,
-} from "../src/testing/index.ts";
-import { manualClock, scriptedPolicy, startLlamaCppTestServer } from "../src/testing/index.ts";
+import type { LlamaCppTestServerOptions, ScriptedTurn, ServerFault } from "../src/testing/index.ts";
+import { scriptedPolicy, startLlamaCppTestServer } from "../src/testing/index.ts";
+import { llamaCppError } from "./engine-failures.ts";
 import { failureOf, toRequest } from "./engine-request.ts";
+import { backOff, SAMPLED, underTest } from "./engine-under-test.ts";
 
-interface Tested extends AsyncDisposable {
-  readonly server: LlamaCppTestServer;
-  readonly engine: LlamaCppEngine;
-  readonly clock: ManualClock;
-}
-
-/** An engine whose back-off takes no time, and whose deadlines stand still. */
 async function start(
   faults: readonly (ServerFault | undefined)[],
   {
-    turns = [{ outputIds: [10, 11, 12, 2] }],
+    turns = [{ outputIds: SAMPLED.outputIds }],
     server: serverOptions = {},
     ...options
   }: {
     turns?: readonly ScriptedTurn[];
     server?: LlamaCppTestServerOptions;
   } & Partial<LlamaCppEngineOptions> = {},
-): Promise<Tested> {
+) {
   const policy = scriptedPolicy(turns);
   const server = await startLlamaCppTestServer({ policy, faults, ...serverOptions });
-  const clock = manualClock({ skipUpToMs: 60_000 });
-  const engine = createLlamaCppEngine({
-    url: server.url,
-    now: clock.now,
-    sleep: clock.sleep,
-    random: () => 0.5,
-    timeouts: { controlMs: 70_000 },
-    ...options,
-  });
-  return {
-    server,
-    engine,
-    clock,
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await server.close();
-    },
-  };
+  const timeouts = { controlMs: 70_000 };
+  return underTest(server, (connection) =>
+    createLlamaCppEngine({ ...connection, timeouts, ...options }),
+  );
 }
-
-/** The waits between attempts, without the deadlines. */
-function backOff({ sleeps }: ManualClock): number[] {
-  return sleeps.filter((ms) => ms <= 60_000);
-}
-
-const SAMPLED = {
-  outputIds: [10, 11, 12, 2],
-  logprobs: [-0.0625, -0.125, -0.1875, -0.25],
-  finish: { type: "stop", matched: 2 },
-};
 
 describe("a request that the server refuses without sampling", () => {
   test.each([
@@ -95,8 +58,7 @@ describe("a request that the server refuses without sampling", () => {
       "expected a server that can do what is asked of it",
     ],
   ])("HTTP %d %s (%s) fails as %s", async (status, type, message, code, expected) => {
-    const body = { error: { code: status, message, type } };
-    await using tested = await start([{ kind: "status", status, body }]);
+    await using tested = await start([llamaCppError(status, type, message)]);
     const failure = await failureOf(tested.engine.generate(toRequest()));
     expect(failure).toMatchObject({ code, retryable: false });
     expect(failure.message).toContain(
@@ -108,8 +70,7 @@ describe("a request that the server refuses without sampling", () => {
   });
 
   test("503 while the model loads is waited for, and nothing counts as discarded", async () => {
-    const body = { error: { code: 503, message: "Loading model", type: "unavailable_error" } };
-    const fault: ServerFault = { kind: "status", status: 503, body };
+    const fault = llamaCppError(503, "unavailable_error", "Loading model");
     await using tested = await start([fault, fault]);
     const generation = await tested.engine.generate(toRequest());
     expect(generation).toMatchObject({ ...SAMPLED, discarded: [] });

@@ -1,10 +1,9 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createLlamaCppEngine } from "../src/engine/llama-cpp/llama-cpp-engine.ts";
-import type { PolicyToken, ServerPolicy } from "../src/testing/index.ts";
-import { createDeferred, echoPolicy, startLlamaCppTestServer } from "../src/testing/index.ts";
+import { echoPolicy, startLlamaCppTestServer } from "../src/testing/index.ts";
+import { listen } from "../src/testing/server/listen.ts";
 import { failureOf, toRequest } from "./engine-request.ts";
+import { stuckPolicy } from "./waiting-policies.ts";
 
 describe("what is sent", () => {
   test("every parameter that shapes sampling is spelled out, in the other engines' order", async () => {
@@ -63,7 +62,7 @@ describe("what is sent", () => {
 
   test("a slot is named only where sessions are to keep to one, and then by the session", async () => {
     const slots: unknown[] = [];
-    const http = createServer((request, response) => {
+    const http = await listen(0, (request, response) => {
       let text = "";
       request.on("data", (chunk: Buffer) => {
         text += chunk.toString();
@@ -75,17 +74,12 @@ describe("what is sent", () => {
         response.end(JSON.stringify(reply));
       });
     });
-    await new Promise<void>((resolve) => {
-      http.listen(0, "127.0.0.1", resolve);
-    });
-    const { port } = http.address() as AddressInfo;
-    const url = `http://127.0.0.1:${port}`;
-    const free = createLlamaCppEngine({ url });
+    const free = createLlamaCppEngine({ url: http.url });
     await free.generate(toRequest());
     await free.close();
     expect(slots).toEqual([undefined]);
 
-    const pinned = createLlamaCppEngine({ url, slotAffinity: "session" });
+    const pinned = createLlamaCppEngine({ url: http.url, slotAffinity: "session" });
     for (const sessionId of ["s-1", "s-2", "s-3", "s-1"]) {
       await pinned.generate(toRequest({ sessionId }));
     }
@@ -98,8 +92,7 @@ describe("what is sent", () => {
       expect(slot).toBeGreaterThanOrEqual(0);
       expect(slot).toBeLessThan(2 ** 31);
     }
-    http.closeAllConnections();
-    http.close();
+    await http.close();
   });
 });
 
@@ -164,16 +157,7 @@ test("the policy's version is what is configured, read anew for each request", a
 });
 
 test("cancelling drops the connection, and the server stops", async () => {
-  const stuck: ServerPolicy = {
-    name: "stuck",
-    async *begin({ signal }): AsyncGenerator<PolicyToken> {
-      yield { id: 10, logprob: -1 };
-      const { promise, resolve } = createDeferred();
-      signal.addEventListener("abort", () => resolve(), { once: true });
-      await promise;
-    },
-  };
-  await using server = await startLlamaCppTestServer({ policy: stuck });
+  await using server = await startLlamaCppTestServer({ policy: stuckPolicy(10) });
   const engine = createLlamaCppEngine({ url: server.url });
   const controller = new AbortController();
   const call = engine.generate(toRequest(), { signal: controller.signal });

@@ -1,59 +1,36 @@
 import { describe, expect, test } from "vitest";
 import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
 import type { SglangEngineOptions } from "../src/engine/sglang/sglang-options.ts";
-import type { PolicyToken, ServerPolicy, SglangTestServerOptions } from "../src/testing/index.ts";
+import type { SglangTestServerOptions } from "../src/testing/index.ts";
 import {
-  createDeferred,
   manualClock,
   scriptedPolicy,
   startSglangTestRouter,
   startSglangTestServer,
 } from "../src/testing/index.ts";
 import { discardedBy, failureOf, toRequest } from "./engine-request.ts";
+import { underTest } from "./engine-under-test.ts";
+import { gatedPolicy, stuckPolicy } from "./waiting-policies.ts";
 
 const TIMEOUTS = { requestMs: 30_000, turnMs: 90_000, controlMs: 7_000, connectMs: 5_000 };
 
-/** Samples two ids, then waits for a third until it is aborted. */
-const stuckPolicy: ServerPolicy = {
-  name: "stuck",
-  async *begin({ signal }): AsyncGenerator<PolicyToken> {
-    yield { id: 10, logprob: -1 };
-    yield { id: 11, logprob: -2 };
-    const { promise, resolve } = createDeferred();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-    await promise;
-  },
-};
+const stuck = stuckPolicy(10, 11);
 
 async function start(
   serverOptions: SglangTestServerOptions,
   engineOptions: Partial<SglangEngineOptions> = {},
 ) {
-  const server = await startSglangTestServer(serverOptions);
-  const clock = manualClock();
-  const engine = createSglangEngine({
-    url: server.url,
-    mode: "direct",
-    now: clock.now,
-    sleep: clock.sleep,
-    random: () => 0.5,
-    timeouts: TIMEOUTS,
-    ...engineOptions,
-  });
-  return {
-    server,
-    engine,
-    clock,
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await server.close();
-    },
-  };
+  return underTest(
+    await startSglangTestServer(serverOptions),
+    (connection) =>
+      createSglangEngine({ ...connection, mode: "direct", timeouts: TIMEOUTS, ...engineOptions }),
+    manualClock(),
+  );
 }
 
 describe("cancelling", () => {
   test("a running request is aborted at the engine by its id, and its connection dropped", async () => {
-    await using tested = await start({ policy: stuckPolicy });
+    await using tested = await start({ policy: stuck });
     const { server, engine } = tested;
     const controller = new AbortController();
     const call = engine.generate(toRequest(), { signal: controller.signal });
@@ -67,7 +44,7 @@ describe("cancelling", () => {
   });
 
   test("behind a router the dropped connection alone aborts the request", async () => {
-    await using tested = await start({ policy: stuckPolicy });
+    await using tested = await start({ policy: stuck });
     await using router = await startSglangTestRouter({ workers: [tested.server.url] });
     const engine = createSglangEngine({ url: router.url, mode: "router" });
     const controller = new AbortController();
@@ -81,7 +58,7 @@ describe("cancelling", () => {
   });
 
   test("in mode `auto` a router's 404 is taken for an answer, once", async () => {
-    await using tested = await start({ policy: stuckPolicy });
+    await using tested = await start({ policy: stuck });
     await using router = await startSglangTestRouter({ workers: [tested.server.url] });
     const engine = createSglangEngine({ url: router.url });
     for (const requestId of ["a", "b"]) {
@@ -121,7 +98,7 @@ describe("cancelling", () => {
   });
 
   test("a request that waited for a connection was never sent, and is not told of", async () => {
-    await using tested = await start({ policy: stuckPolicy }, { maxConnections: 1 });
+    await using tested = await start({ policy: stuck }, { maxConnections: 1 });
     const first = new AbortController();
     const second = new AbortController();
     const calls = [first, second].map(({ signal }, index) =>
@@ -233,31 +210,18 @@ describe("a paused engine", () => {
 
   test("that aborted a turn has it resumed under the new version when it goes on", async () => {
     const outputIds = [10, 11, 12, 13, 2];
-    const gate = createDeferred();
-    const atGate = createDeferred();
-    const policy: ServerPolicy = {
-      name: "gated",
-      async *begin({ inputIds }) {
-        for (const id of outputIds.slice(inputIds.length - 3)) {
-          if (id === 12) {
-            atGate.resolve();
-            await gate.promise;
-          }
-          yield { id, logprob: -id };
-        }
-      },
-    };
+    const { policy, atGate, open } = gatedPolicy(outputIds, { resumes: true });
     await using tested = await start({ policy });
     const { server, engine, clock } = tested;
     server.setWeightVersion("7");
     const call = engine.generate(toRequest());
-    await atGate.promise;
+    await atGate;
     await server.pause("abort");
     server.setWeightVersion("8");
     await clock.untilSleeping(250);
     await clock.advance(250);
     await server.until(({ stats }) => stats.heldCount === 1);
-    gate.resolve();
+    open();
     server.continue();
     const generation = await call;
     expect(generation.outputIds).toEqual(outputIds);

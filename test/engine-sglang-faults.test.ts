@@ -1,58 +1,24 @@
 import { describe, expect, test } from "vitest";
-import type { SglangEngine } from "../src/engine/sglang/sglang-engine.ts";
 import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
 import type { SglangEngineOptions } from "../src/engine/sglang/sglang-options.ts";
-import type {
-  ManualClock,
-  ScriptedTurn,
-  ServerFault,
-  SglangTestServer,
-} from "../src/testing/index.ts";
-import { manualClock, scriptedPolicy, startSglangTestServer } from "../src/testing/index.ts";
+import type { ScriptedTurn, ServerFault } from "../src/testing/index.ts";
+import { scriptedPolicy, startSglangTestServer } from "../src/testing/index.ts";
 import { discardedBy, failureOf, toRequest } from "./engine-request.ts";
+import { backOff, SAMPLED, underTest } from "./engine-under-test.ts";
 
-/** An engine whose back-off takes no time, and whose deadlines stand still. */
 async function start(
   faults: readonly (ServerFault | undefined)[],
   {
-    turns = [{ outputIds: [10, 11, 12, 2] }],
+    turns = [{ outputIds: SAMPLED.outputIds }],
     ...options
   }: { turns?: readonly ScriptedTurn[] } & Partial<SglangEngineOptions> = {},
-): Promise<
-  { server: SglangTestServer; engine: SglangEngine; clock: ManualClock } & AsyncDisposable
-> {
+) {
   const server = await startSglangTestServer({ policy: scriptedPolicy(turns), faults });
-  const clock = manualClock({ skipUpToMs: 60_000 });
-  const engine = createSglangEngine({
-    url: server.url,
-    mode: "direct",
-    now: clock.now,
-    sleep: clock.sleep,
-    random: () => 0.5,
-    timeouts: { controlMs: 70_000 },
-    ...options,
-  });
-  return {
-    server,
-    engine,
-    clock,
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await server.close();
-    },
-  };
+  const timeouts = { controlMs: 70_000 };
+  return underTest(server, (connection) =>
+    createSglangEngine({ ...connection, mode: "direct", timeouts, ...options }),
+  );
 }
-
-/** The waits between attempts, without the deadlines. */
-function backOff({ sleeps }: ManualClock): number[] {
-  return sleeps.filter((ms) => ms <= 60_000);
-}
-
-const SAMPLED = {
-  outputIds: [10, 11, 12, 2],
-  logprobs: [-0.0625, -0.125, -0.1875, -0.25],
-  finish: { type: "stop", matched: 2 },
-};
 
 describe("a request that the engine refuses without sampling", () => {
   const refusals: [ServerFault & { kind: "status" }, string, boolean, string][] = [

@@ -1,5 +1,3 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
 import type { SglangEngineOptions } from "../src/engine/sglang/sglang-options.ts";
@@ -9,19 +7,14 @@ import {
   startSglangTestRouter,
   startSglangTestServer,
 } from "../src/testing/index.ts";
+import { listen } from "../src/testing/server/listen.ts";
 import { failureOf, toRequest } from "./engine-request.ts";
 
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
+/** An address that nothing listens on. */
+async function freeAddress(): Promise<{ url: string; port: number }> {
+  const server = await listen(0, () => undefined);
+  await server.close();
+  return server;
 }
 
 describe("what is sent", () => {
@@ -88,25 +81,18 @@ describe("what is sent", () => {
 
   test("a server may live under a path", async () => {
     const paths: string[] = [];
-    const proxy = createServer((request, response) => {
+    const proxy = await listen(0, (request, response) => {
       paths.push(request.url ?? "");
       response.end('{"model_path": "m"}');
     });
-    await new Promise<void>((resolve) => {
-      proxy.listen(0, "127.0.0.1", resolve);
-    });
-    const { port } = proxy.address() as AddressInfo;
-    const engine = createSglangEngine({
-      url: `http://127.0.0.1:${port}/engines/7/`,
-      mode: "router",
-    });
+    const engine = createSglangEngine({ url: `${proxy.url}/engines/7/`, mode: "router" });
     expect(await engine.describe()).toMatchObject({
-      url: `http://127.0.0.1:${port}/engines/7`,
+      url: `${proxy.url}/engines/7`,
       model: "m",
     });
     expect(paths).toEqual(["/engines/7/model_info", "/engines/7/v1/models"]);
     await engine.close();
-    proxy.close();
+    await proxy.close();
   });
 });
 
@@ -158,13 +144,13 @@ describe("describe()", () => {
   });
 
   test("names the address and the remedy where nothing listens", async () => {
-    const port = await freePort();
-    const engine = createSglangEngine({ url: `http://127.0.0.1:${port}` });
+    const { url, port } = await freeAddress();
+    const engine = createSglangEngine({ url });
     expect(await failureOf(engine.describe())).toEqual({
       code: "engine/unreachable",
       retryable: true,
       message:
-        `Cannot reach the engine at http://127.0.0.1:${port}/workers: no connection ` +
+        `Cannot reach the engine at ${url}/workers: no connection ` +
         `(connect ECONNREFUSED 127.0.0.1:${port}), expected an SGLang server; ` +
         "is it running, and is the address right?",
     });
@@ -172,39 +158,34 @@ describe("describe()", () => {
   });
 
   test("names what is wrong with a server that is no SGLang", async () => {
-    const other = createServer((_request, response) => response.end("<html></html>"));
-    await new Promise<void>((resolve) => {
-      other.listen(0, "127.0.0.1", resolve);
-    });
-    const { port } = other.address() as AddressInfo;
-    const engine = createSglangEngine({ url: `http://localhost:${port}` });
+    const other = await listen(0, (_request, response) => void response.end("<html></html>"));
+    const url = `http://localhost:${other.port}`;
+    const engine = createSglangEngine({ url });
     expect(await failureOf(engine.describe())).toEqual({
       code: "engine/bad-reply",
       retryable: false,
       message:
-        `Cannot describe the engine at http://localhost:${port}: ` +
+        `Cannot describe the engine at ${url}: ` +
         "/model_info names no model_path, expected an SGLang server",
     });
     await engine.close();
-    other.close();
+    await other.close();
   });
 
   test("is bounded by its own deadline", async () => {
-    const silent = createServer(() => undefined);
-    await new Promise<void>((resolve) => {
-      silent.listen(0, "127.0.0.1", resolve);
+    const silent = await listen(0, () => undefined);
+    const { now, sleep } = manualClock({ skipUpToMs: 4_000 });
+    const engine = createSglangEngine({
+      url: silent.url,
+      now,
+      sleep,
+      timeouts: { controlMs: 4_000 },
     });
-    const { port } = silent.address() as AddressInfo;
-    const clock = manualClock({ skipUpToMs: 4_000 });
-    const { now, sleep } = clock;
-    const url = `http://127.0.0.1:${port}`;
-    const engine = createSglangEngine({ url, now, sleep, timeouts: { controlMs: 4_000 } });
     const failure = await failureOf(engine.describe());
     expect(failure.code).toBe("engine/unreachable");
     expect(failure.message).toContain("no answer within 4000 ms");
     await engine.close();
-    silent.closeAllConnections();
-    silent.close();
+    await silent.close();
   });
 });
 
@@ -295,9 +276,9 @@ describe("several addresses", () => {
   });
 
   test("describe() asks the next where one is down", async () => {
-    const port = await freePort();
+    const { url } = await freeAddress();
     await using server = await startSglangTestServer({ modelPath: "there" });
-    const engine = createSglangEngine({ url: [`http://127.0.0.1:${port}`, server.url] });
+    const engine = createSglangEngine({ url: [url, server.url] });
     expect(await engine.describe()).toMatchObject({ url: server.url, model: "there" });
     await engine.close();
   });

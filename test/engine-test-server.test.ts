@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PolicyToken, ServerPolicy, SglangTestServerOptions } from "../src/testing/index.ts";
+import type { ServerPolicy, SglangTestServerOptions } from "../src/testing/index.ts";
 import {
   createDeferred,
   echoPolicy,
@@ -7,6 +7,7 @@ import {
   seededPolicy,
   startSglangTestServer,
 } from "../src/testing/index.ts";
+import { gatedPolicy } from "./waiting-policies.ts";
 
 interface Reply {
   readonly text: string;
@@ -41,26 +42,7 @@ const BODY = {
   sampling_params: { stop_token_ids: [2], max_new_tokens: 8 },
 };
 
-/** Samples 10, 11, 12, … and waits before 12 until the gate opens or the request is aborted. */
-function gatedPolicy() {
-  const atGate = createDeferred();
-  const gate = createDeferred();
-  const policy: ServerPolicy = {
-    name: "gated",
-    async *begin({ signal }): AsyncGenerator<PolicyToken> {
-      for (let id = 10; ; id++) {
-        if (id === 12) {
-          atGate.resolve();
-          const aborted = createDeferred();
-          signal.addEventListener("abort", () => aborted.resolve(), { once: true });
-          await Promise.race([gate.promise, aborted.promise]);
-        }
-        yield { id, logprob: -id };
-      }
-    },
-  };
-  return { policy, atGate: atGate.promise, open: gate.resolve };
-}
+const GATED = Array.from({ length: 1_000 }, (_, index) => 10 + index);
 
 describe("/generate", () => {
   test("answers as SGLang does, the stop id in the ids and not in the text", async () => {
@@ -272,7 +254,7 @@ describe("/generate refuses", () => {
   });
 
   test("an id that is live already", async () => {
-    const { policy, atGate, open } = gatedPolicy();
+    const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const first = tested.generate(BODY);
     await atGate;
@@ -350,7 +332,7 @@ describe("streams", () => {
   });
 
   test("show a new version in the middle", async () => {
-    const { policy, atGate, open } = gatedPolicy();
+    const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy, weightVersion: "1", reportsVersionSpans: true });
     const response = await tested.send("/generate", { ...BODY, stream: true });
     await atGate;
@@ -392,7 +374,7 @@ describe("streams", () => {
 
 describe("aborting", () => {
   test("a running request brings what was sampled, under HTTP 200 and without a status", async () => {
-    const { policy, atGate } = gatedPolicy();
+    const { policy, atGate } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const call = tested.send("/generate", BODY);
     await atGate;
@@ -432,7 +414,7 @@ describe("aborting", () => {
   });
 
   test("a waiting request says nothing of its prompt", async () => {
-    const { policy, atGate, open } = gatedPolicy();
+    const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy, maxRunning: 1 });
     const first = tested.generate(BODY);
     await atGate;
@@ -455,7 +437,7 @@ describe("aborting", () => {
   });
 
   test("goes by the beginning of the id, but only where that very id is live", async () => {
-    const { policy, atGate, open } = gatedPolicy();
+    const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const calls = ["x_1", "x_10", "y"].map((rid) => tested.generate({ ...BODY, rid }));
     await atGate;
@@ -474,7 +456,7 @@ describe("aborting", () => {
   });
 
   test("happens by itself when the client goes away", async () => {
-    const { policy, atGate } = gatedPolicy();
+    const { policy, atGate } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const controller = new AbortController();
     const call = tested.send("/generate", BODY, {
@@ -492,7 +474,7 @@ describe("aborting", () => {
 
 describe("pausing", () => {
   test("with `abort` brings partials, answers when nothing is in flight, and holds what comes", async () => {
-    const { policy, atGate, open } = gatedPolicy();
+    const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const running = tested.generate(BODY);
     await atGate;
@@ -512,7 +494,7 @@ describe("pausing", () => {
   });
 
   test("with `in_place` freezes what runs, and the cache cannot be flushed", async () => {
-    const { policy, atGate, open } = gatedPolicy();
+    const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const running = tested.generate(BODY);
     await atGate;
@@ -529,7 +511,7 @@ describe("pausing", () => {
   });
 
   test("with `retract` sends what runs back to the queue, tokens and all", async () => {
-    const { policy, atGate, open } = gatedPolicy();
+    const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const running = tested.generate(BODY);
     await atGate;

@@ -1,89 +1,43 @@
 import { describe, expect, test } from "vitest";
-import type { VllmEngine } from "../src/engine/vllm/vllm-engine.ts";
 import { createVllmEngine } from "../src/engine/vllm/vllm-engine.ts";
 import type { VllmEngineOptions } from "../src/engine/vllm/vllm-options.ts";
-import type {
-  ManualClock,
-  ScriptedTurn,
-  ServerFault,
-  VllmTestServer,
-  VllmTestServerOptions,
-} from "../src/testing/index.ts";
-import { manualClock, scriptedPolicy, startVllmTestServer } from "../src/testing/index.ts";
+import type { ScriptedTurn, ServerFault, VllmTestServerOptions } from "../src/testing/index.ts";
+import { scriptedPolicy, startVllmTestServer } from "../src/testing/index.ts";
+import { vllmError } from "./engine-failures.ts";
 import { failureOf, toRequest } from "./engine-request.ts";
+import { backOff, SAMPLED, underTest } from "./engine-under-test.ts";
 
 type Api = "generate" | "completions";
 const APIS: readonly Api[] = ["generate", "completions"];
 
-interface Tested extends AsyncDisposable {
-  readonly server: VllmTestServer;
-  readonly engine: VllmEngine;
-  readonly clock: ManualClock;
-}
-
-/** An engine whose back-off takes no time, and whose deadlines stand still. */
 async function start(
   api: Api,
   faults: readonly (ServerFault | undefined)[],
   {
-    turns = [{ outputIds: [10, 11, 12, 2] }],
+    turns = [{ outputIds: SAMPLED.outputIds }],
     server: serverOptions = {},
     ...options
   }: {
     turns?: readonly ScriptedTurn[];
     server?: VllmTestServerOptions;
   } & Partial<VllmEngineOptions> = {},
-): Promise<Tested> {
+) {
   const server = await startVllmTestServer({
     policy: scriptedPolicy(turns),
     faults,
     apis: [api],
     ...serverOptions,
   });
-  const clock = manualClock({ skipUpToMs: 60_000 });
-  const engine = createVllmEngine({
-    url: server.url,
-    api,
-    now: clock.now,
-    sleep: clock.sleep,
-    random: () => 0.5,
-    timeouts: { controlMs: 70_000 },
-    ...options,
-  });
-  return {
-    server,
-    engine,
-    clock,
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await server.close();
-    },
-  };
+  const timeouts = { controlMs: 70_000 };
+  return underTest(server, (connection) =>
+    createVllmEngine({ ...connection, api, timeouts, ...options }),
+  );
 }
-
-/** The waits between attempts, without the deadlines. */
-function backOff({ sleeps }: ManualClock): number[] {
-  return sleeps.filter((ms) => ms <= 60_000);
-}
-
-function toError(status: number, message: string, type: string, param: string | null = null) {
-  return {
-    kind: "status",
-    status,
-    body: { error: { message, type, param, code: status } },
-  } as const;
-}
-
-const SAMPLED = {
-  outputIds: [10, 11, 12, 2],
-  logprobs: [-0.0625, -0.125, -0.1875, -0.25],
-  finish: { type: "stop", matched: 2 },
-};
 
 describe("a request that the engine refuses without sampling", () => {
   const refusals: [ServerFault, string, boolean, string][] = [
     [
-      toError(
+      vllmError(
         400,
         "This model's maximum context length is 8 tokens. However, you requested 4 output tokens " +
           "and your prompt contains at least 5 input tokens, for a total of at least 9 tokens.",
@@ -95,7 +49,7 @@ describe("a request that the engine refuses without sampling", () => {
       "HTTP 400 (This model's maximum context length is 8 tokens.",
     ],
     [
-      toError(
+      vllmError(
         400,
         "The decoder prompt (length 8) plus the number of requested output tokens (at least 1) is " +
           "longer than the maximum model length of 8.",
@@ -106,7 +60,7 @@ describe("a request that the engine refuses without sampling", () => {
       "expected prompt and output to fit the context",
     ],
     [
-      toError(
+      vllmError(
         400,
         "max_tokens=99 cannot be greater than max_model_len=max_total_tokens=8. Please request " +
           "fewer output tokens.",
@@ -118,13 +72,13 @@ describe("a request that the engine refuses without sampling", () => {
       "max_tokens=99",
     ],
     [
-      toError(400, "1 validation error:\n  Field required", "Bad Request", "body.token_ids"),
+      vllmError(400, "1 validation error:\n  Field required", "Bad Request", "body.token_ids"),
       "engine/bad-request",
       false,
       "HTTP 400 (1 validation error: Field required), expected a request that it accepts",
     ],
     [
-      toError(400, "Token id 999999 is out of vocabulary", "BadRequestError"),
+      vllmError(400, "Token id 999999 is out of vocabulary", "BadRequestError"),
       "engine/bad-request",
       false,
       "HTTP 400 (Token id 999999 is out of vocabulary)",
@@ -136,7 +90,7 @@ describe("a request that the engine refuses without sampling", () => {
       "HTTP 401 (Unauthorized), expected a valid apiKey",
     ],
     [
-      toError(422, "unprocessable", "UnprocessableEntityError"),
+      vllmError(422, "unprocessable", "UnprocessableEntityError"),
       "engine/bad-request",
       false,
       "HTTP 422 (unprocessable)",
@@ -199,7 +153,7 @@ describe.each(APIS)("%s: a request that may have been sampled", (api) => {
     [{ kind: "reset" }, "the connection broke before the whole reply came"],
     [{ kind: "reset", when: "after-sampling" }, "the connection broke before the whole reply came"],
     [{ kind: "reset", when: "within-reply" }, "the connection broke before the whole reply came"],
-    [toError(500, "EngineCore died", "InternalServerError"), "HTTP 500 (EngineCore died)"],
+    [vllmError(500, "EngineCore died", "InternalServerError"), "HTTP 500 (EngineCore died)"],
     [
       { kind: "abort-after", tokens: 2, status: 500, message: "Internal server error" },
       "HTTP 500 (Internal server error)",

@@ -1,22 +1,23 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createVllmEngine } from "../src/engine/vllm/vllm-engine.ts";
 import type { VllmEngineOptions } from "../src/engine/vllm/vllm-options.ts";
-import type { PolicyToken, ServerPolicy } from "../src/testing/index.ts";
+import type { ServerPolicy } from "../src/testing/index.ts";
 import {
-  createDeferred,
   echoPolicy,
   manualClock,
   scriptedPolicy,
   startVllmTestServer,
 } from "../src/testing/index.ts";
+import { listen } from "../src/testing/server/listen.ts";
 import { failureOf, toRequest } from "./engine-request.ts";
+import type { Connection } from "./engine-under-test.ts";
+import { underTest } from "./engine-under-test.ts";
+import { gatedPolicy, stuckPolicy } from "./waiting-policies.ts";
 
 /** A server that answers each request with what `answer` says, and the paths it was asked for. */
 async function startOther(answer: (path: string) => { status?: number; body: string }) {
   const paths: string[] = [];
-  const http = createServer((request, response) => {
+  const http = await listen(0, (request, response) => {
     const path = `${request.method} ${request.url}`;
     paths.push(path);
     request.resume();
@@ -26,18 +27,7 @@ async function startOther(answer: (path: string) => { status?: number; body: str
       response.end(body);
     });
   });
-  await new Promise<void>((resolve) => {
-    http.listen(0, "127.0.0.1", resolve);
-  });
-  const { port } = http.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    paths,
-    [Symbol.dispose]() {
-      http.closeAllConnections();
-      http.close();
-    },
-  };
+  return { url: http.url, paths, [Symbol.asyncDispose]: () => http.close() };
 }
 
 describe("what is sent", () => {
@@ -130,7 +120,7 @@ describe("which API is used", () => {
   });
 
   test("completions where it lacks the other, asked for once; nothing counts as failed", async () => {
-    using server = await startOther((path) =>
+    await using server = await startOther((path) =>
       path.includes("/v1/completions")
         ? {
             body: JSON.stringify({
@@ -258,7 +248,7 @@ describe("describe()", () => {
   });
 
   test("names what is wrong with a server that is no vLLM", async () => {
-    using server = await startOther(() => ({ body: "<html></html>" }));
+    await using server = await startOther(() => ({ body: "<html></html>" }));
     const engine = createVllmEngine({ url: server.url });
     expect(await failureOf(engine.describe())).toEqual({
       code: "engine/bad-reply",
@@ -362,48 +352,16 @@ describe("the logprob convention", () => {
 });
 
 describe("the policy's version", () => {
-  /** Samples 10, 11, then waits, then 12, 2; what was said already is not said again. */
-  function gatedPolicy() {
-    const atGate = createDeferred();
-    const gate = createDeferred();
-    const policy: ServerPolicy = {
-      name: "gated",
-      async *begin({ inputIds, signal }): AsyncGenerator<PolicyToken> {
-        for (const id of [10, 11, 12, 2].slice(inputIds.length - 3)) {
-          if (id === 12) {
-            const aborted = createDeferred();
-            signal.addEventListener("abort", () => aborted.resolve(), { once: true });
-            atGate.resolve();
-            await Promise.race([gate.promise, aborted.promise]);
-            if (signal.aborted) return;
-          }
-          yield { id, logprob: -1 };
-        }
-      },
-    };
-    return { policy, atGate: atGate.promise, open: gate.resolve };
-  }
-
   async function start(options: Partial<VllmEngineOptions> = {}) {
-    const gated = gatedPolicy();
+    const gated = gatedPolicy([10, 11, 12, 2], { resumes: true });
     const server = await startVllmTestServer({
       policy: gated.policy,
       isDevelopment: true,
       weightVersion: "7",
     });
-    const clock = manualClock({ skipUpToMs: 1 });
-    const { now, sleep } = clock;
-    const engine = createVllmEngine({ url: server.url, now, sleep, ...options });
-    return {
-      ...gated,
-      server,
-      engine,
-      clock,
-      async [Symbol.asyncDispose]() {
-        await engine.close();
-        await server.close();
-      },
-    };
+    const connect = (connection: Connection) => createVllmEngine({ ...connection, ...options });
+    const tested = underTest(server, connect, manualClock({ skipUpToMs: 1 }));
+    return { ...gated, ...tested };
   }
 
   test("that a pause interrupted is the old one for what was sampled, the new one for the rest", async () => {
@@ -468,7 +426,7 @@ describe("the policy's version", () => {
         }),
       ],
     ]);
-    using server = await startOther((path) => ({ body: answers.get(path) ?? "{}" }));
+    await using server = await startOther((path) => ({ body: answers.get(path) ?? "{}" }));
     const clock = manualClock();
     const engine = createVllmEngine({ url: server.url, now: clock.now, sleep: clock.sleep });
     const calls = Array.from({ length: 50 }, (_, index) =>
@@ -494,21 +452,11 @@ describe("the policy's version", () => {
 });
 
 describe("cancelling", () => {
-  const stuck: ServerPolicy = {
-    name: "stuck",
-    async *begin({ signal }): AsyncGenerator<PolicyToken> {
-      yield { id: 10, logprob: -1 };
-      const { promise, resolve } = createDeferred();
-      signal.addEventListener("abort", () => resolve(), { once: true });
-      await promise;
-    },
-  };
-
   test.each(["generate", "completions"] as const)(
     "%s: a running request is aborted by the server's own name for it",
     async (api) => {
       await using server = await startVllmTestServer({
-        policy: stuck,
+        policy: stuckPolicy(10),
         apis: [api],
         isDevelopment: true,
         // The dropped connection would abort it too, but is not noticed here.
@@ -529,7 +477,7 @@ describe("cancelling", () => {
   );
 
   test("without development mode the dropped connection aborts it", async () => {
-    await using server = await startVllmTestServer({ policy: stuck });
+    await using server = await startVllmTestServer({ policy: stuckPolicy(10) });
     const engine = createVllmEngine({ url: server.url });
     for (const requestId of ["a", "b"]) {
       const controller = new AbortController();
@@ -544,15 +492,11 @@ describe("cancelling", () => {
   });
 
   test("does not wait for a reading of the version that does not come", async () => {
-    using server = await startOther(() => ({ body: "{}" }));
-    const silent = createServer(() => undefined);
-    await new Promise<void>((resolve) => {
-      silent.listen(0, "127.0.0.1", resolve);
-    });
-    const { port } = silent.address() as AddressInfo;
+    await using server = await startOther(() => ({ body: "{}" }));
+    const silent = await listen(0, () => undefined);
     const clock = manualClock();
     const { now, sleep } = clock;
-    const engine = createVllmEngine({ url: `http://127.0.0.1:${port}`, now, sleep });
+    const engine = createVllmEngine({ url: silent.url, now, sleep });
     const controller = new AbortController();
     const call = engine.generate(toRequest(), { signal: controller.signal });
     await clock.untilSleeping(5_000);
@@ -561,8 +505,7 @@ describe("cancelling", () => {
     await engine.close();
     expect(clock.pendingCount).toBe(0);
     expect(server.paths).toEqual([]);
-    silent.closeAllConnections();
-    silent.close();
+    await silent.close();
   });
 });
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { PolicyToken, ServerPolicy, VllmTestServerOptions } from "../src/testing/index.ts";
+import type { VllmTestServerOptions } from "../src/testing/index.ts";
 import {
-  createDeferred,
   echoPolicy,
   scriptedPolicy,
   seededPolicy,
   startVllmTestServer,
 } from "../src/testing/index.ts";
+import { gatedPolicy } from "./waiting-policies.ts";
 
 /** A server, and ways to call it as any HTTP client would. */
 async function start(options: VllmTestServerOptions = {}) {
@@ -37,26 +37,7 @@ const COMPLETIONS = {
   return_token_ids: true,
 };
 
-/** Samples 10, 11, then waits until the gate opens or the request is aborted, then 12, 2. */
-function gatedPolicy() {
-  const atGate = createDeferred();
-  const gate = createDeferred();
-  const policy: ServerPolicy = {
-    name: "gated",
-    async *begin({ signal }): AsyncGenerator<PolicyToken> {
-      for (const id of [10, 11, 12, 2]) {
-        if (id === 12) {
-          atGate.resolve();
-          const aborted = createDeferred();
-          signal.addEventListener("abort", () => aborted.resolve(), { once: true });
-          await Promise.race([gate.promise, aborted.promise]);
-        }
-        yield { id, logprob: -id };
-      }
-    },
-  };
-  return { policy, atGate: atGate.promise, open: gate.resolve };
-}
+const GATED = [10, 11, 12, 2];
 
 describe("/inference/v1/generate", () => {
   test("answers as vLLM does, the stop id in the ids", async () => {
@@ -131,7 +112,7 @@ describe("/inference/v1/generate", () => {
   });
 
   test("a stream of an aborted request ends without a reason", async () => {
-    const gated = gatedPolicy();
+    const gated = gatedPolicy(GATED);
     await using tested = await start({ policy: gated.policy, isDevelopment: true });
     const response = await fetch(`${tested.server.url}/inference/v1/generate`, {
       method: "POST",
@@ -266,7 +247,7 @@ describe("refusals", () => {
 
 describe("control paths", () => {
   test("a pause aborts, holds what comes, and ends with `/resume`; versions change in between", async () => {
-    const gated = gatedPolicy();
+    const gated = gatedPolicy(GATED);
     await using tested = await start({ policy: gated.policy, isDevelopment: true });
     const first = tested.send("/inference/v1/generate", GENERATE);
     await gated.atGate;
@@ -287,7 +268,7 @@ describe("control paths", () => {
   });
 
   test("a pause that waits lets what runs come to its end", async () => {
-    const gated = gatedPolicy();
+    const gated = gatedPolicy(GATED);
     await using tested = await start({ policy: gated.policy, isDevelopment: true });
     const first = tested.send("/inference/v1/generate", GENERATE);
     await gated.atGate;
