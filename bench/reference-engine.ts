@@ -8,20 +8,25 @@ import type { ScoringEngine } from "../src/engine/reference/threaded-engine.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { cpuMs } from "./cpu-time.ts";
 
-const VOCABULARY = 3_000;
+const VOCABULARY = 2_944;
+/** The middle of an episode of the shipped policy. */
 const CONTEXT = 1_000;
+/** What all its episodes begin with: the policy text and the tools. */
+const SHARED = 577;
+/** What the environment adds in a turn. */
+const DELTA = 60;
 /** Of the watch on the event loop, which measures from one tick to the next. */
 const RESOLUTION_MS = 1;
-/** Two million parameters, as many as the shipped policy has. */
+/** The shape of the shipped policy: 1.6 million parameters. */
 const CONFIG = {
-  architectures: ["Qwen3ForCausalLM"],
+  architectures: ["LlamaForCausalLM"],
   vocab_size: VOCABULARY,
-  hidden_size: 160,
-  intermediate_size: 448,
+  hidden_size: 128,
+  intermediate_size: 384,
   num_hidden_layers: 5,
-  num_attention_heads: 5,
-  num_key_value_heads: 1,
-  head_dim: 32,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  head_dim: 64,
   max_position_embeddings: 4_096,
   tie_word_embeddings: true,
 } as const;
@@ -48,10 +53,11 @@ export async function benchReferenceEngine(): Promise<BenchFigure[]> {
 async function measureThreads(engine: ScoringEngine, threads: number): Promise<BenchFigure[]> {
   const at = `${threads} ${threads === 1 ? "thread" : "threads"}`;
   // Warms the machine code up.
-  await sample(engine, { sequences: 16, prompt: 500, tokens: 50, seed: 1 });
-  const single = await sample(engine, { sequences: 1, prompt: CONTEXT, tokens: 500, seed: 2 });
-  const batched = await sample(engine, { sequences: 64, prompt: CONTEXT, tokens: 100, seed: 3 });
+  await sample(engine, { sequences: 16, tokens: 50, seed: 1 });
+  const single = await sample(engine, { sequences: 1, tokens: 500, seed: 2 });
+  const batched = await sample(engine, { sequences: 128, tokens: 60, seed: 3 });
   const read = await readPrompts(engine);
+  const added = await readDeltas(engine);
   const episodes = await playEpisodes(engine);
   const figure = (name: string, value: number, unit = "tokens/s"): BenchFigure => ({
     bench: "reference-engine",
@@ -61,12 +67,13 @@ async function measureThreads(engine: ScoringEngine, threads: number): Promise<B
     at,
   });
   return [
-    figure("sampled, 1 sequence behind 1000 tokens", single.rate),
-    figure("sampled, 64 sequences behind 1000 tokens", batched.rate),
-    figure("CPU to sample a token, 64 sequences", batched.cpuUs, "µs"),
-    figure("read, 32 prompts of 1000 tokens", read.rate),
+    figure(`sampled, 1 sequence behind ${CONTEXT} tokens`, single.rate),
+    figure(`sampled, 128 sequences behind ${CONTEXT} tokens, ${SHARED} shared`, batched.rate),
+    figure("CPU to sample a token, 128 sequences", batched.cpuUs, "µs"),
+    figure(`read, 32 prompts of ${CONTEXT} tokens`, read.rate),
     figure("CPU to read a token", read.cpuUs, "µs"),
-    figure("sampled, 128 episodes of 4 turns in groups of 4", episodes.rate),
+    figure(`read, 128 times ${DELTA} tokens behind ${CONTEXT}`, added.rate),
+    figure("sampled, 128 episodes of 8 turns in groups of 4", episodes.rate),
     figure("prompt tokens of these from the cache", episodes.cachedShare * 100, "%"),
     figure("pause of the event loop meanwhile, 99th percentile", episodes.pauseMs, "ms"),
   ];
@@ -109,16 +116,21 @@ function turn(
   });
 }
 
+/** A prompt of an episode's middle: what all begin with, and what is its own. */
+function toPrompt(seed: number): number[] {
+  return [...toIds(SHARED, 90_000), ...toIds(CONTEXT - SHARED, seed)];
+}
+
 /** Sampling alone: the prompts are in the cache when time starts. */
 async function sample(
   engine: ScoringEngine,
-  { sequences, prompt, tokens, seed }: Record<"sequences" | "prompt" | "tokens" | "seed", number>,
+  { sequences, tokens, seed }: Record<"sequences" | "tokens" | "seed", number>,
 ): Promise<Measured> {
   const run = (count: number): Promise<unknown> =>
     Promise.all(
       Array.from({ length: sequences }, (_, index) =>
         turn(engine, {
-          promptIds: toIds(prompt, seed * 1_000 + index),
+          promptIds: toPrompt(seed * 1_000 + index),
           tokens: count,
           session: `sample-${seed}-${index}`,
         }),
@@ -144,25 +156,42 @@ async function readPrompts(engine: ScoringEngine): Promise<Measured> {
   });
 }
 
+/** What comes at the end of prompts that are in the cache. */
+async function readDeltas(engine: ScoringEngine): Promise<Measured> {
+  const run = (delta: number): Promise<unknown> =>
+    Promise.all(
+      Array.from({ length: 128 }, (_, index) =>
+        turn(engine, {
+          promptIds: [...toPrompt(60_000 + index), ...toIds(delta, 70_000 + index)],
+          tokens: 1,
+          session: `delta-${index}`,
+        }),
+      ),
+    );
+  await run(0);
+  return await measure(128 * DELTA, async () => void (await run(DELTA)));
+}
+
 /**
- * Episodes as a run plays them: all share 600 tokens, those of a group 200 more, and each turn's
- * prompt is all that came before with 60 tokens added.
+ * Episodes as a run plays them: their first prompts are alike, those of a group end alike too, and
+ * each turn's prompt is all that came before and what the environment adds. They end at some 1,450
+ * tokens.
  */
 async function playEpisodes(
   engine: ScoringEngine,
 ): Promise<Measured & { cachedShare: number; pauseMs: number }> {
-  const [groups, samples, turns, tokens] = [32, 4, 4, 40];
-  const policyText = toIds(600, 90_000);
+  const [groups, samples, turns, tokens] = [32, 4, 8, 40];
+  const policyText = toIds(SHARED, 90_000);
   let promptCount = 0;
   let cachedCount = 0;
   const play = async (group: number, index: number): Promise<void> => {
-    let promptIds = [...policyText, ...toIds(200, 91_000 + group)];
+    let promptIds = [...policyText, ...toIds(DELTA, 91_000 + group)];
     for (let turnIndex = 0; turnIndex < turns; turnIndex++) {
       const session = `episode-${group}-${index}`;
       const { outputIds, cachedTokenCount } = await turn(engine, { promptIds, tokens, session });
       promptCount += promptIds.length;
       cachedCount += cachedTokenCount ?? 0;
-      const added = toIds(60, 95_000 + group * 100 + index * 10 + turnIndex);
+      const added = toIds(DELTA, 95_000 + group * 100 + index * 10 + turnIndex);
       promptIds = [...promptIds, ...outputIds, ...added];
     }
   };

@@ -1,11 +1,5 @@
-import { assertInvariant } from "../../errors.ts";
 import type { Kernels } from "./kernels/build-kernels.ts";
-import {
-  BLOCK_POSITIONS,
-  headBlockBytes,
-  keyOffset,
-  valueOffset,
-} from "./kernels/key-value-block.ts";
+import { headPartBytes } from "./kernels/key-value-block.ts";
 import { PANEL_WIDTH } from "./kernels/multiply.ts";
 import { ROW_ENTRY_BYTES } from "./kernels/rotate.ts";
 import type { DecoderShape } from "./model/decoder-shape.ts";
@@ -17,20 +11,11 @@ import type {
 } from "./model/memory-plan.ts";
 import { RotaryAngles } from "./model/rotary-angles.ts";
 import type { LogitRow } from "./logit-row.ts";
+import type { AttentionTile, DecoderPart, StepRow } from "./step-rows.ts";
+import { StepRows } from "./step-rows.ts";
 import type { WasmMemory } from "./wasm/web-assembly.ts";
 
-/** Tokens of one sequence that a step computes. */
-export interface DecoderPart {
-  /** The table of the sequence's blocks. */
-  readonly slot: number;
-  /** Consecutive, the first at `firstPosition`; all earlier positions are in the sequence's blocks. */
-  readonly ids: Int32Array;
-  readonly firstPosition: number;
-  /** The first of `ids` whose logits are wanted; `ids.length` where none are. */
-  readonly firstLogit: number;
-}
-
-/** Told of each row whose logits were wanted, in order of parts and ids. */
+/** Told of each row whose logits were wanted; those of one part come in order. */
 export type OnLogits = (partIndex: number, row: LogitRow) => void;
 
 /** Rows that go through a matrix together, so that they stay in the core's cache. */
@@ -43,7 +28,7 @@ export class Decoder {
   readonly #weights: WeightAddresses;
   readonly #work: WorkAddresses;
   readonly #floats: Float32Array;
-  readonly #integers: Int32Array;
+  readonly #stepRows: StepRows;
   readonly #angles: RotaryAngles;
 
   constructor({
@@ -64,55 +49,42 @@ export class Decoder {
     this.#weights = weights;
     this.#work = work;
     this.#floats = new Float32Array(memory.buffer);
-    this.#integers = new Int32Array(memory.buffer);
+    this.#stepRows = new StepRows(shape, { work, integers: new Int32Array(memory.buffer) });
     this.#angles = new RotaryAngles(shape, { floats: this.#floats, address: work.angles });
   }
 
   /** Puts a block into a sequence's table. `index` counts blocks from the sequence's start. */
   setBlock(slot: number, at: { index: number; block: number }): void {
-    const { blockTables, tableLength, blocks, blockBytes } = this.#work;
-    assertInvariant(at.index < tableLength, "a sequence has more blocks than its table");
-    const entry = blockTables / 4 + slot * tableLength + at.index;
-    this.#integers[entry] = blocks + at.block * blockBytes;
+    this.#stepRows.setBlock(slot, at);
   }
 
-  /** Forgets what a block holds: what is left in it could be no number, and spoil its new owner. */
+  /**
+   * Forgets a block's values: what is left of its former owner could be no number, and spoil the
+   * sums of the new one, which count values not yet there with a weight of 0.
+   */
   clearBlock(block: number): void {
-    const { blocks, blockBytes } = this.#work;
-    const start = (blocks + block * blockBytes) / 4;
-    this.#floats.fill(0, start, start + blockBytes / 4);
+    const { layerCount, keyValueHeadCount, headSize } = this.#shape;
+    const { blocks, partStride } = this.#work;
+    const bytes = headPartBytes(headSize);
+    for (let head = 0; head < layerCount * keyValueHeadCount; head++) {
+      const start = (blocks + (2 * head + 1) * partStride + block * bytes) / 4;
+      this.#floats.fill(0, start, start + bytes / 4);
+    }
   }
 
   /** Computes the parts' tokens: their keys and values go into the blocks, their logits out. */
   forward(parts: readonly DecoderPart[], onLogits: OnLogits): void {
-    const rows = this.#writeRows(parts);
+    const rows = this.#stepRows.layOut(parts);
+    const tiles = this.#stepRows.tile(rows);
+    for (const [index, { id, position }] of rows.entries()) {
+      this.#angles.reach(position + 1);
+      this.#embed(id, index);
+    }
     for (const [index, layer] of this.#weights.layers.entries()) {
-      this.#attend(parts, { layer, layerIndex: index, rows });
-      this.#feedForward(layer, rows);
+      this.#attend(tiles, { layer, layerIndex: index, rows: rows.length });
+      this.#feedForward(layer, rows.length);
     }
-    this.#output(parts, onLogits);
-  }
-
-  /** Embeds the ids and writes the table of rows. Returns the number of rows. */
-  #writeRows(parts: readonly DecoderPart[]): number {
-    const { rowTable, rowCount, blockTables, tableLength, angles } = this.#work;
-    const { headSize } = this.#shape;
-    let row = 0;
-    for (const { slot, ids, firstPosition } of parts) {
-      this.#angles.reach(firstPosition + ids.length);
-      const table = blockTables / 4 + slot * tableLength;
-      for (const [index, id] of ids.entries()) {
-        const position = firstPosition + index;
-        const block = this.#integers[table + Math.floor(position / BLOCK_POSITIONS)] ?? 0;
-        const entry = (rowTable + row * ROW_ENTRY_BYTES) / 4;
-        this.#integers[entry] = angles + position * headSize * 4;
-        this.#integers[entry + 1] = block + keyOffset(position, headSize);
-        this.#integers[entry + 2] = block + valueOffset(position, headSize);
-        this.#embed(id, row++);
-      }
-    }
-    assertInvariant(row <= rowCount, "a step has more rows than there is room for");
-    return row;
+    this.#output(rows, onLogits);
   }
 
   #embed(id: number, row: number): void {
@@ -128,7 +100,7 @@ export class Decoder {
 
   /** Adds to each row what attention brings it. */
   #attend(
-    parts: readonly DecoderPart[],
+    tiles: readonly AttentionTile[],
     { layer, layerIndex, rows }: { layer: LayerAddresses; layerIndex: number; rows: number },
   ): void {
     const { hidden, normalized, projected, queries, attended, rowTable } = this.#work;
@@ -137,26 +109,37 @@ export class Decoder {
     const rowBytes = queryHeadCount * headBytes;
     const groupBytes = rowBytes / keyValueHeadCount;
     const queryHeadStride = this.#work.rowCount * groupBytes;
-    const layerOffset = layerIndex * keyValueHeadCount * headBlockBytes(headSize);
+    const headStride = 2 * this.#work.partStride;
+    const layerOffset = layerIndex * keyValueHeadCount * headStride;
     this.#normalize(hidden, { rows, weights: layer.inputNorm, out: normalized });
     this.#multiply(layer.projection, { x: normalized, rows, out: projected });
     if (this.#shape.normalizesHeads) this.#normalizeHeads(layer, rows);
-    this.#kernels.rotate(projected, rows, rowTable, queries, queryHeadStride, layerOffset);
+    this.#kernels.rotate(
+      projected,
+      rows,
+      rowTable,
+      queries,
+      queryHeadStride,
+      layerOffset,
+      headStride,
+    );
     for (let head = 0; head < keyValueHeadCount; head++) {
-      let row = 0;
-      for (const { slot, ids, firstPosition } of parts) {
+      const keys = layerOffset + head * headStride;
+      for (const { firstRow, rowCount, limit, spans, spanEnd } of tiles) {
         this.#kernels.attend(
-          queries + head * queryHeadStride + row * groupBytes,
-          ids.length,
-          firstPosition + 1,
-          this.#work.blockTables + slot * this.#work.tableLength * 4,
-          layerOffset + head * headBlockBytes(headSize),
-          attended + row * rowBytes + head * groupBytes,
+          queries + head * queryHeadStride + firstRow * groupBytes,
+          rowCount,
+          rowTable + firstRow * ROW_ENTRY_BYTES,
+          spans,
+          spanEnd,
+          limit,
+          keys,
+          keys + this.#work.partStride,
+          attended + firstRow * rowBytes + head * groupBytes,
           rowBytes,
           this.#work.scratch,
           this.#weights.zeros,
         );
-        row += ids.length;
       }
     }
     this.#multiply(layer.attentionOutput, { x: attended, rows, out: hidden, adds: true });
@@ -185,10 +168,12 @@ export class Decoder {
   }
 
   /** The logits of the rows that want them, a few rows at a time. */
-  #output(parts: readonly DecoderPart[], onLogits: OnLogits): void {
+  #output(rows: readonly StepRow[], onLogits: OnLogits): void {
     const { hidden, normalized, logits, logitRowCount } = this.#work;
     const rowBytes = this.#shape.hiddenSize * 4;
-    const wanted = listLogitRows(parts);
+    const wanted = rows.flatMap(({ partIndex, wantsLogits }, row) =>
+      wantsLogits ? [{ partIndex, row }] : [],
+    );
     for (let start = 0; start < wanted.length; start += logitRowCount) {
       const some = wanted.slice(start, start + logitRowCount);
       for (const [index, { row }] of some.entries()) {
@@ -261,18 +246,4 @@ export class Decoder {
       );
     }
   }
-}
-
-function listLogitRows(
-  parts: readonly DecoderPart[],
-): readonly { partIndex: number; row: number }[] {
-  let first = 0;
-  return parts.flatMap(({ ids, firstLogit }, partIndex) => {
-    const rows = Array.from({ length: ids.length - firstLogit }, (_, index) => ({
-      partIndex,
-      row: first + firstLogit + index,
-    }));
-    first += ids.length;
-    return rows;
-  });
 }

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GenerateRequest, Generation } from "../engine.ts";
@@ -265,10 +266,22 @@ describe("describe()", () => {
   });
 });
 
+/** Threads run the build where Node reads no TypeScript; an older build is another engine. */
 const built = new URL("../../../dist/src/engine/reference/thread/worker.js", import.meta.url);
 const readsTypeScript = Boolean((process.features as { typescript?: unknown }).typescript);
-const hasWorker = readsTypeScript || existsSync(built);
+const hasWorker = readsTypeScript || (await isBuildFresh());
 if (!hasWorker) console.log("Worker threads are not tested: run `npm run build` first");
+
+async function isBuildFresh(): Promise<boolean> {
+  if (!existsSync(built)) return false;
+  const sources = fileURLToPath(new URL(".", import.meta.url));
+  const files = await readdir(sources, { recursive: true, withFileTypes: true });
+  const changes = files
+    .filter(({ name }) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+    .map(async ({ parentPath, name }) => (await stat(path.join(parentPath, name))).mtimeMs);
+  const builtAt = (await stat(new URL("../../../../.tsbuildinfo", built))).mtimeMs;
+  return Math.max(...(await Promise.all(changes))) <= builtAt;
+}
 
 describe.skipIf(!hasWorker)("in worker threads", () => {
   test("the same bytes are sampled as in this thread", async () => {
@@ -289,9 +302,9 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
   });
 
   test("neither idle threads nor an engine left open keep the process alive", async () => {
-    const module = new URL(built);
-    module.pathname = module.pathname.replace("thread/worker.js", "reference-engine.js");
-    if (!existsSync(module)) return;
+    const module = readsTypeScript
+      ? new URL("reference-engine.ts", import.meta.url)
+      : new URL("../reference-engine.js", built);
     const script = `
       import { createReferenceEngine } from ${JSON.stringify(module.href)};
       const modelDir = ${JSON.stringify(path.join(folder, "model"))};

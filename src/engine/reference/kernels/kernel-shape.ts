@@ -1,4 +1,4 @@
-/** What kernels are assembled for. All sizes count floats and are multiples of 8. */
+/** What kernels are assembled for. Sizes count floats: multiples of 8, `hiddenSize` one of 16. */
 export interface KernelShape {
   readonly hiddenSize: number;
   readonly headSize: number;

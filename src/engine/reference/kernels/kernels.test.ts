@@ -4,7 +4,7 @@ import type { Kernels } from "./build-kernels.ts";
 import { buildKernels } from "./build-kernels.ts";
 
 const shape = {
-  hiddenSize: 24,
+  hiddenSize: 48,
   headSize: 16,
   keyValueHeadCount: 2,
   groupSize: 3,
@@ -33,7 +33,7 @@ function take(address: number, count: number): number[] {
 
 describe("multiply()", () => {
   const inner = 12;
-  const outputs = 40;
+  const outputs = 80;
   const weights = values(inner * outputs, 1);
   const bias = values(outputs, 2);
 
@@ -45,8 +45,8 @@ describe("multiply()", () => {
       rows,
       inner * 4,
       put(16_384, weights),
-      inner * 32,
-      outputs / 8,
+      inner * 64,
+      outputs / 16,
       out,
       outputs * 4,
       put(65_536, bias),
@@ -60,7 +60,7 @@ describe("multiply()", () => {
     const expected = Array.from({ length: outputs }, (_, output) => {
       let sum = 0;
       for (let k = 0; k < inner; k++) {
-        const weight = weights[(Math.floor(output / 8) * inner + k) * 8 + (output % 8)] ?? 0;
+        const weight = weights[(Math.floor(output / 16) * inner + k) * 16 + (output % 16)] ?? 0;
         sum = Math.fround(sum + Math.fround((x[k] ?? 0) * weight));
       }
       return Math.fround((bias[output] ?? 0) + sum);
@@ -90,12 +90,12 @@ describe("multiply()", () => {
       1,
       inner * 4,
       16_384,
-      inner * 32,
+      inner * 64,
       5,
       out,
-      160,
+      320,
       out,
-      160,
+      320,
     );
     for (const [index, value] of take(out, outputs).entries()) {
       expect(value).toBeCloseTo((before[index] ?? 0) + (plain[index] ?? 0), 5);
@@ -141,7 +141,7 @@ describe("normalizeHidden()", () => {
     const { hiddenSize } = shape;
     const x = values(hiddenSize, 7);
     const weights = values(hiddenSize, 8);
-    kernels.normalizeHidden(put(1_024, x), 96, 1, put(4_096, weights), 8_192, 96);
+    kernels.normalizeHidden(put(1_024, x), 192, 1, put(4_096, weights), 8_192, 192);
     const square = x.reduce((sum, value) => sum + value * value, 0) / hiddenSize;
     for (const [index, value] of take(8_192, hiddenSize).entries()) {
       const expected = ((x[index] ?? 0) / Math.sqrt(square + 1e-6)) * (weights[index] ?? 0);

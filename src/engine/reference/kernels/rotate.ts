@@ -2,20 +2,25 @@ import type { Code } from "../wasm/instruction.ts";
 import { f32x4, i32, sequence, v128 } from "../wasm/instruction.ts";
 import type { FunctionScope, ModuleBuilder, Variable } from "../wasm/module-builder.ts";
 import { countUp, countUpOnce } from "../wasm/module-builder.ts";
-import { headBlockBytes, KEY_ELEMENT_STRIDE, VALUE_PANEL_STRIDE } from "./key-value-block.ts";
+import { KEY_ELEMENT_STRIDE, VALUE_PANEL_STRIDE } from "./key-value-block.ts";
 import type { KernelShape } from "./kernel-shape.ts";
+import { padToPanel, PANEL_ROW_BYTES } from "./multiply.ts";
 
 /**
  * Bytes of a row's entry in the table of rows: the addresses of its cosines and sines, of its key
- * and of its value in the first layer's first head, and one unused.
+ * and of its value in the first layer's first head, and the number of positions that it sees.
  */
 export const ROW_ENTRY_BYTES = 16;
 
+const VECTOR_BYTES = 16;
+
 /**
- * `rotate(x, rows, table, queries, queryHeadStride, layerOffset)`: takes rows of queries, keys and
- * values side by side; turns queries and keys by their positions' angles; puts the queries of the
- * heads that share keys together, `queries[keyValueHead][row][head in group][headSize]`, and keys
- * and values into their blocks.
+ * `rotate(x, rows, table, queries, queryHeadStride, layerOffset, headStride)`: takes rows of
+ * queries, keys and values side by side, as long as whole panels; turns queries and keys by their
+ * positions' angles; puts the queries of the heads that share keys together,
+ * `queries[keyValueHead][row][head in group][headSize]`, and keys and values into their blocks.
+ * `layerOffset` is the offset of the layer's parts, `headStride` that of a head's parts behind the
+ * head before.
  *
  * **Source:** Su et al., "RoFormer", 2021, with halves paired as in huggingface/transformers
  * src/transformers/models/llama/modeling_llama.py (rotate_half).
@@ -31,12 +36,15 @@ export function addRotate(module: ModuleBuilder, shape: KernelShape): void {
       queries: "i32",
       queryHeadStride: "i32",
       layerOffset: "i32",
+      headStride: "i32",
     },
     body(scope, p) {
       const [row, head, inGroup, to, group] = scope.locals("i32", "i32", "i32", "i32", "i32");
       const [angles, key, value] = scope.locals("i32", "i32", "i32");
       const heads = i32.constant(keyValueHeadCount);
       const nextHead = p.x.increase(headSize * 4);
+      const rowSize = keyValueHeadCount * (groupSize + 2) * headSize;
+      const nextRow = p.x.increase((padToPanel(rowSize) - rowSize) * 4);
       const entry = (offset: number): Code =>
         i32.add(i32.load(p.table.get, offset), p.layerOffset.get);
       const fromZero = (counter: Variable, end: Code, ...body: readonly Code[]): Code =>
@@ -62,14 +70,14 @@ export function addRotate(module: ModuleBuilder, shape: KernelShape): void {
         heads,
         turnKey(scope, { from: p.x, angles, to: key, headSize }),
         nextHead,
-        key.increase(headBlockBytes(headSize)),
+        key.increase(p.headStride.get),
       );
       const values = fromZero(
         head,
         heads,
-        copyValue(scope, { from: p.x, to: value, headSize }),
+        copyValue({ from: p.x, to: value, headSize }),
         nextHead,
-        value.increase(headBlockBytes(headSize)),
+        value.increase(p.headStride.get),
       );
       return countUp(
         row,
@@ -80,6 +88,7 @@ export function addRotate(module: ModuleBuilder, shape: KernelShape): void {
         queries,
         keys,
         values,
+        nextRow,
         p.queries.increase(groupSize * headSize * 4),
         p.table.increase(ROW_ENTRY_BYTES),
       );
@@ -130,7 +139,7 @@ function turnQuery(scope: FunctionScope, query: Turn): Code {
   });
 }
 
-/** Elements of a key lie apart, those of 8 positions between them. */
+/** Elements of a key lie apart, those of 16 positions between them. */
 function turnKey(scope: FunctionScope, key: Turn): Code {
   const to = scope.local("i32");
   const [low, high] = scope.locals("v128", "v128");
@@ -155,21 +164,22 @@ function turnKey(scope: FunctionScope, key: Turn): Code {
   );
 }
 
-function copyValue(
-  scope: FunctionScope,
-  { from, to, headSize }: { from: Variable; to: Variable; headSize: number },
-): Code {
-  const [at, target] = scope.locals("i32", "i32");
-  const source = i32.add(from.get, at.get);
+/** A value lies in panels of 16 elements, the last of which it may fill by half. */
+function copyValue({
+  from,
+  to,
+  headSize,
+}: {
+  from: Variable;
+  to: Variable;
+  headSize: number;
+}): Code {
   return sequence(
-    at.set(i32.constant(0)),
-    target.set(to.get),
-    countUpOnce(
-      at,
-      { end: i32.constant(headSize * 4), step: 32 },
-      v128.store(target.get, v128.load(source)),
-      v128.store(target.get, v128.load(source, 16), 16),
-      target.increase(VALUE_PANEL_STRIDE),
-    ),
+    ...Array.from({ length: (headSize * 4) / VECTOR_BYTES }, (_, index) => {
+      const offset = index * VECTOR_BYTES;
+      const panel = Math.floor(offset / PANEL_ROW_BYTES);
+      const target = panel * VALUE_PANEL_STRIDE + (offset % PANEL_ROW_BYTES);
+      return v128.store(to.get, v128.load(from.get, offset), target);
+    }),
   );
 }

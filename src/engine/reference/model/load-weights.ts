@@ -150,7 +150,7 @@ function intoVector(
   };
 }
 
-/** Files hold `[output][input]`, panels `[output / 8][input][output % 8]`. */
+/** Files hold `[output][input]`, panels `[output / 16][input][output % 16]`. */
 function intoPanels(
   floats: Float32Array,
   {

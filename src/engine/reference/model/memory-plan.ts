@@ -1,8 +1,8 @@
 import { UsageError } from "../../../errors.ts";
-import { attendScratchBytes } from "../kernels/attend.ts";
-import { BLOCK_POSITIONS, headBlockBytes } from "../kernels/key-value-block.ts";
+import { attendScratchBytes, SPAN_ENTRY_BYTES } from "../kernels/attend.ts";
+import { BLOCK_POSITIONS, headPartBytes } from "../kernels/key-value-block.ts";
 import type { KernelShape } from "../kernels/kernel-shape.ts";
-import { PANEL_WIDTH } from "../kernels/multiply.ts";
+import { padToPanel } from "../kernels/multiply.ts";
 import { ROW_ENTRY_BYTES } from "../kernels/rotate.ts";
 import { MAX_PAGES } from "../wasm/module-builder.ts";
 import { PAGE_BYTES } from "../wasm/web-assembly.ts";
@@ -13,7 +13,7 @@ export interface LinearAddress {
   readonly weights: number;
   readonly bias: number;
   readonly inputSize: number;
-  /** A multiple of 8. */
+  /** As many as fill whole panels. */
   readonly outputSize: number;
 }
 
@@ -54,8 +54,10 @@ export interface WorkAddresses {
   /** Blocks that a sequence's table holds. */
   readonly tableLength: number;
   readonly blockCount: number;
-  readonly blockBytes: number;
+  /** The first block's keys in the first layer's first head. */
   readonly blocks: number;
+  /** Bytes between the parts that hold all blocks' keys or values of a head. */
+  readonly partStride: number;
   readonly hidden: number;
   readonly normalized: number;
   readonly projected: number;
@@ -64,7 +66,7 @@ export interface WorkAddresses {
   readonly gated: number;
   readonly activated: number;
   readonly rowTable: number;
-  readonly blockTables: number;
+  readonly spans: number;
   readonly angles: number;
   readonly scratch: number;
   readonly logits: number;
@@ -104,7 +106,7 @@ export function toKernelShape(shape: DecoderShape): KernelShape {
 
 /** Bytes that a block of positions takes: keys and values of all layers. */
 export function blockBytesOf(shape: DecoderShape): number {
-  return shape.layerCount * shape.keyValueHeadCount * headBlockBytes(shape.headSize);
+  return 2 * shape.layerCount * shape.keyValueHeadCount * headPartBytes(shape.headSize);
 }
 
 /** Hands out addresses, one behind the other. */
@@ -149,7 +151,7 @@ export function planMemory(shape: DecoderShape, size: EngineSize): MemoryPlan {
         `takes ${blockBytes} bytes in each of ${size.threadCount} threads, expected more`,
     );
   }
-  const work = { ...size, blockBytes, blockCount, contextLength };
+  const work = { ...size, blockCount, contextLength };
   const threads = Array.from({ length: size.threadCount }, () =>
     planThread(shape, work, allocator),
   );
@@ -167,7 +169,7 @@ export function planMemory(shape: DecoderShape, size: EngineSize): MemoryPlan {
 function planWeights(shape: DecoderShape, allocator: Allocator): WeightAddresses {
   const { hiddenSize, headSize, queryHeadCount, keyValueHeadCount, feedForwardSize } = shape;
   const queriesSize = queryHeadCount * headSize;
-  const projectionSize = queriesSize + 2 * keyValueHeadCount * headSize;
+  const projectionSize = padToPanel(queriesSize + 2 * keyValueHeadCount * headSize);
   const zeros = allocator.floats(
     Math.max(projectionSize, 2 * feedForwardSize, hiddenSize, padToPanel(shape.vocabularySize)),
   );
@@ -191,16 +193,12 @@ function planWeights(shape: DecoderShape, allocator: Allocator): WeightAddresses
   return { zeros, embedding, layers, finalNorm, output };
 }
 
-function padToPanel(size: number): number {
-  return Math.ceil(size / PANEL_WIDTH) * PANEL_WIDTH;
-}
-
 function planThread(
   shape: DecoderShape,
-  work: EngineSize & { blockBytes: number; blockCount: number; contextLength: number },
+  work: EngineSize & { blockCount: number; contextLength: number },
   { bytes, floats }: Allocator,
 ): WorkAddresses {
-  const { slotCount, prefillRowCount, blockCount, blockBytes, contextLength } = work;
+  const { slotCount, prefillRowCount, blockCount, contextLength } = work;
   const rowCount = slotCount + prefillRowCount;
   const { hiddenSize, headSize, queryHeadCount, keyValueHeadCount, feedForwardSize } = shape;
   const vocabularySize = padToPanel(shape.vocabularySize);
@@ -212,20 +210,20 @@ function planThread(
     logitRowCount: LOGIT_ROWS,
     tableLength,
     blockCount,
-    blockBytes,
+    partStride: blockCount * headPartBytes(headSize),
     hidden: floats(rowCount * hiddenSize),
     normalized: floats(rowCount * hiddenSize),
-    projected: floats(rowCount * (queriesSize + 2 * keyValueHeadCount * headSize)),
+    projected: floats(rowCount * padToPanel(queriesSize + 2 * keyValueHeadCount * headSize)),
     queries: floats(rowCount * queriesSize),
     attended: floats(rowCount * queriesSize),
     gated: floats(rowCount * 2 * feedForwardSize),
     activated: floats(rowCount * feedForwardSize),
     rowTable: bytes(rowCount * ROW_ENTRY_BYTES),
-    blockTables: bytes(slotCount * tableLength * 4),
+    spans: bytes(rowCount * tableLength * SPAN_ENTRY_BYTES),
     angles: floats(contextLength * headSize),
     scratch: bytes(attendScratchBytes(toKernelShape(shape), contextLength)),
     logits: floats(LOGIT_ROWS * vocabularySize),
     exponentials: floats(vocabularySize),
-    blocks: bytes(blockCount * blockBytes),
+    blocks: bytes(blockCount * blockBytesOf(shape)),
   };
 }

@@ -20,7 +20,7 @@ export async function readDecoderShape(folder: string): Promise<DecoderShape> {
   const architecture = readArchitecture(config);
   refuseWhatIsNotComputed(config);
   const queryHeadCount = config.count("num_attention_heads");
-  const hiddenSize = readSize(config, "hidden_size");
+  const hiddenSize = readSize(config, "hidden_size", { multipleOf: 16 });
   const keyValueHeadCount = config.count("num_key_value_heads", queryHeadCount);
   if (queryHeadCount % keyValueHeadCount !== 0) {
     throw config.error("num_key_value_heads", `a divisor of num_attention_heads ${queryHeadCount}`);
@@ -29,11 +29,14 @@ export async function readDecoderShape(folder: string): Promise<DecoderShape> {
     architecture,
     vocabularySize: config.count("vocab_size"),
     hiddenSize,
-    feedForwardSize: readSize(config, "intermediate_size"),
+    feedForwardSize: readSize(config, "intermediate_size", { multipleOf: 8 }),
     layerCount: config.count("num_hidden_layers"),
     queryHeadCount,
     keyValueHeadCount,
-    headSize: readSize(config, "head_dim", hiddenSize / queryHeadCount),
+    headSize: readSize(config, "head_dim", {
+      multipleOf: 8,
+      fallback: hiddenSize / queryHeadCount,
+    }),
     normEpsilon: config.positive("rms_norm_eps", 1e-6),
     rotaryTheta: (config.object("rope_parameters") ?? config).positive("rope_theta", 10_000),
     rotaryScaling: readRotaryScaling(config),
@@ -70,11 +73,15 @@ function refuseWhatIsNotComputed(config: JsonFields): void {
   }
 }
 
-/** The kernels go over eight floats at a time. */
-function readSize(config: JsonFields, field: string, fallback?: number): number {
+/** The kernels go over 16 floats at a time; of two halves each may be half of that. */
+function readSize(
+  config: JsonFields,
+  field: string,
+  { multipleOf, fallback }: { multipleOf: number; fallback?: number },
+): number {
   const size = config.count(field, fallback);
-  if (size % 8 === 0) return size;
-  throw config.error(field, `a multiple of 8; ${REMEDY}`);
+  if (size % multipleOf === 0) return size;
+  throw config.error(field, `a multiple of ${multipleOf}; ${REMEDY}`);
 }
 
 /** Older files have `rope_scaling` with `type`, newer ones `rope_parameters` with `rope_type`. */
