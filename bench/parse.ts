@@ -1,80 +1,184 @@
+import { listReasoningParsers } from "../src/parser/reasoning/registry.ts";
 import { listToolCallParsers } from "../src/parser/registry.ts";
-import type { ParseOptions, ToolCallParser } from "../src/parser/tool-call-parser.ts";
+import type { Dialect, ToolCallParser } from "../src/parser/tool-call-parser.ts";
 import { toolsFromOpenAi } from "../src/message.ts";
 import { toPyValue } from "../src/python/value.ts";
+import type { HostileText } from "../test/parser-hostile.ts";
+import { hostileReasoning, hostileTexts } from "../test/parser-hostile.ts";
 import { callSamples } from "../test/parser-samples.ts";
 import type { BenchFigure } from "./bench-figure.ts";
-import { cpuMs, median } from "./cpu-time.ts";
+import { median } from "./cpu-time.ts";
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
 const tools = toolsFromOpenAi(
-  toPyValue([{ type: "function", function: { name: "search", parameters } }]),
+  toPyValue([
+    { type: "function", function: { name: "search", parameters } },
+    { type: "function", function: { name: "f", parameters } },
+  ]),
   "tools",
 );
 
 /** Length of a measured turn, in UTF-16 code units. */
 const turnLength = 2048;
 
-/** Lengths of the hostile texts, and how much longer the second is. */
-const hostileLength = 64_000;
-const hostileFactor = 16;
+/** Lengths of the hostile texts: those that are compared, and those that tell which to compare. */
+const shortLength = 65_536;
+const longLength = 1_048_576;
+const screenLengths = [2_048, 16_384] as const;
+
+/** How many texts of those that look worst are tried at full length. */
+const triedCount = 3;
+
+/** One way to parse a text, timed. */
+interface Subject {
+  readonly at: string;
+  readonly parse: (text: string) => void;
+  readonly stream: (text: string, chunkLength: number) => void;
+  /** A turn of about 2 kB. */
+  readonly turn: string;
+  readonly texts: readonly HostileText[];
+}
 
 /**
- * CPU to parse one turn of 2 kB that ends in a call, and how much slower each unit of a hostile text is
- * parsed where the text is 16 times as long, at the worst (1 where time is linear), by format.
+ * Time of one turn of 2 kB; and time per unit of hostile texts of 1 MB, against that of the same text
+ * of 64 kB: of the texts that look worst, in one piece, in chunks of 16 units, and (at a 16th of the
+ * lengths) unit by unit. Where time is linear, the ratio is near 1.
  */
 export async function benchParse(): Promise<BenchFigure[]> {
   const figures: BenchFigure[] = [];
-  for (const parser of listToolCallParsers()) {
-    for (const dialect of parser.dialects) {
-      const at = `${parser.name}, ${dialect}`;
-      const options = { tools, dialect };
-      const value = (await turnMs(parser, options)) * 1000;
-      figures.push({ bench: "parse", figure: "CPU of a 2 kB turn", value, unit: "µs", at });
-      const worst = await worstScaling(parser, options);
-      const figure = `hostile text ${hostileFactor} times as long: CPU per unit`;
-      figures.push({ bench: "parse", figure, value: worst, unit: "times", at });
-    }
+  for (const subject of subjects()) {
+    const { at } = subject;
+    const turn = { figure: "a 2 kB turn", value: turnMs(subject) * 1000, unit: "µs" };
+    figures.push({ bench: "parse", ...turn, at }, ...hostileFigures(subject));
+    // The event loop turns, so that a caller's timers run.
+    await new Promise(setImmediate);
   }
   return figures;
 }
 
-/** CPU milliseconds of one turn: the middle of nine rounds, after one that warms up. */
-async function turnMs(parser: ToolCallParser, options: ParseOptions): Promise<number> {
-  const callOf = callSamples[parser.name]!;
-  const half = "The quick brown fox looks for tea. ".repeat(40);
-  const opening = callOf("").length;
-  const query = half.slice(0, turnLength / 2 - opening);
-  const isWhole = parser.parse(callOf("tea"), options).compat.normalText === "";
-  // Formats of which a call is the whole turn get it twice as long.
-  const text = isWhole && parser.name.includes("pythonic") ? callOf(half) : half + callOf(query);
-  const repeats = 100;
-  const round = () =>
-    cpuMs(async () => {
-      for (let count = 0; count < repeats; count++) parser.parse(text, options);
-    });
-  await round();
-  const rounds: number[] = [];
-  for (let count = 0; count < 9; count++) rounds.push((await round()) / repeats);
-  return median(rounds);
+function* subjects(): Generator<Subject> {
+  for (const parser of listToolCallParsers()) {
+    for (const dialect of parser.dialects) yield toolCallSubject(parser, dialect);
+  }
+  for (const parser of listReasoningParsers()) {
+    const [open = "", close = ""] = [parser.markers[0], parser.closer];
+    yield {
+      at: `reasoning ${parser.name}`,
+      parse: (text) => parser.parse(text),
+      stream: (text, chunkLength) => pushAll(parser.createStream(), text, chunkLength),
+      turn: open + prose.slice(0, turnLength / 2) + close + prose.slice(0, turnLength / 2),
+      texts: hostileReasoning(parser),
+    };
+  }
 }
 
-async function worstScaling(parser: ToolCallParser, options: ParseOptions): Promise<number> {
-  const sample = callSamples[parser.name]!("");
-  const units = [...parser.markers, "[", "{", '"', " ", "f(a="];
-  let worst = 0;
-  for (const unit of units) {
-    for (const start of ["", sample.slice(0, -1), sample.slice(0, sample.length / 2)]) {
-      const parse = (length: number) =>
-        cpuMs(async () => {
-          parser.parse(start + unit.repeat(length / unit.length), options);
-        });
-      await parse(hostileLength);
-      const short = await parse(hostileLength);
-      const long = await parse(hostileLength * hostileFactor);
-      // Below a few milliseconds the clock says nothing.
-      if (long > 50) worst = Math.max(worst, long / Math.max(short, 1) / hostileFactor);
-    }
+const prose = "The quick brown fox looks for tea. ".repeat(turnLength / 32);
+
+function toolCallSubject(parser: ToolCallParser, dialect: Dialect): Subject {
+  const sampleOf = callSamples[parser.name]!;
+  const options = { tools, dialect };
+  const query = prose.slice(0, turnLength / 2 - sampleOf("").length);
+  // vLLM reads a call of the pythonic formats where it is the whole turn.
+  const isWhole = parser.name.includes("pythonic");
+  return {
+    at: `${parser.name}, ${dialect}`,
+    parse: (text) => parser.parse(text, options),
+    stream: (text, chunkLength) => pushAll(parser.createStream(options), text, chunkLength),
+    turn: isWhole ? sampleOf(prose.slice(0, turnLength)) : prose.slice(0, 1024) + sampleOf(query),
+    texts: hostileTexts(sampleOf, parser.markers),
+  };
+}
+
+interface TextStream {
+  push(chunk: string): unknown;
+  end(): unknown;
+}
+
+function pushAll(stream: TextStream, text: string, chunkLength: number): void {
+  for (let start = 0; start < text.length; start += chunkLength) {
+    stream.push(text.slice(start, start + chunkLength));
   }
-  return worst;
+  stream.end();
+}
+
+/** Milliseconds of one turn: the middle of nine rounds, after one that warms up. */
+function turnMs({ parse, turn }: Subject): number {
+  const repeats = 40;
+  const round = () =>
+    elapsedMs(() => {
+      for (let count = 0; count < repeats; count++) parse(turn);
+    });
+  round();
+  return median(Array.from({ length: 9 }, () => round() / repeats));
+}
+
+function hostileFigures(subject: Subject): BenchFigure[] {
+  const { parse, stream } = subject;
+  const suspects = findSuspects(subject);
+  const ways = [
+    ["1 MB", suspects, longLength, parse],
+    ["1 MB in chunks of 16", suspects.slice(0, 1), longLength, (text) => stream(text, 16)],
+    ["64 kB unit by unit", suspects.slice(0, 1), shortLength, (text) => stream(text, 1)],
+  ] as const satisfies readonly [string, readonly HostileText[], number, Subject["parse"]][];
+  return ways.map(([what, texts, length, run]) => {
+    const tried = texts.map((text) => compareLengths(text, length, run));
+    const worst = tried.reduce((left, right) => (right.growth > left.growth ? right : left));
+    return {
+      bench: "parse",
+      figure: `hostile text of ${what}: time per unit against a 16th of the length`,
+      value: worst.long,
+      unit: "ns",
+      baseline: worst.short,
+      ratio: 1 / worst.growth,
+      at: `${subject.at}: ${worst.name.slice(0, 100)}`,
+    };
+  });
+}
+
+/** The texts of which the time grows most from the one screened length to the other, and the slowest. */
+function findSuspects({ parse, texts }: Subject): HostileText[] {
+  const screened = texts.map((text) => {
+    const [short, long] = screenLengths.map((length) => perUnit(text.build(length), parse));
+    return { text, long: long!, growth: long! / Math.max(short!, 20) };
+  });
+  const byGrowth = screened.toSorted((left, right) => right.growth - left.growth);
+  const slowest = screened.reduce((left, right) => (right.long > left.long ? right : left));
+  return [...new Set([slowest, ...byGrowth])].slice(0, triedCount).map(({ text }) => text);
+}
+
+/** The least growth of some tries: what else the machine does only lengthens single ones. */
+function compareLengths(text: HostileText, length: number, run: Subject["parse"]): Comparison {
+  let best: Comparison | undefined;
+  for (let count = 0; count < 3 && (best === undefined || best.growth > 1.5); count++) {
+    const short = perUnit(text.build(length / 16), run);
+    const long = perUnit(text.build(length), run);
+    // A few nanoseconds are the clock's own noise.
+    const growth = long / Math.max(short, 5);
+    if (best === undefined || growth < best.growth) best = { name: text.name, short, long, growth };
+  }
+  return best!;
+}
+
+interface Comparison {
+  readonly name: string;
+  /** Nanoseconds per unit of the short text and of the long one. */
+  readonly short: number;
+  readonly long: number;
+  readonly growth: number;
+}
+
+/** Nanoseconds for each unit of the text: the best of three runs. */
+function perUnit(text: string, run: Subject["parse"]): number {
+  const best = Math.min(...Array.from({ length: 3 }, () => elapsedMs(() => run(text))));
+  return (best * 1e6) / text.length;
+}
+
+/**
+ * Milliseconds of synchronous work, which nothing but this process' own collector and other processes
+ * lengthen. The clock of CPU time would be too coarse for it.
+ */
+function elapsedMs(work: () => void): number {
+  const start = performance.now();
+  work();
+  return performance.now() - start;
 }

@@ -1,7 +1,7 @@
 import { pythonLstrip, pythonRstrip } from "../python/strip.ts";
 import type { Block, Diagnostic } from "./attempt.ts";
 import type { CallFields } from "./json-payload.ts";
-import { blocksOfPayload, readJson, readJsonPrefix } from "./json-payload.ts";
+import { blocksOfPayload, mayBeginJson, readJson, readJsonPrefix } from "./json-payload.ts";
 import { indexesOf } from "./indexes-of.ts";
 import type { Frame } from "./tag-blocks.ts";
 import { markerOnly, unclosed } from "./tag-blocks.ts";
@@ -55,8 +55,8 @@ function frameAt(
   const { format, start, nextOpening, nextClosing } = facts;
   const innerStart = start + format.open.length;
   const rest = text.slice(innerStart);
-  const json = readJsonPrefix(rest);
-  if (json.type === "value") {
+  const json = mayBeginJson(rest) ? readJsonPrefix(rest) : undefined;
+  if (json?.type === "value") {
     const innerEnd = rest.length - pythonLstrip(rest.slice(json.end)).length;
     const atEnd = format.closesAtEnd === true && innerEnd === rest.length;
     if (atEnd || rest.startsWith(format.close, innerEnd)) {

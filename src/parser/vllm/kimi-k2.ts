@@ -7,23 +7,66 @@ import { vllmReading } from "./vllm-reading.ts";
 const sectionOpen = "<|tool_calls_section_begin|>";
 const open = "<|tool_call_begin|>";
 const close = "<|tool_call_end|>";
-const headPattern = unicodePattern(
-  String.raw`\s*([^<]+:\p{Nd}+)\s*<\|tool_call_argument_begin\|>\s*`,
-  "uy",
-);
+const argumentsOpen = "<|tool_call_argument_begin|>";
+const spacePattern = unicodePattern(String.raw`^\s$`, "");
+const digitPattern = /^\p{Nd}$/u;
+
+/** What stands in front of a call's arguments. */
+interface CallHead {
+  readonly id: string;
+  readonly argumentsStart: number;
+}
+
+/** The id that begins at `start`: some text, a colon, a number; white space may surround it. */
+function readHead(text: string, start: number): CallHead | undefined {
+  const marker = text.indexOf("<", start);
+  if (marker === -1 || !text.startsWith(argumentsOpen, marker)) return undefined;
+  const head = text.slice(start, marker);
+  const written = head.slice(0, spaceStart(head));
+  const colon = numberStart(written) - 1;
+  if (colon < 1 || colon === written.length - 1 || written[colon] !== ":") return undefined;
+  // In front of the colon something must stand, and be it the last of the white space.
+  const idStart = Math.min(spaceEnd(written, 0), colon - 1);
+  const argumentsStart = spaceEnd(text, marker + argumentsOpen.length);
+  return { id: written.slice(idStart), argumentsStart };
+}
+
+function spaceEnd(text: string, start: number): number {
+  let end = start;
+  while (spacePattern.test(text[end] ?? "")) end += 1;
+  return end;
+}
+
+function spaceStart(text: string): number {
+  let start = text.length;
+  while (spacePattern.test(text[start - 1] ?? "")) start -= 1;
+  return start;
+}
+
+/** Where the digits at the end of the text begin. */
+function numberStart(text: string): number {
+  let start = text.length;
+  for (;;) {
+    const digit = [1, 2].find((length) => digitPattern.test(text.slice(start - length, start)));
+    if (digit === undefined || digit > start) return start;
+    start -= digit;
+  }
+}
 
 function findCalls(text: string): VllmCall[] {
   const starts = indexesOf(text, open);
+  const ends = indexesOf(text, close);
   const calls: VllmCall[] = [];
   let position = 0;
+  let endIndex = 0;
   for (const [index, start] of starts.entries()) {
     if (start < position) continue;
-    headPattern.lastIndex = start + open.length;
-    const id = headPattern.exec(text)?.[1];
-    if (id === undefined) continue;
-    const argumentsStart = headPattern.lastIndex;
-    const end = text.indexOf(close, argumentsStart);
-    if (end === -1) break;
+    const head = readHead(text, start + open.length);
+    if (head === undefined) continue;
+    const { id, argumentsStart } = head;
+    while ((ends[endIndex] ?? Infinity) < argumentsStart) endIndex += 1;
+    const end = ends[endIndex];
+    if (end === undefined) break;
     // The arguments must not hold the beginning of another call.
     if (end > (starts[index + 1] ?? Infinity)) continue;
     const name = (id.split(":")[0] ?? "").split(".").at(-1) ?? "";
