@@ -1,30 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createLlamaCppEngine } from "../src/engine/llama-cpp/llama-cpp-engine.ts";
-import type { LlamaCppEngineOptions } from "../src/engine/llama-cpp/llama-cpp-options.ts";
-import type { LlamaCppTestServerOptions, ScriptedTurn, ServerFault } from "../src/testing/index.ts";
-import { scriptedPolicy, startLlamaCppTestServer } from "../src/testing/index.ts";
 import { llamaCppError } from "./engine-failures.ts";
 import { failureOf, toRequest } from "./engine-request.ts";
-import { backOff, SAMPLED, underTest } from "./engine-under-test.ts";
-
-async function start(
-  faults: readonly (ServerFault | undefined)[],
-  {
-    turns = [{ outputIds: SAMPLED.outputIds }],
-    server: serverOptions = {},
-    ...options
-  }: {
-    turns?: readonly ScriptedTurn[];
-    server?: LlamaCppTestServerOptions;
-  } & Partial<LlamaCppEngineOptions> = {},
-) {
-  const policy = scriptedPolicy(turns);
-  const server = await startLlamaCppTestServer({ policy, faults, ...serverOptions });
-  const timeouts = { controlMs: 70_000 };
-  return underTest(server, (connection) =>
-    createLlamaCppEngine({ ...connection, timeouts, ...options }),
-  );
-}
+import { backOff, SAMPLED } from "./engine-under-test.ts";
+import { startFaultyLlamaCpp as start } from "./faulty-engines.ts";
 
 describe("a request that the server refuses without sampling", () => {
   test.each([
@@ -78,23 +56,15 @@ describe("a request that the server refuses without sampling", () => {
   });
 });
 
-describe("a request that may have been sampled", () => {
-  test.each([
-    [{ kind: "reset" }, "the connection broke before the whole reply came"],
-    [{ kind: "reset", when: "after-sampling" }, "the connection broke before the whole reply came"],
-    [{ kind: "reset", when: "within-reply" }, "the connection broke before the whole reply came"],
-    [{ kind: "abort-after", tokens: 2, status: 500, message: "decode failed" }, "(decode failed)"],
-    [{ kind: "abort-after", tokens: 2 }, "HTTP 500 (Aborted)"],
-  ] as [ServerFault, string][])("%o is recorded and asked for anew", async (fault, reason) => {
-    await using tested = await start([fault]);
-    const generation = await tested.engine.generate(toRequest());
-    expect(generation).toMatchObject(SAMPLED);
-    expect(generation.discarded).toHaveLength(1);
-    expect(generation.discarded[0]?.reason).toContain(reason);
-    expect(generation.pieces).toEqual([
-      { requestId: "r1~a", tokenCount: 4, policyVersion: "", finish: "stop" },
-    ]);
-  });
+test("a turn that the server cancelled is recorded and asked for anew", async () => {
+  await using tested = await start([{ kind: "abort-after", tokens: 2 }]);
+  const generation = await tested.engine.generate(toRequest());
+  expect(generation).toMatchObject(SAMPLED);
+  expect(generation.discarded).toHaveLength(1);
+  expect(generation.discarded[0]?.reason).toContain("HTTP 500 (Aborted)");
+  expect(generation.pieces).toEqual([
+    { requestId: "r1~a", tokenCount: 4, policyVersion: "", finish: "stop" },
+  ]);
 });
 
 describe("logprobs that are none", () => {
@@ -199,16 +169,6 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     const failure = await failureOf(tested.engine.generate(toRequest({ maxNewTokens: 4 })));
     expect(failure.code).toBe("engine/bad-reply");
     expect(failure.message).toContain("5 ids were sampled, expected at most 4");
-  });
-
-  test.each([
-    [{ kind: "html" }, 'the reply is not JSON: "<html><body>It works!</body></html>"'],
-    [{ kind: "truncated-json" }, "the reply is not JSON"],
-  ] as [ServerFault, string][])("%o", async (fault, message) => {
-    await using tested = await start([fault]);
-    const failure = await failureOf(tested.engine.generate(toRequest()));
-    expect(failure.code).toBe("engine/bad-reply");
-    expect(failure.message).toContain(message);
   });
 });
 

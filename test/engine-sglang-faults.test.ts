@@ -1,24 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
-import type { SglangEngineOptions } from "../src/engine/sglang/sglang-options.ts";
-import type { ScriptedTurn, ServerFault } from "../src/testing/index.ts";
-import { scriptedPolicy, startSglangTestServer } from "../src/testing/index.ts";
-import { discardedBy, failureOf, toRequest } from "./engine-request.ts";
-import { backOff, SAMPLED, underTest } from "./engine-under-test.ts";
-
-async function start(
-  faults: readonly (ServerFault | undefined)[],
-  {
-    turns = [{ outputIds: SAMPLED.outputIds }],
-    ...options
-  }: { turns?: readonly ScriptedTurn[] } & Partial<SglangEngineOptions> = {},
-) {
-  const server = await startSglangTestServer({ policy: scriptedPolicy(turns), faults });
-  const timeouts = { controlMs: 70_000 };
-  return underTest(server, (connection) =>
-    createSglangEngine({ ...connection, mode: "direct", timeouts, ...options }),
-  );
-}
+import type { ServerFault } from "../src/testing/index.ts";
+import { failureOf, toRequest } from "./engine-request.ts";
+import { backOff, SAMPLED } from "./engine-under-test.ts";
+import { startFaultySglang as start } from "./faulty-engines.ts";
 
 describe("a request that the engine refuses without sampling", () => {
   const refusals: [ServerFault & { kind: "status" }, string, boolean, string][] = [
@@ -164,16 +148,9 @@ describe("a request that the engine refuses without sampling", () => {
 
 describe("a request that may have been sampled", () => {
   test.each([
-    [{ kind: "reset" }, "the connection broke before the whole reply came"],
-    [{ kind: "reset", when: "after-sampling" }, "the connection broke before the whole reply came"],
-    [{ kind: "reset", when: "within-reply" }, "the connection broke before the whole reply came"],
     [
       { kind: "status", status: 500, body: "Internal Server Error" },
       "HTTP 500 (Internal Server Error)",
-    ],
-    [
-      { kind: "status", status: 502, body: "<html>Bad gateway</html>" },
-      "HTTP 502 (<html>Bad gateway</html>)",
     ],
     [
       {
@@ -190,10 +167,6 @@ describe("a request that may have been sampled", () => {
         body: { object: "error", message: "Request running timeout reached." },
       },
       "HTTP 503 (Request running timeout reached.)",
-    ],
-    [
-      { kind: "abort-after", tokens: 2, status: 500, message: "CUDA error" },
-      "HTTP 500 (CUDA error)",
     ],
   ] as [ServerFault, string][])(
     "%o is aborted, recorded, and asked for anew",
@@ -250,35 +223,6 @@ describe("a request that may have been sampled", () => {
     expect(failure).toMatchObject({ code: "engine/unreachable", retryable: true });
     expect(tested.server.stats.generateCount).toBe(2);
   });
-
-  test("a turn that fails carries every sampling that it discarded", async () => {
-    await using tested = await start(
-      [{ kind: "reset" }, { kind: "status", status: 429 }, { kind: "status", status: 500 }],
-      { retry: { maxAttempts: 3 } },
-    );
-    expect(await discardedBy(tested.engine.generate(toRequest()))).toEqual([
-      { requestId: "a", reason: expect.stringContaining("the connection broke") },
-      { requestId: "r2~a", reason: "HTTP 500" },
-    ]);
-  });
-
-  test("a turn that fails after an interruption carries what had been kept of it", async () => {
-    await using tested = await start(
-      [
-        { kind: "abort-after", tokens: 2 },
-        { kind: "status", status: 400 },
-      ],
-      {},
-    );
-    expect(await discardedBy(tested.engine.generate(toRequest()))).toEqual([
-      { requestId: "a", reason: "the turn failed later", tokenCount: 2 },
-    ]);
-  });
-
-  test("a turn that fails unsampled carries nothing", async () => {
-    await using tested = await start([{ kind: "status", status: 401 }]);
-    expect(await discardedBy(tested.engine.generate(toRequest()))).toEqual([]);
-  });
 });
 
 describe("NaN", () => {
@@ -292,19 +236,6 @@ describe("NaN", () => {
     expect(generation.pieces).toEqual([
       { requestId: "r1~a", tokenCount: 4, policyVersion: "default", finish: "stop" },
     ]);
-  });
-
-  test("the second time it fails as `engine/nan`", async () => {
-    const fault: ServerFault = { kind: "nan-happened", afterTokens: 1 };
-    await using tested = await start([fault, fault]);
-    expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
-      code: "engine/nan",
-      retryable: false,
-      message:
-        `Cannot sample request r1~a at ${tested.server.url}: ` +
-        "the engine met NaN twice in one turn, expected finite logits",
-    });
-    expect(tested.server.stats.generateCount).toBe(2);
   });
 
   test("a null logprob fails as `engine/nan` at once, naming its place", async () => {
@@ -480,29 +411,6 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     expect(failure.message).toContain("5 ids were sampled, expected at most 4");
   });
 
-  test("a web page", async () => {
-    await using tested = await start([{ kind: "html" }]);
-    const failure = await failureOf(tested.engine.generate(toRequest()));
-    expect(failure.code).toBe("engine/bad-reply");
-    expect(failure.message).toContain(
-      'the reply is not JSON: "<html><body>It works!</body></html>"',
-    );
-  });
-
-  test("JSON that ends in the middle", async () => {
-    await using tested = await start([{ kind: "truncated-json" }]);
-    const failure = await failureOf(tested.engine.generate(toRequest()));
-    expect(failure.code).toBe("engine/bad-reply");
-    expect(failure.message).toContain("the reply is not JSON");
-  });
-
-  test("a reply longer than the limit", async () => {
-    await using tested = await start([], { maxReplyBytes: 64, retry: { maxAttempts: 1 } });
-    const failure = await failureOf(tested.engine.generate(toRequest()));
-    expect(failure.code).toBe("engine/bad-reply");
-    expect(failure.message).toContain("longer than 64 bytes");
-  });
-
   function withEntries(reply: Reply, entries: unknown): unknown {
     return {
       meta_info: {
@@ -549,17 +457,6 @@ describe("interruptions", () => {
     expect(backOff(tested.clock)).toEqual([250, 250]);
   });
 
-  test("a request that was aborted in the waiting queue sampled nothing and is sent again", async () => {
-    await using tested = await start([{ kind: "abort-in-queue" }, { kind: "abort-in-queue" }]);
-    const generation = await tested.engine.generate(toRequest());
-    expect(generation).toMatchObject({ ...SAMPLED, discarded: [], promptTokenCount: 3 });
-    expect(generation.pieces).toEqual([
-      { requestId: "r2~a", tokenCount: 4, policyVersion: "default", finish: "stop" },
-    ]);
-    expect(tested.server.requests.map(({ rid }) => rid)).toEqual(["a", "r1~a", "r2~a"]);
-    expect(backOff(tested.clock)).toEqual([250, 500]);
-  });
-
   test("a request aborted while it held tokens but no prompt keeps them", async () => {
     await using tested = await start([
       {
@@ -592,38 +489,6 @@ describe("interruptions", () => {
         `Cannot sample request r2~a at ${tested.server.url}: interrupted 3 times (weights), ` +
         "expected at most 2",
     });
-  });
-
-  test("a turn whose budget is used up at the interruption ends as `length`", async () => {
-    await using tested = await start([{ kind: "abort-after", tokens: 3 }], {
-      turns: [{ outputIds: [10, 11, 12, 13] }],
-    });
-    const generation = await tested.engine.generate(toRequest({ maxNewTokens: 3 }));
-    expect(generation.finish).toEqual({ type: "length" });
-    expect(generation.outputIds).toEqual([10, 11, 12]);
-    expect(generation.pieces.map(({ finish }) => finish)).toEqual(["length"]);
-  });
-
-  test("a turn whose stop id came with the interruption ends as `stop`", async () => {
-    await using tested = await start([{ kind: "abort-after", tokens: 4 }]);
-    const generation = await tested.engine.generate(toRequest());
-    expect(generation).toMatchObject(SAMPLED);
-    expect(generation.pieces.map(({ finish }) => finish)).toEqual(["stop"]);
-    expect(tested.server.stats.generateCount).toBe(1);
-  });
-
-  test("a failure between two pieces costs only what was not sampled", async () => {
-    await using tested = await start([
-      { kind: "abort-after", tokens: 2 },
-      { kind: "reset", when: "after-sampling" },
-    ]);
-    const generation = await tested.engine.generate(toRequest());
-    expect(generation).toMatchObject(SAMPLED);
-    expect(generation.pieces.map(({ requestId, tokenCount }) => [requestId, tokenCount])).toEqual([
-      ["a", 2],
-      ["r2~a", 2],
-    ]);
-    expect(generation.discarded.map(({ requestId }) => requestId)).toEqual(["r1~a"]);
   });
 
   test("an update without interruption shows as pieces where the engine reports spans", async () => {
