@@ -5,6 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RandomModelConfig } from "../random-model.ts";
 import { writeRandomModel } from "../random-model.ts";
 import { createReferenceEngine } from "../reference-engine.ts";
+import { createSharedMemory } from "../wasm/web-assembly.ts";
+import { loadWeights, panelElement } from "./load-weights.ts";
+import { planMemory } from "./memory-plan.ts";
+import { readDecoderShape } from "./read-decoder-shape.ts";
+import { readTensorDirectory } from "./tensor-directory.ts";
 
 const config: RandomModelConfig = {
   architectures: ["LlamaForCausalLM"],
@@ -99,6 +104,27 @@ function toUpperHalves({ shape, data }: Tensor): { single: Tensor; brain: Tensor
 }
 
 describe("weights", () => {
+  test("of a matrix that is read in pieces find their places", async () => {
+    // More than the 262,144 floats of a piece, which ends within a row.
+    const [vocabulary, hidden] = [5_500, 48];
+    await writeRandomModel(folder, {
+      config: { ...config, vocab_size: vocabulary, hidden_size: hidden },
+    });
+    const shape = await readDecoderShape(folder);
+    const size = { threadCount: 1, slotCount: 1, prefillRowCount: 16, keyValueBytes: 2 ** 20 };
+    const { pages, weights } = planMemory(shape, size);
+    const memory = createSharedMemory(pages);
+    await loadWeights(await readTensorDirectory(folder), { shape, weights, memory });
+    const floats = new Float32Array(memory.buffer);
+    const start = weights.embedding.weights / 4;
+    const found = Float32Array.from({ length: vocabulary * hidden }, (_, index) => {
+      const place = { output: Math.floor(index / hidden), input: index % hidden };
+      return floats[panelElement(start, { inputSize: hidden, ...place })] ?? NaN;
+    });
+    const data = (await readTensors()).get("model.embed_tokens.weight")?.data ?? new Uint8Array();
+    expect(Buffer.from(found.buffer).equals(data)).toBe(true);
+  });
+
   test("mean the same in single precision and in BF16", async () => {
     const halves = [...(await readTensors())].map(
       ([name, tensor]) => [name, toUpperHalves(tensor)] as const,

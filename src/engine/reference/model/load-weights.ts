@@ -6,12 +6,12 @@ import type { LayerAddresses, LinearAddress, WeightAddresses } from "./memory-pl
 import type { TensorDirectory, TensorEntry } from "./tensor-directory.ts";
 import { readTensor } from "./tensor-directory.ts";
 
-/** Where a tensor's floats go: `store(index, value)` for each, rows first. */
+/** Where a tensor's floats go. They come in pieces, rows first; `start` counts those before. */
 interface Placement {
   readonly name: string;
   readonly shape: readonly number[];
   readonly optional?: boolean;
-  store(index: number, value: number): void;
+  store(piece: Float32Array, start: number): void;
 }
 
 /**
@@ -63,9 +63,10 @@ async function place({ folder, entries }: TensorDirectory, placement: Placement)
     );
   }
   checkShape(folder, entry, placement);
-  let index = 0;
+  let start = 0;
   for await (const piece of readTensor(folder, entry)) {
-    for (const value of piece) placement.store(index++, value);
+    placement.store(piece, start);
+    start += piece.length;
   }
 }
 
@@ -140,12 +141,11 @@ function intoVector(
   floats: Float32Array,
   { name, address, size }: { name: string; address: number; size: number },
 ): Placement {
-  const start = address / 4;
   return {
     name,
     shape: [size],
-    store(index, value) {
-      floats[start + index] = value;
+    store(piece, start) {
+      floats.set(piece, address / 4 + start);
     },
   };
 }
@@ -163,9 +163,14 @@ function intoPanels(
   return {
     name,
     shape: [outputs, inputSize],
-    store(index, value) {
-      const output = firstOutput + Math.floor(index / inputSize);
-      floats[panelElement(weights / 4, { inputSize, output, input: index % inputSize })] = value;
+    store(piece, start) {
+      let output = firstOutput + Math.floor(start / inputSize);
+      let input = start % inputSize;
+      for (let index = 0; index < piece.length; output++, input = 0) {
+        const to = panelElement(weights / 4, { inputSize, output, input });
+        const end = Math.min(piece.length, index + inputSize - input);
+        for (let at = to; index < end; at += PANEL_WIDTH) floats[at] = piece[index++] ?? 0;
+      }
     },
   };
 }
