@@ -2,16 +2,24 @@ import { Option, type Command } from "commander";
 import { toolsFromOpenAi } from "../../message.ts";
 import { listReasoningParsers } from "../../parser/reasoning/registry.ts";
 import { findToolCallParser, listToolCallParsers } from "../../parser/registry.ts";
-import type { Dialect, ParseResult } from "../../parser/tool-call-parser.ts";
-import type { PlainJson, PyDict } from "../../python/value.ts";
-import { UsageError } from "../../errors.ts";
-import { answerJsonLines, listMember, textMember } from "../json-lines.ts";
+import type {
+  CompatCall,
+  Dialect,
+  ParseOptions,
+  ParseResult,
+  ToolCallStream,
+} from "../../parser/tool-call-parser.ts";
+import type { PlainJson, PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict, isPyList } from "../../python/value.ts";
+import { assertInvariant, UsageError } from "../../errors.ts";
+import { answerJsonLines, dictMember, LineError, listMember, textMember } from "../json-lines.ts";
 import { writeOut } from "../write-out.ts";
 
 interface ParseFlags {
   readonly parser?: string;
   readonly dialect: Dialect;
   readonly engineVersion?: string;
+  readonly forwardUnknownTools?: boolean;
   readonly in?: string;
   readonly list?: boolean;
 }
@@ -23,7 +31,8 @@ export function addParseCommand(program: Command): void {
     .summary("read tool calls from sampled text")
     .description(
       'Reads lines {"id","text","tools","finishReason"?} and answers each with what the engine would\n' +
-        "report (normalText, calls) and every attempt that the engine hides.",
+        'report (normalText, calls) and every attempt that the engine hides. With "chunks":["…"] in\n' +
+        "the place of the text, they go through the streaming parser one by one.",
     )
     .option("--parser <name>", "tool-call parser, such as qwen25")
     .addOption(
@@ -32,6 +41,10 @@ export function addParseCommand(program: Command): void {
         .default("sglang"),
     )
     .option("--engine-version <release>", "the engine release (default: 2026-08, for vllm 0.24)")
+    .option(
+      "--forward-unknown-tools",
+      "the engine runs with SGLANG_FORWARD_UNKNOWN_TOOLS=1 (default: as here in the environment)",
+    )
     .option("--in <file>", "read from a file instead of standard input")
     .option("--list", "list the parsers")
     .action(async (flags: ParseFlags) => {
@@ -60,25 +73,69 @@ async function parseLines(flags: ParseFlags): Promise<void> {
   const parser = findToolCallParser(flags.parser);
   const input = { stdin: process.stdin, ...(flags.in === undefined ? {} : { file: flags.in }) };
   process.exitCode = await answerJsonLines(input, writeOut, (line) => {
-    const finish = line.get("finishReason");
-    const result = parser.parse(lineText(line), {
-      tools: toolsFromOpenAi(listMember(line, "tools"), "tools"),
-      dialect: flags.dialect,
-      ...(flags.engineVersion === undefined ? {} : { engineVersion: flags.engineVersion }),
-      ...(finish === "length" || finish === "stop" ? { finishReason: finish } : {}),
-    });
-    return toAnswer(result);
+    const options = optionsOf(line, flags);
+    return line.has("chunks")
+      ? streamChunks(parser.createStream(options), chunksOf(line))
+      : toAnswer(parser.parse(textMember(line, "text"), options));
   });
 }
 
-/** The text of a line, whole or in chunks. */
-export function lineText(line: PyDict): string {
-  return line.has("chunks")
-    ? listMember(line, "chunks").map(String).join("")
-    : textMember(line, "text");
+/** What a line and the flags ask for. Lines may carry `env` and `init` as recorded vectors do. */
+function optionsOf(line: PyDict, flags: ParseFlags): ParseOptions {
+  const finish = line.get("finishReason");
+  const vocabulary = dictMember(line, "init").get("tokenizer_vocab");
+  const setting = dictMember(line, "env").get(forwardVariable) ?? process.env[forwardVariable];
+  return {
+    tools: toolsFromOpenAi(listMember(line, "tools").map(asChatTool), "tools"),
+    dialect: flags.dialect,
+    forwardUnknownTools: flags.forwardUnknownTools ?? isTrue(setting),
+    vocabulary: isPyList(vocabulary) ? vocabulary.map(String) : [],
+    ...(flags.engineVersion === undefined ? {} : { engineVersion: flags.engineVersion }),
+    ...(finish === "length" || finish === "stop" ? { finishReason: finish } : {}),
+  };
 }
 
-function toAnswer({ compat, attempts }: ParseResult): PlainJson {
+const forwardVariable = "SGLANG_FORWARD_UNKNOWN_TOOLS";
+
+function isTrue(setting: PyValue | undefined): boolean {
+  if (typeof setting !== "string") return setting === true;
+  return ["1", "true", "yes", "y"].includes(setting.toLowerCase());
+}
+
+/** The Responses API has tools as well, with the function's members beside the type. */
+function asChatTool(tool: PyValue): PyValue {
+  const isFlat = isPyDict(tool) && !tool.has("function") && tool.has("name");
+  return isFlat ? new Map<string, PyValue>([["function", tool]]) : tool;
+}
+
+/** The chunks of a line. */
+export function chunksOf(line: PyDict): string[] {
+  return listMember(line, "chunks").map((chunk) => {
+    if (typeof chunk === "string") return chunk;
+    throw new LineError("bad-line", '"chunks" must be texts');
+  });
+}
+
+/** What a stream's events add up to. */
+function streamChunks(stream: ToolCallStream, chunks: readonly string[]): PlainJson {
+  const events = [...chunks.flatMap((chunk) => stream.push(chunk)), ...stream.end()];
+  const texts: string[] = [];
+  const calls: CompatCall[] = [];
+  let result: ParseResult | undefined;
+  for (const event of events) {
+    if (event.type === "text") texts.push(event.text);
+    else if (event.type === "tool-call") calls.push(event.call);
+    else result = event.result;
+  }
+  assertInvariant(result !== undefined, "A stream's last event holds its result");
+  const released = texts.join("");
+  // Where the engine raises, or vLLM moves text, a reader has seen what no longer stands.
+  const stands = released === result.compat.normalText;
+  const answer = toAnswer({ ...result, compat: { ...result.compat, calls } });
+  return stands ? answer : { ...answer, releasedText: released };
+}
+
+function toAnswer({ compat, attempts }: ParseResult): Readonly<Record<string, PlainJson>> {
   return {
     normalText: compat.normalText,
     calls: compat.calls.map(({ name, argumentsText, toolIndex }) => ({

@@ -1,8 +1,13 @@
 import type { Command } from "commander";
 import { findReasoningParser } from "../../parser/reasoning/registry.ts";
-import { answerJsonLines } from "../json-lines.ts";
+import type {
+  ReasoningOptions,
+  ReasoningResult,
+  ReasoningStream,
+} from "../../parser/reasoning/reasoning-parser.ts";
+import { answerJsonLines, textMember } from "../json-lines.ts";
 import { writeOut } from "../write-out.ts";
-import { lineText } from "./parse.ts";
+import { chunksOf } from "./parse.ts";
 
 interface ReasonFlags {
   readonly parser: string;
@@ -17,7 +22,8 @@ export function addReasonCommand(program: Command): void {
     .command("reason")
     .summary("part reasoning from the rest of sampled text")
     .description(
-      'Reads lines {"id","text"} or {"id","chunks"} and answers each with reasoning and normalText.',
+      'Reads lines {"id","text"} or {"id","chunks"} and answers each with reasoning and normalText;\n' +
+        "chunks go through the streaming parser one by one.",
     )
     .requiredOption("--parser <name>", "reasoning parser, such as qwen3 (see `parse --list`)")
     .option("--engine-version <release>", "the SGLang release (default: 2026-08)")
@@ -27,11 +33,22 @@ export function addReasonCommand(program: Command): void {
       const parser = findReasoningParser(name);
       const input = { stdin: process.stdin, ...(file === undefined ? {} : { file }) };
       process.exitCode = await answerJsonLines(input, writeOut, (line) => {
-        const { reasoning, normalText } = parser.parse(lineText(line), {
+        const options: ReasoningOptions = {
           ...(engineVersion === undefined ? {} : { engineVersion }),
           ...(force === undefined ? {} : { forceReasoning: force }),
-        });
+        };
+        const { reasoning, normalText } = line.has("chunks")
+          ? streamChunks(parser.createStream(options), chunksOf(line))
+          : parser.parse(textMember(line, "text"), options);
         return { reasoning, normalText };
       });
     });
+}
+
+function streamChunks(stream: ReasoningStream, chunks: readonly string[]): ReasoningResult {
+  const parts = [...chunks.map((chunk) => stream.push(chunk)), stream.end()];
+  return {
+    reasoning: parts.map(({ reasoning }) => reasoning).join(""),
+    normalText: parts.map(({ normalText }) => normalText).join(""),
+  };
 }

@@ -67,9 +67,11 @@ function dropTokens(text: string): string {
 function readStrict(body: string, toolIndex: number): CompatCall | undefined {
   const json = pythonStrip(body);
   const payload = catchPython(() => parsePythonJson(json), "ValueError");
+  if (!isPyDict(payload)) return undefined;
+  // Only where all strings are closed does the pattern take linear time.
   const constants = json.match(constantPattern) ?? [];
-  if (!isPyDict(payload) || constants.some((lexeme) => !lexeme.startsWith('"'))) return undefined;
-  return toCall(payload, toolIndex);
+  const isStrict = constants.every((lexeme) => lexeme.startsWith('"'));
+  return isStrict ? toCall(payload, toolIndex) : undefined;
 }
 
 function readText(body: string, toolIndex: number): CompatCall {
