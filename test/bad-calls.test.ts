@@ -2,11 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { CallPolicy } from "../src/agent/call-policy.ts";
 import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
-import type { Environment, World } from "../src/environment/environment.ts";
-import { toolFromOpenAi } from "../src/message.ts";
+import type { Environment } from "../src/environment/environment.ts";
 import { findReasoningParser } from "../src/parser/reasoning/registry.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
-import { toPyValue } from "../src/python/value.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
 import { episodeSamples } from "../src/run/run-folder.ts";
 import { characterIds, characterRenderer } from "../src/testing/character-renderer.ts";
@@ -16,56 +14,26 @@ import { scriptedUser } from "../src/user/scripted-user.ts";
 import type { Episode } from "../src/episode/episode.ts";
 import { defaultLimits, type EpisodeLimits } from "../src/episode/limits.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
-
-const task = {
-  id: "lamp/test/0",
-  environment: "lamp",
-  split: "test",
-  index: 0,
-  instruction: "",
-  data: undefined,
-};
+import { oneToolEnvironment } from "./one-tool-environment.ts";
 
 /** A lamp that counts how often it was switched, and a user who leaves at the end of the script. */
 function lamp(switched: string[]): Environment {
-  return {
+  return oneToolEnvironment({
     name: "lamp",
-    source: "test",
-    splits: { test: 1 },
-    tools: [
-      toolFromOpenAi(
-        toPyValue({
-          type: "function",
-          function: {
-            name: "switch",
-            parameters: { type: "object", properties: { to: { type: "string" } } },
-          },
-        }),
-        "switch",
-      ),
-    ],
-    policyText: "You switch the lamp.",
-    task: () => task,
-    async open(_task, { user }): Promise<World> {
-      return {
-        begin: ({ signal }) => user.begin({ signal }),
-        async step(action, { signal }) {
-          if (action.type === "call") {
-            const to = action.arguments.get("to");
-            switched.push(typeof to === "string" ? to : "undefined");
-            return { observation: "done", from: "tool", source: action.name };
-          }
-          const observation = await user.reply(action.content, { signal });
-          const isDone = observation === "###STOP###";
-          const step = { observation, from: "user", source: "user" } as const;
-          return isDone ? { ...step, done: "user-left" } : step;
-        },
-        score: async () => ({ reward: 0, details: {} }),
-        userUsage: () => user.usage(),
-        [Symbol.asyncDispose]: async () => {},
-      };
+    tool: {
+      name: "switch",
+      parameters: { type: "object", properties: { to: { type: "string" } } },
     },
-  };
+    policyText: "You switch the lamp.",
+    open: () => ({
+      call(action) {
+        const to = action.arguments.get("to");
+        switched.push(typeof to === "string" ? to : "undefined");
+        return "done";
+      },
+      score: () => ({ reward: 0, details: {} }),
+    }),
+  });
 }
 
 interface Played {
@@ -93,10 +61,12 @@ async function play(
       ? { outputIds: characterIds(text) }
       : { outputIds: characterIds(text.cut).slice(0, -1), finish: { type: "length" } as const },
   );
+  const environment = lamp(switched);
+  const task = environment.task("test", 0);
   const episode = await playEpisode(
     { task, rolloutId: "lamp/test/0#0", groupId: "g", sampleIndex: 0, seed: 0 },
     {
-      environment: lamp(switched),
+      environment,
       user: scriptedUser({ lines: ["Lamp on, please.", "Well?", "Well?", "###STOP###"] }),
       engine: scriptedEngine(generations),
       renderer,

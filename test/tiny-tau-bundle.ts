@@ -1,8 +1,12 @@
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { airlineDomain } from "../environments/tau-bench/airline/airline-domain.ts";
+import { createTauAirline } from "../environments/tau-bench/airline/create-tau-airline.ts";
+import { loadTauBenchBundle } from "../environments/tau-bench/bundle.ts";
+import { createTauRetail } from "../environments/tau-bench/retail/create-tau-retail.ts";
 import { retailDomain } from "../environments/tau-bench/retail/retail-domain.ts";
+import type { TauEnvironment } from "../environments/tau-bench/tau-environment.ts";
 
 const address = `{"address1": "1 Main St", "address2": "", "city": "Here", "country": "USA", "state": "CA", "zip": "10001"}`;
 
@@ -143,4 +147,23 @@ export async function writeTinyTauBundle(
     }
   }
   return directory;
+}
+
+/** The environments of a small bundle. Disposing them removes it. */
+export interface TinyTau extends AsyncDisposable {
+  readonly folder: string;
+  readonly retail: TauEnvironment;
+  readonly airline: TauEnvironment;
+}
+
+/** Writes a small bundle and opens its environments. */
+export async function openTinyTau(): Promise<TinyTau> {
+  const folder = await writeTinyTauBundle();
+  const bundle = await loadTauBenchBundle(folder);
+  return {
+    folder,
+    retail: createTauRetail({ bundle }),
+    airline: createTauAirline({ bundle }),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
 }

@@ -1,24 +1,11 @@
-import { rm } from "node:fs/promises";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { parsePythonJson } from "../../src/python/json-parse.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
-import { writeTinyTauBundle } from "../../test/tiny-tau-bundle.ts";
-import { createTauAirline } from "./airline/create-tau-airline.ts";
-import { loadTauBenchBundle } from "./bundle.ts";
-import { createTauRetail } from "./retail/create-tau-retail.ts";
-import type { TauEnvironment } from "./tau-environment.ts";
+import { openTinyTau } from "../../test/tiny-tau-bundle.ts";
 
-let folder: string;
-let environments: Record<"retail" | "airline", TauEnvironment>;
-
-beforeAll(async () => {
-  folder = await writeTinyTauBundle();
-  const bundle = await loadTauBenchBundle(folder);
-  environments = { retail: createTauRetail({ bundle }), airline: createTauAirline({ bundle }) };
-});
-
-afterAll(() => rm(folder, { recursive: true }));
+const environments = await openTinyTau();
+afterAll(() => environments[Symbol.asyncDispose]());
 
 /** Values that get past the first checks, so that the later ones are reached too. */
 const plausible: Readonly<Record<string, readonly PyValue[]>> = {

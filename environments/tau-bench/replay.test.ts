@@ -1,26 +1,12 @@
-import { rm } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { writeTinyTauBundle } from "../../test/tiny-tau-bundle.ts";
-import { createTauAirline } from "./airline/create-tau-airline.ts";
-import { loadTauBenchBundle } from "./bundle.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { openTinyTau } from "../../test/tiny-tau-bundle.ts";
 import { playActions } from "./play-actions.ts";
 import { replayCalls } from "./replay.ts";
-import { createTauRetail } from "./retail/create-tau-retail.ts";
-import type { TauEnvironment } from "./tau-environment.ts";
 
 const signal = new AbortController().signal;
-let folder: string;
-let retail: TauEnvironment;
-let airline: TauEnvironment;
-
-beforeAll(async () => {
-  folder = await writeTinyTauBundle();
-  const bundle = await loadTauBenchBundle(folder);
-  retail = createTauRetail({ bundle });
-  airline = createTauAirline({ bundle });
-});
-
-afterAll(() => rm(folder, { recursive: true }));
+const tau = await openTinyTau();
+const { retail, airline } = tau;
+afterAll(() => tau[Symbol.asyncDispose]());
 
 describe("replayCalls()", () => {
   test("answers each call and hashes the data after it, from fresh data every time", async () => {

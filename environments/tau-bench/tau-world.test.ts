@@ -1,28 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rm } from "node:fs/promises";
+import { afterAll, describe, expect, test } from "vitest";
 import { InvariantError, UsageError } from "../../src/errors.ts";
 import type { Action, World } from "../../src/environment/environment.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { scriptedUser } from "../../src/user/scripted-user.ts";
-import { writeTinyTauBundle } from "../../test/tiny-tau-bundle.ts";
-import { loadTauBenchBundle } from "./bundle.ts";
-import { createTauAirline } from "./airline/create-tau-airline.ts";
-import { createTauRetail } from "./retail/create-tau-retail.ts";
+import { openTinyTau } from "../../test/tiny-tau-bundle.ts";
 import type { TauEnvironment } from "./tau-environment.ts";
 
 const signal = new AbortController().signal;
-let folder: string;
-let retail: TauEnvironment;
-let airline: TauEnvironment;
-
-beforeAll(async () => {
-  folder = await writeTinyTauBundle();
-  const bundle = await loadTauBenchBundle(folder);
-  retail = createTauRetail({ bundle });
-  airline = createTauAirline({ bundle });
-});
-
-afterAll(() => rm(folder, { recursive: true }));
+const tau = await openTinyTau();
+const { folder, retail, airline } = tau;
+afterAll(() => tau[Symbol.asyncDispose]());
 
 interface Opening {
   readonly environment?: TauEnvironment;

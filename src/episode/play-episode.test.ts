@@ -1,14 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { oneToolEnvironment } from "../../test/one-tool-environment.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
-import type { Action, Environment, Step, World } from "../environment/environment.ts";
+import type { Action, Environment, Step } from "../environment/environment.ts";
 import { InvariantError, RolloutError } from "../errors.ts";
-import { toolFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { toPyValue } from "../python/value.ts";
-import type { Task } from "../task.ts";
 import { characterIds, characterRenderer, characterStopId } from "../testing/character-renderer.ts";
 import { scriptedPolicy, startSglangTestServer } from "../testing/index.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
@@ -17,57 +15,28 @@ import { scriptedUser } from "../user/scripted-user.ts";
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
 import { playEpisode, type EpisodeSetup } from "./play-episode.ts";
 
-const task: Task = {
-  id: "lamp/test/0",
-  environment: "lamp",
-  split: "test",
-  index: 0,
-  instruction: "Turn the lamp on.",
-  data: undefined,
-};
-
-const switchTool = toolFromOpenAi(
-  toPyValue({ type: "function", function: { name: "switch", parameters: { type: "object" } } }),
-  "switch",
-);
-
 /** A lamp: one tool that switches it on, and a user who leaves when told goodbye. */
 function lamp(onStep?: (action: Action) => Step | undefined): Environment {
-  return {
+  return oneToolEnvironment({
     name: "lamp",
-    source: "test",
-    splits: { test: 1 },
-    tools: [switchTool],
+    tool: { name: "switch", parameters: { type: "object" } },
     policyText: "You switch the lamp.",
-    task: () => task,
-    async open(_task, { user }): Promise<World> {
+    instruction: "Turn the lamp on.",
+    open() {
       let isOn = false;
-      let isDone = false;
       return {
-        begin: ({ signal }) => user.begin({ signal }),
-        async step(action, { signal }) {
-          const own = onStep?.(action);
-          if (own !== undefined) return own;
-          if (action.type === "say") {
-            const observation = await user.reply(action.content, { signal });
-            isDone = observation.includes("###STOP###");
-            return {
-              observation,
-              from: "user",
-              source: "user",
-              ...(isDone ? { done: "user-left" } : {}),
-            };
-          }
+        call() {
           isOn = true;
-          return { observation: "on", from: "tool", source: action.name };
+          return "on";
         },
-        score: async () => ({ reward: isOn && isDone ? 1 : 0, details: { isOn } }),
-        userUsage: () => user.usage(),
-        [Symbol.asyncDispose]: async () => {},
+        score: (isDone) => ({ reward: isOn && isDone ? 1 : 0, details: { isOn } }),
       };
     },
-  };
+    onStep,
+  });
 }
+
+const task = lamp().task("test", 0);
 
 type Reply = Partial<Generation> | Error | "hang";
 

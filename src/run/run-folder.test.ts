@@ -2,6 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { episodeRow } from "../../test/episode-row.ts";
 import type { Episode } from "../episode/episode.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { RunFolder, type RunManifest } from "./run-folder.ts";
@@ -31,34 +32,8 @@ function episode(rolloutId: string, end: Partial<Episode> = { reward: 1 }): Epis
     pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "1", finish: "stop" }],
     discarded: [],
   });
-  return {
-    format: 1,
-    rolloutId,
-    groupId: "g",
-    taskId: "t",
-    environment: "e",
-    split: "test",
-    taskIndex: 0,
-    sampleIndex: 0,
-    seed: 0,
-    outcome: "completed",
-    stopReason: "user-left",
-    counts: {
-      turnCount: 1,
-      sampledTokenCount: 1,
-      tokenCount: 3,
-      toolCallCount: 0,
-      formatErrorCount: 0,
-      attemptCounts: {},
-    },
-    userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
-    startedAtMs: 0,
-    durationMs: 0,
-    messages: [],
-    turns: [],
-    segments: recorder.toSegments(),
-    ...end,
-  };
+  const row = episodeRow({ taskIndex: 0, sampleIndex: 0, rolloutId });
+  return { ...row, segments: recorder.toSegments(), ...end };
 }
 
 const failed = {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { episodeRow } from "../../test/episode-row.ts";
 import type { Episode } from "../episode/episode.ts";
 import { toSamples } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
@@ -33,38 +34,21 @@ function episode(fields: Partial<Episode>): Episode {
     engineMs: 0,
     environmentMs: 0,
   });
-  return {
-    format: 1,
+  const row = episodeRow({
+    taskIndex: 0,
+    sampleIndex: 0,
     rolloutId: "t#0",
     groupId: "t",
     taskId: "t",
     environment: "e",
-    split: "test",
-    taskIndex: 0,
-    sampleIndex: 0,
-    seed: 0,
-    outcome: "completed",
-    stopReason: "user-left",
-    counts: {
-      turnCount: 2,
-      sampledTokenCount: 4,
-      tokenCount: 9,
-      toolCallCount: 1,
-      formatErrorCount: 0,
-      attemptCounts: {},
-    },
-    userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
-    startedAtMs: 0,
-    durationMs: 0,
     messages: [
       { role: "system", content: "policy" },
       { role: "user", content: "hello" },
       { role: "assistant", content: "call" },
     ],
     turns: [turn(0, "call"), turn(1, "done")],
-    segments: recorded().toSegments(),
-    ...fields,
-  };
+  });
+  return { ...row, segments: recorded().toSegments(), ...fields };
 }
 
 describe("toSlimeSamples()", () => {
