@@ -1,7 +1,7 @@
 import { open, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { EnvHttpProxyAgent, request, type Dispatcher } from "undici";
 import { UsageError, describeError } from "../../../src/errors.ts";
+import { systemClock } from "../../../src/internal/clock.ts";
 
 /** What to download, and where to. */
 export interface DownloadOptions {
@@ -45,7 +45,7 @@ export async function downloadFile(options: DownloadOptions): Promise<void> {
       if (attempt >= maxAttempts) {
         throw new UsageError(`Cannot download ${url}: ${describeError(error)}`, { cause: error });
       }
-      await sleep(pauseMs * 2 ** (attempt - 1), undefined, { signal });
+      await systemClock.sleep(pauseMs * 2 ** (attempt - 1), { signal });
     }
   }
 }

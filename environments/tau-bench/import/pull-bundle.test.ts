@@ -262,4 +262,17 @@ describe("pullTauBench()", () => {
     ).rejects.toThrow("enough");
     expect(await readdir(dir)).toEqual([]);
   });
+
+  test("stops where it is told to while it waits to try again, for the reason that it is given", async () => {
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    await using server = await serve((_incoming, response) => {
+      response.writeHead(503).end();
+      setImmediate(() => setImmediate(() => controller.abort(reason)));
+    });
+    const { signal } = controller;
+    await expect(
+      pullTauBench({ to, url: server.url, pinned, signal, pauseMs: 60_000 }),
+    ).rejects.toBe(reason);
+  });
 });
