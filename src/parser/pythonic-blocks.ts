@@ -1,5 +1,6 @@
 import type { PyValue } from "../python/value.ts";
 import type { Block } from "./attempt.ts";
+import { indexesOf } from "./indexes-of.ts";
 import { catchPython } from "./python-catch.ts";
 import type { ArgumentRules } from "./pythonic-argument.ts";
 import { readPythonicArgument } from "./pythonic-argument.ts";
@@ -22,7 +23,7 @@ export function findPythonicBlocks(text: string, rules: ArgumentRules): Block[] 
     const span = [start, end ?? starts[index + 1] ?? text.length] as const;
     const source = text.slice(...span);
     if (end === undefined) blocks.push({ span, problem: unclosed("]") });
-    else blocks.push(...readPythonicList(span, source, rules));
+    else blocks.push(...readPythonicList(span, { source, sourceStart: start }, rules));
     position = span[1];
   }
   return blocks;
@@ -82,24 +83,37 @@ function findStringEnd(text: string, start: number): number | undefined {
 }
 
 /**
- * The blocks of a source that should be a list of calls, or one call: one block a call. The calls of a
- * list share out the span evenly only by order: the first begins with it, the others are empty and end
- * with it, because the places of expressions are not kept.
+ * The blocks of a source, which begins at `sourceStart` of the text and should be a list of calls, or
+ * one call: one block a call. The calls of a list share out the span: the first begins with it, the
+ * others with their name.
  */
 export function readPythonicList(
   span: Block["span"],
-  source: string,
+  { source, sourceStart }: { readonly source: string; readonly sourceStart: number },
   rules: ArgumentRules,
 ): Block[] {
-  const node = catchPython(() => parseExpression(source.trim()));
+  const expression = source.trim();
+  const node = catchPython(() => parseExpression(expression));
   if (node === undefined) {
     return [{ span, problem: malformed("the calls are not valid Python") }];
   }
-  const calls = node.type === "list" ? node.items : [node];
-  if (calls.length === 0) return [{ span, problem: malformed("the list holds no call") }];
-  return calls.map((call, index) => {
-    const place = index === 0 ? span : ([span[1], span[1]] as const);
-    return readCall(place, call, rules);
+  if (node.type !== "list") return [readCall(span, node, rules)];
+  if (node.items.length === 0) return [{ span, problem: malformed("the list holds no call") }];
+  const first = sourceStart + source.indexOf(expression);
+  const starts = placesWithReturns(expression, node.starts).map((start) => first + start);
+  return node.items.map((call, index) => {
+    const start = index === 0 ? span[0] : (starts[index] ?? span[1]);
+    return readCall([start, starts[index + 1] ?? span[1]], call, rules);
+  });
+}
+
+/** Places of a source in which `\r\n` counted as one, as places of the source itself. */
+function placesWithReturns(source: string, places: readonly number[]): number[] {
+  const returns = indexesOf(source, "\r\n");
+  let passed = 0;
+  return places.map((place) => {
+    while ((returns[passed] ?? Infinity) < place + passed) passed += 1;
+    return place + passed;
   });
 }
 

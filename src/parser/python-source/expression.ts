@@ -9,7 +9,13 @@ export type Expression =
   | { readonly type: "constant"; readonly value: PyValue }
   /** A constant that JSON cannot hold. */
   | { readonly type: "foreign"; readonly kind: "bytes" | "imaginary" | "formatted" | "ellipsis" }
-  | { readonly type: "list" | "tuple" | "set"; readonly items: readonly Expression[] }
+  | { readonly type: "tuple" | "set"; readonly items: readonly Expression[] }
+  | {
+      readonly type: "list";
+      readonly items: readonly Expression[];
+      /** Where the items begin in the source, in UTF-16 code units; `\r\n` counts as one. */
+      readonly starts: readonly number[];
+    }
   | { readonly type: "dict"; readonly entries: readonly DictEntry[] }
   | { readonly type: "name"; readonly id: string }
   | { readonly type: "attribute"; readonly object: Expression; readonly attribute: string }
@@ -96,6 +102,8 @@ class ExpressionParser {
   readonly #reader: TokenReader;
   readonly #source: string;
   #token: Token;
+  /** Where `#token` begins. */
+  #start: number;
   #lookahead: Token | undefined;
   #depth = 0;
 
@@ -103,6 +111,7 @@ class ExpressionParser {
     this.#source = source;
     this.#reader = new TokenReader(source);
     this.#token = this.#reader.next();
+    this.#start = this.#reader.start;
   }
 
   isAtEnd(): boolean {
@@ -159,6 +168,7 @@ class ExpressionParser {
   #advance(): Token {
     const token = this.#token;
     this.#token = this.#lookahead ?? this.#reader.next();
+    this.#start = this.#reader.start;
     this.#lookahead = undefined;
     return token;
   }
@@ -440,7 +450,9 @@ class ExpressionParser {
 
   #readList(): Expression {
     const items: Expression[] = [];
+    const starts: number[] = [];
     while (!this.#is("]")) {
+      starts.push(this.#start);
       items.push(this.#readItem());
       if (items.length === 1 && this.#readComprehension()) {
         this.#expect("]");
@@ -449,7 +461,7 @@ class ExpressionParser {
       if (!this.#takes(",")) break;
     }
     this.#expect("]");
-    return { type: "list", items };
+    return { type: "list", items, starts };
   }
 
   #readBraces(): Expression {

@@ -48,6 +48,7 @@ const intPattern =
 export class TokenReader {
   readonly #text: string;
   #index = 0;
+  #start = 0;
   #brackets: string[] = [];
 
   /** @throws PythonError for text that CPython would not even look at. */
@@ -58,9 +59,15 @@ export class TokenReader {
     this.#text = source.replace(/\r\n?/g, "\n");
   }
 
+  /** Where the token that was read last begins; `\r\n` counts as one code unit. */
+  get start(): number {
+    return this.#start;
+  }
+
   /** @throws PythonError `SyntaxError` where no token stands. */
   next(): Token {
     this.#skipSpace();
+    this.#start = this.#index;
     const text = this.#text;
     const first = text[this.#index];
     if (first === undefined) {

@@ -1,4 +1,5 @@
 import { pythonLstrip } from "../../python/strip.ts";
+import { isSince } from "../engine-version.ts";
 import { defineReasoning } from "./define-reasoning.ts";
 import type { ReasoningResult, ReasoningStream } from "./reasoning-parser.ts";
 import { splitByTags, TagSplitter } from "./tag-splitter.ts";
@@ -17,7 +18,8 @@ export const minimaxM3Reasoning = defineReasoning({
   closer: tags.close,
   split: (text, context) =>
     splitByTags(context.isForced ? text : dropStrayClose(text), tags, context),
-  createSplitter: ({ isForced }) => {
+  createSplitter: ({ isForced, version }) => {
+    if (!isSince(version, "2026-05")) return undefined;
     const splitter = new TagSplitter(tags, isForced);
     return isForced ? splitter : new StrayCloseStream(splitter);
   },

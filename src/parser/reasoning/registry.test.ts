@@ -62,6 +62,16 @@ describe("qwen3", () => {
 });
 
 describe("streams", () => {
+  test("of an old release strip white space as that release does", () => {
+    const minimax = findReasoningParser("minimax-m3");
+    const options = { engineVersion: "0.5.6", forceReasoning: false };
+    const text = "plan it<mm:think></mm:think># Answer";
+    expect(stream(minimax, [...text], options)).toEqual({
+      reasoning: "plan it",
+      normalText: "# Answer",
+    });
+  });
+
   const closers =
     "</think> <tool_call> </mm:think> [/THINK] <channel|> ◁/think▷ <|tool_calls_section_begin|> " +
     "<tool_calls> <｜DSML｜ <|channel> <|end|> <|message|> <|eom|> <|inner_suffix|> " +
@@ -77,10 +87,12 @@ describe("streams", () => {
         fc.property(
           fc.array(pieces, { maxLength: 8 }),
           fc.constantFrom(undefined, true, false),
+          fc.constantFrom("0.5.6", "2026-08"),
           fc.integer({ min: 1, max: 5 }),
-          (parts, forceReasoning, size) => {
+          (parts, forceReasoning, engineVersion, size) => {
             const text = parts.join("");
-            const options = forceReasoning === undefined ? {} : { forceReasoning };
+            const options =
+              forceReasoning === undefined ? { engineVersion } : { engineVersion, forceReasoning };
             const whole = parser.parse(text, options);
             const chunks = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
             expect(stream(parser, chunks, options)).toEqual(whole);

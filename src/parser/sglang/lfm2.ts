@@ -106,7 +106,10 @@ function readPythonCall(
 
 function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
   const content = pythonStrip(inner);
-  if (!looksLikeJson(content)) return readPythonicList(span, content, rulesOf(context));
+  if (!looksLikeJson(content)) {
+    const place = { source: inner, sourceStart: innerStart };
+    return readPythonicList(span, place, rulesOf(context));
+  }
   const json = readJson(content);
   if (json.type === "problem") {
     return [{ span, problem: { status: "invalid-json", detail: json.detail } }];

@@ -1,0 +1,24 @@
+/** Numbers that a seed decides. */
+export interface Random {
+  /** A whole number from 0 on and below `limit`. */
+  below(limit: number): number;
+  /** One of the values, of which there must be some. */
+  pick<T>(values: readonly T[]): T;
+}
+
+/**
+ * A small generator of random numbers: the same seed, the same numbers.
+ *
+ * **Source:** the mulberry32 generator of Tommy Ettinger, which is in the public domain.
+ */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const below = (limit: number): number => Math.floor(next() * limit);
+  return { below, pick: (values) => values[below(values.length)]! };
+}
