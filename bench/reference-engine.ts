@@ -38,10 +38,12 @@ export async function benchReferenceEngine(): Promise<BenchFigure[]> {
   const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
   try {
     await writeRandomModel(folder, { config: CONFIG });
-    const figures: BenchFigure[] = [];
-    for (const threads of new Set([1, availableParallelism()])) {
+    const figures = await measureStart(folder);
+    const all = availableParallelism();
+    for (const threads of new Set([1, all])) {
       const engine = await createReferenceEngine({ modelDir: folder, threads });
-      figures.push(...(await measureThreads(engine, threads)));
+      figures.push(...(await measureTokens(engine, threads)));
+      if (threads === all) figures.push(...(await measureEpisodes(engine, threads)));
       await engine.close();
     }
     return figures;
@@ -50,30 +52,61 @@ export async function benchReferenceEngine(): Promise<BenchFigure[]> {
   }
 }
 
-async function measureThreads(engine: ScoringEngine, threads: number): Promise<BenchFigure[]> {
+function figureAt(threads: number) {
   const at = `${threads} ${threads === 1 ? "thread" : "threads"}`;
-  // Warms the machine code up.
-  await sample(engine, { sequences: 16, tokens: 50, seed: 1 });
-  const single = await sample(engine, { sequences: 1, tokens: 500, seed: 2 });
-  const batched = await sample(engine, { sequences: 128, tokens: 60, seed: 3 });
-  const read = await readPrompts(engine);
-  const added = await readDeltas(engine);
-  const episodes = await playEpisodes(engine);
-  const figure = (name: string, value: number, unit = "tokens/s"): BenchFigure => ({
+  return (figure: string, value: number, unit = "tokens/s"): BenchFigure => ({
     bench: "reference-engine",
-    figure: name,
+    figure,
     value,
     unit,
     at,
   });
+}
+
+/** From nothing to the first token, and the memory that the machine gave for it. */
+async function measureStart(folder: string): Promise<BenchFigure[]> {
+  const figure = figureAt(availableParallelism());
+  const before = process.memoryUsage.rss();
+  const start = performance.now();
+  const engine = await createReferenceEngine({ modelDir: folder });
+  const created = performance.now();
+  await turn(engine, { promptIds: [1], tokens: 1, session: "start" });
+  const sampled = performance.now();
+  const bytes = process.memoryUsage.rss() - before;
+  await engine.close();
+  return [
+    figure("start", created - start, "ms"),
+    figure("from there to the first token", sampled - created, "ms"),
+    figure("memory resident by then", bytes / 2 ** 20, "MiB"),
+  ];
+}
+
+async function measureTokens(engine: ScoringEngine, threads: number): Promise<BenchFigure[]> {
+  const figure = figureAt(threads);
+  // Warms the machine code up.
+  await sample(engine, { sequences: 16, tokens: 50, seed: 1 });
+  const single = await sample(engine, { sequences: 1, tokens: 500, seed: 2 });
+  const batched = await sample(engine, { sequences: 128, tokens: 40, seed: 3 });
+  const read = await readPrompts(engine);
+  const added = await readDeltas(engine);
   return [
     figure(`sampled, 1 sequence behind ${CONTEXT} tokens`, single.rate),
+    figure("CPU to sample a token, 1 sequence", single.cpuUs, "µs"),
     figure(`sampled, 128 sequences behind ${CONTEXT} tokens, ${SHARED} shared`, batched.rate),
     figure("CPU to sample a token, 128 sequences", batched.cpuUs, "µs"),
     figure(`read, 32 prompts of ${CONTEXT} tokens`, read.rate),
-    figure("CPU to read a token", read.cpuUs, "µs"),
+    figure("CPU to read a token of these", read.cpuUs, "µs"),
     figure(`read, 128 times ${DELTA} tokens behind ${CONTEXT}`, added.rate),
+    figure("CPU to read a token of these ends", added.cpuUs, "µs"),
+  ];
+}
+
+async function measureEpisodes(engine: ScoringEngine, threads: number): Promise<BenchFigure[]> {
+  const figure = figureAt(threads);
+  const episodes = await playEpisodes(engine);
+  return [
     figure("sampled, 128 episodes of 8 turns in groups of 4", episodes.rate),
+    figure("CPU to sample a token of these, all turns read", episodes.cpuUs, "µs"),
     figure("prompt tokens of these from the cache", episodes.cachedShare * 100, "%"),
     figure("pause of the event loop meanwhile, 99th percentile", episodes.pauseMs, "ms"),
   ];
