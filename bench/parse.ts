@@ -7,7 +7,6 @@ import type { HostileText } from "../test/parser-hostile.ts";
 import { hostileReasoning, hostileTexts } from "../test/parser-hostile.ts";
 import { callSamples } from "../test/parser-samples.ts";
 import type { BenchFigure } from "./bench-figure.ts";
-import { median } from "./cpu-time.ts";
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
 const tools = toolsFromOpenAi(
@@ -30,6 +29,9 @@ const screenLengths = [1_024, 8_192] as const;
 const screenedCount = 150;
 const triedCount = 2;
 
+/** CPU milliseconds that a measurement takes at the least. */
+const leastCpuMs = 40;
+
 /** One way to parse a text, timed. */
 interface Subject {
   readonly at: string;
@@ -41,7 +43,7 @@ interface Subject {
 }
 
 /**
- * Time of one turn of 2 kB; and time per unit of hostile texts of 1 MB, against that of the same text
+ * CPU of one turn of 2 kB; and CPU per unit of hostile texts of 1 MB, against that of the same text
  * of 64 kB: of the texts that look worst, in one piece, in chunks of 16 units, and (at a 16th of the
  * lengths) unit by unit. Where time is linear, the ratio is near 1.
  */
@@ -49,7 +51,13 @@ export async function benchParse(): Promise<BenchFigure[]> {
   const figures: BenchFigure[] = [];
   for (const subject of subjects()) {
     const { at } = subject;
-    const turn = { figure: "a 2 kB turn", value: turnMs(subject) * 1000, unit: "µs" };
+    // The first measurement only warms up.
+    cpuPerRun(subject.turn, subject.parse);
+    const turn = {
+      figure: "CPU of a 2 kB turn",
+      value: cpuPerRun(subject.turn, subject.parse) / 1000,
+      unit: "µs",
+    };
     figures.push({ bench: "parse", ...turn, at }, ...hostileFigures(subject));
     // The event loop turns, so that a caller's timers run.
     await new Promise(setImmediate);
@@ -102,17 +110,6 @@ function pushAll(stream: TextStream, text: string, chunkLength: number): void {
   stream.end();
 }
 
-/** Milliseconds of one turn: the middle of nine rounds, after one that warms up. */
-function turnMs({ parse, turn }: Subject): number {
-  const repeats = 40;
-  const round = () =>
-    elapsedMs(() => {
-      for (let count = 0; count < repeats; count++) parse(turn);
-    });
-  round();
-  return median(Array.from({ length: 9 }, () => round() / repeats));
-}
-
 function hostileFigures(subject: Subject): BenchFigure[] {
   const { parse, stream } = subject;
   const suspects = findSuspects(subject);
@@ -126,7 +123,7 @@ function hostileFigures(subject: Subject): BenchFigure[] {
     const worst = tried.reduce((left, right) => (right.growth > left.growth ? right : left));
     return {
       bench: "parse",
-      figure: `hostile text of ${what}: time per unit against a 16th of the length`,
+      figure: `hostile text of ${what}: CPU per unit against a 16th of the length`,
       value: worst.long,
       unit: "ns",
       baseline: worst.short,
@@ -141,7 +138,7 @@ function findSuspects({ parse, texts }: Subject): HostileText[] {
   const stride = Math.ceil(texts.length / screenedCount);
   const sampled = texts.filter((_, index) => index % stride === 0);
   const screened = sampled.map((text) => {
-    const [short, long] = screenLengths.map((length) => perUnit(text.build(length), parse));
+    const [short, long] = screenLengths.map((length) => elapsedPerUnit(text.build(length), parse));
     return { text, long: long!, growth: long! / Math.max(short!, 20) };
   });
   const byGrowth = screened.toSorted((left, right) => right.growth - left.growth);
@@ -149,17 +146,13 @@ function findSuspects({ parse, texts }: Subject): HostileText[] {
   return [...new Set([slowest, ...byGrowth])].slice(0, triedCount).map(({ text }) => text);
 }
 
-/** The least growth of some tries: what else the machine does only lengthens single ones. */
 function compareLengths(text: HostileText, length: number, run: Subject["parse"]): Comparison {
-  let best: Comparison | undefined;
-  for (let count = 0; count < 3 && (best === undefined || best.growth > 1.5); count++) {
-    const short = perUnit(text.build(length / 16), run);
-    const long = perUnit(text.build(length), run);
-    // A few nanoseconds are the clock's own noise.
-    const growth = long / Math.max(short, 5);
-    if (best === undefined || growth < best.growth) best = { name: text.name, short, long, growth };
-  }
-  return best!;
+  const [short, long] = [length / 16, length].map((wanted) => {
+    const built = text.build(wanted);
+    return cpuPerRun(built, run) / built.length;
+  });
+  // A few nanoseconds are the clock's own noise.
+  return { name: text.name, short: short!, long: long!, growth: long! / Math.max(short!, 5) };
 }
 
 interface Comparison {
@@ -170,17 +163,19 @@ interface Comparison {
   readonly growth: number;
 }
 
-/** Nanoseconds for each unit of the text. */
-function perUnit(text: string, run: Subject["parse"]): number {
-  return (elapsedMs(() => run(text)) * 1e6) / text.length;
+/** CPU nanoseconds of a run, from as many runs as the clock of CPU time, which ticks, can tell. */
+function cpuPerRun(text: string, run: Subject["parse"]): number {
+  const start = process.cpuUsage();
+  for (let count = 1; ; count++) {
+    run(text);
+    const { user, system } = process.cpuUsage(start);
+    if (user + system >= leastCpuMs * 1000) return ((user + system) * 1000) / count;
+  }
 }
 
-/**
- * Milliseconds of synchronous work, which nothing but this process' own collector and other processes
- * lengthen. The clock of CPU time would be too coarse for it.
- */
-function elapsedMs(work: () => void): number {
+/** Nanoseconds of one run by the wall clock: good enough to find what to look at. */
+function elapsedPerUnit(text: string, run: Subject["parse"]): number {
   const start = performance.now();
-  work();
-  return performance.now() - start;
+  run(text);
+  return ((performance.now() - start) * 1e6) / text.length;
 }

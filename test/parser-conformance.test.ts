@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../src/message.ts";
-import { listToolCallParsers } from "../src/parser/registry.ts";
-import type { Attempt, ToolCallParser } from "../src/parser/tool-call-parser.ts";
+import { findToolCallParser, listToolCallParsers } from "../src/parser/registry.ts";
+import type { Attempt, Dialect, ToolCallParser } from "../src/parser/tool-call-parser.ts";
 import { toPyValue } from "../src/python/value.ts";
+import { hostileTexts } from "./parser-hostile.ts";
 import { callSamples } from "./parser-samples.ts";
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
@@ -91,15 +92,29 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
   });
 
   test("time grows with the text", () => {
-    const units = [...parser.markers, "[", '"', " ", "f(a="];
-    const sample = callSamples[parser.name]?.("") ?? "";
-    for (const unit of units) {
-      for (const text of ["", sample.slice(0, -1), sample.slice(0, sample.length / 2)]) {
-        const start = performance.now();
-        parser.parse(text + unit.repeat(60_000 / unit.length), { tools, dialect });
-        // Quadratic time would take many seconds.
-        expect(performance.now() - start).toBeLessThan(3000);
-      }
+    const texts = hostileTexts(callSamples[parser.name]!, parser.markers);
+    // The benchmark tries them all, and longer.
+    const stride = Math.ceil(texts.length / 25);
+    for (const { build } of texts.filter((_, index) => index % stride === 0)) {
+      const start = performance.now();
+      parser.parse(build(60_000), { tools, dialect });
+      // Quadratic time would take many seconds.
+      expect(performance.now() - start).toBeLessThan(3000);
     }
   });
+});
+
+const callOf = (parser: string) => callSamples[parser]!("tea");
+
+/** Texts that once took quadratic time or worse. */
+const onceSlow: readonly (readonly [parser: string, dialect: Dialect, text: string])[] = [
+  ["kimi_k2", "vllm", `<|tool_calls_section_begin|><|tool_call_begin|>${" ".repeat(100_000)}`],
+  ["inkling", "sglang", callOf("inkling").replace("<|end", `${'\\"'.repeat(50_000)}<|end`)],
+  ["pythonic", "sglang", `[f(${"a=1, ".repeat(20_000)}x`],
+];
+
+test.each(onceSlow)("%s (%s) reads a text of 100 kB in time", (name, dialect, text) => {
+  const start = performance.now();
+  findToolCallParser(name).parse(text, { tools, dialect });
+  expect(performance.now() - start).toBeLessThan(3000);
 });

@@ -9,6 +9,8 @@ export interface ArgPairFormat {
   readonly valueClose?: string;
   /** Whether `\n`, spelled out, counts as white space between key and value. Default false. */
   readonly spelledBreaks?: boolean;
+  /** Whether white space is Unicode's, without the separators U+001C to U+001F. Default false. */
+  readonly unicodeSpace?: boolean;
   /** Whether a key may hold `<`, and so reach over a closing tag that no value follows. Default true. */
   readonly keyHoldsTags?: boolean;
 }
@@ -47,17 +49,21 @@ function findJoints(text: string, format: ArgPairFormat): { keyEnd: number; valu
   const keyClose = format.keyClose ?? "</arg_key>";
   const valueOpen = format.valueOpen ?? "<arg_value>";
   return indexesOf(text, keyClose).flatMap((keyEnd) => {
-    const gapEnd = skipGap(text, keyEnd + keyClose.length, format.spelledBreaks ?? false);
+    const gapEnd = skipGap(text, keyEnd + keyClose.length, format);
     if (!text.startsWith(valueOpen, gapEnd)) return [];
     return [{ keyEnd, valueStart: gapEnd + valueOpen.length }];
   });
 }
 
-function skipGap(text: string, start: number, spelledBreaks: boolean): number {
+function skipGap(text: string, start: number, format: ArgPairFormat): number {
   let index = start;
   for (;;) {
-    if (spelledBreaks && text.startsWith("\\n", index)) index += 2;
-    else if (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
+    if (format.spelledBreaks === true && text.startsWith("\\n", index)) index += 2;
+    else if (index < text.length && isSpace(text.charCodeAt(index), format)) index += 1;
     else return index;
   }
+}
+
+function isSpace(unit: number, { unicodeSpace }: ArgPairFormat): boolean {
+  return isPythonSpace(unit) && !(unicodeSpace === true && unit >= 0x1c && unit <= 0x1f);
 }

@@ -39,5 +39,10 @@ export const vllmGlm = engineReading({
   dropsUnknownTools: true,
   stripsNames: true,
   convertArguments: (body) =>
-    new Map(findArgPairs(body).map(([key, text]): [string, PyValue] => [pythonStrip(key), text])),
+    new Map(
+      findArgPairs(body, { unicodeSpace: true }).map(([key, text]): [string, PyValue] => [
+        pythonStrip(key),
+        text,
+      ]),
+    ),
 });

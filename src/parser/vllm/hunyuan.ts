@@ -47,7 +47,7 @@ function readCall(inner: string, context: ParseContext): VllmCall {
   const name = pythonStrip(inner.slice(0, nameEnd));
   const body = pythonStrip(inner.slice(nameEnd + separator.length));
   const values = new Map(
-    findArgPairs(body).map(([key, text]) => {
+    findArgPairs(body, { unicodeSpace: true }).map(([key, text]) => {
       const schema = findHunyuanSchema(name, key, context);
       return [key, readHunyuanValue(text, schema, deserialize)] as const;
     }),

@@ -98,7 +98,7 @@ function extract(source: string, context: ParseContext, table: EngineTable): Vll
   });
   // What follows a call is lost, but where none has a name it comes first.
   const content = isAnyNamed ? before : after + before;
-  const isBlank = slots.length > 0 && pythonStrip(content) === "";
+  const isBlank = pythonStrip(content) === "";
   if (isBlank || (reasoning !== "" && table.losesContent?.(reasoning) === true)) {
     return { content: "", calls };
   }

@@ -28,7 +28,7 @@ function readCall(inner: string, context: ParseContext): VllmCall[] {
   if (lineEnd === -1) return [];
   const name = pythonStrip(inner.slice(0, lineEnd));
   const values = new Map<string, PyValue>();
-  for (const [rawKey, rawValue] of findArgPairs(inner.slice(lineEnd + 1))) {
+  for (const [rawKey, rawValue] of findArgPairs(inner.slice(lineEnd + 1), { unicodeSpace: true })) {
     const key = pythonStrip(rawKey);
     const text = pythonStrip(rawValue);
     values.set(key, isText(name, key, context) ? text : deserialize(text));
