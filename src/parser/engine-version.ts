@@ -3,7 +3,9 @@ import type { Dialect } from "./tool-call-parser.ts";
 
 /**
  * The SGLang releases whose parsers differ, oldest first. A calendar month stands for the main
- * branch of that month; `next` is `2026-08` with the fixes that were merged after it.
+ * branch of that month; `next` is `2026-08` with the fixes that were merged after it. Of Qwen 2.5's
+ * parser all of them are known, of the others those since `2026-05`: an older release is read as that
+ * one, but for the wrapper around all parsers.
  */
 export const sglangVersions = [
   "0.4.5",

@@ -40,7 +40,10 @@ export function addParseCommand(program: Command): void {
         .choices(["sglang", "vllm"])
         .default("sglang"),
     )
-    .option("--engine-version <release>", "the engine release (default: 2026-08, for vllm 0.24)")
+    .option(
+      "--engine-version <release>",
+      "the engine release (default: 2026-08, for vllm 0.24); before 2026-05 exact for qwen25 only",
+    )
     .option(
       "--forward-unknown-tools",
       "the engine runs with SGLANG_FORWARD_UNKNOWN_TOOLS=1 (default: as here in the environment)",

@@ -4,6 +4,7 @@ import { isPyDict } from "../../python/value.ts";
 import { isPythonSpace } from "../../python/white-space.ts";
 import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
+import { isSince } from "../engine-version.ts";
 import type { EngineResult, Grammar } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { indexesOf } from "../indexes-of.ts";
@@ -14,7 +15,7 @@ import { parsePythonInt } from "../python-number.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
-import { sglangReading } from "./sglang-reading.ts";
+import { sglangReading, sglangVersion } from "./sglang-reading.ts";
 import { vllmKimiK2 } from "../vllm/kimi-k2.ts";
 
 const sectionOpen = "<|tool_calls_section_begin|>";
@@ -33,7 +34,8 @@ interface CallParts {
 
 /**
  * SGLang's detector for Kimi K2. The arguments are passed on as they are written, and a call whose id
- * is a bare number gets the name of the tool whose parameters fit best.
+ * is a bare number gets the name of the tool whose parameters fit best. Before 0.5.15 the number of the
+ * id was the call's index.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/kimik2_detector.py`.
  */
@@ -41,9 +43,12 @@ function detect(text: string, context: ParseContext): EngineResult {
   const first = text.indexOf(sectionOpen);
   if (first === -1) return { normalText: text, calls: [] };
   const calls: CompatCall[] = [];
+  const countsCalls = isSince(sglangVersion(context), "0.5.15");
   for (const { id, json } of findCalls(text)) {
     const name = nameOfCall(id, json, context);
-    if (name !== undefined) calls.push({ name, argumentsText: json, toolIndex: calls.length });
+    if (name === undefined) continue;
+    const toolIndex = countsCalls ? calls.length : Number(numberOfId(id));
+    calls.push({ name, argumentsText: json, toolIndex });
   }
   return { normalText: text.slice(0, first), calls };
 }
@@ -98,13 +103,14 @@ function skipSpace(text: string, start: number): number {
 /** @throws PythonError where the engine does, and then loses all calls. */
 function nameOfCall(id: string, json: string, context: ParseContext): string | undefined {
   const standard = idPattern.exec(id)?.groups;
-  if (standard !== undefined) {
-    parsePythonInt(standard["index"] ?? "");
-    return standard["name"];
-  }
-  if (!counterPattern.test(id)) return undefined;
-  parsePythonInt(id);
-  return inferName(json, context);
+  if (standard === undefined && !counterPattern.test(id)) return undefined;
+  numberOfId(id);
+  return standard === undefined ? inferName(json, context) : standard["name"];
+}
+
+/** The number of an id that has one. @throws PythonError where it has too many digits for Python. */
+function numberOfId(id: string): bigint {
+  return parsePythonInt(idPattern.exec(id)?.groups?.["index"] ?? id);
 }
 
 function inferName(json: string, { tools }: ParseContext): string | undefined {
