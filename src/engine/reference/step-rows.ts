@@ -121,8 +121,8 @@ export class StepRows {
 
   /**
    * Writes the spans of rows that have the blocks before `index` in common; returns the address
-   * behind the last span. Blocks that a row has for itself come one behind the other, as they mostly
-   * lie: memory gives what is read on and on several times as fast.
+   * behind the last span. Blocks that a row has for itself come one behind the other, as they
+   * mostly lie: memory gives what is read on and on several times as fast.
    */
   #writeSpans(
     rows: readonly StepRow[],

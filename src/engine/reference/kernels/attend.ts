@@ -20,7 +20,7 @@ export const SPAN_ENTRY_BYTES = 16;
 export const BLOCK_SCORE_BYTES = BLOCK_POSITIONS * 4;
 
 /** Queries that go over the cached keys together: their scores stay in the core's cache. */
-const TILE_QUERIES = 64;
+const TILE_QUERIES = 32;
 
 /** Tokens that go over the cached keys together. */
 export function tileRowCount({ groupSize }: Pick<KernelShape, "groupSize">): number {

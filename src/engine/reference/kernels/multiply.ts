@@ -150,9 +150,9 @@ function tile(
 }
 
 /**
- * The next term of all sums of a tile; `sums[row][vector]`. One term a turn of the loop: V8 moves all
- * loads of straight code to its start, and several terms' weights would drive the sums out of the
- * registers.
+ * The next term of all sums of a tile; `sums[row][vector]`. One term a turn of the loop: V8 moves
+ * all loads of straight code to its start, and several terms' weights would drive the sums out of
+ * the registers.
  */
 function addTerm(
   scope: FunctionScope,
