@@ -90,25 +90,55 @@ describe("/generate", () => {
     expect(trimmed.meta_info.finish_reason).toEqual({ type: "stop", matched: "<11>" });
   });
 
-  test("reports the prompt where asked, its first token unscored", async () => {
+  test("reports the prompt where asked", async () => {
     await using tested = await start({ policy: echoPolicy() });
     const body = {
       ...BODY,
       input_ids: [5, 6],
-      logprob_start_len: 0,
       top_logprobs_num: 1,
       return_prompt_token_ids: true,
     };
     const reply = await tested.generate(body);
     expect(reply.prompt_token_ids).toEqual([5, 6]);
-    expect(reply.meta_info["input_token_logprobs"]).toEqual([
-      [null, 5, null],
-      [-1, 6, null],
-    ]);
+    expect(reply.meta_info["input_token_logprobs"]).toEqual([]);
     expect(reply.meta_info["output_top_logprobs"]).toEqual([
       [[-0.0625, 5, null]],
       [[-0.125, 6, null]],
       [[-0.1875, 2, null]],
+    ]);
+  });
+
+  test("scores ids as they were sampled, the list's first never", async () => {
+    await using tested = await start({ policy: seededPolicy() });
+    const sampled = await tested.generate({ ...BODY, input_ids: [5, 6] });
+    const input_ids = [5, 6, ...sampled.output_ids, 7];
+    const sampling_params = { max_new_tokens: 0 };
+    const body = { ...BODY, input_ids, logprob_start_len: 1, sampling_params };
+    const { meta_info: scored } = await tested.generate(body);
+    const reported = sampled.meta_info["output_token_logprobs"] as unknown[];
+    expect(scored["input_token_logprobs"]).toEqual([
+      [null, 6, null],
+      ...reported,
+      [expect.any(Number), 7, null],
+    ]);
+    expect(scored["cached_tokens"]).toBe(1);
+    expect(tested.server.problems).toEqual([]);
+  });
+
+  test("scores beside a turn too, and refuses to where its policy cannot", async () => {
+    await using tested = await start({ policy: scriptedPolicy([{ outputIds: [10, 2] }]) });
+    const body = { ...BODY, input_ids: [5, 6], logprob_start_len: 0 };
+    const reply = await tested.generate(body);
+    expect(reply.output_ids).toEqual([10, 2]);
+    expect(reply.meta_info["input_token_logprobs"]).toEqual([
+      [null, 5, null],
+      [-1, 6, null],
+    ]);
+    await using echoing = await start({ policy: echoPolicy() });
+    const refused = await echoing.send("/generate", body);
+    expect(refused.status).toBe(400);
+    expect(echoing.server.problems).toEqual([
+      expect.stringContaining("policy echo cannot score, expected 2 logprobs"),
     ]);
   });
 

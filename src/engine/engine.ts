@@ -125,9 +125,11 @@ export interface Engine {
   generate(request: GenerateRequest, options?: { signal?: AbortSignal }): Promise<Generation>;
   /**
    * Scores ids that are there: `result[i]` is the logprob of `ids[from + i]`, under the engine's own
-   * convention. Absent where the engine cannot.
+   * convention; what is `processed` is scored as it is where the temperature alone was set. Absent
+   * where the engine cannot.
    *
    * @throws RolloutError as `generate()` does.
+   * @throws UsageError where the engine cannot score at this temperature under its own convention.
    * @throws the signal's reason where the signal is aborted.
    */
   score?(request: ScoreRequest, options?: { signal?: AbortSignal }): Promise<readonly number[]>;

@@ -1,10 +1,18 @@
 import { setMaxListeners } from "node:events";
 import { assertInvariant } from "../errors.ts";
-import type { Engine, EngineDescription, GenerateRequest, Generation } from "./engine.ts";
+import type {
+  Engine,
+  EngineDescription,
+  GenerateRequest,
+  Generation,
+  LogprobConvention,
+  ScoreRequest,
+} from "./engine.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { sampleTurn } from "./sample-turn.ts";
-import type { SamplingProtocol } from "./sampling-protocol.ts";
+import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
+import { checkScoreRequest, isNeutral, refuseTempered, scoreIds } from "./score-ids.ts";
 import type { Worker } from "./worker-set.ts";
 import { createWorkerSet } from "./worker-set.ts";
 
@@ -31,6 +39,21 @@ export interface ServerKind {
    * @throws RolloutError as `Engine.describe()` says.
    */
   readonly describe: (workers: readonly Worker[], call: DescribeCall) => Promise<EngineDescription>;
+  /** Absent where the server cannot score. */
+  readonly scoring?: ScoringKind;
+}
+
+/** How one kind of server scores. */
+export interface ScoringKind extends ScoringProtocol {
+  /**
+   * What the logprobs of sampled tokens are of; `undefined` where that cannot be found out.
+   *
+   * @throws RolloutError as `Engine.describe()` says.
+   */
+  readonly findConvention: (
+    workers: readonly Worker[],
+    call: DescribeCall,
+  ) => Promise<LogprobConvention | undefined>;
 }
 
 /** One call of `describe()`. */
@@ -41,6 +64,9 @@ export interface DescribeCall {
   readonly generate: (request: GenerateRequest) => Promise<Generation>;
 }
 
+/** An engine behind HTTP that can score. */
+export type ScoringHttpEngine = HttpEngine & Required<Pick<Engine, "score">>;
+
 /** Connections for anything but sampling. */
 const CONTROL_CONNECTIONS = 16;
 
@@ -48,6 +74,16 @@ const CONTROL_CONNECTIONS = 16;
  * Connects one kind of server with the rest of an engine: workers, turns, closing. Makes no request
  * by itself. `create` is given the signal that aborts when the engine is closed.
  */
+export function createHttpEngine<Kind extends string>(
+  kind: Kind,
+  settings: HttpEngineSettings,
+  create: (closing: AbortSignal) => ServerKind & { readonly scoring: ScoringKind },
+): ScoringHttpEngine & { readonly kind: Kind };
+export function createHttpEngine<Kind extends string>(
+  kind: Kind,
+  settings: HttpEngineSettings,
+  create: (closing: AbortSignal) => ServerKind,
+): HttpEngine & { readonly kind: Kind };
 export function createHttpEngine<Kind extends string>(
   kind: Kind,
   settings: HttpEngineSettings,
@@ -65,6 +101,10 @@ export function createHttpEngine<Kind extends string>(
   setMaxListeners(0, closing.signal);
   const running = new Set<Promise<unknown>>();
   const server = create(closing.signal);
+  const { scoring } = server;
+  /** Keeps apart what several processes ask at once. */
+  const unique = settings.random();
+  let scoreCount = 0;
 
   /** Keeps track of a call, so that `close()` can wait for its end. */
   function track<T>(call: Promise<T>): Promise<T> {
@@ -85,14 +125,37 @@ export function createHttpEngine<Kind extends string>(
     return track(sampleTurn(request, context));
   }
 
+  function toDescribeCall(signal: AbortSignal | undefined): DescribeCall {
+    const options = signal === undefined ? {} : { signal };
+    return { signal, generate: (request) => generate(request, options) };
+  }
+
   async function describe({ signal }: { signal?: AbortSignal } = {}): Promise<EngineDescription> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
-    const options = signal === undefined ? {} : { signal };
+    return track(server.describe(workers.workers, toDescribeCall(signal)));
+  }
+
+  /** For servers that can score. */
+  async function score(
+    kindOfScoring: ScoringKind,
+    request: ScoreRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly number[]> {
+    assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
+    signal?.throwIfAborted();
+    const from = checkScoreRequest(request);
+    const { temperature = 1 } = request.sampling;
+    if (!isNeutral(temperature)) {
+      const call = toDescribeCall(signal);
+      const convention = await track(kindOfScoring.findConvention(workers.workers, call));
+      refuseTempered(temperature, { kind, convention });
+    }
+    if (from === request.ids.length) return [];
+    const requestId = `turnwright-score-${scoreCount++}-${unique}`;
+    const { protocol } = server;
+    const context = { workers, settings, protocol, signal, closing: closing.signal };
     return track(
-      server.describe(workers.workers, {
-        signal,
-        generate: (request) => generate(request, options),
-      }),
+      scoreIds({ ids: request.ids, from }, { ...context, scoring: kindOfScoring, requestId }),
     );
   }
 
@@ -109,6 +172,10 @@ export function createHttpEngine<Kind extends string>(
   return {
     kind,
     generate,
+    ...(scoring && {
+      score: (request: ScoreRequest, { signal }: { signal?: AbortSignal } = {}) =>
+        score(scoring, request, signal),
+    }),
     describe,
     probe,
     async close() {

@@ -32,15 +32,30 @@ export type PieceReply =
   | { readonly type: "interrupted"; readonly piece: SampledPiece; readonly message: string }
   /** The engine met NaN, and what it sampled cannot be used. */
   | { readonly type: "nan-happened"; readonly tokenCount?: number }
-  | { readonly type: "failed"; readonly failure: AttemptFailure; readonly tokenCount?: number };
+  | FailedReply;
+
+/** A request that failed, with how many tokens were sampled for it where that is known. */
+export interface FailedReply {
+  readonly type: "failed";
+  readonly failure: AttemptFailure;
+  readonly tokenCount?: number;
+}
+
+/** What a server's answer to a request for scores says. */
+export type ScoreReply =
+  /** `logprobs[i]` belongs to the i-th id that is scored. */
+  | { readonly type: "scored"; readonly logprobs: readonly number[] }
+  /** The engine gave up on its own account, and would score again. */
+  | { readonly type: "interrupted"; readonly message: string }
+  | FailedReply;
 
 /**
  * Reads an answer. What it finds wrong, thrown as a `ReplyProblem`, becomes a failure that is not
  * tried again: the same server would answer alike.
  */
-export async function readPieceReply(
-  read: () => PieceReply | Promise<PieceReply>,
-): Promise<PieceReply> {
+export async function readPieceReply<Reply extends PieceReply | ScoreReply>(
+  read: () => Reply | Promise<Reply>,
+): Promise<Reply | FailedReply> {
   try {
     return await read();
   } catch (error) {

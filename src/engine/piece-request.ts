@@ -9,6 +9,16 @@ export interface PieceRequest {
   readonly turn: Pick<GenerateRequest, "sampling" | "stopTokenIds" | "sessionId">;
 }
 
+/** What one HTTP request asks to score. */
+export interface ScorePiece {
+  readonly requestId: string;
+  readonly ids: readonly number[];
+  /** The first index that is scored, 1 to the last index. */
+  readonly from: number;
+  /** Spreads requests over workers. */
+  readonly sessionId: string;
+}
+
 /** The stop that the last id is, if it is one. */
 export function findStop(ids: readonly number[], { turn }: PieceRequest): Finish | undefined {
   const last = ids.at(-1);

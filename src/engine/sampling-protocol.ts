@@ -1,6 +1,6 @@
 import type { HttpOutcome, HttpRequest } from "./http-transport.ts";
-import type { PieceReply } from "./piece-reply.ts";
-import type { PieceRequest } from "./piece-request.ts";
+import type { PieceReply, ScoreReply } from "./piece-reply.ts";
+import type { PieceRequest, ScorePiece } from "./piece-request.ts";
 import type { Worker } from "./worker-set.ts";
 
 /** How one kind of server is asked to sample. */
@@ -12,6 +12,12 @@ export interface SamplingProtocol {
   samplePiece(piece: PieceRequest, exchange: PieceExchange): Promise<PieceReply | Unanswered>;
   /** Tells the server to stop sampling a request, where it can be told. Bounded, never throws. */
   abortRequest(worker: Worker, requestId: string): Promise<void>;
+}
+
+/** How one kind of server is asked to score. Its scores are of the softmax of the raw logits. */
+export interface ScoringProtocol {
+  /** Asks for scores and reads the answer, as `SamplingProtocol.samplePiece()` does. */
+  scoreIds(piece: ScorePiece, exchange: PieceExchange): Promise<ScoreReply | Unanswered>;
 }
 
 /** What came instead of a piece. */

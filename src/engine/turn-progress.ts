@@ -17,12 +17,6 @@ export class TurnProgress {
   readonly #discarded: DiscardedSampling[] = [];
   #counts: Pick<Generation, "promptTokenCount" | "cachedTokenCount"> = {};
   #requestCount = 0;
-  /** Failures since something was last sampled. */
-  failureCount = 0;
-  /** Interruptions, in all. */
-  resumeCount = 0;
-  /** Interruptions since something was last sampled. */
-  idleResumeCount = 0;
   /** Turns that ended on NaN. */
   nanCount = 0;
 
@@ -62,12 +56,14 @@ export class TurnProgress {
       const { requestId } = piece;
       this.#pieces.push({ requestId, ...run, finish: isLast ? finish : "abort" });
     }
-    this.failureCount = 0;
-    this.idleResumeCount = 0;
   }
 
   /** Records a request that may have sampled what no sample will carry. */
-  discard({ requestId }: PieceRequest, reason: string, tokenCount?: number): void {
+  discard(
+    { requestId }: Pick<PieceRequest, "requestId">,
+    reason: string,
+    tokenCount?: number,
+  ): void {
     this.#discarded.push({
       requestId,
       reason,

@@ -19,6 +19,12 @@ export interface ScriptedPolicy extends ServerPolicy {
   remaining(): Readonly<Record<string, number>>;
 }
 
+/** A turn, and the prompt that it was first asked for with. */
+interface PlayedTurn {
+  readonly promptIds: readonly number[];
+  readonly turn: ScriptedTurn;
+}
+
 interface SessionScript {
   readonly turns: readonly ScriptedTurn[];
   /** Turns that were begun. */
@@ -33,6 +39,9 @@ interface SessionScript {
  * ids gets the rest, so that retries and resumptions play as they would on an engine that samples
  * the same again.
  *
+ * Ids that a script has sampled score as they were reported, behind the prompt that they were sampled
+ * behind; all others score -1.
+ *
  * A single list is played for whichever sessions ask, in the order in which they ask; give one list
  * for each session where several run at once.
  */
@@ -40,6 +49,7 @@ export function scriptedPolicy(
   script: readonly ScriptedTurn[] | Readonly<Record<string, readonly ScriptedTurn[]>>,
 ): ScriptedPolicy {
   const shared = isList(script) ? toSession(script) : undefined;
+  const played: PlayedTurn[] = [];
   const bySession = new Map(
     isList(script) ? [] : Object.entries(script).map(([id, turns]) => [id, toSession(turns)]),
   );
@@ -50,8 +60,9 @@ export function scriptedPolicy(
       if (session === undefined) {
         throw new Error(`Cannot play a turn: there is no script for session ${request.routingKey}`);
       }
-      return nextTokens(session, request);
+      return nextTokens(session, request, played);
     },
+    score: ({ inputIds }) => scoreIds(inputIds, played),
     remaining: () =>
       Object.fromEntries(
         [...(shared === undefined ? bySession : new Map([["", shared]]))].map(([id, session]) => [
@@ -79,7 +90,25 @@ function toSession(turns: readonly ScriptedTurn[]): SessionScript {
   return { turns, begun: 0, promptIds: [] };
 }
 
-function nextTokens(session: SessionScript, request: PolicyRequest): PolicyToken[] {
+/** Scores ids by the turns that were played behind the same ids. */
+function scoreIds(ids: readonly number[], played: readonly PlayedTurn[]): number[] {
+  const scores = ids.map(() => -1);
+  for (const { promptIds, turn } of played) {
+    if (!promptIds.every((id, index) => id === ids[index])) continue;
+    for (const [offset, { id, logprob }] of toTokens(turn).entries()) {
+      const index = promptIds.length + offset;
+      if (ids[index] !== id) break;
+      scores[index] = logprob;
+    }
+  }
+  return scores;
+}
+
+function nextTokens(
+  session: SessionScript,
+  request: PolicyRequest,
+  played: PlayedTurn[],
+): PolicyToken[] {
   const playedCount = playedBefore(session, request.inputIds);
   if (playedCount === undefined) {
     const next = session.turns[session.begun];
@@ -90,6 +119,7 @@ function nextTokens(session: SessionScript, request: PolicyRequest): PolicyToken
     if (refusal !== undefined) throw new Error(`Cannot play turn ${session.begun + 1}: ${refusal}`);
     session.begun += 1;
     session.promptIds = request.inputIds;
+    played.push({ promptIds: request.inputIds, turn: next });
   }
   const turn = session.turns[session.begun - 1];
   return turn === undefined ? [] : toTokens(turn).slice(playedCount ?? 0);

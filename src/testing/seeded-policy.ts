@@ -12,6 +12,9 @@ export interface SeededPolicyOptions {
   readonly meanLength?: number;
 }
 
+/** How much lower than the id that is sampled every other id scores, in nats. */
+const UNLIKELY = 4;
+
 /**
  * Random-looking turns. Each token and its logprob is a function of the seed and of all ids before
  * it, so a turn that is resumed after an abort goes on exactly as it would have, and a request that
@@ -23,18 +26,40 @@ export function seededPolicy({
   stopTokenId = 2,
   meanLength = 32,
 }: SeededPolicyOptions = {}): ServerPolicy {
+  const initial = mix(seed ^ 0x9e3779b9);
+
+  /** What is sampled where the ids so far have led to this state. */
+  function sample(state: number): PolicyToken {
+    const stops = mix(state ^ 0x51ed270b) % meanLength === 0;
+    const id = stops ? stopTokenId : mix(state ^ 0x2545f491) % vocabularySize;
+    // Sixteenths are exact in binary and in decimal, so they survive JSON as they are.
+    return { id, logprob: -(mix(state ^ 0x68bc21eb) % 64) / 16 };
+  }
+
   function* tokens(inputIds: readonly number[]): Generator<PolicyToken> {
-    let state = mix(seed ^ 0x9e3779b9);
+    let state = initial;
     for (const id of inputIds) state = mix(state ^ id);
     for (;;) {
-      const stops = mix(state ^ 0x51ed270b) % meanLength === 0;
-      const id = stops ? stopTokenId : mix(state ^ 0x2545f491) % vocabularySize;
-      // Sixteenths are exact in binary and in decimal, so they survive JSON as they are.
-      yield { id, logprob: -(mix(state ^ 0x68bc21eb) % 64) / 16 };
-      state = mix(state ^ id);
+      const token = sample(state);
+      yield token;
+      state = mix(state ^ token.id);
     }
   }
-  return { name: "seeded", begin: ({ inputIds }) => tokens(inputIds) };
+
+  function score(inputIds: readonly number[]): number[] {
+    let state = initial;
+    return inputIds.map((id) => {
+      const { id: likeliest, logprob } = sample(state);
+      state = mix(state ^ id);
+      return id === likeliest ? logprob : logprob - UNLIKELY;
+    });
+  }
+
+  return {
+    name: "seeded",
+    begin: ({ inputIds }) => tokens(inputIds),
+    score: ({ inputIds }) => score(inputIds),
+  };
 }
 
 /**

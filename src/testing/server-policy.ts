@@ -24,6 +24,9 @@ export interface PolicyRequest {
   readonly signal: AbortSignal;
 }
 
+/** What a policy is asked to score. */
+export type PolicyScoreRequest = Pick<PolicyRequest, "inputIds" | "rid" | "routingKey">;
+
 /** Tokens in order. The server takes them until a stop id, the budget, or an abort ends the turn. */
 export type PolicyTokens = Iterable<PolicyToken> | AsyncIterable<PolicyToken>;
 
@@ -35,4 +38,10 @@ export interface ServerPolicy {
    * request is answered with HTTP 400 and the message, and the server lists it under `problems`.
    */
   begin(request: PolicyRequest): PolicyTokens | Promise<PolicyTokens>;
+  /**
+   * The logprob of each input id behind those before it, as `begin()` reports it where it samples
+   * that id there; nobody looks at the first. Absent where the policy cannot say: requests for scores
+   * are then refused. Throwing is a complaint as above.
+   */
+  score?(request: PolicyScoreRequest): readonly number[] | Promise<readonly number[]>;
 }

@@ -34,7 +34,19 @@ export function sessionScriptPolicy(scripts: SessionScripts): ServerPolicy {
         logprob: scriptedLogprob(id, sampledIds.length + index),
       }));
     },
+    score: ({ inputIds }) => scoreIds(inputIds, scripts.turnMarkerIds),
   };
+}
+
+/** Ids behind a turn's marker score as they would where the script has them; all others score -1. */
+function scoreIds(ids: readonly number[], marker: readonly number[]): number[] {
+  let start = -1;
+  return ids.map((id, index) => {
+    const logprob = start < 0 ? -1 : scriptedLogprob(id, index - start);
+    const end = index + 1;
+    if (marker.every((part, offset) => ids[end - marker.length + offset] === part)) start = end;
+    return logprob;
+  });
 }
 
 /** Makes the policy in a server process. `options` is `{"file": path of a JSON file of scripts}`. */

@@ -1,5 +1,5 @@
 import type { SamplingParameters } from "../engine.ts";
-import type { PieceRequest } from "../piece-request.ts";
+import type { PieceRequest, ScorePiece } from "../piece-request.ts";
 
 /**
  * The JSON body of `POST /generate`. `logprob_start_len` of -1 asks for the output's logprobs only:
@@ -22,6 +22,27 @@ export function encodeGenerateBody(piece: PieceRequest): string {
     },
     return_logprob: true,
     logprob_start_len: -1,
+    stream: false,
+  });
+}
+
+/**
+ * The JSON body of a `POST /generate` that scores. The entry at `logprob_start_len` itself has no
+ * logprob, so it is one before the first id that is scored; the ids before it may be read from the
+ * prefix cache. The temperature is not applied to scores; it is spelled out as what they are of.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/schedule_batch.py
+ * (`_compute_max_prefix_len`), python/sglang/srt/managers/scheduler_components/
+ * logprob_result_processor.py, and python/sglang/srt/layers/logits_processor.py (input logprobs are
+ * normalised without temperature and top-p).
+ */
+export function encodeScoreBody({ requestId, ids, from }: ScorePiece): string {
+  return JSON.stringify({
+    rid: requestId,
+    input_ids: ids,
+    sampling_params: { ...encodeSampling({}), max_new_tokens: 0, skip_special_tokens: false },
+    return_logprob: true,
+    logprob_start_len: from - 1,
     stream: false,
   });
 }

@@ -1,6 +1,6 @@
 import type { Finish } from "../engine.ts";
 import { failureOfStatus } from "../http-failure.ts";
-import type { PieceReply, SampledPiece } from "../piece-reply.ts";
+import type { FailedReply, PieceReply, SampledPiece } from "../piece-reply.ts";
 import type { PieceRequest } from "../piece-request.ts";
 import { findStop } from "../piece-request.ts";
 import type { JsonObject } from "../reply-reading.ts";
@@ -29,15 +29,23 @@ export function readGenerateReply(text: string, request: PieceRequest): PieceRep
   return readReply(parseObject(text), request);
 }
 
+/** How the engine gave up on a request, where it says that it did. */
+export function readEngineFailure(
+  reply: JsonObject,
+  meta: JsonObject,
+  { type, message, status_code: status }: JsonObject,
+): FailedReply | undefined {
+  if (type !== "abort" || typeof status !== "number" || status < 400) return undefined;
+  const failure = failureOfStatus(status, typeof message === "string" ? message : "");
+  return { type: "failed", failure, tokenCount: countReported(reply, meta) };
+}
+
 function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
   const meta = readObject(reply, "meta_info");
   const reason = readObject(meta, "finish_reason", "meta_info.");
-  const { type, matched, message, status_code: status } = reason;
-
-  if (type === "abort" && typeof status === "number" && status >= 400) {
-    const failure = failureOfStatus(status, typeof message === "string" ? message : "");
-    return { type: "failed", failure, tokenCount: countReported(reply, meta) };
-  }
+  const { type, matched, message } = reason;
+  const failed = readEngineFailure(reply, meta, reason);
+  if (failed !== undefined) return failed;
   if (type === "stop" && matched === "NaN happened") {
     return { type: "nan-happened", tokenCount: countReported(reply, meta) };
   }

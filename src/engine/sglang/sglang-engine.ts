@@ -1,17 +1,18 @@
-import type { HttpEngine } from "../http-engine.ts";
+import type { ScoringHttpEngine, ScoringKind } from "../http-engine.ts";
 import { createHttpEngine } from "../http-engine.ts";
 import { readPieceReply } from "../piece-reply.ts";
 import type { SamplingProtocol } from "../sampling-protocol.ts";
 import { toHeaderValue } from "../sampling-protocol.ts";
 import { describeSglang } from "./describe-sglang.ts";
-import { encodeGenerateBody } from "./generate-body.ts";
+import { encodeGenerateBody, encodeScoreBody } from "./generate-body.ts";
 import { readGenerateReply } from "./generate-reply.ts";
 import { createRequestAborter } from "./request-aborter.ts";
+import { readScoreReply } from "./score-reply.ts";
 import type { SglangEngineOptions } from "./sglang-options.ts";
 import { toSglangSettings } from "./sglang-options.ts";
 
 /** An SGLang server, its router, or several servers. */
-export interface SglangEngine extends HttpEngine {
+export interface SglangEngine extends ScoringHttpEngine {
   readonly kind: "sglang";
 }
 
@@ -21,6 +22,9 @@ export interface SglangEngine extends HttpEngine {
  * Each turn is one `POST /generate`, not streamed. A version that changes while a request runs
  * (an update without interruption) shows only as the version at its end, because that is all that
  * the engine reports.
+ *
+ * Scores are of the raw logits, because the server applies no temperature to a prompt's logprobs: with
+ * temperatures other than 1 and 0 it can score only where the logprobs that it reports are `raw` too.
  *
  * @throws UsageError for options that cannot be used.
  */
@@ -41,8 +45,23 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
     },
     abortRequest: aborter.abortRequest,
   };
+  const scoring: ScoringKind = {
+    async scoreIds(piece, { post }) {
+      const outcome = await post({
+        path: "/generate",
+        headers: { "x-smg-routing-key": toHeaderValue(piece.sessionId) },
+        body: encodeScoreBody(piece),
+      });
+      if (outcome.type !== "reply" || outcome.status !== 200) {
+        return { type: "unanswered", outcome };
+      }
+      return readPieceReply(() => readScoreReply(outcome.text, piece));
+    },
+    findConvention: async () => settings.logprobConvention,
+  };
   return createHttpEngine("sglang", settings, (closing) => ({
     protocol,
+    scoring,
     async describe(workers, { signal }) {
       const { description, isRouter } = await describeSglang(workers, {
         settings,

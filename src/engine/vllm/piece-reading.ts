@@ -18,7 +18,7 @@ import {
 import type { VllmApi } from "./vllm-options.ts";
 
 /** What vLLM writes for minus infinity and for a logprob that it lacks. */
-const LOGPROB_FLOOR = -9_999;
+export const LOGPROB_FLOOR = -9_999;
 
 const PLACE = "choices[0].";
 

@@ -1,7 +1,7 @@
 import type { AttemptFailure } from "../http-failure.ts";
 import { readErrorMessage } from "../http-failure.ts";
 import type { HttpOutcome, HttpReply } from "../http-transport.ts";
-import type { PieceReply } from "../piece-reply.ts";
+import type { FailedReply } from "../piece-reply.ts";
 import type { PieceRequest } from "../piece-request.ts";
 import { isObject, parseLenientObject } from "../reply-reading.ts";
 
@@ -33,11 +33,25 @@ export function isNanRefusal({ status, text }: HttpReply): boolean {
   return status === 400 && text.includes("Out of range float values are not JSON compliant");
 }
 
+/** The reply for scores that the server could not write. */
+export function refuseNan(): FailedReply {
+  return {
+    type: "failed",
+    failure: {
+      code: "engine/nan",
+      problem: "the engine met NaN",
+      expected: "finite logits",
+      retry: false,
+      maySample: false,
+    },
+  };
+}
+
 /** The reply for a model that is not served. `served` are the names that are, where they are known. */
 export function refuseModel(
   reply: HttpReply,
   { model, served }: { model: string | undefined; served: readonly string[] },
-): PieceReply {
+): FailedReply {
   const names = served.map((name) => JSON.stringify(name)).join(", ");
   const said = readErrorMessage(reply.text);
   return failed({
@@ -57,7 +71,7 @@ const LOWEST_TEMPERATURE = 0.01;
  *
  * **Source:** vllm-project/vllm vllm/sampling_params.py (`_MAX_TEMP`).
  */
-export function refuseUnsaid({ turn }: PieceRequest): PieceReply | undefined {
+export function refuseUnsaid({ turn }: PieceRequest): FailedReply | undefined {
   const { temperature = 1 } = turn.sampling;
   if (temperature <= 0 || temperature >= LOWEST_TEMPERATURE) return undefined;
   return failed({
@@ -66,7 +80,7 @@ export function refuseUnsaid({ turn }: PieceRequest): PieceReply | undefined {
   });
 }
 
-function failed({ problem, expected }: Pick<AttemptFailure, "problem" | "expected">): PieceReply {
+function failed({ problem, expected }: Pick<AttemptFailure, "problem" | "expected">): FailedReply {
   return {
     type: "failed",
     failure: { code: "engine/bad-request", problem, expected, retry: false, maySample: false },

@@ -1,12 +1,14 @@
-import type { HttpEngine } from "../http-engine.ts";
+import type { DescribeCall, ScoringHttpEngine } from "../http-engine.ts";
 import { createHttpEngine } from "../http-engine.ts";
+import type { EngineDescription } from "../engine.ts";
+import type { Worker } from "../worker-set.ts";
 import { describeVllm } from "./describe-vllm.ts";
 import type { VllmEngineOptions } from "./vllm-options.ts";
 import { toVllmSettings } from "./vllm-options.ts";
 import { createVllmProtocol } from "./vllm-protocol.ts";
 
 /** A vLLM server, or several. */
-export interface VllmEngine extends HttpEngine {
+export interface VllmEngine extends ScoringHttpEngine {
   readonly kind: "vllm";
 }
 
@@ -21,6 +23,9 @@ export interface VllmEngine extends HttpEngine {
  * finds out which it is. For training at other temperatures run the server with
  * `--logprobs-mode processed_logprobs`.
  *
+ * Scores are of the raw logits in every mode, because no transform is applied to a prompt's logprobs:
+ * with temperatures other than 1 and 0 it can score only where the reported logprobs are `raw` too.
+ *
  * @throws UsageError for options that cannot be used.
  */
 export function createVllmEngine(options: VllmEngineOptions): VllmEngine {
@@ -28,9 +33,26 @@ export function createVllmEngine(options: VllmEngineOptions): VllmEngine {
   return createHttpEngine("vllm", settings, (closing) => {
     const protocol = createVllmProtocol(settings, closing);
     const { versionsOf } = protocol;
+    /** What the server last said of itself. */
+    let known: EngineDescription | undefined;
+    const describe = async (
+      workers: readonly Worker[],
+      call: DescribeCall,
+    ): Promise<EngineDescription> => {
+      known = await describeVllm(workers, { settings, call, closing, versionsOf });
+      return known;
+    };
     return {
       protocol,
-      describe: (workers, call) => describeVllm(workers, { settings, call, closing, versionsOf }),
+      describe,
+      scoring: {
+        scoreIds: (piece, exchange) => protocol.scoreIds(piece, exchange),
+        async findConvention(workers, call) {
+          const { logprobConvention, warnings } = known ?? (await describe(workers, call));
+          // A warning says that it is only assumed.
+          return warnings === undefined ? logprobConvention : undefined;
+        },
+      },
     };
   });
 }

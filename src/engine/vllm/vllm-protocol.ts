@@ -1,21 +1,34 @@
 import { callControl } from "../control-call.ts";
-import type { HttpOutcome } from "../http-transport.ts";
-import type { PieceReply } from "../piece-reply.ts";
+import type { HttpOutcome, HttpReply } from "../http-transport.ts";
+import type { FailedReply, PieceReply, ScoreReply } from "../piece-reply.ts";
 import { readPieceReply } from "../piece-reply.ts";
-import type { PieceRequest } from "../piece-request.ts";
-import type { PieceExchange, SamplingProtocol, Unanswered } from "../sampling-protocol.ts";
+import type { PieceRequest, ScorePiece } from "../piece-request.ts";
+import type {
+  PieceExchange,
+  SamplingProtocol,
+  ScoringProtocol,
+  Unanswered,
+} from "../sampling-protocol.ts";
 import { toHeaderValue } from "../sampling-protocol.ts";
 import type { Worker } from "../worker-set.ts";
 import { readVllmReply } from "./piece-reading.ts";
 import type { PolicyVersions } from "./policy-versions.ts";
 import { createPolicyVersions } from "./policy-versions.ts";
-import { isNanRefusal, lacksModel, lacksPath, refuseModel, refuseUnsaid } from "./refusals.ts";
+import { readPromptLogprobs } from "./prompt-logprobs.ts";
+import {
+  isNanRefusal,
+  lacksModel,
+  lacksPath,
+  refuseModel,
+  refuseNan,
+  refuseUnsaid,
+} from "./refusals.ts";
 import { encodeCompletionsBody, encodeGenerateBody, toServerRequestIds } from "./request-body.ts";
 import { readServedModels } from "./served-models.ts";
 import type { VllmApi, VllmSettings } from "./vllm-options.ts";
 
 /** How vLLM servers are asked to sample, and what was found out about each. */
-export interface VllmProtocol extends SamplingProtocol {
+export interface VllmProtocol extends SamplingProtocol, ScoringProtocol {
   readonly versionsOf: (worker: Worker) => PolicyVersions;
 }
 
@@ -64,19 +77,10 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const { versions } = state;
     const { signal } = exchange;
     const versionBefore = await versions.readRecent(VERSION_AGE_MS, signal);
-    let { api } = state;
-    let outcome = await ask(api, { piece, exchange, model });
-    if (settings.api === "auto" && api === "generate" && lacksPath(outcome)) {
-      api = "completions";
-      state.api = api;
-      outcome = await ask(api, { piece, exchange, model });
-    }
+    const { outcome, api } = await askEither(piece, exchange);
     if (outcome.type !== "reply") return { type: "unanswered", outcome };
     if (isNanRefusal(outcome)) return { type: "nan-happened" };
-    if (lacksModel(outcome)) {
-      const served = await listModels(exchange.worker, signal);
-      return refuseModel(outcome, { model, served });
-    }
+    if (lacksModel(outcome)) return await refuseLackingModel(outcome, exchange);
     if (outcome.status !== 200) return { type: "unanswered", outcome };
     const { text } = outcome;
     const reply = await readPieceReply(() => readVllmReply(text, { request: piece, api }));
@@ -88,6 +92,53 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     return withVersion(reply, await versions.readNow(signal));
   }
 
+  /** Asks in the way that the server is known to have, or finds out which it has. */
+  async function askEither(
+    piece: PieceRequest,
+    exchange: PieceExchange,
+  ): Promise<{ outcome: HttpOutcome; api: VllmApi }> {
+    const state = stateOf(exchange.worker);
+    const { api } = state;
+    const outcome = await ask(api, { piece, exchange, model });
+    if (settings.api !== "auto" || api !== "generate" || !lacksPath(outcome)) {
+      return { outcome, api };
+    }
+    state.api = "completions";
+    return { outcome: await ask(state.api, { piece, exchange, model }), api: state.api };
+  }
+
+  /**
+   * A prompt's logprobs come with a turn of one token, and always for the whole prompt. The prefix
+   * cache is not read for them.
+   */
+  async function scoreIds(
+    { requestId, ids, from, sessionId }: ScorePiece,
+    exchange: PieceExchange,
+  ): Promise<ScoreReply | Unanswered> {
+    const sampling = { temperature: 0, extra: { prompt_logprobs: 0 } };
+    const turn = { sampling, stopTokenIds: [], sessionId };
+    const piece = { requestId, inputIds: ids, maxNewTokens: 1, turn };
+    const { outcome, api } = await askEither(piece, exchange);
+    if (outcome.type !== "reply") return { type: "unanswered", outcome };
+    if (isNanRefusal(outcome)) return refuseNan();
+    if (lacksModel(outcome)) return await refuseLackingModel(outcome, exchange);
+    if (outcome.status !== 200) return { type: "unanswered", outcome };
+    const { text } = outcome;
+    return await readPieceReply<ScoreReply>(() => {
+      const reply = readVllmReply(text, { request: piece, api });
+      if (reply.type === "nan-happened") return refuseNan();
+      if (reply.type !== "finished") return reply;
+      return { type: "scored", logprobs: readPromptLogprobs(text, { ids, from, api }) };
+    });
+  }
+
+  async function refuseLackingModel(
+    reply: HttpReply,
+    { worker, signal }: PieceExchange,
+  ): Promise<FailedReply> {
+    return refuseModel(reply, { model, served: await listModels(worker, signal) });
+  }
+
   async function listModels(worker: Worker, signal: AbortSignal): Promise<readonly string[]> {
     const request = { method: "GET", path: "/v1/models" } as const;
     const outcome = await callControl(worker, request, { settings, parents: [signal] });
@@ -97,6 +148,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
 
   return {
     samplePiece,
+    scoreIds,
     versionsOf: (worker) => stateOf(worker).versions,
     async abortRequest(worker, requestId) {
       const state = stateOf(worker);

@@ -1,7 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../internal/clock.ts";
 import { createDeferred } from "../deferred.ts";
-import type { PolicyToken, PolicyTokens, ServerPolicy } from "../server-policy.ts";
+import type {
+  PolicyScoreRequest,
+  PolicyToken,
+  PolicyTokens,
+  ServerPolicy,
+} from "../server-policy.ts";
 import type { SequenceRequest } from "./sequence-request.ts";
 
 /** Why a sequence ended, in the engine's own shape. */
@@ -28,6 +33,8 @@ export interface LiveSequence<Request extends SequenceRequest = SequenceRequest>
   readonly routingKey: string | undefined;
   readonly outputIds: number[];
   readonly outputLogprobs: number[];
+  /** One for each input id, where they were asked for and the sequence has run. */
+  inputLogprobs: readonly number[] | undefined;
   readonly versionSpans: VersionSpan[];
   /**
    * `held`: came while the engine was paused. `waiting`: in the scheduler's queue. `running`: being
@@ -152,6 +159,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
       routingKey,
       outputIds: [],
       outputLogprobs: [],
+      inputLogprobs: undefined,
       versionSpans: [],
       state: this.#pause === undefined ? "waiting" : "held",
       finish: undefined,
@@ -306,11 +314,17 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     }
   }
 
-  #begin(entry: Entry<Request>): PolicyTokens | Promise<PolicyTokens> {
+  async #begin(entry: Entry<Request>): Promise<PolicyTokens> {
     const { request, routingKey, aborter } = entry;
-    return this.#options.policy.begin({
-      inputIds: request.inputIds,
-      rid: request.rid,
+    const { inputIds, rid } = request;
+    const { policy } = this.#options;
+    if (request.scoresInput === true) {
+      entry.inputLogprobs = await scoreInput(policy, { inputIds, rid, routingKey });
+      if (request.maxNewTokens <= 1) return [FILLER];
+    }
+    return policy.begin({
+      inputIds,
+      rid,
       routingKey,
       samplingParams: request.samplingParams,
       maxNewTokens: request.maxNewTokens,
@@ -378,6 +392,23 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     entry.settleDone();
     this.#options.onChange();
   }
+}
+
+/** What is sampled behind ids that are only scored. */
+const FILLER: PolicyToken = { id: 0, logprob: -1 };
+
+async function scoreInput(
+  policy: ServerPolicy,
+  request: PolicyScoreRequest,
+): Promise<readonly number[]> {
+  const logprobs = await policy.score?.(request);
+  if (logprobs?.length === request.inputIds.length) return logprobs;
+  const problem =
+    logprobs === undefined
+      ? `policy ${policy.name} cannot score`
+      : `policy ${policy.name} gave ${logprobs.length} logprobs`;
+  const { length } = request.inputIds;
+  throw new Error(`Cannot score request ${request.rid}: ${problem}, expected ${length} logprobs`);
 }
 
 function iterate(tokens: PolicyTokens): Iterator<PolicyToken> | AsyncIterator<PolicyToken> {

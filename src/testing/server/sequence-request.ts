@@ -7,4 +7,9 @@ export interface SequenceRequest {
   readonly samplingParams: Readonly<Record<string, unknown>>;
   readonly maxNewTokens: number;
   readonly stopTokenIds: readonly number[];
+  /**
+   * The input's logprobs are asked for. Where at most one token is to be sampled besides, it is a
+   * filler that the policy is not asked for.
+   */
+  readonly scoresInput?: boolean;
 }

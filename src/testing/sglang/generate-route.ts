@@ -45,7 +45,7 @@ export async function serveGenerate(
   const sequences = decoded.requests.map((request) =>
     context.scheduler.admit(request, {
       routingKey,
-      cachedTokenCount: context.cache.take(routingKey, request.inputIds),
+      cachedTokenCount: countCached(request, { routingKey, context }),
       forcedEnd,
     }),
   );
@@ -54,6 +54,15 @@ export async function serveGenerate(
   await Promise.all(sequences.map(({ done }) => done));
   for (const [index, sequence] of sequences.entries()) recordEnds[index]?.(sequence);
   if (!decoded.stream) sendReplies(exchange, sequences, { decoded, context, fault });
+}
+
+/** What is scored is computed anew. */
+function countCached(
+  { inputIds, scoresInput, logprobStartLen }: DecodedRequest,
+  { routingKey, context }: { routingKey: string | undefined; context: GenerateContext },
+): number {
+  const count = context.cache.take(routingKey, inputIds);
+  return scoresInput === true ? Math.min(count, logprobStartLen) : count;
 }
 
 function decodeOrRefuse(

@@ -20,7 +20,8 @@ interface Window {
  * One sequence as the engine's JSON has it: the final reply, or one frame of a stream. `since` is
  * the number of tokens that earlier frames brought, where frames are increments.
  *
- * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`).
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`) and
+ * scheduler_components/logprob_result_processor.py (`input_token_logprobs`).
  */
 export function encodeReply(
   sequence: LiveSequence<DecodedRequest>,
@@ -66,7 +67,7 @@ function encodeMeta(
 }
 
 function encodeLogprobs(
-  { request, outputIds, outputLogprobs, hasRun }: LiveSequence<DecodedRequest>,
+  { request, outputIds, outputLogprobs, inputLogprobs }: LiveSequence<DecodedRequest>,
   { detokenize }: ReplyContext,
   { start, end }: Window,
 ): Record<string, unknown> {
@@ -77,15 +78,13 @@ function encodeLogprobs(
     const id = outputIds[index] ?? 0;
     output.push([outputLogprobs[index], id, toText(id)]);
   }
-  // The first token of a prompt has nothing before it to be scored by.
-  const scored =
-    request.logprobStartLen < 0 || !hasRun ? [] : request.inputIds.slice(request.logprobStartLen);
+  const { inputIds, logprobStartLen } = request;
+  // The first entry has none, wherever the list starts.
+  const input = (inputLogprobs ?? [])
+    .slice(logprobStartLen)
+    .map((logprob, index) => [index === 0 ? null : logprob, inputIds[logprobStartLen + index]!]);
   return {
-    input_token_logprobs: scored.map((id, index) => [
-      index + request.logprobStartLen === 0 ? null : -1,
-      id,
-      toText(id),
-    ]),
+    input_token_logprobs: input.map(([logprob, id]) => [logprob, id, toText(Number(id))]),
     output_token_logprobs: output,
     output_token_logprobs_length: outputIds.length,
     ...(request.topLogprobsNum > 0 ? { output_top_logprobs: output.map((entry) => [entry]) } : {}),

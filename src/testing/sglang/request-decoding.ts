@@ -183,6 +183,7 @@ function toRequest(
         `(${inputIds.length}).`,
     );
   }
+  const returnLogprob = perItem(body["return_logprob"], index) === true;
   const { parameters } = sampling;
   const stopTokenIds = (parameters["stop_token_ids"] ?? []) as readonly number[];
   return {
@@ -191,7 +192,8 @@ function toRequest(
     samplingParams: parameters,
     maxNewTokens,
     stopTokenIds: parameters["ignore_eos"] === true ? [] : stopTokenIds,
-    returnLogprob: perItem(body["return_logprob"], index) === true,
+    returnLogprob,
+    scoresInput: returnLogprob && logprobStartLen >= 0,
     logprobStartLen,
     topLogprobsNum: Number(perItem(body["top_logprobs_num"], index) ?? 0),
     returnTextInLogprobs: body["return_text_in_logprobs"] === true,

@@ -51,7 +51,8 @@ export function encodeReply(
   const transfers = { kv_transfer_params: null, ec_transfer_params: null };
   if (api === "generate") {
     const head = { request_id: replyId, model, created: 0 };
-    return { ...head, choices, usage, prompt_logprobs: null, ...transfers };
+    const promptLogprobs = encodePromptLogprobs(sequences[0], context);
+    return { ...head, choices, usage, prompt_logprobs: promptLogprobs, ...transfers };
   }
   return {
     id: replyId,
@@ -118,7 +119,7 @@ export function encodeChoice(
     finish_reason: finishReason,
     stop_reason: toStopReason(finish, context),
     token_ids: decoded.returnTokenIds ? ids : null,
-    prompt_logprobs: null,
+    prompt_logprobs: encodePromptLogprobs(sequence, context),
     prompt_token_ids: decoded.returnTokenIds && since === 0 ? request.inputIds : null,
     routed_experts: null,
   };
@@ -132,13 +133,38 @@ function toLogprob(
 ): number | undefined {
   const logprob = outputLogprobs[index];
   if (logprob === undefined) return undefined;
-  if (Number.isNaN(logprob)) {
-    throw new NotJsonCompliant("Out of range float values are not JSON compliant: nan");
-  }
+  refuseNan(logprob);
   const { temperature, top_k: topK } = request.samplingParams;
   const isOnlyCandidate = temperature !== 0 && topK === 1;
   if (logprobsMode === "processed_logprobs" && isOnlyCandidate) return 0;
   return Math.max(logprob, LOGPROB_FLOOR);
+}
+
+/** @throws NotJsonCompliant */
+function refuseNan(logprob: number): void {
+  if (!Number.isNaN(logprob)) return;
+  throw new NotJsonCompliant("Out of range float values are not JSON compliant: nan");
+}
+
+/**
+ * What each token of the prompt scores, where that was asked for, without the likeliest ones beside
+ * it. No sampling transform is applied to it, in any mode.
+ *
+ * **Source:** vllm-project/vllm vllm/v1/worker/gpu/sample/prompt_logprob.py and vllm/logprobs.py.
+ */
+function encodePromptLogprobs(
+  sequence: Sequence | undefined,
+  { detokenize }: ReplyContext,
+): readonly unknown[] | null {
+  const logprobs = sequence?.inputLogprobs;
+  if (sequence === undefined || logprobs === undefined) return null;
+  return sequence.request.inputIds.map((id, index) => {
+    if (index === 0) return null;
+    const logprob = logprobs[index] ?? 0;
+    refuseNan(logprob);
+    const scored = { logprob: Math.max(logprob, LOGPROB_FLOOR), rank: 1 };
+    return { [id]: { ...scored, decoded_token: detokenize([id]) } };
+  });
 }
 
 function encodeContent(

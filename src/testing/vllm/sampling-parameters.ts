@@ -91,7 +91,8 @@ export function readSampling(
   }
   const samplingParams = rewrite(stated);
   const stopIds = (samplingParams["stop_token_ids"] ?? []) as readonly number[];
-  const { logprobs } = samplingParams;
+  const { logprobs, prompt_logprobs: promptLogprobs } = samplingParams;
+  if (promptLogprobs !== null) checkPromptLogprobs(promptLogprobs);
   return {
     sampleCount: Number(samplingParams["n"]),
     sequence: {
@@ -100,8 +101,21 @@ export function readSampling(
       // The model's own stop goes, the request's stay.
       stopTokenIds: samplingParams["ignore_eos"] === true ? stopIds : [...stopIds, eosTokenId],
       logprobCount: typeof logprobs === "number" ? logprobs : undefined,
+      scoresInput: promptLogprobs !== null,
     },
   };
+}
+
+function checkPromptLogprobs(count: unknown): void {
+  const name = "prompt_logprobs";
+  if (!Number.isInteger(count)) {
+    throw new RequestRefused(
+      badShape(`sampling_params.${name}`, "Input should be a valid integer"),
+    );
+  }
+  if ((count as number) >= -1) return;
+  const message = `${name} must be non-negative or -1, got ${count as number}.`;
+  throw new RequestRefused(badRequest(message, { parameter: name, value: `${count as number}` }));
 }
 
 function rewrite(stated: JsonObject): JsonObject {

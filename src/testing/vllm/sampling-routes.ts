@@ -42,7 +42,7 @@ export async function serveSampling(
   const sequences = decoded.requests.map((request) =>
     context.scheduler.admit(request, {
       routingKey,
-      cachedTokenCount: context.cache.take(routingKey, request.inputIds),
+      cachedTokenCount: countCached(request, { routingKey, context }),
       forcedEnd: toEnd(fault, request),
     }),
   );
@@ -55,6 +55,15 @@ export async function serveSampling(
     recordEnds[index]?.(sequence);
   }
   if (!decoded.stream) answer(exchange, sequences, { decoded, context, fault });
+}
+
+/** The cache is not read for a prompt that is scored. */
+function countCached(
+  { inputIds, scoresInput }: VllmSequenceRequest,
+  { routingKey, context }: { routingKey: string | undefined; context: SamplingContext },
+): number {
+  const count = context.cache.take(routingKey, inputIds);
+  return scoresInput === true ? 0 : count;
 }
 
 function decodeOrRefuse(

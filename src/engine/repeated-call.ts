@@ -1,0 +1,193 @@
+import type { DiscardedSampling } from "../errors.ts";
+import { RolloutError } from "../errors.ts";
+import type { Deadline } from "../internal/deadline.ts";
+import { startDeadline } from "../internal/deadline.ts";
+import type { HttpEngineSettings } from "./http-engine-options.ts";
+import type { AttemptFailure } from "./http-failure.ts";
+import { failureOfOutcome, failureOfStatus, readErrorMessage } from "./http-failure.ts";
+import { readRetryAfterMs, retryDelayMs } from "./http-retry.ts";
+import type { HttpOutcome } from "./http-transport.ts";
+import type { FailedReply } from "./piece-reply.ts";
+import type { PieceExchange, SamplingProtocol, Unanswered } from "./sampling-protocol.ts";
+import type { Worker, WorkerSet } from "./worker-set.ts";
+
+/** What a call of the engine works with. */
+export interface CallContext {
+  readonly workers: WorkerSet;
+  readonly settings: HttpEngineSettings;
+  readonly protocol: Pick<SamplingProtocol, "abortRequest">;
+  /** The caller's signal. */
+  readonly signal: AbortSignal | undefined;
+  /** Aborts when the engine is closed. */
+  readonly closing: AbortSignal;
+}
+
+/** One request of a call. */
+export interface CallRequest {
+  readonly requestId: string;
+  readonly worker: Worker;
+}
+
+/** What a call is for, in the words of its failures. */
+export interface CallPurpose {
+  readonly verb: "sample" | "score";
+  /** Such as `the turn`. */
+  readonly noun: string;
+  /** What was sampled and is lost where the call fails. */
+  readonly lost: () => readonly DiscardedSampling[];
+}
+
+/**
+ * One call of the engine, which takes several requests where some fail or are interrupted: makes
+ * them, waits in between, and says when the call is over. Disposing it stops its deadline.
+ */
+export class RepeatedCall implements Disposable {
+  readonly #purpose: CallPurpose;
+  readonly #context: CallContext;
+  readonly #deadline: Deadline;
+  /** Failures since something last came. */
+  #failureCount = 0;
+  /** Interruptions, in all. */
+  #resumeCount = 0;
+  /** Interruptions since something last came. */
+  #idleResumeCount = 0;
+
+  constructor(purpose: CallPurpose, context: CallContext) {
+    const { settings, signal, closing } = context;
+    const { clock, timeouts } = settings;
+    this.#purpose = purpose;
+    this.#context = context;
+    this.#deadline = startDeadline({ ms: timeouts.turnMs, parents: [signal, closing], clock });
+  }
+
+  /** Makes one request. Does not throw. */
+  async request<Reply extends { readonly type: string }>(
+    { requestId, worker }: CallRequest,
+    ask: (exchange: PieceExchange) => Promise<Reply | Unanswered>,
+  ): Promise<Reply | FailedReply> {
+    const { settings, protocol, workers } = this.#context;
+    const { clock, timeouts, headers } = settings;
+    const parents = [this.#deadline.signal];
+    using deadline = startDeadline({ ms: timeouts.requestMs, parents, clock });
+    const { signal } = deadline;
+    const reply = await ask({
+      worker,
+      signal,
+      post: ({ path, headers: further, body }) =>
+        worker.transport.send({
+          method: "POST",
+          path,
+          headers: { ...headers, ...further },
+          body,
+          signal,
+        }),
+    });
+    if (!isUnanswered(reply)) return reply;
+    const { outcome } = reply;
+    const failure = toFailure(outcome, timeouts.requestMs);
+    // What is not told to stop goes on sampling beside the request that takes its place.
+    if (failure.maySample) await protocol.abortRequest(worker, requestId);
+    if (outcome.type !== "reply" && !this.#deadline.signal.aborted) workers.markDown(worker);
+    const isCutOff = outcome.type === "aborted" && !deadline.expired;
+    const problem = isCutOff
+      ? `${this.#purpose.noun} was over before the answer came`
+      : failure.problem;
+    return { type: "failed", failure: { ...failure, problem } };
+  }
+
+  /** Something came: what failed and was interrupted before that counts no longer. */
+  noteProgress(): void {
+    this.#failureCount = 0;
+    this.#idleResumeCount = 0;
+  }
+
+  /**
+   * Waits after an interruption.
+   *
+   * @throws RolloutError `engine/interrupted` where the call was interrupted too often.
+   */
+  async waitToResume({ requestId, worker }: CallRequest, message: string): Promise<void> {
+    const { maxResumes, delayMs, maxDelayMs } = this.#context.settings.resume;
+    if (this.#resumeCount === maxResumes) {
+      throw new RolloutError(
+        "engine/interrupted",
+        `Cannot ${this.#purpose.verb} request ${requestId} at ${worker.url}: ` +
+          `interrupted ${maxResumes + 1} times (${message || "no reason given"}), ` +
+          `expected at most ${maxResumes}`,
+        { retryable: true, discarded: this.#purpose.lost() },
+      );
+    }
+    this.#resumeCount += 1;
+    this.#idleResumeCount += 1;
+    await this.#wait(Math.min(delayMs * 2 ** Math.min(this.#idleResumeCount - 1, 30), maxDelayMs));
+  }
+
+  /**
+   * Waits after a failure.
+   *
+   * @throws RolloutError where it is no use to try again, or was tried often enough.
+   */
+  async waitToRetry({ requestId, worker }: CallRequest, failure: AttemptFailure): Promise<void> {
+    const { retry: policy, random } = this.#context.settings;
+    const failureCount = ++this.#failureCount;
+    if (!failure.retry || failureCount >= policy.maxAttempts) {
+      const attempts = failureCount === 1 ? "" : ` (attempt ${failureCount})`;
+      throw new RolloutError(
+        failure.code,
+        `Cannot ${this.#purpose.verb} request ${requestId} at ${worker.url}${attempts}: ` +
+          `${failure.problem}, expected ${failure.expected}`,
+        {
+          cause: failure.cause,
+          retryable: failure.retry && failure.code !== "engine/timeout",
+          discarded: this.#purpose.lost(),
+        },
+      );
+    }
+    const { retryAfterMs = 0 } = failure;
+    await this.#wait(retryDelayMs({ failureCount, policy, random, retryAfterMs }));
+  }
+
+  /** Throws where the call is cancelled, the engine closed, or the call's own time over. */
+  throwIfOver(): void {
+    if (!this.#deadline.signal.aborted) return;
+    const { signal, closing, settings } = this.#context;
+    const { verb, noun, lost } = this.#purpose;
+    signal?.throwIfAborted();
+    if (closing.aborted) {
+      throw new RolloutError("engine/unreachable", `Cannot ${verb}: the engine was closed`, {
+        discarded: lost(),
+      });
+    }
+    throw new RolloutError(
+      "engine/timeout",
+      `Cannot ${verb} at ${settings.urls.join(", ")}: ` +
+        `${noun} took longer than ${settings.timeouts.turnMs} ms, expected it to end in time`,
+      { discarded: lost() },
+    );
+  }
+
+  /** Waits, or less where the call is over before that. */
+  async #wait(ms: number): Promise<void> {
+    const { signal } = this.#deadline;
+    try {
+      await this.#context.settings.clock.sleep(ms, { signal });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#deadline[Symbol.dispose]();
+  }
+}
+
+function isUnanswered(reply: { readonly type: string }): reply is Unanswered {
+  return reply.type === "unanswered";
+}
+
+function toFailure(outcome: HttpOutcome, deadlineMs: number): AttemptFailure {
+  if (outcome.type !== "reply") return failureOfOutcome(outcome, deadlineMs);
+  const failure = failureOfStatus(outcome.status, readErrorMessage(outcome.text));
+  const retryAfterMs = readRetryAfterMs(outcome.headers);
+  return retryAfterMs === undefined ? failure : { ...failure, retryAfterMs };
+}

@@ -1,0 +1,90 @@
+import { RolloutError, UsageError } from "../errors.ts";
+import type { LogprobConvention, ScoreRequest } from "./engine.ts";
+import type { ScorePiece } from "./piece-request.ts";
+import type { CallContext } from "./repeated-call.ts";
+import { RepeatedCall } from "./repeated-call.ts";
+import type { ScoringProtocol } from "./sampling-protocol.ts";
+
+/** What scoring works with. */
+export interface ScoreContext extends CallContext {
+  readonly scoring: ScoringProtocol;
+  /** Names the call; no other's name begins with it. */
+  readonly requestId: string;
+}
+
+/**
+ * Scores ids: repeats what failed or was interrupted, from the beginning.
+ *
+ * @throws RolloutError, or the signal's reason, as `Engine.score()` says.
+ */
+export async function scoreIds(
+  { ids, from }: Pick<ScorePiece, "ids" | "from">,
+  context: ScoreContext,
+): Promise<readonly number[]> {
+  const { scoring, workers, requestId: sessionId } = context;
+  const purpose = { verb: "score", noun: "the call", lost: () => [] } as const;
+  using call = new RepeatedCall(purpose, context);
+  for (let count = 0; ; count++) {
+    call.throwIfOver();
+    const requestId = count === 0 ? sessionId : `r${count}~${sessionId}`;
+    const at = { requestId, worker: workers.pick(sessionId) };
+    const piece = { requestId, ids, from, sessionId };
+    const reply = await call.request(at, (exchange) => scoring.scoreIds(piece, exchange));
+    switch (reply.type) {
+      case "scored":
+        return reply.logprobs;
+      case "interrupted":
+        await call.waitToResume(at, reply.message);
+        break;
+      case "failed":
+        call.throwIfOver();
+        await call.waitToRetry(at, reply.failure);
+        break;
+      default:
+        reply satisfies never;
+    }
+  }
+}
+
+/**
+ * The first index that is scored.
+ *
+ * @throws RolloutError `engine/bad-request` for what cannot be scored.
+ */
+export function checkScoreRequest({ ids, from = 1, sampling }: ScoreRequest): number {
+  const { temperature = 1 } = sampling;
+  if (!(temperature >= 0 && temperature < Infinity)) {
+    throw badRequest(`temperature is ${temperature}`, "a number of at least 0");
+  }
+  if (ids.length === 0) throw badRequest("ids is empty", "at least one id");
+  if (Number.isSafeInteger(from) && from >= 1 && from <= ids.length) return from;
+  throw badRequest(`from is ${from}`, `an index, 1 to ${ids.length}`);
+}
+
+/** Whether a temperature changes nothing: 0 scores as 1 does. */
+export function isNeutral(temperature = 1): boolean {
+  return temperature === 0 || temperature === 1;
+}
+
+/**
+ * Refuses a temperature that the server's scores leave out and its reported logprobs do not.
+ *
+ * @throws UsageError
+ */
+export function refuseTempered(
+  temperature: number,
+  { kind, convention }: { kind: string; convention: LogprobConvention | undefined },
+): void {
+  if (convention === "raw") return;
+  const reported =
+    convention === undefined ? "of a convention that could not be found out" : convention;
+  throw new UsageError(
+    `Cannot score at temperature ${temperature} with ${kind}: its scores are of the raw logits ` +
+      `whatever the temperature, and the logprobs of what it samples are ${reported}; ` +
+      "expected temperature 1 or 0, a server whose logprobs are raw, or the reference engine",
+  );
+}
+
+function badRequest(problem: string, expected: string): RolloutError {
+  return new RolloutError("engine/bad-request", `Cannot score: ${problem}, expected ${expected}`);
+}

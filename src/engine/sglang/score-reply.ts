@@ -1,0 +1,65 @@
+import type { ScoreReply } from "../piece-reply.ts";
+import type { ScorePiece } from "../piece-request.ts";
+import {
+  ReplyProblem,
+  parseObject,
+  readList,
+  readLogprob,
+  readObject,
+  readPromptCount,
+  readTokenId,
+  show,
+} from "../reply-reading.ts";
+import { readEngineFailure } from "./generate-reply.ts";
+
+/** What the engine writes for the vocabulary's last id. */
+const CLIPPED_ID = 0;
+
+const PLACE = "meta_info.input_token_logprobs";
+
+/**
+ * Reads the body of an HTTP 200 of `/generate` that was asked to score. The list has an entry for
+ * each id from the one before the first that is scored; that one's logprob is always `null`. Ids that
+ * the entries name must be those that were sent; the vocabulary's last id comes back as 0.
+ *
+ * **Source:** sgl-project/sglang
+ * python/sglang/srt/managers/scheduler_components/logprob_result_processor.py.
+ *
+ * @throws ReplyProblem
+ */
+export function readScoreReply(text: string, { ids, from }: ScorePiece): ScoreReply {
+  const reply = parseObject(text);
+  const meta = readObject(reply, "meta_info");
+  const reason = readObject(meta, "finish_reason", "meta_info.");
+  const failed = readEngineFailure(reply, meta, reason);
+  if (failed !== undefined) return failed;
+  if (reason["type"] === "abort") {
+    const { message } = reason;
+    return { type: "interrupted", message: typeof message === "string" ? message : "" };
+  }
+  readPromptCount(meta, "prompt_tokens", { place: "meta_info.", sentCount: ids.length });
+  const entries = readList(meta, "input_token_logprobs", "meta_info.");
+  const expectedCount = ids.length - from + 1;
+  if (entries.length !== expectedCount) {
+    throw new ReplyProblem(
+      `${PLACE} has ${entries.length} entries`,
+      `${expectedCount}, one for each id from ${from - 1} on`,
+    );
+  }
+  const logprobs = entries
+    .slice(1)
+    .map((entry, index) => readEntry(entry, ids[from + index]!, `${PLACE}[${index + 1}]`));
+  return { type: "scored", logprobs };
+}
+
+function readEntry(entry: unknown, sentId: number, place: string): number {
+  if (!Array.isArray(entry)) {
+    throw new ReplyProblem(`${place} is ${show(entry)}`, "[logprob, id, text]");
+  }
+  const [logprob, named] = entry as unknown[];
+  const id = readTokenId(named, `${place}[1]`);
+  if (id !== sentId && id !== CLIPPED_ID) {
+    throw new ReplyProblem(`${place}[1] is ${id}`, `${sentId}, as it was sent`);
+  }
+  return readLogprob(logprob, { place: `${place}[0]`, id: sentId });
+}
