@@ -16,6 +16,7 @@ import type {
 } from "../src/testing/index.ts";
 import {
   registerEngineConformance,
+  registerScoringConformance,
   scriptedEngine,
   scriptedPolicy,
   startLlamaCppTestServer,
@@ -95,7 +96,8 @@ function vllmHarness(name: string, options: VllmTestServerOptions): EngineHarnes
 const interruption =
   "resumes a turn that the engine interrupted, keeping what was sampled" as const;
 
-const HARNESSES: readonly EngineHarness[] = [
+/** Engines that score, too. */
+const SCORING_HARNESSES: readonly EngineHarness[] = [
   serverHarness("sglang, direct,", sglangFailures, async (behaviour) => {
     const server = await startSglangTestServer(behaviour);
     const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
@@ -114,6 +116,10 @@ const HARNESSES: readonly EngineHarness[] = [
   vllmHarness("vllm, ids only,", {}),
   vllmHarness("vllm, completions,", { apis: ["completions"] }),
   vllmHarness("vllm, in development mode,", { isDevelopment: true }),
+];
+
+const HARNESSES: readonly EngineHarness[] = [
+  ...SCORING_HARNESSES,
   {
     ...serverHarness("llama.cpp", llamaCppFailures, async (behaviour) => {
       const server = await startLlamaCppTestServer(behaviour);
@@ -163,4 +169,8 @@ describe.each(HARNESSES)("$name", (harness) => {
     test,
     skip: (name, reason) => test.skip(`${name} (${reason})`),
   });
+});
+
+describe.each(SCORING_HARNESSES)("$name", (harness) => {
+  registerScoringConformance(harness, { test });
 });

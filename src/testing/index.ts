@@ -11,6 +11,8 @@ export type {
   EngineUnderTest,
 } from "./engine-conformance.ts";
 export { registerEngineConformance } from "./engine-conformance.ts";
+export type { ScoringHarness } from "./engine-scoring-conformance.ts";
+export { registerScoringConformance } from "./engine-scoring-conformance.ts";
 export type { ManualClock, ManualClockOptions } from "./manual-clock.ts";
 export { manualClock } from "./manual-clock.ts";
 export type {
@@ -24,7 +26,13 @@ export { scriptedPolicy } from "./scripted-policy.ts";
 export type { SeededPolicyOptions } from "./seeded-policy.ts";
 export { seededPolicy } from "./seeded-policy.ts";
 export type { FaultRequest, ServerFault, ServerFaults } from "./server-fault.ts";
-export type { PolicyRequest, PolicyToken, PolicyTokens, ServerPolicy } from "./server-policy.ts";
+export type {
+  PolicyRequest,
+  PolicyScoreRequest,
+  PolicyToken,
+  PolicyTokens,
+  ServerPolicy,
+} from "./server-policy.ts";
 export type {
   RecordedRequest,
   ServerStats,

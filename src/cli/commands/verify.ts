@@ -44,7 +44,7 @@ export function addVerifyCommand(program: Command): void {
         "file belongs to, unless flags name others.",
     )
     .argument("<files...>", "samples.jsonl files")
-    .option("--rescore", "compare the recorded logprobs with an engine's (reference, llama)")
+    .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
   addSettings(
     command,

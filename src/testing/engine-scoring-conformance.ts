@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import type { Engine, GenerateRequest, ScoreRequest } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
+import type {
+  ConformanceTestApi,
+  EngineHarness,
+  EngineScenario,
+  EngineUnderTest,
+} from "./engine-conformance.ts";
+
+/** How the suite gets engines that can score; nothing in it is skipped. */
+export type ScoringHarness = Pick<EngineHarness, "name" | "start">;
+
+/**
+ * Registers the tests that every `Engine` with `score()` must pass besides those of
+ * `registerEngineConformance()`.
+ */
+export function registerScoringConformance(
+  harness: ScoringHarness,
+  { test }: Pick<ConformanceTestApi, "test">,
+): void {
+  for (const [name, run] of Object.entries(CASES))
+    test(`${harness.name} ${name}`, () => run(harness));
+}
+
+const STOP_ID = 2;
+
+/** Two turns of a session, the second behind ids of the environment's. */
+const TURNS = [
+  { outputIds: [10, 11, 11, STOP_ID], logprobs: [-0.5, -0.0625, 0, -0.1] },
+  { outputIds: [20, STOP_ID], logprobs: [-1, -2] },
+];
+const PLAYS: EngineScenario = { kind: "plays", turns: { "session-0": TURNS } };
+
+const SCORED: ScoreRequest = { ids: [5, 6, 7, 8], sampling: {} };
+
+type Score = NonNullable<Engine["score"]>;
+
+/** Starts an engine, and says how it scores. */
+async function start(
+  { start: startEngine }: ScoringHarness,
+  scenario: EngineScenario,
+): Promise<EngineUnderTest & { readonly score: Score }> {
+  const tested = await startEngine(scenario);
+  const { engine } = tested;
+  assert.ok(engine.score !== undefined, "Expected an engine that can score");
+  return Object.assign(tested, { score: engine.score.bind(engine) });
+}
+
+function toRequest(promptIds: readonly number[], requestId: string): GenerateRequest {
+  const sampling = {};
+  const stopTokenIds = [STOP_ID];
+  return { promptIds, sampling, maxNewTokens: 16, stopTokenIds, requestId, sessionId: "session-0" };
+}
+
+const CASES = {
+  "scores what it sampled as it reported it, in every turn": async (harness: ScoringHarness) => {
+    await using tested = await start(harness, PLAYS);
+    const prompt = [5, 6, 7];
+    const first = await tested.engine.generate(toRequest(prompt, "request-0"));
+    const secondPrompt = [...prompt, ...first.outputIds, 30, 31];
+    const second = await tested.engine.generate(toRequest(secondPrompt, "request-1"));
+    const ids = [...secondPrompt, ...second.outputIds];
+    const scores = await tested.score({ ids, from: prompt.length, sampling: { temperature: 1 } });
+    assert.equal(scores.length, ids.length - prompt.length);
+    assert.deepEqual(scores.slice(0, first.outputIds.length), first.logprobs);
+    assert.deepEqual(scores.slice(-second.outputIds.length), second.logprobs);
+  },
+
+  "scores from index 1 on where nothing else is said, and the same from anywhere": async (
+    harness: ScoringHarness,
+  ) => {
+    await using tested = await start(harness, PLAYS);
+    const { outputIds } = await tested.engine.generate(toRequest([5], "request-0"));
+    const ids = [5, ...outputIds];
+    const all = await tested.score({ ids, sampling: {} });
+    assert.equal(all.length, ids.length - 1);
+    for (const from of ids.keys()) {
+      if (from === 0) continue;
+      const part = await tested.score({ ids, from, sampling: {} });
+      assert.deepEqual(part, all.slice(from - 1));
+    }
+  },
+
+  "scores at temperature 0 as at 1": async (harness: ScoringHarness) => {
+    await using tested = await start(harness, PLAYS);
+    const atOne = await tested.score({ ...SCORED, sampling: { temperature: 1 } });
+    assert.deepEqual(await tested.score({ ...SCORED, sampling: { temperature: 0 } }), atOne);
+  },
+
+  "has no scores where there is nothing to score": async (harness: ScoringHarness) => {
+    await using tested = await start(harness, PLAYS);
+    assert.deepEqual(await tested.score({ ...SCORED, from: SCORED.ids.length }), []);
+    assert.deepEqual(await tested.score({ ids: [5], sampling: {} }), []);
+  },
+
+  "sends exactly the ids, many of them too": async (harness: ScoringHarness) => {
+    const ids = Array.from({ length: 20_000 }, (_, index) => (index * 7_919) % 151_936);
+    await using tested = await start(harness, PLAYS);
+    assert.equal((await tested.score({ ids, from: 2, sampling: {} })).length, ids.length - 2);
+    assert.deepEqual(tested.seenPrompts(), [ids]);
+  },
+
+  "keeps a hundred concurrent calls apart": async (harness: ScoringHarness) => {
+    await using tested = await start(harness, PLAYS);
+    const lengths = Array.from({ length: 100 }, (_, index) => index + 2);
+    const scores = await Promise.all(
+      lengths.map((length) =>
+        tested.score({ ids: Array.from({ length }, () => length), sampling: {} }),
+      ),
+    );
+    assert.deepEqual(
+      scores.map((part) => part.length + 1),
+      lengths,
+    );
+  },
+
+  "refuses to score what cannot be, as `engine/bad-request`": async (harness: ScoringHarness) => {
+    await using tested = await start(harness, PLAYS);
+    const wrong: readonly Partial<ScoreRequest>[] = [
+      { ids: [] },
+      { from: 0 },
+      { from: 5 },
+      { from: 1.5 },
+      { sampling: { temperature: -1 } },
+      { sampling: { temperature: Number.NaN } },
+    ];
+    for (const change of wrong) {
+      assert.equal(
+        (await failureOf(tested.score({ ...SCORED, ...change }))).code,
+        "engine/bad-request",
+      );
+    }
+    assert.deepEqual(tested.seenPrompts(), []);
+  },
+
+  "scores again what the engine interrupted": async (harness: ScoringHarness) => {
+    const scenario = { kind: "interrupts", turns: { "session-0": TURNS }, afterTokens: 0 } as const;
+    await using tested = await start(harness, scenario);
+    assert.equal((await tested.score(SCORED)).length, 3);
+    assert.deepEqual(tested.seenPrompts(), [SCORED.ids, SCORED.ids]);
+  },
+
+  "fails to score as `engine/overloaded`, retryable, where the engine has no room": (harness) =>
+    assertFails(harness, "engine/overloaded", true),
+
+  "fails to score as `engine/server-error`, retryable, where the engine breaks": (harness) =>
+    assertFails(harness, "engine/server-error", true),
+
+  "fails to score as `engine/unauthorized` where the engine wants another key": (harness) =>
+    assertFails(harness, "engine/unauthorized", false),
+
+  "fails to score as `engine/prompt-too-long` where the ids exceed the context": (harness) =>
+    assertFails(harness, "engine/prompt-too-long", false),
+
+  "fails to score as `engine/unreachable`, retryable, where nothing listens": async (
+    harness: ScoringHarness,
+  ) => {
+    await using tested = await start(harness, { kind: "unreachable" });
+    const error = await failureOf(tested.score(SCORED));
+    assert.equal(error.code, "engine/unreachable");
+    assert.equal(error.retryable, true);
+  },
+
+  "throws the signal's reason when it is cancelled while it scores": async (
+    harness: ScoringHarness,
+  ) => {
+    await using tested = await start(harness, { kind: "hangs" });
+    const controller = new AbortController();
+    const call = tested.score(SCORED, { signal: controller.signal });
+    await tested.untilSeen(1);
+    const reason = new Error("nobody wants to know");
+    controller.abort(reason);
+    await assert.rejects(call, (error) => error === reason);
+  },
+
+  "asks for no score where the signal is aborted already": async (harness: ScoringHarness) => {
+    await using tested = await start(harness, PLAYS);
+    const reason = new Error("too late");
+    const signal = AbortSignal.abort(reason);
+    await assert.rejects(tested.score(SCORED, { signal }), (error) => error === reason);
+    assert.deepEqual(tested.seenPrompts(), []);
+  },
+
+  "ends scoring under way when it is closed, and scores nothing afterwards": async (
+    harness: ScoringHarness,
+  ) => {
+    await using tested = await start(harness, { kind: "hangs" });
+    const call = assert.rejects(tested.score(SCORED), RolloutError);
+    await tested.untilSeen(1);
+    await tested.engine.close();
+    await call;
+    await assert.rejects(tested.score(SCORED));
+  },
+} satisfies Readonly<Record<string, (harness: ScoringHarness) => Promise<void>>>;
+
+async function assertFails(
+  harness: ScoringHarness,
+  code: Extract<EngineScenario, { kind: "fails" }>["code"],
+  retryable: boolean,
+): Promise<void> {
+  await using tested = await start(harness, { kind: "fails", code });
+  const error = await failureOf(tested.score(SCORED));
+  assert.equal(error.code, code);
+  assert.equal(error.retryable, retryable);
+}
+
+async function failureOf(call: Promise<unknown>): Promise<RolloutError> {
+  const error: unknown = await call.then(
+    () => assert.fail("Cannot go on: the call succeeded, expected it to fail"),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof RolloutError, `Expected a RolloutError, got ${String(error)}`);
+  return error;
+}
