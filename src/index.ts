@@ -44,7 +44,19 @@ export { createSglangEngine, type SglangEngine } from "./engine/sglang/sglang-en
 export type { SglangEngineOptions } from "./engine/sglang/sglang-options.ts";
 export { createVllmEngine, type VllmEngine } from "./engine/vllm/vllm-engine.ts";
 export type { VllmEngineOptions } from "./engine/vllm/vllm-options.ts";
+export {
+  CopyOnWriteTable,
+  type CopyOnWriteTableOptions,
+} from "./environment/copy-on-write-table.ts";
+export type { Difference, DifferenceCall, StateDifference } from "./environment/difference.ts";
 export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
+export {
+  playActions,
+  replayCalls,
+  type PlayedActions,
+  type ReplayedCalls,
+} from "./environment/play-actions.ts";
+export { seededRandom, type Random } from "./environment/seeded-random.ts";
 export type {
   AttemptRecord,
   Episode,

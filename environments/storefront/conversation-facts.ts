@@ -19,6 +19,18 @@ export interface Request {
   readonly color?: string;
 }
 
+/** A customer as `find_customer` shows them. */
+interface SeenCustomer {
+  readonly orders: readonly string[];
+}
+
+/** A product as `get_product` shows it. */
+interface SeenProduct {
+  /** Name and kind, such as `Velmor lamp`. */
+  readonly product: string;
+  readonly items: Readonly<Record<string, string>>;
+}
+
 /** An order as `get_order` shows it. */
 export interface SeenOrder {
   readonly order: string;
@@ -74,11 +86,11 @@ export function readConversation(messages: readonly Message[]): ConversationFact
     const isError = content.startsWith("Error");
     facts.calls = [...facts.calls, { name, argumentsText: askedFor(messages, index), isError }];
     if (isError) continue;
-    const result = JSON.parse(content) as never;
-    if (name === "find_customer") facts.customerOrderIds = (result as { orders: string[] }).orders;
-    if (name === "get_order") orders.set((result as SeenOrder).order, result);
+    const result: unknown = JSON.parse(content);
+    if (name === "find_customer") facts.customerOrderIds = (result as SeenCustomer).orders;
+    if (name === "get_order") orders.set((result as SeenOrder).order, result as SeenOrder);
     if (name === "get_product") {
-      const { product, items } = result as { product: string; items: Record<string, string> };
+      const { product, items } = result as SeenProduct;
       products.set(product.split(" ")[0] ?? "", items);
     }
   }

@@ -1,5 +1,6 @@
+import { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
+import { drawPlans, orderStatus, type Plan } from "./draw-plans.ts";
 import type { Goal, GoalEnd, Wish } from "./goal.ts";
-import { type Random, seededRandom } from "./random.ts";
 import type { Customer, Order, Product, ShopRecords } from "./shop.ts";
 import { colors, kinds, type Split, Words } from "./words.ts";
 
@@ -17,19 +18,6 @@ export interface StorefrontData {
 
 /** How many levels there are; the task at an index is of level `1 + index % levelCount`. */
 export const levelCount = 5;
-
-const questions = ["arrival", "total", "destination"] as const;
-const changes = ["cancel", "readdress", "exchange", "return"] as const;
-const forbidden = ["status", "late", "sold-out", "stranger", "discount"] as const;
-
-type Forbidden = (typeof forbidden)[number];
-
-/** A wish's type, how it shall end, and whether the customer knows the order's number. */
-interface Plan {
-  readonly wish: Wish["type"];
-  readonly end: "answered" | "done" | "declined" | Forbidden;
-  readonly knowsOrderId: boolean;
-}
 
 /** Draws the task at a place of a split: always the same one. */
 export function drawTask(split: Split, index: number): StorefrontData {
@@ -68,66 +56,7 @@ export function drawTask(split: Split, index: number): StorefrontData {
   };
 }
 
-function drawPlans(level: number, random: Random): readonly Plan[] {
-  const ask = (knowsOrderId: boolean): Plan => ({
-    wish: random.pick(questions),
-    end: "answered",
-    knowsOrderId,
-  });
-  const write = (knowsOrderId: boolean): Plan => ({
-    wish: random.pick(changes),
-    end: random.chance(0.15) ? "declined" : "done",
-    knowsOrderId,
-  });
-  const refused = (): Plan => {
-    const end = random.pick(forbidden);
-    const knowsOrderId = end === "stranger" || random.chance(0.7);
-    return { wish: forbiddenWish(end, random), end, knowsOrderId };
-  };
-  switch (level) {
-    case 1:
-      return [ask(true)];
-    case 2:
-      return [write(true)];
-    case 3:
-      return [random.chance(0.3) ? ask(false) : write(false)];
-    case 4:
-      return [refused(), random.chance(0.7) ? ask(true) : write(true)];
-    default: {
-      const first = random.chance(0.2) ? refused() : write(random.chance(0.5));
-      return [first, random.chance(0.5) ? ask(random.chance(0.5)) : write(random.chance(0.5))];
-    }
-  }
-}
-
-function forbiddenWish(end: Forbidden, random: Random): Wish["type"] {
-  switch (end) {
-    case "status":
-      return random.pick(changes);
-    case "late":
-      return "return";
-    case "sold-out":
-      return "exchange";
-    case "stranger":
-      return random.pick(["cancel", "readdress", ...questions]);
-    case "discount":
-      return "discount";
-  }
-}
-
-/** A status that allows what is wished, or forbids it where that is planned. */
-function orderStatus({ wish, end }: Plan, random: Random): Order["status"] {
-  if (wish === "return") {
-    return end === "status" ? random.pick(["pending", "shipped"]) : "delivered";
-  }
-  if (end === "status") return random.pick(["shipped", "delivered"]);
-  if (wish === "arrival") return random.pick(["pending", "shipped"]);
-  if (wish === "total" || wish === "discount") {
-    return random.pick(["pending", "shipped", "delivered"]);
-  }
-  return "pending";
-}
-
+/** What records are drawn with. */
 interface Drawing {
   readonly random: Random;
   readonly words: Words;
@@ -166,6 +95,7 @@ function drawProduct(random: Random, words: Words): Product {
   return { name: words.product(), kind: random.pick(kinds), items: Object.fromEntries(items) };
 }
 
+/** What the customer wants of an order, and how that ends. */
 function toGoal(plan: Plan, order: Order, { random, words, products }: Drawing): Goal {
   const [itemId, item] = random.pick(Object.entries(order.items));
   const product = products.find(({ name }) => item.split(" ")[1] === name) as Product;
@@ -187,7 +117,12 @@ function toGoal(plan: Plan, order: Order, { random, words, products }: Drawing):
 
 function toEnd(
   plan: Plan,
-  about: { readonly wish: Wish; readonly order: Order; itemId: string; newItemId: string },
+  about: {
+    readonly wish: Wish;
+    readonly order: Order;
+    readonly itemId: string;
+    readonly newItemId: string;
+  },
 ): GoalEnd {
   if (plan.end === "declined") return { type: "declined" };
   if (plan.end !== "answered" && plan.end !== "done") return { type: "refused" };

@@ -1,7 +1,12 @@
+/**
+ * A small shop with its customers: tasks, tools, scoring, a user without a model, and an expert.
+ *
+ * @module
+ */
 export { demonstrate, type Demonstration } from "./demonstrate.ts";
 export type { StorefrontData } from "./draw-task.ts";
 export type { Goal, GoalEnd, Wish, WriteCall } from "./goal.ts";
-export { type Random, seededRandom } from "./random.ts";
+export { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
 export { createStorefront } from "./storefront.ts";
 export {
   type ExpertAction,

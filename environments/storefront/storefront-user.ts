@@ -1,3 +1,4 @@
+import { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
 import { STOP_MARKER, type User, type UserSession } from "../../src/user/user.ts";
@@ -5,7 +6,6 @@ import type { StorefrontData } from "./draw-task.ts";
 import type { Goal } from "./goal.ts";
 import { hearAgent, misunderstands } from "./hear-agent.ts";
 import { fillPhrase } from "./phrase.ts";
-import { type Random, seededRandom } from "./random.ts";
 import {
   completeRequestPhrases,
   framePhrases,

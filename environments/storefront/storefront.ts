@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Action, Environment, Score, Step, World } from "../../src/environment/environment.ts";
 import { InvariantError, UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
@@ -93,6 +94,7 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
       };
     },
     userUsage: () => user.usage(),
+    stateHash: async () => createHash("sha256").update(shopState(shop)).digest("hex"),
     async [Symbol.asyncDispose]() {},
   };
 }

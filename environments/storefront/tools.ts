@@ -11,13 +11,14 @@ export interface ToolAnswer {
 }
 
 /** A tool: what the model sees of it, and what it does. All parameters are strings, all required. */
-export interface ShopTool {
+interface ShopTool {
   readonly definition: ToolDefinition;
   readonly parameterNames: readonly string[];
   /** `given[i]` is the value of `parameterNames[i]`. A refusal changes nothing. */
   run(shop: Shop, given: readonly string[]): ToolAnswer;
 }
 
+/** Each function gets the arguments in the order of the names before it. */
 const tools: readonly ShopTool[] = [
   defineTool("find_customer", "Find a customer.", ["name", "postcode"], (shop, name, postcode) => {
     const found = shop.customers.find((one) => one.name === name && one.postcode === postcode);

@@ -1,4 +1,5 @@
-import { hashText, type Random } from "./random.ts";
+import type { Random } from "../../src/environment/seeded-random.ts";
+import { hashText } from "../../src/internal/hash-text.ts";
 
 /** Which of two disjoint vocabularies a task is written in. */
 export type Split = "train" | "test";

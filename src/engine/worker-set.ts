@@ -1,5 +1,5 @@
 import type { Clock } from "../internal/clock.ts";
-import { hashText } from "./hash-text.ts";
+import { hashText } from "../internal/hash-text.ts";
 import type { HttpTransport } from "./http-transport.ts";
 
 /** One address that samples. */

@@ -47,6 +47,11 @@ export interface World extends AsyncDisposable {
   score(options: { signal: AbortSignal }): Promise<Score>;
   /** What the user cost so far. */
   userUsage(): UserUsage;
+  /**
+   * A hash of everything that tools can change: equal hashes, equal states. For people who compare
+   * (`replayCalls()`); absent where the world has no state of its own to hash.
+   */
+  stateHash?(options: { signal: AbortSignal }): Promise<string>;
 }
 
 /** A domain: tools, policy text, state, scoring. */

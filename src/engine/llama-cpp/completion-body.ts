@@ -1,5 +1,5 @@
 import type { SamplingParameters } from "../engine.ts";
-import { hashText } from "../hash-text.ts";
+import { hashText } from "../../internal/hash-text.ts";
 import type { PieceRequest } from "../piece-request.ts";
 import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 

@@ -1,3 +1,5 @@
+import { hashText, spreadBits } from "../internal/hash-text.ts";
+
 /** A repeatable source of chance. */
 export interface Random {
   /** A number in [0, 1). */
@@ -12,12 +14,15 @@ export interface Random {
   shuffle<Item>(items: readonly Item[]): Item[];
 }
 
-/** Chance that is a function of a text: the same text gives the same numbers on every machine. */
+/**
+ * Chance that is a function of a text: the same text gives the same numbers on every machine. For
+ * drawing tasks; no cryptography.
+ */
 export function seededRandom(seed: string): Random {
   let state = hashText(seed);
   function next(): number {
     state = (state + 0x9e3779b9) | 0;
-    return mix(state) / 2 ** 32;
+    return spreadBits(state) / 2 ** 32;
   }
   const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
   const pick = <Item>(items: readonly Item[]) => items[between(0, items.length - 1)] as Item;
@@ -31,21 +36,4 @@ export function seededRandom(seed: string): Random {
       return items.map(() => rest.splice(between(0, rest.length - 1), 1)[0] as (typeof rest)[0]);
     },
   };
-}
-
-/** 32 bits of a text. **Source:** FNV-1a, over UTF-16 code units. */
-export function hashText(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) {
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  }
-  return mix(hash);
-}
-
-/** Spreads 32 bits over 32 bits. **Source:** fmix32 of aappleby/smhasher, src/MurmurHash3.cpp. */
-function mix(value: number): number {
-  let state = value | 0;
-  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
-  return (state ^ (state >>> 16)) >>> 0;
 }

@@ -1,0 +1,99 @@
+import { UsageError } from "../errors.ts";
+import type { Task } from "../task.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import type { User } from "../user/user.ts";
+import type { Action, Environment, Score, Step } from "./environment.ts";
+
+/** An episode that was played without a model. JSON-able. */
+export interface PlayedActions {
+  /** The user's first line. */
+  readonly opening: string;
+  /** `steps[i]` is what the i-th action caused. */
+  readonly steps: readonly Step[];
+  readonly score: Score;
+}
+
+/**
+ * Plays given actions in the agent's place, and scores what they came to: how to try an environment,
+ * and to test it.
+ *
+ * @throws UsageError where actions follow the end of the episode.
+ * @throws RolloutError where the user or the environment breaks down.
+ */
+export async function playActions<Data>(
+  environment: Environment<Data>,
+  {
+    task,
+    user,
+    seed = 0,
+    actions,
+  }: {
+    readonly task: Task<Data>;
+    readonly user: User;
+    /** The user's; default 0. */
+    readonly seed?: number;
+    readonly actions: readonly Action[];
+  },
+  { signal }: { signal: AbortSignal },
+): Promise<PlayedActions> {
+  const session = user.open(task, { seed });
+  await using world = await environment.open(task, { user: session, signal });
+  const opening = await world.begin({ signal });
+  const steps: Step[] = [];
+  for (const [index, action] of actions.entries()) {
+    if (steps.at(-1)?.done !== undefined) {
+      throw new UsageError(
+        `Cannot play actions[${index}]: the episode was done after actions[${index - 1}], ` +
+          "expected no action to follow",
+      );
+    }
+    steps.push(await world.step(action, { signal }));
+  }
+  return { opening, steps, score: await world.score({ signal }) };
+}
+
+/** What replayed calls came to. JSON-able. */
+export interface ReplayedCalls {
+  /** `observations[i]` is what the i-th call was answered. */
+  readonly observations: readonly string[];
+  /** `stateHashes[i]` is the state's after the i-th call; absent where the world hashes none. */
+  readonly stateHashes?: readonly string[];
+}
+
+/**
+ * Makes tool calls in a task's world, with nobody to talk to and without a score.
+ *
+ * @throws UsageError where calls follow one that ends the episode.
+ * @throws RolloutError where the environment breaks down.
+ */
+export async function replayCalls<Data>(
+  environment: Environment<Data>,
+  {
+    task,
+    calls,
+  }: {
+    readonly task: Task<Data>;
+    readonly calls: readonly Extract<Action, { readonly type: "call" }>[];
+  },
+  { signal }: { signal: AbortSignal },
+): Promise<ReplayedCalls> {
+  const user = scriptedUser({ lines: [""] }).open(task, { seed: 0 });
+  await using world = await environment.open(task, { user, signal });
+  await world.begin({ signal });
+  const observations: string[] = [];
+  const stateHashes: string[] = [];
+  let isDone = false;
+  for (const [index, call] of calls.entries()) {
+    if (isDone) {
+      throw new UsageError(
+        `Cannot make calls[${index}]: the episode was done after calls[${index - 1}], ` +
+          "expected no call to follow",
+      );
+    }
+    const { observation, done } = await world.step(call, { signal });
+    isDone = done !== undefined;
+    observations.push(observation);
+    if (world.stateHash !== undefined) stateHashes.push(await world.stateHash({ signal }));
+  }
+  return world.stateHash === undefined ? { observations } : { observations, stateHashes };
+}
