@@ -1,11 +1,15 @@
-// Copies the examples into the README, so that what it shows is what runs.
-import { readFileSync, writeFileSync } from "node:fs";
+// Copies the examples into the README and the pages of docs/, so that what they show is what runs.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
-const readme = new URL("../README.md", import.meta.url);
-const text = readFileSync(readme, "utf8");
-const synced = text.replaceAll(
-  /<!-- (examples\/\S+) -->\n```ts\n[^]*?```/g,
-  (_, file) =>
-    `<!-- ${file} -->\n\`\`\`ts\n${readFileSync(new URL(`../${file}`, import.meta.url), "utf8")}\`\`\``,
-);
-if (synced !== text) writeFileSync(readme, synced);
+const root = new URL("../", import.meta.url);
+const read = (file) => readFileSync(new URL(file, root), "utf8");
+const docs = readdirSync(new URL("docs", root)).filter((name) => name.endsWith(".md"));
+
+for (const page of ["README.md", ...docs.map((name) => `docs/${name}`)]) {
+  const text = read(page);
+  const synced = text.replaceAll(
+    /<!-- (examples\/\S+) -->\n```ts\n[^]*?```/g,
+    (_, file) => `<!-- ${file} -->\n\`\`\`ts\n${read(file)}\`\`\``,
+  );
+  if (synced !== text) writeFileSync(new URL(page, root), synced);
+}

@@ -8,7 +8,7 @@ import { readScript } from "../user/read-script.ts";
 import { readUserPrompts } from "../user/read-user-prompts.ts";
 import type { UserPrompts } from "../user/user-prompts.ts";
 import type { User } from "../user/user.ts";
-import { findBundle } from "./environments.ts";
+import { findBundle, loadOwnUser } from "./environments.ts";
 import { numberOf, numberWithDefault, requiredText, textOf, type Settings } from "./option.ts";
 
 /** The user that the settings name. */
@@ -18,7 +18,7 @@ export async function buildUser(settings: Settings, environment: Environment): P
     "user",
     "who the agent talks to, such as llm or scripted",
   );
-  if (strategy === "scripted") return await buildScriptedUser(settings, environment);
+  if (strategy === "scripted") return await buildScriptedUser(settings);
   if (strategy === "human") {
     return createUser({ strategy }, { input: process.stdin, output: process.stderr });
   }
@@ -53,16 +53,13 @@ function readPrices(settings: Settings): ChatPrices | undefined {
   return { inputUsd: inputUsd ?? 0, outputUsd: outputUsd ?? 0 };
 }
 
-/** An environment may bring its own scripted user; a script file goes before it. */
-async function buildScriptedUser(settings: Settings, environment: Environment): Promise<User> {
+/** An environment may bring its own user; a script file goes before it. */
+async function buildScriptedUser(settings: Settings): Promise<User> {
   const file = textOf(settings, "user-script");
   if (file !== undefined)
     return createUser({ strategy: "scripted", lines: await readScript(file) });
-  if (environment.name === "storefront") {
-    const { storefrontUser } = await import("../../environments/storefront/index.ts");
-    return storefrontUser();
-  }
-  return createUser({ strategy: "scripted" });
+  const ownUser = await loadOwnUser(requiredText(settings, "env", "the environment to play"));
+  return ownUser ?? createUser({ strategy: "scripted" });
 }
 
 /** τ-bench's own prompts, where its bundle is at hand; else our own words are used. */

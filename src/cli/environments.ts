@@ -3,6 +3,8 @@ import path from "node:path";
 import type { TauEnvironment } from "../../environments/tau-bench/index.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
+import type { User } from "../user/user.ts";
+import { isModulePath, loadModuleEnvironment, loadModuleUser } from "./environment-module.ts";
 
 /** How an environment is found by name. */
 interface EnvironmentEntry {
@@ -10,9 +12,11 @@ interface EnvironmentEntry {
   /** Whether it plays on a τ-bench bundle. */
   readonly needsBundle: boolean;
   readonly load: (dataDir: string | undefined) => Promise<Environment>;
+  /** Who speaks for the environment's users where no model does; absent: nobody of its own. */
+  readonly loadUser?: () => Promise<User>;
 }
 
-/** Every environment that the command line knows. */
+/** Every environment that the command line knows by name. */
 export const environmentEntries: readonly EnvironmentEntry[] = [
   { name: "tau-retail", needsBundle: true, load: (dir) => loadTauEnvironment("tau-retail", dir) },
   { name: "tau-airline", needsBundle: true, load: (dir) => loadTauEnvironment("tau-airline", dir) },
@@ -20,6 +24,7 @@ export const environmentEntries: readonly EnvironmentEntry[] = [
     name: "storefront",
     needsBundle: false,
     load: async () => (await import("../../environments/storefront/index.ts")).createStorefront(),
+    loadUser: async () => (await import("../../environments/storefront/index.ts")).storefrontUser(),
   },
 ];
 
@@ -41,21 +46,42 @@ export async function loadTauEnvironment(
   return create({ bundle: await loadTauBenchBundle(await bundleDir(dataDir)) });
 }
 
+/** Whether the name is one of τ-bench's domains. */
+export function isTauName(name: string): boolean {
+  return environmentEntries.some((entry) => entry.name === name && entry.needsBundle);
+}
+
 /**
- * Loads an environment by name. `dataDir` is the folder given by `--data`, where one was.
+ * Loads an environment by its name, or from a module by its path. `dataDir` is the folder given by
+ * `--data`, where one was.
  *
- * @throws UsageError for an unknown name, or data that is absent or broken.
+ * @throws UsageError for an unknown name, a module that is none, or data that is absent or broken.
  */
 export async function loadEnvironment(
   name: string,
   dataDir: string | undefined,
 ): Promise<Environment> {
+  if (isModulePath(name)) return await loadModuleEnvironment(name);
+  return await findEntry(name).load(dataDir);
+}
+
+/**
+ * The user that an environment brings itself, if it does.
+ *
+ * @throws UsageError as `loadEnvironment()` does.
+ */
+export async function loadOwnUser(name: string): Promise<User | undefined> {
+  if (isModulePath(name)) return await loadModuleUser(name);
+  return await findEntry(name).loadUser?.();
+}
+
+function findEntry(name: string): EnvironmentEntry {
   const entry = environmentEntries.find((candidate) => candidate.name === name);
-  if (entry === undefined) {
-    const known = environmentEntries.map((candidate) => candidate.name).join(", ");
-    throw new UsageError(`Cannot find environment "${name}": expected one of ${known}`);
-  }
-  return await entry.load(dataDir);
+  if (entry !== undefined) return entry;
+  const known = environmentEntries.map((candidate) => candidate.name).join(", ");
+  throw new UsageError(
+    `Cannot find environment "${name}": expected one of ${known}, or a module such as ./${name}.js`,
+  );
 }
 
 /** Where a bundle is looked for when no folder is named, in this order. */

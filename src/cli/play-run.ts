@@ -62,7 +62,7 @@ export async function playRun(
       engine: description,
       template: renderer.card,
     });
-    await using folder = await openFolder(settings, manifest, now);
+    await using folder = await openFolder(settings, { manifest, environment, now });
     const result = await play(settings, { plan, setup, folder, signal });
     await finish({ result, folder, environment, plan });
     if (result.end === "interrupted") process.exitCode = 130;
@@ -132,11 +132,15 @@ async function buildManifest(
 
 async function openFolder(
   settings: Settings,
-  manifest: RunManifest,
-  now: () => number,
+  run: {
+    readonly manifest: RunManifest;
+    readonly environment: Environment;
+    readonly now: () => number;
+  },
 ): Promise<RunFolder> {
+  const { manifest, environment, now } = run;
   const stamp = new Date(now()).toISOString().replaceAll(/[:.]/g, "-");
-  const dir = textOf(settings, "out") ?? path.join("runs", `${textOf(settings, "env")}-${stamp}`);
+  const dir = textOf(settings, "out") ?? path.join("runs", `${environment.name}-${stamp}`);
   const format = textOf(settings, "format") as SinkFormat | undefined;
   return await RunFolder.open(dir, manifest, {
     retryFailed: settings["retry-failed"] === true,

@@ -19,7 +19,7 @@ export const rolloutSettings: readonly Setting[] = [
     name: "env",
     kind: text,
     value: "name",
-    help: "environment, such as tau-retail (see `env list`)",
+    help: "environment: a name (see `env list`), or a module such as ./lamps.js",
   },
   {
     name: "data",

@@ -1,0 +1,143 @@
+import {
+  playActions as playTauActions,
+  replayCalls as replayTauCalls,
+  type ReplayCall,
+  type TauEnvironment,
+} from "../../environments/tau-bench/index.ts";
+import { readArguments } from "../../environments/tau-bench/replay.ts";
+import type { Action, Environment } from "../environment/environment.ts";
+import { playActions, replayCalls } from "../environment/play-actions.ts";
+import { isPyDict, type PlainJson, type PyDict } from "../python/value.ts";
+import type { Task } from "../task.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import type { User } from "../user/user.ts";
+import { isTauName, loadEnvironment, loadOwnUser, loadTauEnvironment } from "./environments.ts";
+import { dictListMember, LineError, listMember, textMember } from "./json-lines.ts";
+
+/** Answers the lines of `env play` and of `env replay`. */
+export interface EnvironmentLines {
+  readonly play: (line: PyDict) => Promise<PlainJson>;
+  readonly replay: (line: PyDict) => Promise<PlainJson>;
+}
+
+/** Opens an environment for lines; τ-bench's own are answered as the original answers. */
+export async function openEnvironmentLines(
+  name: string,
+  dataDir: string | undefined,
+): Promise<EnvironmentLines> {
+  if (isTauName(name)) return tauLines(await loadTauEnvironment(name, dataDir));
+  return environmentLines(await loadEnvironment(name, dataDir), await loadOwnUser(name));
+}
+
+function tauLines(environment: TauEnvironment): EnvironmentLines {
+  const { signal } = new AbortController();
+  return {
+    async play(line) {
+      const task = environment.task(textMember(line, "split"), indexMember(line, "taskIndex"));
+      const userReplies = repliesOf(line);
+      const actions = callsOf(line, "actions");
+      return toJson(await playTauActions(environment, { task, userReplies, actions }, { signal }));
+    },
+    async replay(line) {
+      return toJson(await replayTauCalls(environment, callsOf(line, "calls"), { signal }));
+    },
+  };
+}
+
+function environmentLines(environment: Environment, ownUser: User | undefined): EnvironmentLines {
+  const { signal } = new AbortController();
+  return {
+    async play(line) {
+      const task = environment.task(textMember(line, "split"), indexMember(line, "taskIndex"));
+      const isScripted = isGiven(line, "userReplies") || ownUser === undefined;
+      const { opening, steps, score } = await playActions(
+        environment,
+        {
+          task,
+          user: isScripted ? scriptedUser({ lines: repliesOf(line) }) : ownUser,
+          seed: isGiven(line, "seed") ? indexMember(line, "seed") : 0,
+          actions: actionsOf(line, "actions"),
+        },
+        { signal },
+      );
+      const isDone = steps.at(-1)?.done !== undefined;
+      return toJson({
+        resetObservation: opening,
+        steps: steps.map(({ observation, done, source }) => ({
+          observation,
+          reward: done === undefined ? 0 : score.reward,
+          done: done !== undefined,
+          source,
+        })),
+        reward: score.reward,
+        outcome: isDone ? "completed" : "truncated",
+        rewardInfo: score.details,
+      });
+    },
+    async replay(line) {
+      const calls = actionsOf(line, "calls").filter((action) => action.type === "call");
+      return toJson(
+        await replayCalls(environment, { task: taskOf(line, environment), calls }, { signal }),
+      );
+    },
+  };
+}
+
+/** The task whose world is called; where the line names none, the first of the test split. */
+function taskOf(line: PyDict, environment: Environment): Task {
+  const names = Object.keys(environment.splits);
+  const split = names.includes("test") ? "test" : (names[0] ?? "");
+  return environment.task(
+    isGiven(line, "split") ? textMember(line, "split") : split,
+    isGiven(line, "taskIndex") ? indexMember(line, "taskIndex") : 0,
+  );
+}
+
+/** What the agent does; in `actions`, `respond` with `content` talks to the user. */
+function actionsOf(line: PyDict, member: "actions" | "calls"): readonly Action[] {
+  return callsOf(line, member).map((call, index) => {
+    const place = `${member}[${index}]`;
+    const given = readArguments(call, place);
+    if (call.name !== "respond" || member === "calls") {
+      return { type: "call", name: call.name, arguments: given };
+    }
+    const content = given.get("content");
+    if (typeof content === "string") return { type: "say", content };
+    throw new LineError("bad-line", `"${member}"[${index}].arguments.content must be a text`);
+  });
+}
+
+function callsOf(line: PyDict, member: string): readonly ReplayCall[] {
+  return dictListMember(line, member).map((call, index) => {
+    const name = call.get("name");
+    const given = call.get("arguments");
+    const text = call.get("argumentsText");
+    const place = `"${member}"[${index}]`;
+    if (typeof name !== "string") throw new LineError("bad-line", `${place}.name must be a text`);
+    if (typeof text === "string") return { name, argumentsText: text };
+    if (given === undefined || given === null) return { name };
+    if (isPyDict(given)) return { name, arguments: given };
+    throw new LineError("bad-line", `${place}.arguments must be an object`);
+  });
+}
+
+function repliesOf(line: PyDict): readonly string[] {
+  return listMember(line, "userReplies").map((reply, index) => {
+    if (typeof reply === "string") return reply;
+    throw new LineError("bad-line", `"userReplies"[${index}] must be a text`);
+  });
+}
+
+function indexMember(line: PyDict, name: string): number {
+  const value = line.get(name);
+  if (typeof value === "bigint") return Number(value);
+  throw new LineError("bad-line", `"${name}" must be a whole number`);
+}
+
+function isGiven(line: PyDict, name: string): boolean {
+  return line.get(name) !== undefined && line.get(name) !== null;
+}
+
+function toJson(value: object): PlainJson {
+  return JSON.parse(JSON.stringify(value)) as PlainJson;
+}

@@ -1,0 +1,149 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Environment } from "../environment/environment.ts";
+import { UsageError, describeError } from "../errors.ts";
+import type { User } from "../user/user.ts";
+
+/** Whether an environment is named by the path of a module, such as `./lamps.js`. */
+export function isModulePath(name: string): boolean {
+  return /[/\\]|\.[cm]?[jt]s$/.test(name);
+}
+
+/**
+ * The environment that a module's `createEnvironment()` makes. A relative path starts from the
+ * working folder.
+ *
+ * @throws UsageError naming the file, and the export or the member that is missing.
+ */
+export async function loadModuleEnvironment(file: string): Promise<Environment> {
+  const exported = await importModule(file);
+  if (exported["createEnvironment"] === undefined) {
+    const names = Object.keys(exported);
+    throw new UsageError(
+      `Cannot use environment ${file}: it exports ${names.length === 0 ? "nothing" : names.join(", ")}, ` +
+        "expected an export createEnvironment()",
+    );
+  }
+  const environment = await call(file, exported, "createEnvironment");
+  assertMembers(environment, environmentMembers, `${file}: createEnvironment() returns`);
+  return environment as Environment;
+}
+
+/**
+ * The user that a module's `createUser()` makes; `undefined` where it exports none.
+ *
+ * @throws UsageError as `loadModuleEnvironment()` does.
+ */
+export async function loadModuleUser(file: string): Promise<User | undefined> {
+  const exported = await importModule(file);
+  if (exported["createUser"] === undefined) return undefined;
+  const user = await call(file, exported, "createUser");
+  assertMembers(user, userMembers, `${file}: createUser() returns`);
+  return user as User;
+}
+
+async function importModule(file: string): Promise<Readonly<Record<string, unknown>>> {
+  const absolute = path.resolve(file);
+  const found = await stat(absolute).catch(() => undefined);
+  if (found?.isFile() !== true) {
+    throw new UsageError(
+      `Cannot find environment ${file}: ${absolute} is ${found === undefined ? "absent" : "no file"}, ` +
+        "expected a JavaScript module",
+    );
+  }
+  try {
+    return (await import(pathToFileURL(absolute).href)) as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION") {
+      throw new UsageError(
+        `Cannot load environment ${file}: Node ${process.versions.node} runs no TypeScript, ` +
+          "expected the module that it compiles to",
+      );
+    }
+    throw failure("load", file, error);
+  }
+}
+
+async function call(
+  file: string,
+  exported: Readonly<Record<string, unknown>>,
+  name: "createEnvironment" | "createUser",
+): Promise<unknown> {
+  const create = exported[name];
+  if (typeof create !== "function") {
+    throw new UsageError(`Cannot use environment ${file}: ${name} is no function`);
+  }
+  try {
+    return (await create()) as unknown;
+  } catch (error) {
+    throw failure("use", file, error);
+  }
+}
+
+/** What a person's own code threw, with its line in the file where the stack tells it. */
+function failure(verb: "load" | "use", file: string, error: unknown): UsageError {
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  const name = path.basename(file);
+  const line = stack.slice(Math.max(0, stack.indexOf(`${name}:`)));
+  const place = line.startsWith(`${name}:`) ? /:(\d+)/.exec(line)?.[1] : undefined;
+  const where = place === undefined ? "" : `, line ${place}`;
+  return new UsageError(`Cannot ${verb} environment ${file}${where}: ${describeError(error)}`, {
+    cause: error,
+  });
+}
+
+interface Member {
+  readonly isRight: (value: unknown) => boolean;
+  readonly expected: string;
+}
+
+const text: Member = { isRight: (value) => typeof value === "string", expected: "a text" };
+const method: Member = { isRight: (value) => typeof value === "function", expected: "a function" };
+
+const environmentMembers: Readonly<Record<string, Member>> = {
+  name: {
+    // Names that begin with "tau-" get τ-bench's prompts and results.
+    isRight: (value) => typeof value === "string" && /^(?!tau-)[\w.-]+$/.test(value),
+    expected: "letters, digits, dots and hyphens, not beginning with tau-",
+  },
+  source: text,
+  splits: {
+    isRight: (value) => isObject(value) && Object.values(value).every(isCount),
+    expected: "an object with the number of tasks of each split",
+  },
+  tools: {
+    isRight: (value) => Array.isArray(value) && value.every(isTool),
+    expected: "a list of what toolFromOpenAi() returns",
+  },
+  policyText: text,
+  task: method,
+  open: method,
+};
+
+const userMembers: Readonly<Record<string, Member>> = { strategy: text, open: method };
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isTool(value: unknown): boolean {
+  return isObject(value) && typeof value["name"] === "string" && value["openai"] instanceof Map;
+}
+
+function assertMembers(
+  value: unknown,
+  members: Readonly<Record<string, Member>>,
+  what: string,
+): void {
+  if (!isObject(value)) throw new UsageError(`Cannot use environment ${what} no object`);
+  for (const [name, { isRight, expected }] of Object.entries(members)) {
+    if (isRight(value[name])) continue;
+    const fault = value[name] === undefined ? `no "${name}"` : `"${name}" of the wrong form`;
+    throw new UsageError(`Cannot use environment ${what} ${fault}, expected ${expected}`);
+  }
+}
