@@ -89,8 +89,8 @@ function judgeFrame(frame: Frame, format: JsonTagFormat): Block[] {
 function judgeUnclosed({ span, inner, innerStart }: Frame, format: JsonTagFormat): Block[] {
   if (!/^\s*(?:[[{]|$)/.test(inner)) return [markerOnly(span[0], format.open)];
   const problem = unclosed(format.close);
-  const json = readJsonPrefix(inner);
-  if (json.type === "problem") return [{ span, problem }];
+  const json = mayBeginJson(inner) ? readJsonPrefix(inner) : undefined;
+  if (json?.type !== "value") return [{ span, problem }];
   const payload = { span, value: json.value, json: inner, jsonStart: innerStart };
   return blocksOfPayload(payload, format.fields, problem);
 }
