@@ -161,6 +161,48 @@ describe("/v1/completions", () => {
   });
 });
 
+describe("a prompt's logprobs", () => {
+  const scored = (id: number, logprob: number) => ({
+    [id]: { logprob, rank: 1, decoded_token: `<${id}>` },
+  });
+  const policy = { ...seededPolicy(), score: () => [0, -0.5, Number.NEGATIVE_INFINITY] };
+  const list = [null, scored(2, -0.5), scored(3, -9_999)];
+
+  test("stand beside the choices, or in each of them, whatever the cache has", async () => {
+    await using tested = await start({ policy, reportsCachedTokens: true });
+    const sampling_params = { ...GENERATE.sampling_params, prompt_logprobs: 0 };
+    await tested.send("/inference/v1/generate", GENERATE);
+    const ids = await tested.send("/inference/v1/generate", { ...GENERATE, sampling_params });
+    expect(ids.body).toMatchObject({
+      prompt_logprobs: list,
+      usage: { prompt_tokens_details: { cached_tokens: 0 } },
+    });
+    const text = await tested.send("/v1/completions", { ...COMPLETIONS, prompt_logprobs: 0 });
+    expect(text.body).toMatchObject({ choices: [{ prompt_logprobs: list }] });
+  });
+
+  test("are refused by a wrong count, and where the policy cannot score", async () => {
+    await using tested = await start({ policy: echoPolicy() });
+    const ask = (count: unknown) =>
+      tested.send("/inference/v1/generate", {
+        ...GENERATE,
+        sampling_params: { max_tokens: 1, prompt_logprobs: count },
+      });
+    expect(await ask(-2)).toMatchObject({
+      status: 400,
+      body: {
+        error: {
+          message:
+            "prompt_logprobs must be non-negative or -1, got -2. (parameter=prompt_logprobs, value=-2)",
+        },
+      },
+    });
+    expect((await ask("all")).status).toBe(400);
+    expect((await ask(0)).status).toBe(400);
+    expect(tested.server.problems).toEqual([expect.stringContaining("policy echo cannot score")]);
+  });
+});
+
 describe("refusals", () => {
   const TOO_LONG =
     "This model's maximum context length is 8 tokens. However, you requested 6 output tokens and " +

@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { scriptedPolicy } from "./scripted-policy.ts";
 import { seededPolicy } from "./seeded-policy.ts";
 import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.ts";
+import { sessionScriptPolicy } from "./session-script-policy.ts";
 
 function toRequest(inputIds: readonly number[], routingKey = "s"): PolicyRequest {
   return {
@@ -59,4 +60,44 @@ test("a seeded policy's tokens are a function of all ids before them", () => {
     expect(id).toBeLessThan(1_000);
     expect(logprob).toBeLessThanOrEqual(0);
   }
+});
+
+describe("a policy scores", () => {
+  const score = (policy: ServerPolicy, inputIds: readonly number[]): unknown =>
+    policy.score?.({ inputIds, rid: "r", routingKey: undefined });
+
+  test("by a script what was sampled behind the same ids, and all else with -1", () => {
+    const policy = scriptedPolicy([{ outputIds: [10, 11, 2], logprobs: [-0.5, -0.25, 0] }]);
+    expect(score(policy, [1, 10, 11])).toEqual([-1, -1, -1]);
+    play(policy, [1]);
+    expect(score(policy, [1, 10, 11, 2, 7])).toEqual([-1, -0.5, -0.25, 0, -1]);
+    expect(score(policy, [1, 10, 12, 2])).toEqual([-1, -0.5, -1, -1]);
+    expect(score(policy, [3, 10])).toEqual([-1, -1]);
+  });
+
+  test("by a seed what it samples as it reports it, and other ids lower", () => {
+    const policy = seededPolicy({ seed: 7, meanLength: 1_000_000 });
+    const whole = play(policy, [1, 2, 3], 6);
+    const sampled = ids(whole);
+    const scores = whole.map(({ logprob }) => logprob);
+    expect(score(policy, [1, 2, 3, ...sampled])).toEqual([
+      ...[expect.any(Number), expect.any(Number), expect.any(Number)],
+      ...scores,
+    ]);
+    const [first = 0] = scores;
+    const other = sampled.with(0, (sampled[0] ?? 0) + 1);
+    expect((score(policy, [1, 2, 3, ...other]) as number[])[3]).toBe(first - 4);
+  });
+
+  test("by sessions' scripts what stands behind a turn's marker, by its place there", () => {
+    const otherwise = [10, 11, 2];
+    const policy = sessionScriptPolicy({ turnMarkerIds: [5, 6], sessions: {}, otherwise });
+    const prompt = [1, 5, 6];
+    const second = [...prompt, 10, 11, 2, 7, 5, 6];
+    const turn = play(policy, prompt).map(({ logprob }) => logprob);
+    expect(play(policy, second).map(({ logprob }) => logprob)).toEqual(turn);
+    const scores = score(policy, [...second, 10, 11, 2]) as number[];
+    expect([scores.slice(3, 6), scores.slice(-3)]).toEqual([turn, turn]);
+    expect(scores.slice(0, 3)).toEqual([-1, -1, -1]);
+  });
 });

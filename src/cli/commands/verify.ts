@@ -41,7 +41,9 @@ export function addVerifyCommand(program: Command): void {
         "trained twice. One JSON line a file; exit status 1 if anything is violated.\n\n" +
         "With --rescore an engine computes every sampled token's logprob again, and the largest and the\n" +
         "mean difference are reported. The engine and the temperature are those of the run that the\n" +
-        "file belongs to, unless flags name others.",
+        "file belongs to, unless flags name others. Servers score prompts without a temperature: at\n" +
+        "another than 1 or 0 only where the logprobs that they report have none either (vLLM's own\n" +
+        "default). What they compute in 16 bits differs by how it was batched: raise --tolerance.",
     )
     .argument("<files...>", "samples.jsonl files")
     .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
