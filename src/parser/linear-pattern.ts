@@ -41,7 +41,19 @@ export function optional(part: Pattern): Pattern {
 
 type Instruction =
   | { readonly type: "take"; readonly accepts: (codePoint: number) => boolean }
-  | { readonly type: "split"; readonly first: number; readonly second: number }
+  /** `slot` is the ordinal of the split in the program. */
+  | {
+      readonly type: "split";
+      readonly slot: number;
+      readonly first: number;
+      readonly second: number;
+    }
+  /** Takes as many code points as there are, and remembers each place where it could stop. */
+  | {
+      readonly type: "loop";
+      readonly slot: number;
+      readonly accepts: (codePoint: number) => boolean;
+    }
   | { readonly type: "jump"; readonly target: number }
   | { readonly type: "match" };
 
@@ -54,15 +66,16 @@ export interface LinearMatcher {
 }
 
 /**
- * Compiles a pattern into a matcher that visits each place of the text at most once for each of its
- * instructions: a way that failed once fails whenever it is tried again, whatever led there.
+ * Compiles a pattern into a matcher that visits each place of the text at most once for each choice of
+ * the pattern: a way that failed once fails whenever it is tried again, whatever led there.
  */
 export function compileLinear(pattern: Pattern): LinearMatcher {
   const program: Instruction[] = [];
   emit(pattern, program);
   program.push({ type: "match" });
+  const splitCount = countSplits(program);
   const createVisited = (text: string): Uint8Array =>
-    new Uint8Array(Math.ceil((program.length * (text.length + 1)) / 8));
+    new Uint8Array(Math.ceil((splitCount * (text.length + 1)) / 8));
   return {
     matchesAtStart: (text) =>
       run(program, { text, visited: createVisited(text), start: 0 }) !== undefined,
@@ -87,13 +100,24 @@ function emit(pattern: Pattern, program: Instruction[]): void {
       return;
     case "optional":
     case "repeat": {
+      if (pattern.type === "repeat" && pattern.part.type === "one") {
+        const slot = countSplits(program);
+        program.push({ type: "loop", slot, accepts: pattern.part.accepts });
+        return;
+      }
       const split = program.length;
       program.push({ type: "match" });
       emit(pattern.part, program);
       if (pattern.type === "repeat") program.push({ type: "jump", target: split });
-      program[split] = { type: "split", first: split + 1, second: program.length };
+      // Its own place holds no split yet.
+      const slot = countSplits(program);
+      program[split] = { type: "split", slot, first: split + 1, second: program.length };
     }
   }
+}
+
+function countSplits(program: readonly Instruction[]): number {
+  return program.filter(({ type }) => type === "split" || type === "loop").length;
 }
 
 function run(
@@ -108,21 +132,38 @@ function run(
     let place = ways.pop() as number;
     let counter = ways.pop() as number;
     for (;;) {
-      const bit = counter * width + place;
-      if (((visited[bit >>> 3] as number) >> (bit & 7)) & 1) break;
-      visited[bit >>> 3] = (visited[bit >>> 3] as number) | (1 << (bit & 7));
       const instruction = program[counter] as Instruction;
-      if (instruction.type === "match") return place;
-      if (instruction.type === "jump") {
-        counter = instruction.target;
-      } else if (instruction.type === "split") {
-        ways.push(instruction.second, place);
-        counter = instruction.first;
-      } else {
+      if (instruction.type === "take") {
         const codePoint = text.codePointAt(place);
         if (codePoint === undefined || !instruction.accepts(codePoint)) break;
         place += codePoint > 0xffff ? 2 : 1;
         counter += 1;
+      } else if (instruction.type === "jump") {
+        counter = instruction.target;
+      } else if (instruction.type === "match") {
+        return place;
+      } else {
+        const bit = instruction.slot * width + place;
+        const byte = visited[bit >>> 3] as number;
+        const mask = 1 << (bit & 7);
+        if ((byte & mask) !== 0) break;
+        visited[bit >>> 3] = byte | mask;
+        const second = instruction.type === "loop" ? counter + 1 : instruction.second;
+        const codePoint = text.codePointAt(place);
+        if (instruction.type === "loop") {
+          if (codePoint === undefined || !instruction.accepts(codePoint)) {
+            counter = second;
+            continue;
+          }
+        } else {
+          counter = instruction.first;
+        }
+        // A way that its first step would end is not worth remembering.
+        const next = program[second] as Instruction;
+        if (next.type !== "take" || (codePoint !== undefined && next.accepts(codePoint))) {
+          ways.push(second, place);
+        }
+        if (instruction.type === "loop") place += (codePoint as number) > 0xffff ? 2 : 1;
       }
     }
   }

@@ -4,14 +4,8 @@ import type { Pattern } from "./linear-pattern.ts";
 
 const any: Pattern = { type: "one", accepts: () => true };
 const space: Pattern = { type: "one", accepts: isPythonSpace };
-const letter: Pattern = {
-  type: "one",
-  accepts: (unit) => /[a-zA-Z]/.test(String.fromCharCode(unit)),
-};
-const word: Pattern = {
-  type: "one",
-  accepts: (codePoint) => /[\p{L}\p{N}_]/u.test(String.fromCodePoint(codePoint)),
-};
+const letter: Pattern = { type: "one", accepts: isLetter };
+const word: Pattern = { type: "one", accepts: isWord };
 const name = sequence(repeatOnce(letter), repeat(word));
 const keyword = sequence(name, "=", repeat(any));
 const keywordThenComma = sequence(keyword, ",", repeat(space));
@@ -41,4 +35,14 @@ export function findPythonicList(text: string): readonly [start: number, end: nu
 /** Whether the text begins with what may be a list of calls. */
 export function matchesPythonicList(text: string): boolean {
   return listMatcher.matchesAtStart(text);
+}
+
+function isLetter(codePoint: number): boolean {
+  return (codePoint >= 0x61 && codePoint <= 0x7a) || (codePoint >= 0x41 && codePoint <= 0x5a);
+}
+
+function isWord(codePoint: number): boolean {
+  if (codePoint > 0x7f) return /[\p{L}\p{N}_]/u.test(String.fromCodePoint(codePoint));
+  const isDigit = codePoint >= 0x30 && codePoint <= 0x39;
+  return isLetter(codePoint) || isDigit || codePoint === 0x5f;
 }

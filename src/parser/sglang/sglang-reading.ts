@@ -35,10 +35,10 @@ export function sglangReading(detector: SglangDetector): EngineReading {
       if (context.tools.length === 0 && isSince(version, "0.5.6")) {
         return { normalText: text, calls: [] };
       }
-      const marked = detector.hasToolCall(text, version);
       const result = detector.detect(text, context);
       if (result.calls.length > 0) return result;
-      return marked && isSince(version, "2026-08") ? result : { normalText: text, calls: [] };
+      const keepsResult = isSince(version, "2026-08") && detector.hasToolCall(text, version);
+      return keepsResult ? result : { normalText: text, calls: [] };
     },
   };
 }
