@@ -189,6 +189,25 @@ test("a run on vllm at another temperature scores again without a difference, it
   expect(status).toBe(0);
 }, 60_000);
 
+test("a run whose logprobs are of what top-p left cannot be scored again, and is told so", async () => {
+  const [, vllm] = SERVERS as [ServerCase, ServerCase];
+  const options = {
+    policy: { ...policy, begin: answerProbes },
+    logprobsMode: "processed_logprobs",
+  };
+  await using served = await vllm.start(options);
+  const out = path.join(scratch, "narrowed-vllm");
+  expect(await rollout(vllm, served, { out, more: ["--top-p", "0.9"] })).toMatchObject({
+    status: 0,
+  });
+  const { status, stdout, stderr } = await rescore(out);
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toBe(
+    "turnwright: Cannot score samples with vllm again: it reports logprobs of what --top-p 0.9 " +
+      "left, which cannot be scored\n",
+  );
+}, 60_000);
+
 interface Spoilt {
   readonly line: number;
   readonly rolloutId: string;

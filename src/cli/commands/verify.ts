@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
+import type { EngineDescription } from "../../engine/engine.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
@@ -17,9 +18,13 @@ import {
 import { rolloutSettings } from "../rollout-settings.ts";
 import { writeOut } from "../write-out.ts";
 
+/** What narrows the choice of a token; some engines report logprobs of what is left. */
+const truncationNames = ["top-p", "top-k", "min-p"];
+
 const engineSettingNames = [
   ...["engine", "url", "engine-mode", "engine-api", "served-model", "api-key-env", "gguf"],
   ...["threads", "sequences", "model", "max-context", "temperature", "engine-timeout"],
+  ...truncationNames,
 ];
 
 /** Settings of a rollout that decide what scores. */
@@ -75,9 +80,23 @@ async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<File
   try {
     const temperature = numberWithDefault(settings, "temperature");
     const signal = stopOnInterrupt();
+    checkTruncation(settings, await engine.describe({ signal }));
     return await rescoreFile(file, { engine, temperature, tolerance, signal });
   } finally {
     await engine.close();
+  }
+}
+
+/** @throws UsageError where the recorded logprobs are of a distribution that nothing can score. */
+function checkTruncation(settings: Settings, engine: EngineDescription): void {
+  if (engine.logprobConvention !== "processed") return;
+  for (const name of truncationNames) {
+    const value = settings[name];
+    if (value === engineSettings.find((setting) => setting.name === name)?.default) continue;
+    throw new UsageError(
+      `Cannot score samples with ${engine.kind} again: it reports logprobs of what --${name} ` +
+        `${String(value)} left, which cannot be scored`,
+    );
   }
 }
 
