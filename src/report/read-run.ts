@@ -1,8 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import { readJsonl } from "../run/read-jsonl.ts";
+import { readJsonl, readLines } from "../run/read-jsonl.ts";
 import type { EpisodeRow, RunManifest } from "../run/run-folder.ts";
+import type { Sample } from "../trajectory/sample.ts";
 
 /** The finished run, or the finished part of a run, that a folder holds. */
 export interface StoredRun {
@@ -10,6 +11,8 @@ export interface StoredRun {
   readonly manifest: RunManifest;
   /** The finished episodes in the order in which they ended; reads the file anew on each call. */
   rows(): AsyncGenerator<EpisodeRow>;
+  /** The training rows of one rollout; reads the file anew on each call. */
+  samplesOf(rolloutId: string): AsyncGenerator<Sample>;
 }
 
 /**
@@ -20,7 +23,12 @@ export interface StoredRun {
 export async function openStoredRun(dir: string): Promise<StoredRun> {
   const file = path.join(dir, "run.json");
   const manifest = await readManifest(file);
-  return { dir, manifest, rows: () => readRows(path.join(dir, "episodes.jsonl")) };
+  return {
+    dir,
+    manifest,
+    rows: () => readRows(path.join(dir, "episodes.jsonl")),
+    samplesOf: (rolloutId) => readSamples(path.join(dir, "samples.jsonl"), rolloutId),
+  };
 }
 
 async function readManifest(file: string): Promise<RunManifest> {
@@ -47,6 +55,14 @@ async function* readRows(file: string): AsyncGenerator<EpisodeRow> {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
+  }
+}
+
+async function* readSamples(file: string, rolloutId: string): AsyncGenerator<Sample> {
+  const start = `{"format":1,"rolloutId":${JSON.stringify(rolloutId)},`;
+  for await (const line of readLines(file)) {
+    // A row can be large: it is parsed only if it is wanted.
+    if (line.startsWith(start)) yield JSON.parse(line) as Sample;
   }
 }
 

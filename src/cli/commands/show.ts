@@ -1,15 +1,12 @@
 import type { Command } from "commander";
-import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
 import { listEpisode, showEpisode } from "../../report/show-episode.ts";
 import { showTokens } from "../../report/show-tokens.ts";
 import { plainStyle, terminalStyle, type TextStyle } from "../../report/text-style.ts";
-import { readLines } from "../../run/read-jsonl.ts";
 import type { EpisodeRow } from "../../run/run-folder.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
-import type { Sample } from "../../trajectory/sample.ts";
 import { textOf, type Settings } from "../option.ts";
 import { writeOut } from "../write-out.ts";
 
@@ -78,13 +75,9 @@ async function showRows(
   { style, full, model }: { style: TextStyle; full: boolean; model: string | undefined },
 ): Promise<void> {
   const codec = await findCodec(run, model);
-  const start = `{"format":1,"rolloutId":${JSON.stringify(rolloutId)},`;
   let rowCount = 0;
-  for await (const line of readLines(path.join(run.dir, "samples.jsonl"))) {
-    // A row can be large: it is parsed only if it is the one.
-    if (!line.startsWith(start)) continue;
+  for await (const sample of run.samplesOf(rolloutId)) {
     rowCount++;
-    const sample = JSON.parse(line) as Sample;
     const text = await showTokens(sample, {
       style,
       full,
