@@ -1,9 +1,11 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { qwen3Folder } from "./qwen3-model.ts";
-import { jsonLines, runCli } from "./run-cli.ts";
+import { cliFile, jsonLines, runCli } from "./run-cli.ts";
 
 let scratch = "";
 beforeAll(async () => {
@@ -100,6 +102,15 @@ describe("bad input gets one clear line on standard error and exit status 2", ()
   });
 });
 
+/** A `parse` that runs. */
+function openParse() {
+  const child = spawn(process.execPath, [cliFile, "parse", "--parser", "qwen25"]);
+  const ended = once(child, "exit").then(([status]) => status as number | null);
+  // The command may be gone before it has read all.
+  child.stdin.on("error", () => {});
+  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, ended };
+}
+
 describe("commands answer lines in order, and a bad line does not stop the rest", () => {
   test("parse", async () => {
     const call =
@@ -138,6 +149,17 @@ describe("commands answer lines in order, and a bad line does not stop the rest"
       '{"id":9007199254740993,"normalText":"hello","calls":[],"attempts":[]}',
     );
     expect(status).toBe(1);
+  });
+
+  test("a reader that goes away ends a command quietly", async () => {
+    const { stdin, stdout, stderr, ended } = openParse();
+    const text = "x".repeat(200_000);
+    stdout.once("data", () => stdout.destroy());
+    let complaints = "";
+    stderr.setEncoding("utf8").on("data", (chunk: string) => (complaints += chunk));
+    for (let line = 0; line < 20; line++) stdin.write(`${JSON.stringify({ text, tools: [] })}\n`);
+    expect(await ended).toBe(141);
+    expect(complaints).toBe("");
   });
 
   test("reason", async () => {

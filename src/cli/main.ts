@@ -52,6 +52,12 @@ function allCommands(command: Command): Command[] {
   return command.commands.flatMap((child) => [child, ...allCommands(child)]);
 }
 
+// Whoever reads our output may have seen enough: `… | head`. The status is that of SIGPIPE.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(141);
+  throw error;
+});
+
 try {
   await main();
 } catch (error) {
