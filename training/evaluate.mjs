@@ -3,6 +3,7 @@
 //   node training/evaluate.mjs --model DIR [--split test] [--tasks 200] [--samples 4] [--show N]
 //
 // `--show N` prints the first N conversations as well.
+import { setMaxListeners } from "node:events";
 import { parseArgs } from "node:util";
 import { createStorefront, storefrontUser } from "../dist/environments/storefront/index.js";
 import { toolCallingAgent } from "../dist/src/agent/tool-calling-agent.js";
@@ -50,6 +51,8 @@ const setup = {
 };
 
 const { signal } = new AbortController();
+// Every episode listens to it.
+setMaxListeners(0, signal);
 const startedAtMs = Date.now();
 const groups = await Promise.all(
   Array.from({ length: Number(values.tasks) }, async (_, index) => {

@@ -185,7 +185,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--conversations", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--batch-tokens", type=int, default=2240)
     parser.add_argument("--rate", type=float, default=5e-3)
     parser.add_argument("--context-weight", type=float, default=0.2)
