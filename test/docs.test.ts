@@ -48,7 +48,9 @@ describe.each(pages)("%s", (name) => {
     const text = await page(name);
     const named = [...text.matchAll(/(?:turnwright |`)(env [a-z]+)|turnwright (?!--)([a-z-]+)/g)];
     const commands = named.map(([, inGroup, alone]) => inGroup ?? alone!);
-    const texts = await Promise.all([...new Set(["rollout", ...commands])].map(helpOf));
+    // `npm start` is `turnwright demo`.
+    const asked = new Set(["rollout", "demo", ...commands]);
+    const texts = await Promise.all([...asked].map(helpOf));
     const known = texts.join("\n");
     const flags = new Set([...text.matchAll(/[ `](--[a-z][a-z-]+)/g)].map(([, flag]) => flag!));
     // Flags of npm itself are not ours.

