@@ -4,6 +4,8 @@
  */
 export type Pattern =
   | { readonly type: "one"; readonly accepts: (codePoint: number) => boolean }
+  /** Any code point. */
+  | { readonly type: "any" }
   | { readonly type: "sequence"; readonly parts: readonly Pattern[] }
   /** Zero or more times; the inside must not match the empty text. */
   | { readonly type: "repeat"; readonly part: Pattern }
@@ -54,8 +56,27 @@ type Instruction =
       readonly slot: number;
       readonly accepts: (codePoint: number) => boolean;
     }
+  /** As `loop`, for any code point; `slot` is its ordinal among its kind. */
+  | { readonly type: "leap"; readonly slot: number }
   | { readonly type: "jump"; readonly target: number }
   | { readonly type: "match" };
+
+/** A program, and for each of its instructions which ASCII characters a way through it can take first. */
+interface Program {
+  readonly instructions: readonly Instruction[];
+  readonly beginnings: readonly Uint8Array[];
+  readonly splitCount: number;
+  readonly leapCount: number;
+}
+
+/** Where a match is looked for, and what was tried there. */
+interface Search {
+  readonly text: string;
+  /** A bit for each split and place. */
+  readonly visited: Uint8Array;
+  /** For each leap, from where on all places were tried. */
+  readonly leaptFrom: number[];
+}
 
 /** Finds the match that a backtracking engine would find first, but in linear time. */
 export interface LinearMatcher {
@@ -70,19 +91,21 @@ export interface LinearMatcher {
  * the pattern: a way that failed once fails whenever it is tried again, whatever led there.
  */
 export function compileLinear(pattern: Pattern): LinearMatcher {
-  const program: Instruction[] = [];
-  emit(pattern, program);
-  program.push({ type: "match" });
-  const splitCount = countSplits(program);
-  const createVisited = (text: string): Uint8Array =>
-    new Uint8Array(Math.ceil((splitCount * (text.length + 1)) / 8));
+  const instructions: Instruction[] = [];
+  emit(pattern, instructions);
+  instructions.push({ type: "match" });
+  const program: Program = {
+    instructions,
+    beginnings: instructions.map((_, counter) => findBeginnings(instructions, counter)),
+    splitCount: countOf(instructions, ["split", "loop"]),
+    leapCount: countOf(instructions, ["leap"]),
+  };
   return {
-    matchesAtStart: (text) =>
-      run(program, { text, visited: createVisited(text), start: 0 }) !== undefined,
+    matchesAtStart: (text) => run(program, startSearch(program, text), 0) !== undefined,
     search(text, first) {
-      const visited = createVisited(text);
+      const search = startSearch(program, text);
       for (let start = text.indexOf(first); start !== -1; start = text.indexOf(first, start + 1)) {
-        const end = run(program, { text, visited, start });
+        const end = run(program, search, start);
         if (end !== undefined) return [start, end];
       }
       return undefined;
@@ -90,18 +113,66 @@ export function compileLinear(pattern: Pattern): LinearMatcher {
   };
 }
 
+function startSearch({ splitCount, leapCount }: Program, text: string): Search {
+  return {
+    text,
+    visited: new Uint8Array(Math.ceil((splitCount * (text.length + 1)) / 8)),
+    leaptFrom: Array.from({ length: leapCount }, () => Infinity),
+  };
+}
+
+/** 1 for each ASCII character that a way from the instruction on can take first. */
+function findBeginnings(instructions: readonly Instruction[], counter: number): Uint8Array {
+  return Uint8Array.from({ length: 128 }, (_, codePoint) =>
+    canBegin(instructions, counter, codePoint) ? 1 : 0,
+  );
+}
+
+/** Whether a way from the instruction on can take the code point first, or needs none. */
+function canBegin(
+  instructions: readonly Instruction[],
+  counter: number,
+  codePoint: number | undefined,
+): boolean {
+  const instruction = instructions[counter] as Instruction;
+  switch (instruction.type) {
+    case "take":
+      return codePoint !== undefined && instruction.accepts(codePoint);
+    case "loop":
+      if (codePoint !== undefined && instruction.accepts(codePoint)) return true;
+      return canBegin(instructions, counter + 1, codePoint);
+    case "split":
+      return (
+        canBegin(instructions, instruction.first, codePoint) ||
+        canBegin(instructions, instruction.second, codePoint)
+      );
+    case "jump":
+      return canBegin(instructions, instruction.target, codePoint);
+    case "leap":
+    case "match":
+      return true;
+  }
+}
+
 function emit(pattern: Pattern, program: Instruction[]): void {
   switch (pattern.type) {
     case "one":
       program.push({ type: "take", accepts: pattern.accepts });
+      return;
+    case "any":
+      program.push({ type: "take", accepts: () => true });
       return;
     case "sequence":
       for (const part of pattern.parts) emit(part, program);
       return;
     case "optional":
     case "repeat": {
+      if (pattern.type === "repeat" && pattern.part.type === "any") {
+        program.push({ type: "leap", slot: countOf(program, ["leap"]) });
+        return;
+      }
       if (pattern.type === "repeat" && pattern.part.type === "one") {
-        const slot = countSplits(program);
+        const slot = countOf(program, ["split", "loop"]);
         program.push({ type: "loop", slot, accepts: pattern.part.accepts });
         return;
       }
@@ -110,29 +181,27 @@ function emit(pattern: Pattern, program: Instruction[]): void {
       emit(pattern.part, program);
       if (pattern.type === "repeat") program.push({ type: "jump", target: split });
       // Its own place holds no split yet.
-      const slot = countSplits(program);
+      const slot = countOf(program, ["split", "loop"]);
       program[split] = { type: "split", slot, first: split + 1, second: program.length };
     }
   }
 }
 
-function countSplits(program: readonly Instruction[]): number {
-  return program.filter(({ type }) => type === "split" || type === "loop").length;
+function countOf(program: readonly Instruction[], types: readonly Instruction["type"][]): number {
+  return program.filter(({ type }) => types.includes(type)).length;
 }
 
-function run(
-  program: readonly Instruction[],
-  facts: { readonly text: string; readonly visited: Uint8Array; readonly start: number },
-): number | undefined {
-  const { text, visited } = facts;
+function run(program: Program, search: Search, start: number): number | undefined {
+  const { instructions, beginnings } = program;
+  const { text, visited } = search;
   const width = text.length + 1;
   /** Ways that are still to be tried: instruction and place, the next one last. */
-  const ways: number[] = [0, facts.start];
+  const ways: number[] = [0, start];
   while (ways.length > 0) {
     let place = ways.pop() as number;
     let counter = ways.pop() as number;
     for (;;) {
-      const instruction = program[counter] as Instruction;
+      const instruction = instructions[counter] as Instruction;
       if (instruction.type === "take") {
         const codePoint = text.codePointAt(place);
         if (codePoint === undefined || !instruction.accepts(codePoint)) break;
@@ -142,6 +211,9 @@ function run(
         counter = instruction.target;
       } else if (instruction.type === "match") {
         return place;
+      } else if (instruction.type === "leap") {
+        leap(program, search, { counter, slot: instruction.slot, place, ways });
+        break;
       } else {
         const bit = instruction.slot * width + place;
         const byte = visited[bit >>> 3] as number;
@@ -159,13 +231,45 @@ function run(
           counter = instruction.first;
         }
         // A way that its first step would end is not worth remembering.
-        const next = program[second] as Instruction;
-        if (next.type !== "take" || (codePoint !== undefined && next.accepts(codePoint))) {
-          ways.push(second, place);
-        }
+        if (begins(instructions, beginnings, second, codePoint)) ways.push(second, place);
         if (instruction.type === "loop") place += (codePoint as number) > 0xffff ? 2 : 1;
       }
     }
   }
   return undefined;
+}
+
+/** `canBegin()`, looked up where it can be. */
+function begins(
+  instructions: readonly Instruction[],
+  beginnings: readonly Uint8Array[],
+  counter: number,
+  codePoint: number | undefined,
+): boolean {
+  return codePoint !== undefined && codePoint < 128
+    ? (beginnings[counter] as Uint8Array)[codePoint] === 1
+    : canBegin(instructions, counter, codePoint);
+}
+
+/** Remembers each place where any number of code points can stop, the last on top. */
+function leap(
+  { instructions, beginnings }: Program,
+  { text, leaptFrom }: Search,
+  way: {
+    readonly counter: number;
+    readonly slot: number;
+    readonly place: number;
+    readonly ways: number[];
+  },
+): void {
+  const { slot, ways } = way;
+  const next = way.counter + 1;
+  // Whoever leapt before has tried all that is behind.
+  const end = Math.min(leaptFrom[slot] as number, text.length + 1);
+  for (let place = way.place; place < end; place++) {
+    const codePoint = text.codePointAt(place);
+    if (begins(instructions, beginnings, next, codePoint)) ways.push(next, place);
+    if (codePoint !== undefined && codePoint > 0xffff) place += 1;
+  }
+  leaptFrom[slot] = Math.min(end, way.place);
 }

@@ -2,7 +2,7 @@ import { isPythonSpace } from "../python/white-space.ts";
 import { compileLinear, optional, repeat, repeatOnce, sequence } from "./linear-pattern.ts";
 import type { Pattern } from "./linear-pattern.ts";
 
-const any: Pattern = { type: "one", accepts: () => true };
+const any: Pattern = { type: "any" };
 const space: Pattern = { type: "one", accepts: isPythonSpace };
 const letter: Pattern = { type: "one", accepts: isLetter };
 const word: Pattern = { type: "one", accepts: isWord };
