@@ -1,7 +1,10 @@
 import type { BenchFigure } from "./bench-figure.ts";
 
+/** Figures, all at once or as they come. */
+type Figures = readonly BenchFigure[] | AsyncGenerator<BenchFigure>;
+
 /** Every benchmark, by the name that `--only` takes. Loaded when it runs. */
-const benches: Readonly<Record<string, () => Promise<readonly BenchFigure[]>>> = {
+const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "turn-cost": async () => (await import("./turn-cost.ts")).benchTurnCost(),
   "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(),
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
@@ -25,14 +28,13 @@ if (flags.includes("--help")) {
   process.exitCode = 2;
 } else {
   for (const [name, run] of Object.entries(benches)) {
-    if (only === undefined || only === name) print(await run());
+    if (only !== undefined && only !== name) continue;
+    for await (const figure of await run()) print(figure);
   }
 }
 
-function print(figures: readonly BenchFigure[]): void {
-  for (const figure of figures) {
-    process.stdout.write(`${isJson ? JSON.stringify(figure) : describe(figure)}\n`);
-  }
+function print(figure: BenchFigure): void {
+  process.stdout.write(`${isJson ? JSON.stringify(figure) : describe(figure)}\n`);
 }
 
 function describe({ bench, figure, value, unit, baseline, ratio, at }: BenchFigure): string {

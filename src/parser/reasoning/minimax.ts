@@ -33,6 +33,9 @@ function dropStrayClose(text: string): string {
 /** Holds the start of a text back until it is known whether a stray closing tag stands there. */
 class StrayCloseStream implements ReasoningStream {
   readonly #inner: ReasoningStream;
+  /** The white space that the text begins with. */
+  readonly #space: string[] = [];
+  /** What follows it. */
   #lead = "";
   #isDecided = false;
 
@@ -42,11 +45,14 @@ class StrayCloseStream implements ReasoningStream {
 
   push(chunk: string): ReasoningResult {
     if (this.#isDecided) return this.#inner.push(chunk);
-    this.#lead += chunk;
-    if (tags.close.startsWith(pythonLstrip(this.#lead)) && !this.#holdsClose()) {
-      return { reasoning: "", normalText: "" };
+    if (this.#lead === "") {
+      this.#lead = pythonLstrip(chunk);
+      this.#space.push(chunk.slice(0, chunk.length - this.#lead.length));
+    } else {
+      this.#lead += chunk;
     }
-    return this.#decide();
+    const mayGoOn = tags.close.startsWith(this.#lead) && this.#lead !== tags.close;
+    return mayGoOn ? { reasoning: "", normalText: "" } : this.#decide();
   }
 
   end(): ReasoningResult {
@@ -58,13 +64,9 @@ class StrayCloseStream implements ReasoningStream {
     };
   }
 
-  #holdsClose(): boolean {
-    return pythonLstrip(this.#lead) === tags.close;
-  }
-
   #decide(): ReasoningResult {
     this.#isDecided = true;
-    return this.#inner.push(dropStrayClose(this.#lead));
+    return this.#inner.push(dropStrayClose(this.#space.join("") + this.#lead));
   }
 }
 
