@@ -312,10 +312,14 @@ describe("turnwright rollout --engine llama", () => {
         expect(stderr).toContain("4/4 done");
         expect(status).toBe(0);
         const samplesFile = path.join(folder, out, "samples.jsonl");
-        const verified = await runCli(["verify", samplesFile]);
-        expect(jsonLines(verified.stdout)).toEqual([
-          { file: samplesFile, samples: 4, violations: [] },
+        const verified = await runCli(["verify", "--rescore", samplesFile]);
+        expect(jsonLines(verified.stdout)).toMatchObject([
+          {
+            ...{ file: samplesFile, samples: 4, violations: [] },
+            rescore: { engine: "llama", skipped: 0, beyondToleranceCount: 0 },
+          },
         ]);
+        expect(verified.status).toBe(0);
         const rows = jsonLines(await readFile(samplesFile, "utf8"));
         samples.push(rows.map(({ tokenIds }) => JSON.stringify(tokenIds)).toSorted());
       }
