@@ -1,3 +1,4 @@
+import type { Difference } from "../../src/environment/difference.ts";
 import { describe, expect, test } from "vitest";
 import { InvariantError, UsageError } from "../../src/errors.ts";
 import { STOP_MARKER } from "../../src/user/user.ts";
@@ -89,10 +90,36 @@ describe("createStorefront()", () => {
       const step = await world.step(toAction(call), { signal });
       expect(step).toEqual({ observation, from: "tool", source: call.name, isError: true });
     }
-    expect(await world.score({ signal })).toEqual({
+    expect(await world.score({ signal })).toMatchObject({
       reward: 0,
       details: { level: task.data.level, stateMatches: false, missingOutputs: [] },
     });
+  });
+
+  test("says what lies between the shop as it is and as it was to be", async () => {
+    const { task, world } = await openSilent(taskEnding("done"));
+    const [goal] = task.data.goals;
+    if (goal?.end.type !== "done") throw new Error("expected a write");
+    const { call } = goal.end;
+    const missed = await world.score({ signal });
+    const { difference } = missed.details as { difference: Difference };
+    expect(difference.missingCalls.map(({ name }) => name)).toContain(call.name);
+    expect(difference.state.map(({ record }) => record)).toContain(goal.orderId);
+    expect(difference.extraCalls).toEqual([]);
+    const wrong = { ...call, arguments: { ...call.arguments, order: "0" } };
+    await world.step(toAction(wrong), { signal });
+    await world.step(toAction(call), { signal });
+    const { details } = await world.score({ signal });
+    expect((details as { difference: Difference }).difference.extraCalls).toEqual([
+      {
+        name: call.name,
+        argumentsText: expect.stringContaining('"order": "0"') as string,
+        error: "Error: no order 0",
+      },
+    ]);
+    expect((details as { difference: Difference }).difference.state).toEqual(
+      difference.state.filter(({ record }) => record !== goal.orderId),
+    );
   });
 
   test("changes one episode's shop and no other's", async () => {

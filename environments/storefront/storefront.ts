@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
+import type { DifferenceCall } from "../../src/environment/difference.ts";
 import type { Action, Environment, Score, Step, World } from "../../src/environment/environment.ts";
 import { InvariantError, UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
 import { STOP_MARKER, type UserSession } from "../../src/user/user.ts";
+import { shopDifference, toDifferenceCall } from "./difference.ts";
 import { drawTask, type StorefrontData } from "./draw-task.ts";
 import { fulfil, toInstruction, wantedOutputs } from "./goal.ts";
 import { policyText } from "./policy-text.ts";
@@ -55,6 +57,7 @@ function isSplit(name: string): name is keyof typeof splits {
 function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World {
   const shop = openShop(data.records);
   const said: string[] = [];
+  const calls: DifferenceCall[] = [];
   let isDone = false;
 
   async function say(content: string, signal: AbortSignal): Promise<Step> {
@@ -71,6 +74,7 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
 
   function call({ name, arguments: given }: Extract<Action, { type: "call" }>): Step {
     const { text, isError } = callTool(shop, name, given);
+    calls.push(toDifferenceCall(name, given, isError ? text : undefined));
     return { observation: text, from: "tool", source: name, ...(isError ? { isError } : {}) };
   }
 
@@ -90,7 +94,15 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
       );
       return {
         reward: stateMatches && missingOutputs.length === 0 ? 1 : 0,
-        details: { level: data.level, stateMatches, missingOutputs },
+        details: {
+          level: data.level,
+          stateMatches,
+          missingOutputs,
+          difference: shopDifference({ reached: shop, wanted }, data.goals, {
+            calls,
+            missingOutputs,
+          }),
+        },
       };
     },
     userUsage: () => user.usage(),
