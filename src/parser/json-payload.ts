@@ -75,10 +75,10 @@ export function blocksOfPayload(
   });
 }
 
-/** Where the entries of the JSON list at the start of the text begin. */
+/** Where the entries of the JSON list begin. Before it stands nothing but white space of any kind. */
 function entryStarts(json: string): number[] {
   const starts: number[] = [];
-  let index = skipSpace(json, 0);
+  let index = json.indexOf("[");
   do {
     index = skipSpace(json, index + 1);
     starts.push(index);
