@@ -19,6 +19,5 @@ export const absentFromVllm: Readonly<Record<string, string>> = {
   olmo3: vllmOnly,
   phi4_mini_json: vllmOnly,
   seed_oss: vllmOnly,
-  step3p5: "vLLM reads it with an XML parser of its own, built for streams, not with Qwen3-Coder's",
   xlam: vllmOnly,
 };

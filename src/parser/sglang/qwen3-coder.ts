@@ -15,6 +15,7 @@ import { betweenTags } from "./between-tags.ts";
 import { convertQwen3CoderValue } from "./qwen3-coder-value.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { vllmQwen3Coder } from "../vllm/qwen3-coder.ts";
+import { vllmStep3p5 } from "../vllm/step3p5.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -195,11 +196,11 @@ export const qwen3Coder = defineParser({
   findBlocks,
 });
 
-/** Step-3.5, which writes calls as Qwen3-Coder does, and which SGLang reads in the same way. */
+/** Step-3.5, which writes calls as Qwen3-Coder does; SGLang reads them in the same way, vLLM not. */
 export const step3p5 = defineParser({
   name: "step3p5",
   aliases: [],
   markers,
-  readings: { sglang },
+  readings: { sglang, vllm: vllmStep3p5 },
   findBlocks,
 });
