@@ -21,6 +21,30 @@ export function schemaTypeOf(value: PyValue): string {
 }
 
 /**
+ * Every type that a schema allows, in any of its alternatives; `string` where it does not tell. What
+ * vLLM coerces by, and SGLang for MiniMax M2.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`extract_types_from_schema`), and
+ * sgl-project/sglang, `python/sglang/srt/function_call/minimax_m2.py`.
+ */
+export function typesOfSchema(schema: PyValue | undefined): Set<string> {
+  if (!isPyDict(schema)) return new Set(["string"]);
+  const types = new Set<string>();
+  const type = schema.get("type");
+  for (const item of isPyList(type) ? type : [type]) if (typeof item === "string") types.add(item);
+  const values = schema.get("enum");
+  if (isPyList(values)) for (const value of values) types.add(schemaTypeOf(value));
+  for (const field of ["anyOf", "oneOf", "allOf"]) {
+    const alternatives = schema.get(field);
+    if (!isPyList(alternatives)) continue;
+    for (const alternative of alternatives) {
+      for (const inner of typesOfSchema(alternative)) types.add(inner);
+    }
+  }
+  return types.size === 0 ? new Set(["string"]) : types;
+}
+
+/**
  * The type that SGLang infers for a parameter: from `type`, alternatives, `enum`, `allOf`,
  * `properties`, `items`, in this order. `undefined` where nothing tells; whatever a broken schema
  * has for a type is returned as it is.

@@ -58,7 +58,7 @@ function listPassHatK(rows: readonly EpisodeRow[]): string {
   return `pass       ${figures.join(", ")} (all of k attempts at a task succeed)`;
 }
 
-/** The shortest conversation of middling length that was rewarded, with its sampled tokens marked. */
+/** The shortest rewarded conversation with three calls or more, its sampled tokens marked. */
 async function showOne(
   run: StoredRun,
   rows: readonly EpisodeRow[],

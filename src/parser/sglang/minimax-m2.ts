@@ -3,7 +3,7 @@ import { pythonLower } from "../../python/lower.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import { isPyDict } from "../../python/value.ts";
 import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
@@ -12,7 +12,7 @@ import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { parsePythonFloat, parsePythonInt, truncateFloat } from "../python-number.ts";
 import { pythonTextEnd } from "../python-pattern.ts";
-import { schemaTypeOf } from "../schema-type.ts";
+import { typesOfSchema } from "../schema-type.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed, unclosed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
@@ -113,24 +113,6 @@ function findTypes(name: string, key: string, { tools }: ParseContext): Readonly
     throw new PythonError("TypeError", "the properties are no object");
   }
   return new Set(["string"]);
-}
-
-/** Every type that a schema allows, in any of its alternatives. */
-function typesOfSchema(schema: PyValue | undefined): Set<string> {
-  if (!isPyDict(schema)) return new Set(["string"]);
-  const types = new Set<string>();
-  const type = schema.get("type");
-  for (const item of isPyList(type) ? type : [type]) if (typeof item === "string") types.add(item);
-  const values = schema.get("enum");
-  if (isPyList(values)) for (const value of values) types.add(schemaTypeOf(value));
-  for (const field of ["anyOf", "oneOf", "allOf"]) {
-    const alternatives = schema.get(field);
-    if (!isPyList(alternatives)) continue;
-    for (const alternative of alternatives) {
-      for (const inner of typesOfSchema(alternative)) types.add(inner);
-    }
-  }
-  return types.size === 0 ? new Set(["string"]) : types;
 }
 
 type Conversion = (text: string) => PyValue | undefined;

@@ -7,7 +7,8 @@ import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { unicodePattern } from "../python-pattern.ts";
 import { betweenTags } from "../sglang/between-tags.ts";
-import { coerceToSchema, findVllmProperties, typesOfSchema } from "./schema-coercion.ts";
+import { typesOfSchema } from "../schema-type.ts";
+import { coerceToSchema, findVllmProperties } from "./schema-coercion.ts";
 import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
 import { vllmReading } from "./vllm-reading.ts";
 

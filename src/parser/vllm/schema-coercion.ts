@@ -11,7 +11,7 @@ import { toolParameters } from "../../message.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../python-number.ts";
-import { schemaTypeOf } from "../schema-type.ts";
+import { typesOfSchema } from "../schema-type.ts";
 
 /**
  * The schemas of a tool's parameters; none where there is no such tool.
@@ -25,28 +25,6 @@ export function findVllmProperties(name: string, { tools }: ParseContext): PyDic
   const properties = isPyDict(parameters) ? (parameters.get("properties") ?? new Map()) : null;
   if (isPyDict(properties)) return properties;
   throw new PythonError("AttributeError", "a schema is no object");
-}
-
-/**
- * Every type that a schema allows, in any of its alternatives; `string` where it does not tell.
- *
- * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`extract_types_from_schema`).
- */
-export function typesOfSchema(schema: PyValue | undefined): Set<string> {
-  if (!isPyDict(schema)) return new Set(["string"]);
-  const types = new Set<string>();
-  const type = schema.get("type");
-  for (const item of isPyList(type) ? type : [type]) if (typeof item === "string") types.add(item);
-  const values = schema.get("enum");
-  if (isPyList(values)) for (const value of values) types.add(schemaTypeOf(value));
-  for (const field of ["anyOf", "oneOf", "allOf"]) {
-    const alternatives = schema.get(field);
-    if (!isPyList(alternatives)) continue;
-    for (const alternative of alternatives) {
-      for (const inner of typesOfSchema(alternative)) types.add(inner);
-    }
-  }
-  return types.size === 0 ? new Set(["string"]) : types;
 }
 
 const typeAliases: ReadonlyMap<string, string> = new Map(
