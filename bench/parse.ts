@@ -3,9 +3,9 @@ import { listToolCallParsers } from "../src/parser/registry.ts";
 import type { Dialect, ToolCallParser } from "../src/parser/tool-call-parser.ts";
 import { toolsFromOpenAi } from "../src/message.ts";
 import { toPyValue } from "../src/python/value.ts";
-import type { HostileText } from "../test/parser-hostile.ts";
-import { hostileReasoning, hostileTexts } from "../test/parser-hostile.ts";
-import { callSamples } from "../test/parser-samples.ts";
+import type { HostileText } from "../test/parser/hostile.ts";
+import { hostileReasoning, hostileTexts } from "../test/parser/hostile.ts";
+import { callSamples } from "../test/parser/samples.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 

@@ -10,9 +10,9 @@ import { groundTruthTurns } from "../src/cli/demo/ground-truth-turns.ts";
 import { spawnSglangTestServer, type SpawnedServer } from "../src/testing/index.ts";
 import type { Task } from "../src/task.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
-import { qwen3Folder } from "./qwen3-model.ts";
-import { jsonLines, runCli } from "./run-cli.ts";
-import { sharedData } from "./shared-data.ts";
+import { qwen3Folder } from "./support/qwen3-model.ts";
+import { jsonLines, runCli } from "./support/run-cli.ts";
+import { sharedData } from "../src/testing/shared-data.fixture.ts";
 
 const policyModule = fileURLToPath(
   new URL("../dist/src/testing/session-script-policy.js", import.meta.url),

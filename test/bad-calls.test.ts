@@ -14,7 +14,7 @@ import { scriptedUser } from "../src/user/scripted-user.ts";
 import type { Episode } from "../src/episode/episode.ts";
 import { defaultLimits, type EpisodeLimits } from "../src/episode/limits.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
-import { oneToolEnvironment } from "./one-tool-environment.ts";
+import { oneToolEnvironment } from "../src/environment/one-tool-environment.fixture.ts";
 
 /** A lamp that counts how often it was switched, and a user who leaves at the end of the script. */
 function lamp(switched: string[]): Environment {

@@ -7,8 +7,8 @@ import type * as example from "../examples/play-one-episode.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { scriptedPolicy, startSglangTestServer } from "../src/testing/index.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
-import { qwen3Folder } from "./qwen3-model.ts";
-import { jsonLines, runCli } from "./run-cli.ts";
+import { qwen3Folder } from "./support/qwen3-model.ts";
+import { jsonLines, runCli } from "./support/run-cli.ts";
 
 const root = new URL("../", import.meta.url);
 

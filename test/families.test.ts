@@ -22,10 +22,10 @@ import { planRun } from "../src/run/plan-run.ts";
 import { spawnSglangTestServer } from "../src/testing/index.ts";
 import type { Task } from "../src/task.ts";
 import type { Sample } from "../src/trajectory/sample.ts";
-import { writeFamilyModel, type Family } from "./family-model.ts";
-import { modelCodec, modelFolder } from "./model-folder.ts";
-import { jsonLines, runCli } from "./run-cli.ts";
-import { sharedData } from "./shared-data.ts";
+import { writeFamilyModel, type Family } from "./support/family-model.ts";
+import { modelCodec, modelFolder } from "../src/tokenizer/real-tokenizers.fixture.ts";
+import { jsonLines, runCli } from "./support/run-cli.ts";
+import { sharedData } from "../src/testing/shared-data.fixture.ts";
 
 const shared = sharedData();
 const bundle = path.join(shared ?? "", "data/tau-bench");

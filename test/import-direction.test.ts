@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 /** The folders of src in the order in which a task travels: each knows only itself and earlier ones. */
 const layers: readonly (readonly string[])[] = [
   ["internal", "python", "message.ts", "errors.ts", "task.ts"],
-  ["tokenizer", "engine", "environment", "user"],
+  ["jinja", "tokenizer", "engine", "environment", "user"],
   ["renderer", "parser", "trajectory"],
   ["agent", "reward"],
   ["episode"],
@@ -27,7 +27,7 @@ function layerOf(part: string): number {
 
 test("imports point from later folders to earlier ones", async () => {
   const files = (await readdir(root, { recursive: true })).filter(
-    (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
+    (file) => file.endsWith(".ts") && !/\.(test|fixture)\.ts$/.test(file),
   );
   const wrong: string[] = [];
   for (const file of files) {
@@ -44,6 +44,16 @@ test("imports point from later folders to earlier ones", async () => {
       }
       if (targetPart === "testing" && part !== "cli") wrong.push(`src/${file} imports ${target}`);
     }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("nothing in src imports from test, its own tests included", async () => {
+  const files = (await readdir(root, { recursive: true })).filter((file) => file.endsWith(".ts"));
+  const wrong: string[] = [];
+  for (const file of files) {
+    const source = await readFile(path.join(root, file), "utf8");
+    if (/from "(\.\.\/)+test\//.test(source)) wrong.push(`src/${file}`);
   }
   expect(wrong).toEqual([]);
 });

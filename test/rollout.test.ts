@@ -10,10 +10,10 @@ import type { Environment } from "../src/environment/environment.ts";
 import { planRun } from "../src/run/plan-run.ts";
 import { spawnSglangTestServer, type SpawnedServer } from "../src/testing/index.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
-import { qwen3Folder } from "./qwen3-model.ts";
-import { jsonLines, runCli } from "./run-cli.ts";
-import { startChatCompletionsServer } from "./chat-completions-server.ts";
-import { sharedData } from "./shared-data.ts";
+import { qwen3Folder } from "./support/qwen3-model.ts";
+import { jsonLines, runCli } from "./support/run-cli.ts";
+import { startChatCompletionsServer } from "../src/user/chat-completions-server.fixture.ts";
+import { sharedData } from "../src/testing/shared-data.fixture.ts";
 
 const policyModule = fileURLToPath(
   new URL("../dist/src/testing/session-script-policy.js", import.meta.url),
@@ -306,7 +306,7 @@ async function interruptAfter(
   episodeCount: number,
 ): Promise<{ status: number | null }> {
   const { spawn } = await import("node:child_process");
-  const { cliFile } = await import("./run-cli.ts");
+  const { cliFile } = await import("./support/run-cli.ts");
   const child = spawn(process.execPath, [cliFile, ...args], { stdio: "ignore" });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   await waitForEpisodes(out, episodeCount);

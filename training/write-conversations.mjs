@@ -10,7 +10,7 @@ import { createWriteStream, readFileSync } from "node:fs";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { createStorefront, demonstrate } from "../dist/environments/storefront/index.js";
-import { compileChatTemplate } from "../dist/src/renderer/chat-template.js";
+import { compileChatTemplate } from "../dist/src/jinja/chat-template.js";
 import { toTemplateMessage, toTemplateTools } from "../dist/src/renderer/openai-messages.js";
 
 const { values } = parseArgs({ options: { out: { type: "string" }, count: { type: "string" } } });

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { writeTinyTauBundle } from "../../test/tiny-tau-bundle.ts";
+import { writeTinyTauBundle } from "./tiny-tau-bundle.fixture.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { loadTauBenchBundle } from "./bundle.ts";

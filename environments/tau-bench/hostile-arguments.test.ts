@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { parsePythonJson } from "../../src/python/json-parse.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
-import { openTinyTau } from "../../test/tiny-tau-bundle.ts";
+import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";
 
 const environments = await openTinyTau();
 afterAll(() => environments[Symbol.asyncDispose]());

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { openTinyTau } from "../../test/tiny-tau-bundle.ts";
+import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";
 import { playActions } from "./play-actions.ts";
 import { replayCalls } from "./replay.ts";
 

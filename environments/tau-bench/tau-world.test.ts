@@ -3,7 +3,7 @@ import { InvariantError, UsageError } from "../../src/errors.ts";
 import type { Action, World } from "../../src/environment/environment.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { scriptedUser } from "../../src/user/scripted-user.ts";
-import { openTinyTau } from "../../test/tiny-tau-bundle.ts";
+import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";
 import type { TauEnvironment } from "./tau-environment.ts";
 
 const signal = new AbortController().signal;

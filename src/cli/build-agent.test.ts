@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
-import { sharedData } from "../../test/shared-data.ts";
+import { sharedData } from "../testing/shared-data.fixture.ts";
 import type { Environment } from "../environment/environment.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { buildAgent } from "./build-agent.ts";

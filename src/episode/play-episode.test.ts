@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { oneToolEnvironment } from "../../test/one-tool-environment.ts";
+import { oneToolEnvironment } from "../environment/one-tool-environment.fixture.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";

@@ -1,6 +1,6 @@
 import type { PyDict, PyValue } from "../python/value.ts";
-import type { ChatTemplate } from "./chat-template.ts";
-import { TemplateError } from "./template-error.ts";
+import type { ChatTemplate } from "../jinja/chat-template.ts";
+import { TemplateError } from "../jinja/template-error.ts";
 
 /** What changes from one rendering to the next. */
 export interface TemplateConversation {

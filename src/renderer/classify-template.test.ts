@@ -1,12 +1,12 @@
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { sampleTemplates } from "../../test/sample-templates.ts";
-import { sharedData } from "../../test/shared-data.ts";
+import { sampleTemplates } from "./sample-templates.fixture.ts";
+import { sharedData } from "../testing/shared-data.fixture.ts";
 import type { PyDict } from "../python/value.ts";
 import { toPyValue } from "../python/value.ts";
 import { bindTemplate } from "./bound-template.ts";
-import { compileChatTemplate } from "./chat-template.ts";
+import { compileChatTemplate } from "../jinja/chat-template.ts";
 import type { HistoryPolicy, TemplateProfile } from "./classify-template.ts";
 import { classifyTemplate } from "./classify-template.ts";
 import { assistantMessage, toolMessage, userMessage } from "./probe-messages.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { modelCodec, modelNames } from "../../test/model-folder.ts";
+import { modelCodec, modelNames } from "../tokenizer/real-tokenizers.fixture.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { toPyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";

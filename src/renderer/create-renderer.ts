@@ -8,7 +8,7 @@ import type { ModelFolder } from "../tokenizer/model-folder.ts";
 import { readModelFolder } from "../tokenizer/model-folder.ts";
 import { assembleRenderer } from "./assemble-renderer.ts";
 import { bindTemplate } from "./bound-template.ts";
-import { compileChatTemplate } from "./chat-template.ts";
+import { compileChatTemplate } from "../jinja/chat-template.ts";
 import type { HistoryPolicy } from "./classify-template.ts";
 import type { GuardPolicy } from "./control-token-guard.ts";
 import type { Renderer } from "./renderer.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sampleTemplates } from "../../test/sample-templates.ts";
+import { sampleTemplates } from "./sample-templates.fixture.ts";
 import { createTemplateRenderer } from "./create-template-renderer.ts";
 
 describe("createTemplateRenderer()", () => {

@@ -6,7 +6,7 @@ import type { PyDict } from "../python/value.ts";
 import { bindTemplate } from "./bound-template.ts";
 import { buildCard, namesOfChoices } from "./build-card.ts";
 import type { CapabilityCard } from "./capability-card.ts";
-import { compileChatTemplate } from "./chat-template.ts";
+import { compileChatTemplate } from "../jinja/chat-template.ts";
 import type { HistoryPolicy } from "./classify-template.ts";
 import { classifyTemplate } from "./classify-template.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";

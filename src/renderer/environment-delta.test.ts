@@ -1,14 +1,14 @@
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { sampleTemplates } from "../../test/sample-templates.ts";
-import { sharedData } from "../../test/shared-data.ts";
+import { sampleTemplates } from "./sample-templates.fixture.ts";
+import { sharedData } from "../testing/shared-data.fixture.ts";
 import { RolloutError } from "../errors.ts";
 import type { PyDict } from "../python/value.ts";
 import { toPyValue } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { bindTemplate, tryRender } from "./bound-template.ts";
-import { compileChatTemplate } from "./chat-template.ts";
+import { compileChatTemplate } from "../jinja/chat-template.ts";
 import type { DeltaPlan, TurnChange } from "./environment-delta.ts";
 import { renderDeltaText } from "./environment-delta.ts";
 import { messageTexts, occurInOrder } from "./message-texts.ts";

@@ -7,7 +7,7 @@ import { messageTexts, occurInOrder } from "./message-texts.ts";
 import { roleOf } from "./openai-messages.ts";
 import { someString } from "./python-strings.ts";
 import { userMessage } from "./probe-messages.ts";
-import { TemplateError } from "./template-error.ts";
+import { TemplateError } from "../jinja/template-error.ts";
 
 /** How the delta of one template is rendered. */
 export interface DeltaPlan {

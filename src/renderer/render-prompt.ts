@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import type { BoundTemplate, TemplateConversation } from "./bound-template.ts";
-import { TemplateError } from "./template-error.ts";
+import { TemplateError } from "../jinja/template-error.ts";
 
 /**
  * Renders a conversation that somebody gave us.

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { sampleTemplates } from "../../test/sample-templates.ts";
+import { sampleTemplates } from "./sample-templates.fixture.ts";
 import type { PyDict } from "../python/value.ts";
 import { bindTemplate } from "./bound-template.ts";
-import { compileChatTemplate } from "./chat-template.ts";
+import { compileChatTemplate } from "../jinja/chat-template.ts";
 import {
   assistantMessage,
   probeTools,

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { episodeRow } from "../../test/episode-row.ts";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { readRunResults, type RunResults } from "./run-results.ts";
 import { signTest } from "./sign-test.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { episodeRow } from "../../test/episode-row.ts";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { EvaluationTally } from "./evaluation-tally.ts";
 import { renderMarkdownReport } from "./markdown-report.ts";
 

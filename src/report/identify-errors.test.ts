@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { episodeRow } from "../../test/episode-row.ts";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { RolloutError } from "../errors.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { scriptedChatModel, type ScriptedChatReply } from "../user/scripted-chat-model.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { episodeRow } from "../../test/episode-row.ts";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { listEpisode, showEpisode } from "./show-episode.ts";
 import { showTokens } from "./show-tokens.ts";

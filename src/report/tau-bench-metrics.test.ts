@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { sharedData } from "../../test/shared-data.ts";
+import { sharedData } from "../testing/shared-data.fixture.ts";
 import { countIrregular, tauBenchMetrics } from "./tau-bench-metrics.ts";
 import type { TrialResult } from "./trial-result.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { episodeRow } from "../../test/episode-row.ts";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { toTauBenchResult, writeTauBenchResults } from "./tau-bench-results.ts";
 

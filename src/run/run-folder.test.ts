@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { episodeRow } from "../../test/episode-row.ts";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { RunFolder, type RunManifest } from "./run-folder.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { modelFolder, modelNames } from "../../test/model-folder.ts";
+import { modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
 import type { TokenCodec } from "./codec.ts";
 import { loadTokenCodec } from "./load-codec.ts";
 

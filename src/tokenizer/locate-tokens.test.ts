@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { modelCodec } from "../../test/model-folder.ts";
+import { modelCodec } from "./real-tokenizers.fixture.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { locateTokens } from "./locate-tokens.ts";
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { modelFolder } from "../../test/model-folder.ts";
+import { modelFolder } from "./real-tokenizers.fixture.ts";
 import { UsageError } from "../errors.ts";
 import { readModelFolder } from "./model-folder.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { modelFolder } from "../../test/model-folder.ts";
+import { modelFolder } from "./real-tokenizers.fixture.ts";
 import type { TokenCodec } from "./codec.ts";
 import { loadTokenCodec } from "./load-codec.ts";
 

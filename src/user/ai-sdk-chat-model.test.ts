@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ChatCompletionsServer, ScriptedAnswer } from "../../test/chat-completions-server.ts";
-import { startChatCompletionsServer } from "../../test/chat-completions-server.ts";
+import type { ChatCompletionsServer, ScriptedAnswer } from "./chat-completions-server.fixture.ts";
+import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
 import { UsageError } from "../errors.ts";
 import type { ChatCallOptions, MeteredChatModel } from "./ai-sdk-chat-model.ts";
 import { aiSdkChatModel, endpointChatModel } from "./ai-sdk-chat-model.ts";

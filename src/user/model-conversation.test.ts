@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { startChatCompletionsServer } from "../../test/chat-completions-server.ts";
+import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
 import { RolloutError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { endpointChatModel } from "./ai-sdk-chat-model.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { sharedData } from "../../test/shared-data.ts";
+import { sharedData } from "../testing/shared-data.fixture.ts";
 import { RolloutError } from "../errors.ts";
 import { pythonRepr } from "../python/repr.ts";
 import type { ChatMessage } from "./chat-model.ts";

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { makeTar } from "../../../test/make-tar.ts";
-import { smallTauCheckout } from "../../../test/small-tau-checkout.ts";
+import { makeTar } from "./make-tar.fixture.ts";
+import { smallTauCheckout } from "./small-tau-checkout.fixture.ts";
 import { pullTauBench, type PinnedCommit } from "./pull-bundle.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");

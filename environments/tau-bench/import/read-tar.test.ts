@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { makeTar, type TarEntry } from "../../../test/make-tar.ts";
+import { makeTar, type TarEntry } from "./make-tar.fixture.ts";
 import { readTar, type ReadTarOptions } from "./read-tar.ts";
 
 const defaults: ReadTarOptions = {

@@ -6,7 +6,7 @@ import type { PyDict, PyValue } from "../../python/value.ts";
 import { bindTemplate } from "../../renderer/bound-template.ts";
 import type { CapabilityCard } from "../../renderer/capability-card.ts";
 import type { HistoryPolicy } from "../../renderer/classify-template.ts";
-import { compileChatTemplate } from "../../renderer/chat-template.ts";
+import { compileChatTemplate } from "../../jinja/chat-template.ts";
 import { createControlTokenGuard } from "../../renderer/control-token-guard.ts";
 import { createRenderer } from "../../renderer/create-renderer.ts";
 import { createTemplateRenderer } from "../../renderer/create-template-renderer.ts";

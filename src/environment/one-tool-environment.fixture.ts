@@ -1,0 +1,63 @@
+import type { Action, Environment, Score, Step } from "./environment.ts";
+import { toolFromOpenAi } from "../message.ts";
+import { type PlainJson, toPyValue } from "../python/value.ts";
+import { STOP_MARKER } from "../user/user.ts";
+
+/** What is special about an environment with one tool. */
+export interface OneToolOptions {
+  readonly name: string;
+  /** The tool as OpenAI describes functions. */
+  readonly tool: { readonly [key: string]: PlainJson; readonly name: string };
+  readonly policyText: string;
+  readonly instruction?: string;
+  /** Opens what one episode acts on. */
+  readonly open: () => {
+    /** Answers a call, of whichever tool it is. */
+    readonly call: (action: Extract<Action, { type: "call" }>) => string;
+    readonly score: (isDone: boolean) => Score;
+  };
+  /** Takes an action before anyone else does; absent, or without an answer, it goes its usual way. */
+  readonly onStep?: ((action: Action) => Step | undefined) | undefined;
+}
+
+/** An environment with one task and one tool, and a user who ends the episode by the stop marker. */
+export function oneToolEnvironment(options: OneToolOptions): Environment {
+  const { name, tool, policyText, instruction = "", open, onStep } = options;
+  const task = {
+    id: `${name}/test/0`,
+    environment: name,
+    split: "test",
+    index: 0,
+    instruction,
+    data: undefined,
+  };
+  return {
+    name,
+    source: "test",
+    splits: { test: 1 },
+    tools: [toolFromOpenAi(toPyValue({ type: "function", function: tool }), tool.name)],
+    policyText,
+    task: () => task,
+    async open(_task, { user }) {
+      const { call, score } = open();
+      let isDone = false;
+      return {
+        begin: ({ signal }) => user.begin({ signal }),
+        async step(action, { signal }) {
+          const own = onStep?.(action);
+          if (own !== undefined) return own;
+          if (action.type === "call") {
+            return { observation: call(action), from: "tool", source: action.name };
+          }
+          const observation = await user.reply(action.content, { signal });
+          isDone = observation.includes(STOP_MARKER);
+          const step = { observation, from: "user", source: "user" } as const;
+          return isDone ? { ...step, done: "user-left" } : step;
+        },
+        score: async () => score(isDone),
+        userUsage: () => user.usage(),
+        [Symbol.asyncDispose]: async () => {},
+      };
+    },
+  };
+}

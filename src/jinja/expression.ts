@@ -1,0 +1,200 @@
+import type { CompareOperator, JinjaExpression } from "./ast.ts";
+import { compileArguments, compileCall } from "./call.ts";
+import type { Evaluate, Frame } from "./frame.ts";
+import { frameAt } from "./frame.ts";
+import { compileFilter, compileTest } from "./filter.ts";
+import type { JinjaScope } from "./scope.ts";
+import { calculate, negate } from "./template-arithmetic.ts";
+import { getAttribute, getItem, memberOf } from "./template-attribute.ts";
+import { compareOrder, contains, dictSet, equals } from "./template-compare.ts";
+import { isTruthy } from "./template-iterate.ts";
+import { sliceOf } from "./template-subscript.ts";
+import { strOf } from "./template-text.ts";
+import type { TemplateValue } from "./template-value.ts";
+import { Tuple, Undefined } from "./template-value.ts";
+
+/** Where an expression stands. */
+export interface ExpressionPlace {
+  readonly scope: JinjaScope;
+  /** Whether it stands directly in a condition; see `FilterPlace`. */
+  readonly soft: boolean;
+}
+
+/**
+ * Turns an expression into a function that computes it.
+ *
+ * @throws UsageError for a filter or test that does not exist.
+ */
+export function compileExpression(expression: JinjaExpression, place: ExpressionPlace): Evaluate {
+  const compile = (part: JinjaExpression) => compileExpression(part, place);
+  switch (expression.type) {
+    case "constant":
+      return () => expression.value;
+    case "name":
+      return compileName(expression.name, place.scope);
+    case "list":
+    case "tuple":
+      return compileItems(expression, place);
+    case "dict":
+      return compileDict(expression, place);
+    case "and":
+    case "or":
+      return compileLogical(expression, place);
+    case "not": {
+      const operand = compile(expression.operand);
+      return (frame) => !isTruthy(operand(frame));
+    }
+    case "arithmetic":
+      return compileArithmetic(expression, place);
+    case "sign": {
+      const operand = compile(expression.operand);
+      return (frame) => negate(operand(frame), expression.operator);
+    }
+    case "concat": {
+      const parts = expression.parts.map(compile);
+      return (frame) => parts.reduce((text, part) => text + strOf(part(frame)), "");
+    }
+    case "compare":
+      return compileCompare(expression, place);
+    case "conditional":
+      return compileConditional(expression, { ...place, soft: true });
+    case "filter":
+      return compileFilter(compile(expression.operand), expression.filter, { ...place, compile });
+    case "test":
+      return compileTest(compile(expression.operand), expression.test, { ...place, compile });
+    case "attribute":
+      return compileAttribute(compile(expression.object), expression.name);
+    case "item": {
+      const object = compile(expression.object);
+      const key = compile(expression.key);
+      return (frame) => getItem(object(frame), key(frame));
+    }
+    case "slice":
+      return compileSlice(expression, place);
+    case "call":
+      return compileCall(expression.callee, compileArguments(expression.args, compile), compile);
+  }
+}
+
+type Node<Type extends JinjaExpression["type"]> = Extract<JinjaExpression, { type: Type }>;
+
+/** The value of a name, or an undefined value that knows it. */
+export function compileName(name: string, scope: JinjaScope): Evaluate {
+  const place = scope.find(name);
+  const missing = new Undefined({ name });
+  if (place === undefined) {
+    return (frame) => {
+      const value = frame.context.resolve(name);
+      return value === undefined ? missing : value;
+    };
+  }
+  const { depth, slot } = place;
+  const valueOf = (frame: Frame): TemplateValue => {
+    const value = frame.slots[slot];
+    return value === undefined ? missing : value;
+  };
+  if (depth === 0) return valueOf;
+  if (depth === 1) return (frame) => valueOf(frame.parent as Frame);
+  return (frame) => valueOf(frameAt(frame, depth));
+}
+
+function compileAttribute(object: Evaluate, name: string): Evaluate {
+  return (frame) => {
+    const value = object(frame);
+    const member = memberOf(value, name);
+    return member === undefined ? getAttribute(value, name) : member;
+  };
+}
+
+function compileItems({ type, items }: Node<"list" | "tuple">, place: ExpressionPlace): Evaluate {
+  const parts = items.map((item) => compileExpression(item, place));
+  return type === "list"
+    ? (frame) => parts.map((part) => part(frame))
+    : (frame) => new Tuple(parts.map((part) => part(frame)));
+}
+
+function compileDict({ entries }: Node<"dict">, place: ExpressionPlace): Evaluate {
+  const members = entries.map(([key, value]) => ({
+    key: compileExpression(key, place),
+    value: compileExpression(value, place),
+  }));
+  return (frame) => {
+    const dict = new Map<TemplateValue, TemplateValue>();
+    for (const { key, value } of members) dictSet(dict, key(frame), value(frame));
+    return dict;
+  };
+}
+
+function compileLogical(node: Node<"and" | "or">, place: ExpressionPlace): Evaluate {
+  const left = compileExpression(node.left, place);
+  const right = compileExpression(node.right, place);
+  const decidedBy = node.type === "or";
+  return (frame) => {
+    const value = left(frame);
+    return isTruthy(value) === decidedBy ? value : right(frame);
+  };
+}
+
+function compileArithmetic(node: Node<"arithmetic">, place: ExpressionPlace): Evaluate {
+  const left = compileExpression(node.left, place);
+  const right = compileExpression(node.right, place);
+  return (frame) => calculate(left(frame), node.operator, right(frame));
+}
+
+function compileConditional(node: Node<"conditional">, place: ExpressionPlace): Evaluate {
+  const test = compileExpression(node.test, place);
+  const value = compileExpression(node.value, place);
+  const hint =
+    `the inline if-expression on line ${node.line} evaluated to false and no else section was ` +
+    "defined.";
+  const otherwise: Evaluate =
+    node.otherwise === undefined
+      ? () => new Undefined({ hint })
+      : compileExpression(node.otherwise, place);
+  return (frame) => (isTruthy(test(frame)) ? value(frame) : otherwise(frame));
+}
+
+function compileSlice(node: Node<"slice">, place: ExpressionPlace): Evaluate {
+  const object = compileExpression(node.object, place);
+  const bound = (expression: JinjaExpression | undefined): Evaluate =>
+    expression === undefined ? () => null : compileExpression(expression, place);
+  const [start, stop, step] = [bound(node.start), bound(node.stop), bound(node.step)];
+  return (frame) =>
+    sliceOf(object(frame), { start: start(frame), stop: stop(frame), step: step(frame) });
+}
+
+function compileCompare(node: Node<"compare">, place: ExpressionPlace): Evaluate {
+  const first = compileExpression(node.first, place);
+  const rest = node.rest.map(({ operator, operand }) => ({
+    operator,
+    operand: compileExpression(operand, place),
+  }));
+  const [only] = rest;
+  if (only !== undefined && rest.length === 1) {
+    return (frame) => compare(first(frame), only.operator, only.operand(frame));
+  }
+  return (frame) => {
+    let left = first(frame);
+    for (const { operator, operand } of rest) {
+      const right = operand(frame);
+      if (!compare(left, operator, right)) return false;
+      left = right;
+    }
+    return true;
+  };
+}
+
+function compare(left: TemplateValue, operator: CompareOperator, right: TemplateValue): boolean {
+  switch (operator) {
+    case "==":
+      return equals(left, right);
+    case "!=":
+      return !equals(left, right);
+    case "in":
+      return contains(right, left);
+    case "not in":
+      return !contains(right, left);
+    default:
+      return compareOrder(left, operator, right);
+  }
+}

@@ -1,0 +1,183 @@
+import type { JinjaFilter, JinjaStatement } from "./ast.ts";
+import { compileAssign } from "./assign.ts";
+import type { Compile } from "./call.ts";
+import { compileArguments, compileCall } from "./call.ts";
+import { compileExpression, compileName } from "./expression.ts";
+import { compileFilter } from "./filter.ts";
+import { compileFor } from "./for.ts";
+import type { Evaluate, Execute, Frame, Output, StatementPlace } from "./frame.ts";
+import { compileEntry } from "./frame.ts";
+import { compileMacro } from "./macro.ts";
+import { analyzeStatements, JinjaScope, loadNames, storeNames } from "./scope.ts";
+import { templateSyntaxError } from "./token.ts";
+import { isTruthy } from "./template-iterate.ts";
+import { strOf } from "./template-text.ts";
+
+/** Prepares statements, to be run one after the other. */
+export function compileStatements(
+  statements: readonly JinjaStatement[],
+  place: StatementPlace,
+): Execute {
+  const steps = statements.map((statement) => compileStatement(statement, place));
+  const [only] = steps;
+  if (only !== undefined && steps.length === 1) return only;
+  return (frame, output) => {
+    for (const step of steps) {
+      const flow = step(frame, output);
+      if (flow !== "next") return flow;
+    }
+    return "next";
+  };
+}
+
+type Node<Type extends JinjaStatement["type"]> = Extract<JinjaStatement, { type: Type }>;
+
+function compileStatement(statement: JinjaStatement, place: StatementPlace): Execute {
+  switch (statement.type) {
+    case "text":
+      return print(() => statement.text);
+    case "output":
+      return print(compileExpression(statement.value, place));
+    case "set": {
+      const value = compileExpression(statement.value, place);
+      const assign = compileAssign(statement.target, place.scope);
+      return (frame) => {
+        assign(frame, value(frame));
+        return "next";
+      };
+    }
+    case "set-block":
+      return compileSetBlock(statement, place);
+    case "for":
+      return compileFor(statement, place, compileStatements);
+    case "if":
+      return compileIf(statement, place);
+    case "macro": {
+      const make = compileMacro(statement, place.scope, compileStatements);
+      const assign = compileAssign({ type: "name", name: statement.name ?? "" }, place.scope);
+      return (frame) => {
+        assign(frame, make(frame));
+        return "next";
+      };
+    }
+    case "call-block":
+      return compileCallBlock(statement, place);
+    case "filter-block":
+      return compileFilterBlock(statement, place);
+    case "with":
+      return compileWith(statement, place);
+    case "generation": {
+      const make = compileMacro(statement.body, place.scope, compileStatements);
+      return print((frame) => make(frame).call({ positional: [], named: new Map() }));
+    }
+    case "break":
+    case "continue":
+      if (!place.inLoop) {
+        throw templateSyntaxError(statement.line, `'${statement.type}' outside of a loop`);
+      }
+      return () => statement.type;
+  }
+}
+
+function print(value: Evaluate): Execute {
+  return (frame, output) => {
+    output.text += strOf(value(frame));
+    return "next";
+  };
+}
+
+function compileIf(node: Node<"if">, place: StatementPlace): Execute {
+  const inner = { ...place, soft: true };
+  const branches = node.branches.map(({ test, body }) => ({
+    test: compileExpression(test, inner),
+    body: compileStatements(body, inner),
+  }));
+  const otherwise = compileStatements(node.otherwise, inner);
+  return (frame, output) => {
+    for (const { test, body } of branches) {
+      if (isTruthy(test(frame))) return body(frame, output);
+    }
+    return otherwise(frame, output);
+  };
+}
+
+/** No name in a template holds a space. */
+const capturedName = "captured text";
+
+/** A frame of its own whose text something else takes. */
+function compileCapture(
+  body: readonly JinjaStatement[],
+  filters: readonly JinjaFilter[],
+  place: StatementPlace,
+) {
+  const scope = new JinjaScope(place.scope);
+  analyzeStatements(scope, body);
+  loadNames(scope, filters);
+  const run = compileStatements(body, { scope, soft: false, inLoop: place.inLoop });
+  scope.declare(capturedName);
+  const slot = scope.find(capturedName)?.slot ?? 0;
+  let filtered: Evaluate = compileName(capturedName, scope);
+  const compile: Compile = (expression) => compileExpression(expression, { scope, soft: false });
+  for (const filter of filters) {
+    filtered = compileFilter(filtered, filter, { compile, soft: false });
+  }
+  const enter = compileEntry(scope);
+  return (parent: Frame) => {
+    const frame = enter(parent);
+    const output: Output = { text: "" };
+    const flow = run(frame, output);
+    frame.slots[slot] = output.text;
+    return { flow, value: flow === "next" ? filtered(frame) : null };
+  };
+}
+
+function compileSetBlock(node: Node<"set-block">, place: StatementPlace): Execute {
+  const capture = compileCapture(node.body, node.filters, place);
+  const assign = compileAssign(node.target, place.scope);
+  return (frame) => {
+    const { flow, value } = capture(frame);
+    if (flow === "next") assign(frame, value);
+    return flow;
+  };
+}
+
+function compileFilterBlock(node: Node<"filter-block">, place: StatementPlace): Execute {
+  const capture = compileCapture(node.body, node.filters, place);
+  return (frame, output) => {
+    const { flow, value } = capture(frame);
+    if (flow === "next") output.text += strOf(value);
+    return flow;
+  };
+}
+
+function compileCallBlock(node: Node<"call-block">, place: StatementPlace): Execute {
+  const make = compileMacro(node.caller, place.scope, compileStatements);
+  const compile: Compile = (expression) => compileExpression(expression, place);
+  const given = compileArguments(node.args, compile);
+  const call = compileCall(
+    node.callee,
+    (frame) => {
+      const { positional, named } = given(frame);
+      return { positional, named: new Map(named).set("caller", make(frame)) };
+    },
+    compile,
+  );
+  return print(call);
+}
+
+function compileWith(node: Node<"with">, place: StatementPlace): Execute {
+  const scope = new JinjaScope(place.scope);
+  for (const { target } of node.targets) storeNames(scope, target, { declared: true });
+  analyzeStatements(scope, node.body);
+  const run = compileStatements(node.body, { scope, soft: false, inLoop: place.inLoop });
+  const values = node.targets.map(({ target, value }) => ({
+    value: compileExpression(value, place),
+    assign: compileAssign(target, scope),
+  }));
+  const enter = compileEntry(scope);
+  return (parent, output) => {
+    const frame = enter(parent);
+    for (const { value, assign } of values) assign(frame, value(parent));
+    return run(frame, output);
+  };
+}

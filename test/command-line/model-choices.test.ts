@@ -1,0 +1,136 @@
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { modelFolder } from "../../src/tokenizer/real-tokenizers.fixture.ts";
+import { runCli } from "../support/run-cli.ts";
+import { sampleTemplates } from "../../src/renderer/sample-templates.fixture.ts";
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-choices-"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+/** A model folder with Qwen3's tokenizer and another chat template. */
+async function writeModel(name: string, template?: string): Promise<string> {
+  const dir = path.join(scratch, name);
+  await cp(modelFolder("qwen3"), dir, { recursive: true });
+  if (template !== undefined) await writeFile(path.join(dir, "chat_template.jinja"), template);
+  return dir;
+}
+
+async function readCard(dir: string, more: readonly string[] = []) {
+  const { status, stdout, stderr } = await runCli(["template", "--model", dir, ...more]);
+  expect(stderr).toBe("");
+  expect(status).toBe(0);
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+describe("turnwright template", () => {
+  test("shows what was found about a model folder", async () => {
+    const card = await readCard(await writeModel("qwen3"));
+    expect(card).toMatchObject({
+      parser: "qwen25",
+      reasoningParser: "qwen3",
+      dialect: "sglang",
+      engineVersion: "2026-08",
+      ownCalls: "read",
+      stopLiterals: ["<|im_end|>"],
+      stopIds: [151645],
+      deltaBase: "short",
+    });
+    expect(card).not.toHaveProperty("overrides");
+    expect(card).not.toHaveProperty("variables");
+  });
+
+  test("shows what is chosen in the place of it", async () => {
+    const card = await readCard(await writeModel("chosen"), [
+      ...["--parser", "hermes", "--reasoning-parser", "none", "--dialect", "vllm"],
+      ...["--stop-token", "<|endoftext|>", "--stop-token", "151645", "--delta-base", "full"],
+      ...["--template-variable", "enable_thinking=false"],
+    ]);
+    expect(card).toMatchObject({
+      parser: "hermes",
+      reasoningParser: "none",
+      dialect: "vllm",
+      engineVersion: "0.24",
+      stopIds: [151643, 151645],
+      deltaBase: "full",
+      variables: { enable_thinking: false },
+      overrides: ["parser", "reasoningParser", "dialect", "stopIds", "deltaBase"],
+    });
+  });
+
+  test("finds the variable that keeps reasoning, and leaves one alone that is set", async () => {
+    const dir = await writeModel("clearing", sampleTemplates.clearing);
+    expect(await readCard(dir)).toMatchObject({
+      keepThinking: { variable: "clear_thinking", value: false },
+    });
+    const chosen = await readCard(dir, ["--template-variable", "clear_thinking=true"]);
+    expect(chosen).not.toHaveProperty("keepThinking");
+    expect(chosen["warnings"]).toContainEqual(
+      expect.stringContaining("The template rewrites earlier turns"),
+    );
+  });
+
+  test.each([
+    [["--parser", "nonsense"], 'Cannot find tool-call parser "nonsense"'],
+    [["--stop-token", "<|nonsense|>"], 'Cannot stop at "<|nonsense|>": expected a token'],
+    [["--stop-token", "99999999"], "Cannot stop at 99999999: expected a token of the model"],
+    [["--dialect", "vllm", "--engine-version", "2026-08"], "unknown engine version"],
+    [["--dialect", "vllm", "--parser", "muse"], "Cannot parse muse as vllm"],
+  ])("refuses %j", async (more, message) => {
+    const { status, stderr } = await runCli(["template", "--model", modelFolder("qwen3"), ...more]);
+    expect(stderr).toContain(message);
+    expect(status).toBe(2);
+  });
+});
+
+describe("turnwright rollout with a template that it cannot play with", () => {
+  async function refuse(name: string, template: string, more: readonly string[] = []) {
+    const { status, stdout, stderr } = await runCli([
+      ...["rollout", "--url", "http://127.0.0.1:9", "--model", await writeModel(name, template)],
+      ...["--env", "storefront", "--user", "scripted", "--out", path.join(scratch, "never")],
+      ...more,
+    ]);
+    expect(stdout).toBe("");
+    expect(status).toBe(2);
+    return stderr;
+  }
+
+  test("refuses one without a control token, whatever parser is named", async () => {
+    for (const more of [[], ["--parser", "qwen25"], ["--agent", "act"]]) {
+      expect(await refuse("nonsense", "{{ messages|length }} messages", more)).toMatch(
+        /Cannot play with the chat template of .*nonsense: no control token ends a turn/,
+      );
+    }
+  });
+
+  test("refuses one that passes over tool results, unless the agent needs none", async () => {
+    const deaf = sampleTemplates.deaf.replaceAll("<|end|>", "<|im_end|>");
+    expect(await refuse("deaf", deaf, ["--parser", "qwen25"])).toMatch(
+      /Cannot play with .*deaf: it does not render tool results after a turn; --agent act/,
+    );
+  });
+
+  test("refuses one whose tool-call format it does not know", async () => {
+    expect(await refuse("foreign", sampleTemplates.clearing)).toContain(
+      "Cannot tell the tool-call parser from the chat template: name one with --parser",
+    );
+  });
+
+  test("refuses one that is broken, and what it is told that there is not", async () => {
+    expect(await refuse("broken", "{% for %}")).toMatch(/Cannot use the chat template .*line 1/);
+    const fine = sampleTemplates.clearing;
+    const named = ["--parser", "hermes"];
+    expect(await refuse("fine", fine, [...named, "--repair-calls", "unknown-tool"])).toContain(
+      "Cannot use --repair-calls unknown-tool: expected one of invalid-json, unclosed-block, ",
+    );
+    expect(await refuse("fine", fine, [...named, "--refuse-calls", "ok"])).toContain(
+      "Cannot use --refuse-calls ok: expected one of schema-mismatch, duplicate-call, ",
+    );
+  });
+});

@@ -1,0 +1,253 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type * as lampsModule from "../../examples/lamps.ts";
+import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
+import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
+import { defaultLimits } from "../../src/episode/limits.ts";
+import { playEpisode } from "../../src/episode/play-episode.ts";
+import { findToolCallParser } from "../../src/parser/registry.ts";
+import { createRenderer } from "../../src/renderer/create-renderer.ts";
+import { scriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
+import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
+import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
+import { verifySample } from "../../src/trajectory/verify-sample.ts";
+import { qwen3Folder } from "../support/qwen3-model.ts";
+import { jsonLines, runCli } from "../support/run-cli.ts";
+
+/** The example of docs/environments.md, as a reader would compile it. */
+const lampsFile = fileURLToPath(new URL("../../dist/examples/lamps.js", import.meta.url));
+const { createEnvironment, createUser } = (await import(lampsFile)) as typeof lampsModule;
+const lamps = createEnvironment();
+const { signal } = new AbortController();
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-own-environment-"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+/** What a good agent samples in a task: it asks, and keeps to the answer. */
+function solution(index: number): readonly string[] {
+  const { wish, changesMind } = lamps.task("test", index).data;
+  const given = JSON.stringify({ name: "set_lamp", arguments: wish });
+  const set = `<tool_call>\n${given}\n</tool_call>`;
+  const ask = `Shall I set the ${wish.room} to ${wish.level}?`;
+  return changesMind ? [ask, "All right."] : [ask, set, "Done."];
+}
+
+async function encodeTurns(texts: readonly string[]): Promise<number[][]> {
+  const codec = await loadTokenCodec(qwen3Folder());
+  return await Promise.all(texts.map((text) => codec.encode(`${text}<|im_end|>`)));
+}
+
+/** A server that samples the solutions of some test tasks, each played `samples` times. */
+async function startServer({ tasks, samples }: { tasks: number; samples: number }) {
+  const codec = await loadTokenCodec(qwen3Folder());
+  const sessions: Record<string, number[][]> = {};
+  for (let index = 0; index < tasks; index++) {
+    const turns = await encodeTurns(solution(index));
+    for (let sample = 0; sample < samples; sample++) {
+      sessions[`lamps/test/${index}#${sample}`] = turns;
+    }
+  }
+  const turnMarkerIds = await codec.encode("<|im_start|>assistant\n");
+  const otherwise = await codec.encode("Goodbye!<|im_end|>");
+  return await startSglangTestServer({
+    policy: sessionScriptPolicy({ turnMarkerIds, sessions, otherwise }),
+  });
+}
+
+describe("the lamps of docs/environments.md", () => {
+  test("draw the same task from the same place, with data that survives JSON", () => {
+    const task = lamps.task("train", 7);
+    expect(createEnvironment().task("train", 7)).toEqual(task);
+    expect(JSON.parse(JSON.stringify(task))).toEqual(task);
+    expect(() => lamps.task("test", 100)).toThrow('Cannot draw task 100 of split "test" of lamps');
+    expect(() => lamps.task("dev", 0)).toThrow('split "dev"');
+  });
+
+  test.each<[string, string, Map<string, bigint | string | number>, string]>([
+    ["a tool that is not there", "burn", new Map(), "Error: no tool burn"],
+    ["no arguments", "set_lamp", new Map(), "Error: no such room"],
+    [
+      "a level that is no whole number",
+      "set_lamp",
+      new Map<string, string | number>([
+        ["room", "hall"],
+        ["level", 7],
+      ]),
+      "Error: level is a whole number, 0 to 10",
+    ],
+  ])("answer %s with an error, and change nothing", async (_, name, given, observation) => {
+    const task = lamps.task("test", 0);
+    const user = createUser().open(task, { seed: 0 });
+    await using world = await lamps.open(task, { user, signal });
+    await world.begin({ signal });
+    const step = await world.step({ type: "call", name, arguments: given }, { signal });
+    expect(step).toEqual({ observation, from: "tool", source: name, isError: true });
+    const { details } = await world.score({ signal });
+    expect(details["reached"]).toEqual(task.data.levels);
+  });
+
+  test("reward nobody who acts against a no", async () => {
+    const index = Array.from({ length: 100 }, (_, i) => i).find(
+      (i) => lamps.task("test", i).data.changesMind,
+    )!;
+    const { wish } = lamps.task("test", index).data;
+    const line = {
+      ...{ split: "test", taskIndex: index },
+      actions: [{ name: "set_lamp", arguments: wish }],
+    };
+    const { stdout } = await runCli(["env", "play", lampsFile], { input: JSON.stringify(line) });
+    expect(jsonLines(stdout)).toEqual([
+      expect.objectContaining({ reward: 0, outcome: "truncated" }),
+    ]);
+  });
+
+  test("are played from the library, by a policy behind an engine", async () => {
+    const script = (await encodeTurns(solution(0))).map((outputIds) => ({ outputIds }));
+    await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
+    const engine = createSglangEngine({ url: server.url });
+    try {
+      const task = lamps.task("test", 0);
+      const episode = await playEpisode(
+        { task, rolloutId: `${task.id}#0`, groupId: task.id, sampleIndex: 0, seed: 0 },
+        {
+          environment: lamps,
+          user: createUser(),
+          engine,
+          renderer: await createRenderer({ modelDir: qwen3Folder() }),
+          agent: toolCallingAgent({
+            parser: findToolCallParser("qwen25"),
+            toolUsePolicy: toolUsePolicies.many,
+          }),
+          sampling: { temperature: 1 },
+          limits: defaultLimits,
+          now: Date.now,
+        },
+        { signal },
+      );
+      expect(episode).toMatchObject({ outcome: "completed", reward: 1, environment: "lamps" });
+      expect(episode.turns.map(({ text }) => text)).toEqual(solution(0));
+    } finally {
+      await engine.close();
+    }
+  });
+});
+
+describe("a module in the place of an environment's name", () => {
+  const model = ["--model", qwen3Folder(), "--parser", "qwen25", "--user", "scripted"];
+
+  test("rollout and eval play it with the user that it brings, and report finds it again", async () => {
+    await using server = await startServer({ tasks: 2, samples: 2 });
+    const scope = ["--env", lampsFile, "--url", server.url, ...model, "--tasks", "0-1"];
+    const rollout = path.join(scratch, "rollout");
+    const evaluation = path.join(scratch, "eval");
+    const [played, evaluated] = await Promise.all([
+      runCli(["rollout", ...scope, "--samples", "2", "--out", rollout]),
+      runCli(["eval", ...scope, "--trials", "2", "--out", evaluation, "--quiet"]),
+    ]);
+    expect(played.stderr).toContain("4/4 done");
+    expect([played.status, evaluated.status]).toEqual([0, 0]);
+    const samples = jsonLines(await readFile(path.join(rollout, "samples.jsonl"), "utf8"));
+    expect(samples.map(({ reward }) => reward)).toEqual([1, 1, 1, 1]);
+    expect(samples.flatMap((sample) => verifySample(sample))).toEqual([]);
+    const reported = await runCli(["report", evaluation, "--json"]);
+    expect(jsonLines(reported.stdout)[0]).toMatchObject({
+      environment: "lamps",
+      averageReward: { value: 1, taskCount: 2 },
+    });
+  }, 180_000);
+
+  test("env list shows it", async () => {
+    const { stdout } = await runCli(["env", "list", lampsFile]);
+    expect(jsonLines(stdout)).toEqual([
+      {
+        environment: "lamps",
+        splits: { train: 10_000, test: 100 },
+        tools: ["list_lamps", "set_lamp"],
+        source: "generated: each task is drawn from its split and index",
+      },
+    ]);
+  });
+
+  test("env play takes given user lines as well", async () => {
+    const say = { name: "respond", arguments: { content: "Which one?" } };
+    const userReplies = ["The light!", "That one. ###STOP###"];
+    const input = JSON.stringify({ split: "test", taskIndex: 0, userReplies, actions: [say] });
+    const { stdout } = await runCli(["env", "play", lampsFile], { input });
+    expect(jsonLines(stdout)).toEqual([
+      expect.objectContaining({
+        resetObservation: "The light!",
+        steps: [{ observation: userReplies[1], reward: 0, done: true, source: "user" }],
+        outcome: "completed",
+      }),
+    ]);
+  });
+
+  test("env play and env replay answer a bad line with its error and go on", async () => {
+    const lines = [
+      { id: 1, split: "test", taskIndex: 100, actions: [] },
+      { id: 2, split: "test", taskIndex: 0, actions: [{ name: "respond" }] },
+      { id: 3, split: "test", taskIndex: 0, seed: "x", actions: [] },
+      { id: 4, split: "test", taskIndex: 0, actions: [] },
+    ];
+    const input = lines.map((line) => JSON.stringify(line)).join("\n");
+    const { status, stdout } = await runCli(["env", "play", lampsFile], { input });
+    expect(status).toBe(1);
+    const answers = jsonLines(stdout) as { error?: { message: string } }[];
+    expect(answers.map(({ error }) => error?.message)).toEqual([
+      'Cannot draw task 100 of split "test" of lamps',
+      '"actions"[0].arguments.content must be a text',
+      '"seed" must be a whole number',
+      undefined,
+    ]);
+  });
+
+  test("env replay calls tools, of the first test task where the line names none", async () => {
+    const calls = [{ name: "list_lamps" }, { name: "respond", argumentsText: '{"content":"Hi"}' }];
+    const lines = [{ calls }, { split: "train", taskIndex: 7, calls: calls.slice(0, 1) }];
+    const input = lines.map((line) => JSON.stringify(line)).join("\n");
+    const { stdout } = await runCli(["env", "replay", lampsFile], { input });
+    expect(jsonLines(stdout)).toEqual([
+      {
+        observations: [JSON.stringify(lamps.task("test", 0).data.levels), "Error: no tool respond"],
+      },
+      { observations: [JSON.stringify(lamps.task("train", 7).data.levels)] },
+    ]);
+  });
+
+  test("env replay prints the hash of a state that has one", async () => {
+    const input = JSON.stringify({ calls: [{ name: "get_order", arguments: { order: "0" } }] });
+    const { stdout } = await runCli(["env", "replay", "storefront"], { input });
+    expect(jsonLines(stdout)).toEqual([
+      {
+        observations: ["Error: no order 0"],
+        stateHashes: [expect.stringMatching(/^[0-9a-f]{64}$/)],
+      },
+    ]);
+  });
+});
+
+test("a module that cannot be used gets one clear line and exit status 2", async () => {
+  const file = path.join(scratch, "empty.mjs");
+  await writeFile(file, "");
+  for (const args of [
+    ["env", "play", file],
+    ["rollout", "--env", file],
+    ["eval", "--env", file],
+  ]) {
+    const { status, stdout, stderr } = await runCli(args, { input: "{}" });
+    expect(stderr).toBe(
+      `turnwright: Cannot use environment ${file}: it exports nothing, ` +
+        "expected an export createEnvironment()\n",
+    );
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+  }
+});

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { runCli } from "../support/run-cli.ts";
+
+const flatTool = { type: "function", name: "f", parameters: { type: "object" } };
+const tool = { type: "function", function: { name: "f" } };
+
+async function answer(argv: string[], ...lines: object[]): Promise<Record<string, unknown>[]> {
+  const input = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+  const { stdout } = await runCli(argv, { input });
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe("turnwright parse", () => {
+  test("gives for chunks what it gives for the whole text", async () => {
+    const text = 'a <tool_call>\n{"name": "f", "arguments": {"b": 1.0}}\n</tool_call> c';
+    const [whole, chunked] = await answer(
+      ["parse", "--parser", "hermes"],
+      { text, tools: [tool] },
+      { chunks: [...text], tools: [tool] },
+    );
+    expect(whole).toMatchObject({
+      normalText: "a",
+      calls: [{ name: "f", arguments: '{"b": 1.0}', toolIndex: 0 }],
+    });
+    expect(chunked).toEqual(whole);
+  });
+
+  test("says what a stream had released where it no longer stands", async () => {
+    const text = "a <tool_call>b</tool_call> c";
+    const [whole, chunked] = await answer(
+      ["parse", "--parser", "qwen3_coder", "--dialect", "vllm"],
+      { text, tools: [tool] },
+      { chunks: ["a ", text.slice(2)], tools: [tool] },
+    );
+    expect(whole).toMatchObject({ normalText: " ca ", calls: [] });
+    expect(chunked).toEqual({ ...whole, releasedText: "a c " });
+  });
+
+  test("takes tools in the shape of the Responses API, and what vectors record of the engine", async () => {
+    const text = '<tool_call>{"name": "g", "arguments": {}}</tool_call>';
+    const answers = await answer(
+      ["parse", "--parser", "hermes"],
+      { text: text.replace("g", "f"), tools: [flatTool] },
+      { text, tools: [flatTool], env: { SGLANG_FORWARD_UNKNOWN_TOOLS: true } },
+      { text, tools: [flatTool] },
+    );
+    expect(answers.map(({ calls }) => calls)).toEqual([
+      [{ name: "f", arguments: "{}", toolIndex: 0 }],
+      [{ name: "g", arguments: "{}", toolIndex: -1 }],
+      [],
+    ]);
+  });
+
+  test("refuses chunks that are no texts", async () => {
+    const [line] = await answer(["parse", "--parser", "hermes"], { chunks: [1], tools: [] });
+    expect(line).toMatchObject({ error: { code: "bad-line" } });
+  });
+});
+
+test("turnwright reason gives for chunks what it gives for the whole text", async () => {
+  const text = "<think>a\n</think>\n\nb";
+  const answers = await answer(["reason", "--parser", "qwen3"], { text }, { chunks: [...text] });
+  expect(answers).toEqual([
+    { reasoning: "a\n", normalText: "\n\nb" },
+    { reasoning: "a\n", normalText: "\n\nb" },
+  ]);
+});

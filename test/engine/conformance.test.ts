@@ -1,0 +1,176 @@
+import { describe, test } from "vitest";
+import type { Engine } from "../../src/engine/engine.ts";
+import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
+import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
+import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
+import { RolloutError } from "../../src/errors.ts";
+import type {
+  EngineHarness,
+  EngineScenario,
+  EngineUnderTest,
+  ScriptedGeneration,
+  ServerFault,
+  ServerFaults,
+  ServerPolicy,
+  VllmTestServerOptions,
+} from "../../src/testing/index.ts";
+import {
+  registerEngineConformance,
+  registerScoringConformance,
+  scriptedEngine,
+  scriptedPolicy,
+  startLlamaCppTestServer,
+  startSglangTestRouter,
+  startSglangTestServer,
+  startVllmTestServer,
+} from "../../src/testing/index.ts";
+import type { ServerFailures } from "./failures.ts";
+import { llamaCppFailures, sglangFailures, vllmFailures } from "./failures.ts";
+
+const retry = { maxAttempts: 3, baseDelayMs: 1, maxDelayMs: 2 };
+const resume = { delayMs: 1 };
+
+/** A test server with an engine that is connected to it. */
+interface Served {
+  readonly server: {
+    readonly requests: readonly { readonly inputIds: readonly number[] }[];
+    until(condition: (server: { readonly requests: readonly unknown[] }) => boolean): Promise<void>;
+  };
+  readonly engine: Engine;
+  /** Stops all servers; a second call does nothing. */
+  readonly stop: () => Promise<void>;
+}
+
+/** A harness that has a server do what the scenario says, in that server's own words. */
+function serverHarness(
+  name: string,
+  failures: ServerFailures,
+  serve: (behaviour: { policy: ServerPolicy; faults: ServerFaults }) => Promise<Served>,
+): EngineHarness {
+  return {
+    name,
+    async start(scenario): Promise<EngineUnderTest> {
+      const { server, engine, stop } = await serve({
+        policy: scriptedPolicy("turns" in scenario ? scenario.turns : {}),
+        faults: (_request, requestIndex) => toFault(scenario, failures, requestIndex),
+      });
+      if (scenario.kind === "unreachable") await stop();
+      return {
+        engine,
+        seenPrompts: () => server.requests.map(({ inputIds }) => inputIds),
+        untilSeen: (count) => server.until(({ requests }) => requests.length >= count),
+        async [Symbol.asyncDispose]() {
+          await engine.close();
+          await stop();
+        },
+      };
+    },
+  };
+}
+
+function toFault(
+  scenario: EngineScenario,
+  failures: ServerFailures,
+  requestIndex: number,
+): ServerFault | undefined {
+  switch (scenario.kind) {
+    case "fails":
+      return failures[scenario.code];
+    case "hangs":
+      return { kind: "hang" };
+    case "interrupts":
+      return requestIndex === 0 ? { kind: "abort-after", tokens: scenario.afterTokens } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function vllmHarness(name: string, options: VllmTestServerOptions): EngineHarness {
+  return serverHarness(name, vllmFailures, async (behaviour) => {
+    const server = await startVllmTestServer({ ...options, ...behaviour });
+    const engine = createVllmEngine({ url: server.url, retry, resume });
+    return { server, engine, stop: () => server.close() };
+  });
+}
+
+const interruption =
+  "resumes a turn that the engine interrupted, keeping what was sampled" as const;
+
+/** Engines that score, too. */
+const SCORING_HARNESSES: readonly EngineHarness[] = [
+  serverHarness("sglang, direct,", sglangFailures, async (behaviour) => {
+    const server = await startSglangTestServer(behaviour);
+    const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
+    return { server, engine, stop: () => server.close() };
+  }),
+  serverHarness("sglang, behind a router,", sglangFailures, async (behaviour) => {
+    const server = await startSglangTestServer(behaviour);
+    const router = await startSglangTestRouter({ workers: [server.url], retryDelayMs: 1 });
+    const engine = createSglangEngine({ url: router.url, mode: "router", retry, resume });
+    const stop = async () => {
+      await router.close();
+      await server.close();
+    };
+    return { server, engine, stop };
+  }),
+  vllmHarness("vllm, ids only,", {}),
+  vllmHarness("vllm, completions,", { apis: ["completions"] }),
+  vllmHarness("vllm, in development mode,", { isDevelopment: true }),
+];
+
+const HARNESSES: readonly EngineHarness[] = [
+  ...SCORING_HARNESSES,
+  {
+    ...serverHarness("llama.cpp", llamaCppFailures, async (behaviour) => {
+      const server = await startLlamaCppTestServer(behaviour);
+      const engine = createLlamaCppEngine({ url: server.url, retry });
+      return { server, engine, stop: () => server.close() };
+    }),
+    skip: { [interruption]: "llama.cpp does not interrupt; what it cancels is lost" },
+  },
+  {
+    name: "the scripted engine",
+    start: startScripted,
+    skip: {
+      [interruption]: "nothing interrupts a script",
+      "fails as `engine/unreachable`, retryable, where nothing listens": "it lives in this process",
+    },
+  },
+];
+
+async function startScripted(scenario: EngineScenario): Promise<EngineUnderTest> {
+  const engine = scriptedEngine(toScript(scenario));
+  return {
+    engine,
+    seenPrompts: () => engine.requests.map(({ promptIds }) => promptIds),
+    untilSeen: async () => undefined,
+    [Symbol.asyncDispose]: () => engine.close(),
+  };
+}
+
+function toScript(
+  scenario: EngineScenario,
+): Readonly<Record<string, readonly ScriptedGeneration[]>> {
+  switch (scenario.kind) {
+    case "plays":
+      return scenario.turns;
+    case "fails": {
+      const { code } = scenario;
+      const retryable = code === "engine/overloaded" || code === "engine/server-error";
+      return { "session-0": [{ error: new RolloutError(code, "scripted", { retryable }) }] };
+    }
+    default:
+      return { "session-0": [{ hangs: true }] };
+  }
+}
+
+describe.each(HARNESSES)("$name", (harness) => {
+  registerEngineConformance(harness, {
+    test,
+    skip: (name, reason) => test.skip(`${name} (${reason})`),
+  });
+});
+
+describe.each(SCORING_HARNESSES)("$name", (harness) => {
+  registerScoringConformance(harness, { test });
+});

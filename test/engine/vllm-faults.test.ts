@@ -1,0 +1,400 @@
+import { describe, expect, test } from "vitest";
+import type { ServerFault } from "../../src/testing/index.ts";
+import { vllmError } from "./failures.ts";
+import { failureOf, toRequest } from "./request.ts";
+import { backOff, SAMPLED } from "./under-test.ts";
+import type { VllmApi } from "./faulty-engines.ts";
+import { startFaultyVllm as start } from "./faulty-engines.ts";
+
+const APIS: readonly VllmApi[] = ["generate", "completions"];
+
+describe("a request that the engine refuses without sampling", () => {
+  const refusals: [ServerFault, string, boolean, string][] = [
+    [
+      vllmError(
+        400,
+        "This model's maximum context length is 8 tokens. However, you requested 4 output tokens " +
+          "and your prompt contains at least 5 input tokens, for a total of at least 9 tokens.",
+        "BadRequestError",
+        "input_tokens",
+      ),
+      "engine/prompt-too-long",
+      false,
+      "HTTP 400 (This model's maximum context length is 8 tokens.",
+    ],
+    [
+      vllmError(
+        400,
+        "The decoder prompt (length 8) plus the number of requested output tokens (at least 1) is " +
+          "longer than the maximum model length of 8.",
+        "BadRequestError",
+      ),
+      "engine/prompt-too-long",
+      false,
+      "expected prompt and output to fit the context",
+    ],
+    [
+      vllmError(
+        400,
+        "max_tokens=99 cannot be greater than max_model_len=max_total_tokens=8. Please request " +
+          "fewer output tokens.",
+        "BadRequestError",
+        "max_tokens",
+      ),
+      "engine/prompt-too-long",
+      false,
+      "max_tokens=99",
+    ],
+    [
+      vllmError(400, "1 validation error:\n  Field required", "Bad Request", "body.token_ids"),
+      "engine/bad-request",
+      false,
+      "HTTP 400 (1 validation error: Field required), expected a request that it accepts",
+    ],
+    [
+      vllmError(400, "Token id 999999 is out of vocabulary", "BadRequestError"),
+      "engine/bad-request",
+      false,
+      "HTTP 400 (Token id 999999 is out of vocabulary)",
+    ],
+    [
+      { kind: "status", status: 401, body: { error: "Unauthorized" } },
+      "engine/unauthorized",
+      false,
+      "HTTP 401 (Unauthorized), expected a valid apiKey",
+    ],
+    [
+      vllmError(422, "unprocessable", "UnprocessableEntityError"),
+      "engine/bad-request",
+      false,
+      "HTTP 422 (unprocessable)",
+    ],
+  ];
+  describe.each(APIS)("%s", (api) => {
+    test.each(refusals)("%o fails as %s", async (fault, code, retryable, message) => {
+      await using tested = await start(api, [fault]);
+      const failure = await failureOf(tested.engine.generate(toRequest()));
+      expect(failure).toMatchObject({ code, retryable });
+      expect(failure.message).toContain(`Cannot sample request a at ${tested.server.url}: `);
+      expect(failure.message).toContain(message);
+      expect(tested.server.stats).toMatchObject({ generateCount: 1, abortCount: 0 });
+      expect(backOff(tested.clock)).toEqual([]);
+    });
+
+    test("503 while the server scales is tried again, and nothing counts as discarded", async () => {
+      const body = { error: "The model is currently scaling. Please try again later." };
+      const fault: ServerFault = { kind: "status", status: 503, body };
+      await using tested = await start(api, [fault, fault]);
+      const generation = await tested.engine.generate(toRequest());
+      expect(generation).toMatchObject({ ...SAMPLED, discarded: [] });
+      expect(generation.pieces.map(({ requestId }) => requestId)).toEqual(["r2~a"]);
+      expect(backOff(tested.clock)).toEqual([187.5, 375]);
+      expect(tested.server.stats).toMatchObject({ generateCount: 3, abortCount: 0 });
+    });
+
+    test("a model that is not served is named beside those that are", async () => {
+      await using tested = await start(api, [], {
+        model: "other",
+        server: { servedModels: ["org/base", "adapter-1"] },
+      });
+      expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
+        code: "engine/bad-request",
+        retryable: false,
+        message:
+          `Cannot sample request a at ${tested.server.url}: HTTP 404 (The model \`other\` does not ` +
+          'exist.), expected model to be one that is served: "org/base", "adapter-1"',
+      });
+      expect(tested.server.stats.generateCount).toBe(1);
+    });
+  });
+
+  test("a temperature that the engine would raise in silence is not sent", async () => {
+    await using tested = await start("generate", []);
+    const request = toRequest({ sampling: { temperature: 0.005 } });
+    expect(await failureOf(tested.engine.generate(request))).toEqual({
+      code: "engine/bad-request",
+      retryable: false,
+      message:
+        `Cannot sample request a at ${tested.server.url}: a temperature of 0.005, which vLLM ` +
+        "raises to 0.01, expected 0, or at least 0.01",
+    });
+    expect(tested.server.stats.generateCount).toBe(0);
+  });
+});
+
+describe.each(APIS)("%s: a request that may have been sampled", (api) => {
+  test("an error of the engine itself is recorded, and the turn asked for anew", async () => {
+    await using tested = await start(api, [
+      vllmError(500, "EngineCore died", "InternalServerError"),
+    ]);
+    const generation = await tested.engine.generate(toRequest());
+    expect(generation).toMatchObject(SAMPLED);
+    expect(generation.discarded).toEqual([
+      { requestId: "a", reason: "HTTP 500 (EngineCore died)" },
+    ]);
+    expect(generation.pieces.map(({ requestId }) => requestId)).toEqual(["r1~a"]);
+    expect(tested.server.stats.abortCount).toBe(1);
+  });
+
+  test("finish reason `error` under HTTP 200 is a server error, with its tokens counted", async () => {
+    await using tested = await start(api, [
+      { kind: "alter", alter: (reply) => withChoice(reply, { finish_reason: "error" }) },
+    ]);
+    const generation = await tested.engine.generate(toRequest());
+    expect(generation).toMatchObject(SAMPLED);
+    expect(generation.discarded).toEqual([
+      { requestId: "a", reason: 'choices[0].finish_reason is "error"', tokenCount: 4 },
+    ]);
+  });
+});
+
+type Reply = Record<string, unknown> & { choices: Record<string, unknown>[] };
+
+function withChoice(reply: Record<string, unknown>, changes: Record<string, unknown>): unknown {
+  const [choice] = (reply as Reply).choices;
+  return { ...reply, choices: [{ ...choice, ...changes }] };
+}
+
+describe("logprobs that are none", () => {
+  test.each([
+    [
+      "generate",
+      "choices[0].logprobs.content[2].logprob, of sampled id 12, is -9999, expected a logarithm above -9999",
+    ],
+    [
+      "completions",
+      "choices[0].logprobs.token_logprobs[2], of sampled id 12, is null, expected a finite logarithm, at most 0",
+    ],
+  ] as [VllmApi, string][])(
+    "%s: a missing one fails as `engine/nan` at once",
+    async (api, message) => {
+      await using tested = await start(api, [{ kind: "null-logprob", position: 2 }]);
+      expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
+        code: "engine/nan",
+        retryable: false,
+        message: `Cannot sample request a at ${tested.server.url}: ${message}`,
+      });
+      expect(tested.server.stats.generateCount).toBe(1);
+    },
+  );
+
+  test.each(APIS)("%s: minus infinity arrives as the floor, and fails alike", async (api) => {
+    const logprobs = [-1, Number.NEGATIVE_INFINITY];
+    await using tested = await start(api, [], { turns: [{ outputIds: [10, 2], logprobs }] });
+    const failure = await failureOf(tested.engine.generate(toRequest()));
+    expect(failure.code).toBe("engine/nan");
+    expect(failure.message).toContain(
+      "of sampled id 2, is -9999, expected a logarithm above -9999",
+    );
+  });
+
+  test.each(APIS)("%s: a logit in place of a logprob fails as `engine/nan`", async (api) => {
+    await using tested = await start(api, [], {
+      turns: [{ outputIds: [10, 2], logprobs: [-1, 7.5] }],
+    });
+    const failure = await failureOf(tested.engine.generate(toRequest()));
+    expect(failure.code).toBe("engine/nan");
+    expect(failure.message).toContain("of sampled id 2, is 7.5, expected a finite logarithm");
+  });
+
+  test.each(APIS)("%s: NaN, which the server cannot write, is sampled once more", async (api) => {
+    await using tested = await start(api, [{ kind: "nan-happened", afterTokens: 1 }]);
+    const generation = await tested.engine.generate(toRequest());
+    expect(generation).toMatchObject(SAMPLED);
+    expect(generation.discarded).toEqual([{ requestId: "a", reason: "NaN happened" }]);
+  });
+});
+
+/** The reply with its last token twice. */
+function repeatLast(reply: Record<string, unknown>): unknown {
+  const [choice] = (reply as Reply).choices;
+  const twice = (list: unknown): unknown => (Array.isArray(list) ? [...list, list.at(-1)] : list);
+  const logprobs = Object.fromEntries(
+    Object.entries(choice?.["logprobs"] ?? {}).map(([name, list]) => [name, twice(list)]),
+  );
+  return withChoice(reply, { token_ids: twice(choice?.["token_ids"]), logprobs });
+}
+
+describe("a reply that cannot be used fails as `engine/bad-reply`, naming the field", () => {
+  type Alter = (reply: Record<string, unknown>) => unknown;
+  const inBoth: [string, Alter, string][] = [
+    ["null", () => null, "the reply is null"],
+    ["a list", (reply) => [reply, reply], "the reply is a list of 2"],
+    ["no choices", () => ({}), "choices is absent, expected a list"],
+    [
+      "two choices",
+      (reply) => ({ ...reply, choices: [1, 2] }),
+      "choices is [1,2], expected a list of one",
+    ],
+    [
+      "no ids",
+      (reply) => withChoice(reply, { token_ids: undefined }),
+      "choices[0].token_ids is absent, expected a list of ids; return_token_ids needs vLLM 0.10.2 or newer",
+    ],
+    [
+      "ids of another kind",
+      (reply) => withChoice(reply, { token_ids: ["10", 11, 12, 2] }),
+      'choices[0].token_ids[0] is "10", expected an id',
+    ],
+    [
+      "a negative id",
+      (reply) => withChoice(reply, { token_ids: [10, -1, 12, 2] }),
+      "choices[0].token_ids[1] is -1",
+    ],
+    [
+      "other ids than the logprobs name",
+      (reply) => withChoice(reply, { token_ids: [10, 11, 13, 2] }),
+      'is "token_id:12", expected "token_id:13", as in choices[0].token_ids',
+    ],
+    [
+      "fewer ids than logprobs",
+      (reply) => withChoice(reply, { token_ids: [10, 11, 12] }),
+      "has 4 entries and choices[0].token_ids 3, expected one logprob for each id",
+    ],
+    [
+      "no logprobs",
+      (reply) => withChoice(reply, { logprobs: null }),
+      "choices[0].logprobs is null, expected an object",
+    ],
+    [
+      "an unknown finish reason",
+      (reply) => withChoice(reply, { finish_reason: "tired" }),
+      'choices[0].finish_reason is "tired"',
+    ],
+    [
+      "no finish reason",
+      (reply) => withChoice(reply, { finish_reason: null }),
+      "choices[0].finish_reason is null",
+    ],
+    [
+      "another prompt length",
+      (reply) => ({ ...reply, usage: { prompt_tokens: 4 } }),
+      "usage.prompt_tokens is 4, expected the 3 that were sent",
+    ],
+    [
+      "another output length",
+      (reply) => ({ ...reply, usage: { completion_tokens: 5 } }),
+      "usage.completion_tokens is 5, expected 4",
+    ],
+    [
+      "a count of another kind",
+      (reply) => ({ ...reply, usage: { prompt_tokens: "3" } }),
+      'usage.prompt_tokens is "3", expected a count',
+    ],
+    [
+      "another prompt",
+      (reply) => withChoice(reply, { prompt_token_ids: [1, 9, 3] }),
+      "prompt_token_ids[1] is 9, expected 2, as it was sent",
+    ],
+    [
+      "a longer prompt, as where the server adds a token of its own",
+      (reply) => withChoice(reply, { prompt_token_ids: [0, 1, 2, 3] }),
+      "prompt_token_ids has 4 ids, expected the 3 that were sent",
+    ],
+    [
+      "a prompt of another kind",
+      (reply) => ({ ...reply, ...(withChoice(reply, {}) as object), prompt_token_ids: "1 2 3" }),
+      'prompt_token_ids is "1 2 3", expected a list of ids',
+    ],
+    [
+      "a stop id that is not the last id",
+      (reply) => withChoice(reply, { stop_reason: 7 }),
+      "sampling stopped on id 7 but the last id is 2",
+    ],
+    [
+      "nothing sampled",
+      (reply) => ({
+        choices: [
+          {
+            ...(reply as Reply).choices[0],
+            token_ids: [],
+            logprobs: null,
+          },
+        ],
+      }),
+      "no ids were sampled",
+    ],
+  ];
+  describe.each(APIS)("%s", (api) => {
+    test.each(inBoth)("%s", async (name, alter, message) => {
+      const altered: Alter = (reply) =>
+        api === "completions" && name === "a prompt of another kind"
+          ? alter({ ...reply, ...(withChoice(reply, { prompt_token_ids: undefined }) as object) })
+          : alter(reply);
+      await using tested = await start(api, [{ kind: "alter", alter: altered }]);
+      const failure = await failureOf(tested.engine.generate(toRequest()));
+      expect(failure).toMatchObject({ code: "engine/bad-reply", retryable: false });
+      expect(failure.message).toContain(message);
+      expect(tested.server.stats.generateCount).toBe(1);
+    });
+
+    test("more ids than were asked for", async () => {
+      await using tested = await start(api, [{ kind: "alter", alter: repeatLast }]);
+      const failure = await failureOf(tested.engine.generate(toRequest({ maxNewTokens: 4 })));
+      expect(failure.code).toBe("engine/bad-reply");
+      expect(failure.message).toContain("5 ids were sampled, expected at most 4");
+    });
+  });
+});
+
+describe.each(APIS)("%s: interruptions", (api) => {
+  test("ids that are null under an abort are none", async () => {
+    const changes = { token_ids: null, logprobs: null, finish_reason: "abort" };
+    await using tested = await start(api, [
+      {
+        kind: "alter",
+        alter: (reply) => ({ choices: (withChoice(reply, changes) as Reply).choices }),
+      },
+    ]);
+    const generation = await tested.engine.generate(toRequest());
+    expect(generation).toMatchObject({ ...SAMPLED, discarded: [] });
+  });
+});
+
+describe("how a turn ends", () => {
+  test.each(APIS)("%s: the model's own end counts as a stop on its id", async (api) => {
+    await using tested = await start(api, [], { turns: [{ outputIds: [10, 2] }] });
+    const generation = await tested.engine.generate(toRequest({ stopTokenIds: [9] }));
+    expect(generation).toMatchObject({ outputIds: [10, 2], finish: { type: "stop", matched: 2 } });
+  });
+
+  test.each(APIS)("%s: a stop id as the last id of the budget is a stop", async (api) => {
+    await using tested = await start(api, [], { turns: [{ outputIds: [10, 9] }] });
+    const request = toRequest({ maxNewTokens: 2, stopTokenIds: [9] });
+    const generation = await tested.engine.generate(request);
+    expect(generation.finish).toEqual({ type: "stop", matched: 9 });
+  });
+
+  test.each([
+    ["generate", { type: "stop" }],
+    ["completions", { type: "stop", matched: "</answer>" }],
+  ] as [VllmApi, object][])(
+    "%s: a stop string leaves the ids that completed it, and is named where the server names it",
+    async (api, finish) => {
+      const turns = [{ outputIds: [10, 11, 12], matched: "</answer>" }];
+      await using tested = await start(api, [], { turns });
+      const sampling = { extra: { stop: ["</answer>"] } };
+      const generation = await tested.engine.generate(toRequest({ sampling }));
+      expect(generation.outputIds).toEqual([10, 11, 12]);
+      expect(generation.finish).toEqual(finish);
+    },
+  );
+
+  test("repetition that the server looks for is named", async () => {
+    await using tested = await start("generate", [
+      { kind: "alter", alter: (reply) => withChoice(reply, { finish_reason: "repetition" }) },
+    ]);
+    const generation = await tested.engine.generate(toRequest());
+    expect(generation.finish).toEqual({ type: "stop", matched: "repetition" });
+  });
+
+  test("the context ends a turn of the ids-only API as `length`, before the budget does", async () => {
+    await using tested = await start("generate", [], {
+      turns: [{ outputIds: [10, 11, 12, 13, 14] }],
+      server: { contextLength: 8 },
+    });
+    const generation = await tested.engine.generate(toRequest({ maxNewTokens: 100 }));
+    expect(generation).toMatchObject({ finish: { type: "length" }, promptTokenCount: 3 });
+    expect(generation.outputIds).toEqual([10, 11, 12, 13, 14]);
+  });
+});

@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { toolsFromOpenAi } from "../../src/message.ts";
+import { findToolCallParser, listToolCallParsers } from "../../src/parser/registry.ts";
+import type { Attempt, Dialect, ToolCallParser } from "../../src/parser/tool-call-parser.ts";
+import { toPyValue } from "../../src/python/value.ts";
+import { hostileTexts } from "./hostile.ts";
+import { callSamples } from "./samples.ts";
+
+const parameters = { type: "object", properties: { query: { type: "string" } } };
+const tools = toolsFromOpenAi(
+  toPyValue([
+    { type: "function", function: { name: "search", parameters } },
+    { type: "function", function: { name: "ping" } },
+  ]),
+  "tools",
+);
+
+const rows = listToolCallParsers().flatMap((parser) =>
+  parser.dialects.map((dialect) => [parser.name, dialect, parser] as const),
+);
+
+/** Checks that the attempts lie in order, apart from each other, and quote the text. */
+function checkPlaces(text: string, attempts: readonly Attempt[]): void {
+  let position = 0;
+  for (const { span, raw } of attempts) {
+    expect(span[0]).toBeGreaterThanOrEqual(position);
+    expect(span[1]).toBeGreaterThanOrEqual(span[0]);
+    expect(raw).toBe(text.slice(...span));
+    position = span[1];
+  }
+  expect(position).toBeLessThanOrEqual(text.length);
+}
+
+/** Texts that resemble calls of the format: its samples, cut and put together again. */
+function resembling(parser: ToolCallParser): fc.Arbitrary<string> {
+  const sample = callSamples[parser.name]?.("tea") ?? "";
+  const cut = fc
+    .tuple(fc.nat(sample.length), fc.nat(sample.length))
+    .map(([start, end]) => sample.slice(Math.min(start, end), Math.max(start, end)));
+  const words = [
+    ...parser.markers,
+    sample,
+    "<think>",
+    "</think>",
+    '"',
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\\",
+    "\n",
+    " ",
+    "1",
+    "null",
+    "\ud83d",
+    "😀",
+  ];
+  return fc
+    .array(fc.oneof(fc.constantFrom(...words), cut, fc.string({ maxLength: 4 })), { maxLength: 8 })
+    .map((pieces) => pieces.join(""));
+}
+
+describe.each(rows)("%s (%s)", (_, dialect, parser) => {
+  test("a well-formed call is reported, with its place", () => {
+    const text = callSamples[parser.name]?.("green tea") ?? "";
+    const { compat, attempts } = parser.parse(text, { tools, dialect });
+    expect(compat.calls).toEqual([
+      { name: "search", argumentsText: '{"query": "green tea"}', toolIndex: 0 },
+    ]);
+    expect(attempts).toHaveLength(1);
+    expect(attempts[0]).toMatchObject({ status: "ok", name: "search", diagnostics: [] });
+    expect(attempts[0]?.raw).toContain("green tea");
+  });
+
+  test("a call that the length limit cuts off is truncated", () => {
+    const text = callSamples[parser.name]?.("green tea") ?? "";
+    const cut = text.slice(0, text.indexOf("green") + 3);
+    const { attempts } = parser.parse(cut, { tools, dialect, finishReason: "length" });
+    expect(attempts.map(({ status }) => status)).toEqual(["truncated-by-length"]);
+  });
+
+  test("nothing throws, and attempts lie in order", () => {
+    fc.assert(
+      fc.property(resembling(parser), (text) => {
+        const { attempts } = parser.parse(text, { tools, dialect });
+        checkPlaces(text, attempts);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("time grows with the text", () => {
+    const texts = hostileTexts(callSamples[parser.name]!, parser.markers);
+    // The benchmark tries them all, and longer.
+    const stride = Math.ceil(texts.length / 25);
+    for (const { build } of texts.filter((_, index) => index % stride === 0)) {
+      const start = performance.now();
+      parser.parse(build(60_000), { tools, dialect });
+      // Quadratic time would take many seconds.
+      expect(performance.now() - start).toBeLessThan(3000);
+    }
+  });
+});
+
+const callOf = (parser: string) => callSamples[parser]!("tea");
+
+/** Texts that once took quadratic time or worse. */
+const onceSlow: readonly (readonly [parser: string, dialect: Dialect, text: string])[] = [
+  ["kimi_k2", "vllm", `<|tool_calls_section_begin|><|tool_call_begin|>${" ".repeat(100_000)}`],
+  ["inkling", "sglang", callOf("inkling").replace("<|end", `${'\\"'.repeat(50_000)}<|end`)],
+  ["pythonic", "sglang", `[f(${"a=1, ".repeat(20_000)}x`],
+];
+
+test.each(onceSlow)("%s (%s) reads a text of 100 kB in time", (name, dialect, text) => {
+  const start = performance.now();
+  findToolCallParser(name).parse(text, { tools, dialect });
+  expect(performance.now() - start).toBeLessThan(3000);
+});

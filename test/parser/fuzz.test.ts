@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { gunzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { toolsFromOpenAi } from "../../src/message.ts";
+import { toPyValue } from "../../src/python/value.ts";
+import type { FuzzSeed } from "./fuzz.ts";
+import { fuzzParsers } from "./fuzz.ts";
+import { callSamples } from "./samples.ts";
+import { sharedData } from "../../src/testing/shared-data.fixture.ts";
+
+/** How long to go on, in seconds; where it is absent, for a fixed number of texts. */
+const seconds = Number(process.env["TURNWRIGHT_FUZZ_SECONDS"] ?? 0);
+const seed = Number(process.env["TURNWRIGHT_FUZZ_SEED"] ?? 20261121);
+
+/** How many texts an ordinary test run tries. */
+const textCount = 6000;
+
+const parameters = { type: "object", properties: { query: { type: "string" } } };
+const sampleTools = toolsFromOpenAi(
+  toPyValue([{ type: "function", function: { name: "search", parameters } }]),
+  "tools",
+);
+
+const samples: FuzzSeed[] = Object.entries(callSamples).map(([parser, sampleOf]) => ({
+  parser,
+  text: sampleOf("tea"),
+  tools: sampleTools,
+}));
+
+interface Vector {
+  readonly parser: string;
+  readonly input?: string;
+  readonly chunks?: readonly string[];
+  readonly tools?: readonly { readonly function?: { readonly name?: string } }[] | null;
+}
+
+function readSeeds(shared: string, name: string, prefix: string): FuzzSeed[] {
+  const file = path.join(shared, "data/vectors", name);
+  const lines = gunzipSync(readFileSync(file)).toString("utf8").trim().split("\n");
+  return lines.flatMap((line) => {
+    const { parser, input, chunks = [], tools } = JSON.parse(line) as Vector;
+    const named = (tools ?? []).filter((tool) => typeof tool.function?.name === "string");
+    const text = input ?? chunks.join("");
+    const definitions = toolsFromOpenAi(toPyValue(named), "tools");
+    return parser.split("|").map((one) => ({ parser: prefix + one, text, tools: definitions }));
+  });
+}
+
+test(
+  "whatever the text, nothing throws, and streams agree with one-shot parsing",
+  { timeout: (seconds + 60) * 1000 },
+  () => {
+    const shared = sharedData();
+    const recorded =
+      shared === null
+        ? []
+        : [
+            ...readSeeds(shared, "tool-parsers-sglang.jsonl.gz", ""),
+            ...readSeeds(shared, "tool-parsers-vllm.jsonl.gz", ""),
+            ...readSeeds(shared, "reasoning-parsers-sglang.jsonl.gz", "reasoning "),
+          ];
+    const deadline = performance.now() + seconds * 1000;
+    const counts = fuzzParsers({
+      seed,
+      seeds: [...samples, ...recorded],
+      isOver: (caseCount) => (seconds > 0 ? performance.now() > deadline : caseCount >= textCount),
+    });
+    if (seconds > 0) console.info(`seed ${seed}: ${JSON.stringify(counts)}`);
+    expect(counts.withCalls).toBeGreaterThan(counts.toolCallTexts / 10);
+  },
+);

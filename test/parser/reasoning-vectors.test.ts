@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import type {
+  ReasoningOptions,
+  ReasoningResult,
+} from "../../src/parser/reasoning/reasoning-parser.ts";
+import { findReasoningParser } from "../../src/parser/reasoning/registry.ts";
+import { sharedData } from "../../src/testing/shared-data.fixture.ts";
+
+const shared = sharedData();
+
+interface Recorded {
+  readonly reasoning_text: string;
+  readonly normal_text: string;
+}
+
+interface Vector {
+  readonly id: string;
+  readonly parser: string;
+  readonly mode: "non_stream" | "stream";
+  readonly init: {
+    readonly force_reasoning?: boolean;
+    readonly tool_call_parser_active?: boolean;
+    readonly force_nonempty_content?: boolean;
+  } | null;
+  readonly input?: string;
+  readonly chunks?: readonly string[];
+  readonly expected: Recorded;
+  readonly "expected_v0.5.15.post1"?: Recorded;
+  readonly "expected_v0.5.6.post2"?: Recorded;
+}
+
+function readVectors(): Vector[] {
+  if (shared === null) return [];
+  const file = path.join(shared, "data/vectors/reasoning-parsers-sglang.jsonl.gz");
+  const lines = gunzipSync(readFileSync(file)).toString("utf8").trim().split("\n");
+  const vectors = lines.map((line) => JSON.parse(line) as Vector);
+  // The base class is no parser that anyone can choose.
+  return vectors.filter(({ parser }) => parser !== "(base)");
+}
+
+function optionsOf({ init }: Vector, engineVersion: string): ReasoningOptions {
+  return {
+    engineVersion,
+    ...(init?.force_reasoning === undefined ? {} : { forceReasoning: init.force_reasoning }),
+    toolCallParserActive: init?.tool_call_parser_active ?? false,
+    forceNonemptyContent: init?.force_nonempty_content ?? false,
+  };
+}
+
+function toResult(recorded: Recorded): ReasoningResult {
+  return { reasoning: recorded.reasoning_text, normalText: recorded.normal_text };
+}
+
+describe.skipIf(shared === null)("recorded reasoning vectors", () => {
+  const vectors = readVectors();
+
+  test("every one-shot vector is met, at each recorded release", () => {
+    const missed = vectors.flatMap((vector) => {
+      if (vector.mode !== "non_stream") return [];
+      const wanted = [
+        ["2026-08", vector.expected],
+        ["0.5.15", vector["expected_v0.5.15.post1"]],
+        ["0.5.6", vector["expected_v0.5.6.post2"]],
+      ] as const;
+      return wanted.flatMap(([version, recorded]) => {
+        if (recorded === undefined) return [];
+        const parser = findReasoningParser(vector.parser);
+        const got = parser.parse(vector.input ?? "", optionsOf(vector, version));
+        const want = toResult(recorded);
+        return JSON.stringify(got) === JSON.stringify(want) ? [] : [{ id: vector.id, got, want }];
+      });
+    });
+    expect(missed).toEqual([]);
+  });
+
+  test("every recorded stream is parted as its whole text is", () => {
+    for (const vector of vectors) {
+      if (vector.chunks === undefined) continue;
+      const parser = findReasoningParser(vector.parser);
+      const options = optionsOf(vector, "2026-08");
+      const stream = parser.createStream(options);
+      const parts = [...vector.chunks.map((chunk) => stream.push(chunk)), stream.end()];
+      const joined = {
+        reasoning: parts.map(({ reasoning }) => reasoning).join(""),
+        normalText: parts.map(({ normalText }) => normalText).join(""),
+      };
+      expect(joined).toEqual(parser.parse(vector.chunks.join(""), options));
+    }
+  });
+});

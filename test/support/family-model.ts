@@ -1,0 +1,84 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { controlShapes } from "../../src/renderer/stop-literals.ts";
+import { modelFolder } from "../../src/tokenizer/real-tokenizers.fixture.ts";
+
+/** A model family as its model folder shows it. */
+export interface Family {
+  /** Such as `qwen3`; the name of its folder. */
+  readonly name: string;
+  /** The published chat template, a file of the shared data. */
+  readonly template: string;
+  /** Whose byte pairs stand in for the family's own. */
+  readonly tokenizer: "qwen3" | "qwen2_5" | "llama3";
+  /** Added tokens that the template does not spell, or whose shape does not tell. */
+  readonly tokens?: readonly string[];
+  readonly bosToken?: string;
+  /** The tokenizer's own end. */
+  readonly eosToken: string;
+  /** What `generation_config.json` lists. */
+  readonly endTokens: readonly string[];
+}
+
+interface TokenizerJson {
+  added_tokens: { id: number; content: string; special: boolean }[];
+}
+
+/** Markup is no control token: published tokenizers list it as not special, where they list it. */
+const markup = /^<\/?[a-z_]+>$/;
+
+/**
+ * Writes the family's model folder as Hugging Face lays it out: a real byte-pair tokenizer whose added
+ * tokens are extended by the family's, its published chat template, and the ids that end generation.
+ */
+export async function writeFamilyModel(
+  family: Family,
+  { into, templates }: { readonly into: string; readonly templates: string },
+): Promise<string> {
+  const dir = path.join(into, family.name);
+  const template = await readFile(path.join(templates, family.template), "utf8");
+  const source = path.join(modelFolder(family.tokenizer), "tokenizer.json");
+  const tokenizer = JSON.parse(await readFile(source, "utf8")) as TokenizerJson;
+  const spelled = [...template.matchAll(controlShapes)].map(([literal]) => literal);
+  const idOf = addTokens(tokenizer, [
+    ...(family.bosToken === undefined ? [] : [family.bosToken]),
+    family.eosToken,
+    ...family.endTokens,
+    ...(family.tokens ?? []),
+    ...spelled,
+  ]);
+  await mkdir(dir, { recursive: true });
+  const files = {
+    "tokenizer.json": JSON.stringify(tokenizer),
+    "tokenizer_config.json": JSON.stringify({
+      eos_token: family.eosToken,
+      ...(family.bosToken === undefined ? {} : { bos_token: family.bosToken }),
+    }),
+    "generation_config.json": JSON.stringify({ eos_token_id: family.endTokens.map(idOf) }),
+    "chat_template.jinja": template,
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(dir, name), text);
+  return dir;
+}
+
+/** Adds what is missing; the ids of added tokens are the last ones. */
+function addTokens(
+  { added_tokens: known }: TokenizerJson,
+  literals: readonly string[],
+): (literal: string) => number {
+  const [first] = known;
+  if (first === undefined) throw new Error("expected a tokenizer with added tokens");
+  const ids = new Map(known.map(({ id, content }) => [content, id]));
+  let next = 1 + Math.max(...ids.values());
+  for (const content of literals) {
+    if (ids.has(content)) continue;
+    known.push({ ...first, id: next, content, special: !markup.test(content) });
+    ids.set(content, next);
+    next += 1;
+  }
+  return (literal) => {
+    const id = ids.get(literal);
+    if (id === undefined) throw new Error(`expected ${literal} to be a token`);
+    return id;
+  };
+}
