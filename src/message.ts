@@ -16,6 +16,8 @@ export type Message =
   | {
       readonly role: "assistant";
       readonly content: string;
+      /** What the model thought before it answered, without its markup; absent where it did not. */
+      readonly reasoning?: string;
       readonly toolCalls?: readonly ToolCall[];
     }
   | {

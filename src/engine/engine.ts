@@ -31,6 +31,11 @@ export interface GenerateRequest {
   /** Ids that end the turn, the tokenizer's end-of-sequence id among them. */
   readonly stopTokenIds: readonly number[];
   /**
+   * Number of ids that the policy's tokenizer has. A reply with an id that is not below it is refused
+   * (`engine/bad-reply`): nothing could read it. Where absent, any id is taken.
+   */
+  readonly vocabularySize?: number;
+  /**
    * Unique per policy call; the engine can abort by it, and may then abort every request whose id
    * begins with it, so none should be the beginning of another's.
    */
@@ -64,7 +69,7 @@ export interface GenerationPiece {
 export interface Generation {
   /** The ids as sampled, the matched stop id included. */
   readonly outputIds: readonly number[];
-  /** `logprobs[i]` belongs to `outputIds[i]`; natural logarithm, finite, at most 0. */
+  /** `logprobs[i]` belongs to `outputIds[i]`; natural logarithm, within `logprobRange`. */
   readonly logprobs: readonly number[];
   readonly finish: Finish;
   /** In order; their token counts add up to `outputIds.length`. One, unless the engine interrupted. */

@@ -219,6 +219,7 @@ async function playTurn(
       sampling: seeded(setup.sampling, assignment.seed, turnIndex),
       maxNewTokens,
       stopTokenIds: setup.renderer.stopTokenIds,
+      vocabularySize: setup.renderer.codec.vocabularySize,
       requestId: `${assignment.rolloutId}:${assignment.attempt ?? 1}:${turnIndex};`,
       sessionId: assignment.rolloutId,
     },
