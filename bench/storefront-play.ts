@@ -2,7 +2,7 @@ import { createStorefront, demonstrate, storefrontUser } from "../environments/s
 import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
-import type { EpisodeSetup } from "../src/episode/play-episode.ts";
+import type { EpisodeSetup } from "../src/episode/episode-setup.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import { planRun, type PlannedEpisode } from "../src/run/plan-run.ts";
@@ -12,7 +12,7 @@ import { instantEngine } from "./instant-engine.ts";
 /** Episodes of the built-in domain, played by its expert with the Qwen3 tokenizer. */
 export interface StorefrontPlay {
   readonly plan: readonly PlannedEpisode[];
-  readonly setup: Omit<EpisodeSetup, "onTurn">;
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
 }
 
 /** Prepares `episodeCount` episodes; each policy call takes `latencyMs`. */

@@ -1,5 +1,8 @@
+/** Who a failure can be attributed to. */
+export const parties = ["engine", "user", "environment", "grader", "agent", "internal"] as const;
+
 /** Who a failure is attributed to. */
-export type Party = "engine" | "user" | "environment" | "grader" | "internal";
+export type Party = (typeof parties)[number];
 
 /** A failure's code: the party, a slash, and what happened, such as `engine/timeout`. */
 export type FailureCode = `${Party}/${string}`;
@@ -98,4 +101,11 @@ export function describeError(error: unknown): string {
   if (error.cause === undefined) return own;
   const cause = describeError(error.cause);
   return own.includes(cause) ? own : `${own}: ${cause}`;
+}
+
+/** The stacks of anything that was thrown and of its causes, outermost first; for logs. */
+export function describeStack(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.stack ?? `${error.name}: ${error.message}`;
+  return error.cause === undefined ? own : `${own}\nCaused by: ${describeStack(error.cause)}`;
 }

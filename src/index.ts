@@ -65,7 +65,8 @@ export type {
   TurnStep,
 } from "./episode/episode.ts";
 export { defaultLimits, type EpisodeLimits } from "./episode/limits.ts";
-export { playEpisode, type EpisodeAssignment, type EpisodeSetup } from "./episode/play-episode.ts";
+export type { EpisodeAssignment, EpisodeSetup } from "./episode/episode-setup.ts";
+export { playEpisode } from "./episode/play-episode.ts";
 export {
   InvariantError,
   RolloutError,
@@ -77,6 +78,7 @@ export {
 export {
   toolFromOpenAi,
   toolsFromOpenAi,
+  type AssistantMessage,
   type Message,
   type ToolCall,
   type ToolDefinition,

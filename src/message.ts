@@ -10,16 +10,19 @@ export interface ToolCall {
   readonly argumentsText: string;
 }
 
+/** A turn of the policy's, as it was read. */
+export interface AssistantMessage {
+  readonly role: "assistant";
+  readonly content: string;
+  /** What the model thought before it answered, without its markup; absent where it did not. */
+  readonly reasoning?: string;
+  readonly toolCalls?: readonly ToolCall[];
+}
+
 /** A message of the conversation, as tools, users and people read it. Never a source of token ids. */
 export type Message =
   | { readonly role: "system" | "user"; readonly content: string }
-  | {
-      readonly role: "assistant";
-      readonly content: string;
-      /** What the model thought before it answered, without its markup; absent where it did not. */
-      readonly reasoning?: string;
-      readonly toolCalls?: readonly ToolCall[];
-    }
+  | AssistantMessage
   | {
       readonly role: "tool";
       readonly content: string;

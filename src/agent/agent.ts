@@ -1,5 +1,5 @@
 import type { Action } from "../environment/environment.ts";
-import type { Message, ToolDefinition } from "../message.ts";
+import type { AssistantMessage, Message, ToolDefinition } from "../message.ts";
 import type { AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { TurnForm } from "./turn-form.ts";
 
@@ -34,7 +34,7 @@ export type Intent =
 /** What the agent makes of a sampled turn. */
 export interface Reading {
   /** The turn as a message, for tools, users and people. */
-  readonly message: Message;
+  readonly message: AssistantMessage;
   /** The reasoning that was cut off before the message was read; `""` where there was none. */
   readonly reasoning: string;
   /** At least one that is not ignored. */

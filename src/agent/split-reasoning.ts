@@ -1,3 +1,5 @@
+import type { AssistantMessage } from "../message.ts";
+
 /** Splits a turn's text into reasoning and the rest. */
 export type SplitReasoning = (
   text: string,
@@ -15,4 +17,9 @@ export function withoutReasoning(
   opened: boolean,
 ): { readonly reasoning: string; readonly rest: string } {
   return split?.(text, { opened }) ?? { reasoning: "", rest: text };
+}
+
+/** The turn as a message that says what was thought before it, where anything was. */
+export function withReasoning(message: AssistantMessage, reasoning: string): AssistantMessage {
+  return reasoning.trim() === "" ? message : { ...message, reasoning };
 }

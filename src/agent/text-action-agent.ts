@@ -2,7 +2,7 @@ import type { Message } from "../message.ts";
 import type { Agent, Intent, Observed, Opening, Reading } from "./agent.ts";
 import { callId } from "./call-id.ts";
 import { readTextAction, respondAction, type TextAction } from "./read-text-action.ts";
-import { withoutReasoning, type SplitReasoning } from "./split-reasoning.ts";
+import { withoutReasoning, withReasoning, type SplitReasoning } from "./split-reasoning.ts";
 import { renderTextActionPrompt, type TextActionPrompt } from "./text-action-prompt.ts";
 
 /** How an agent that names its actions as text is asked and read. */
@@ -52,7 +52,7 @@ export function textActionAgent(options: TextActionOptions): Agent {
       const found = readTextAction(content);
       const action = finish === "length" ? cutOff(found) : refuseInvalid(found, options);
       return {
-        message: { role: "assistant", content },
+        message: withReasoning({ role: "assistant", content }, reasoning),
         reasoning,
         intents: [toIntent(action, callId(turnIndex, 0))],
         attemptCounts: countAttempt(action),

@@ -1,9 +1,10 @@
-import type { Message, ToolCall, ToolDefinition } from "../message.ts";
+import type { AssistantMessage, Message, ToolCall, ToolDefinition } from "../message.ts";
 import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { Agent, Intent, Observed, Opening, Reading } from "./agent.ts";
 import { callId } from "./call-id.ts";
 import { decideCall, explainAttempt, type CallPolicy } from "./call-policy.ts";
 import { asReported } from "./reported-calls.ts";
+import { withReasoning } from "./split-reasoning.ts";
 import { appendInstruction, type ToolUsePolicy } from "./tool-use-policy.ts";
 import { isCall } from "./turn-form.ts";
 import {
@@ -54,7 +55,7 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
       const { message, intents } =
         calls.length > 0 ? readCalls(calls, parts, turn, options) : readWords(parts, turn);
       return {
-        message,
+        message: withReasoning(message, parts.reasoning),
         reasoning: parts.reasoning,
         intents,
         attemptCounts: countStatuses([...parts.drafts, ...parts.attempts]),
@@ -131,7 +132,11 @@ function callIds(calls: readonly Attempt[], turnIndex: number): readonly string[
 /** The name that a message carries for a call whose name could not be read. */
 const unreadableName = "unreadable_call";
 
-function toAssistant(content: string, calls: readonly Attempt[], ids: readonly string[]): Message {
+function toAssistant(
+  content: string,
+  calls: readonly Attempt[],
+  ids: readonly string[],
+): AssistantMessage {
   const toolCalls = calls.map(
     ({ name = unreadableName, argumentsText = "{}" }, index): ToolCall => ({
       id: ids[index]!,

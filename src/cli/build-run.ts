@@ -92,6 +92,8 @@ export function buildLimits(settings: Settings, engine: EngineDescription): Epis
     maxContextTokens: numberOf(settings, "max-context") ?? engine.contextLength ?? Infinity,
     maxFormatErrors: numberWithDefault(settings, "max-format-errors"),
     episodeTimeoutMs: milliseconds("episode-timeout"),
+    // The engine's own limit comes first: it can say what it had tried.
+    engineTimeoutMs: milliseconds("engine-timeout") + 60_000,
     userTimeoutMs: milliseconds("user-timeout"),
     toolTimeoutMs: milliseconds("tool-timeout"),
     onLength: textOf(settings, "on-length") as EpisodeLimits["onLength"],

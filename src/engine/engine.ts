@@ -48,7 +48,7 @@ export interface GenerateRequest {
 export type Finish =
   /** A stop id was sampled (`matched` is its id), or the engine names what it stopped on. */
   | { readonly type: "stop"; readonly matched?: number | string }
-  /** `maxNewTokens` were sampled. */
+  /** `maxNewTokens` were sampled, or fewer where the caller cut sampling short. */
   | { readonly type: "length" };
 
 /** One stretch of sampling within a generation: uninterrupted, and by one version of the policy. */
@@ -115,6 +115,17 @@ export interface ScoreRequest {
   readonly sampling: Pick<SamplingParameters, "temperature">;
 }
 
+/** What accompanies a policy call. */
+export interface GenerateOptions {
+  /** Aborted, the call throws its reason, and the engine is told to stop. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Aborted, the engine is told to stop and returns what it has sampled of the turn so far, with the
+   * finish `length`. An engine that cannot do so ignores it.
+   */
+  readonly cutShort?: AbortSignal | undefined;
+}
+
 /** An inference engine that takes token ids and returns token ids with their logprobs. */
 export interface Engine {
   readonly kind: string;
@@ -127,7 +138,7 @@ export interface Engine {
    *   what was sampled and is discarded.
    * @throws the signal's reason where the signal is aborted; the engine is then told to stop.
    */
-  generate(request: GenerateRequest, options?: { signal?: AbortSignal }): Promise<Generation>;
+  generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;
   /**
    * Scores ids that are there: `result[i]` is the logprob of `ids[from + i]`, under the engine's own
    * convention; what is `processed` is scored as it is where the temperature alone was set. Absent

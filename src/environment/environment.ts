@@ -31,6 +31,10 @@ export interface Score {
 
 /** One attempt's world: opened per episode, single use, nothing shared, nothing to reset. */
 export interface World extends AsyncDisposable {
+  /** The tools of this task, where they are others than the environment's. */
+  readonly tools?: readonly ToolDefinition[];
+  /** The policy text of this task, where it is another than the environment's. */
+  readonly policyText?: string;
   /** The first thing the agent reads: the user's opening line. */
   begin(options: { signal: AbortSignal }): Promise<string>;
   /**
@@ -62,8 +66,9 @@ export interface Environment<Data = unknown> {
   readonly source: string;
   /** Number of tasks of each split. */
   readonly splits: Readonly<Record<string, number>>;
+  /** Those of every task whose world names no others. */
   readonly tools: readonly ToolDefinition[];
-  /** What the agent is told to go by: the system message. */
+  /** What the agent is told to go by: the system message. A task's world may have another. */
   readonly policyText: string;
   /**
    * @throws UsageError for an unknown split or an index out of range.

@@ -10,11 +10,22 @@ export interface EpisodeLimits {
   readonly maxContextTokens: number;
   /** Turns without one well-formed call among malformed ones. Default 10. */
   readonly maxFormatErrors: number;
-  /** Whole episode, milliseconds. Default 30 minutes. */
+  /**
+   * Whole episode, milliseconds. Default 30 minutes. When it is over, the policy is asked for nothing
+   * more, and what it is sampling is cut short; a user, a tool or an engine that keeps the episode
+   * waiting is held to its own limit.
+   */
   readonly episodeTimeoutMs: number;
+  /** One turn of the engine's, milliseconds. Default 25 minutes; HTTP engines have a shorter one. */
+  readonly engineTimeoutMs: number;
+  /**
+   * How long the engine may take to hand over what it sampled when the episode's time is over,
+   * milliseconds. Default 10 seconds. An engine that has nothing to show then was hung.
+   */
+  readonly graceTimeoutMs: number;
   /** One user reply, milliseconds. Default 2 minutes. */
   readonly userTimeoutMs: number;
-  /** One tool call, milliseconds. Default 1 minute. */
+  /** One tool call, also opening and disposing of the world, milliseconds. Default 1 minute. */
   readonly toolTimeoutMs: number;
   /** Scoring, milliseconds. Default 1 minute. */
   readonly scoreTimeoutMs: number;
@@ -29,6 +40,8 @@ export const defaultLimits: EpisodeLimits = {
   maxContextTokens: Infinity,
   maxFormatErrors: 10,
   episodeTimeoutMs: 30 * 60_000,
+  engineTimeoutMs: 25 * 60_000,
+  graceTimeoutMs: 10_000,
   userTimeoutMs: 2 * 60_000,
   toolTimeoutMs: 60_000,
   scoreTimeoutMs: 60_000,

@@ -1,5 +1,5 @@
 import type { Environment } from "../environment/environment.ts";
-import type { EpisodeAssignment } from "../episode/play-episode.ts";
+import type { EpisodeAssignment } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
 
 /** One attempt of a run, with its place in the whole. */

@@ -1,6 +1,8 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
-import { playEpisode, type EpisodeSetup } from "../episode/play-episode.ts";
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { playEpisode } from "../episode/play-episode.ts";
+import { describeStack, type RolloutError } from "../errors.ts";
 import type { PlannedEpisode } from "./plan-run.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
@@ -8,7 +10,7 @@ import { RunTally, type RunProgress } from "./run-progress.ts";
 /** How a run is carried out. */
 export interface RunOptions {
   readonly plan: readonly PlannedEpisode[];
-  readonly setup: Omit<EpisodeSetup, "onTurn">;
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly folder: RunFolder;
   /** Episodes played at once. At least 1. */
   readonly concurrency: number;
@@ -126,15 +128,24 @@ async function playAndRecord(state: WorkerState, planned: PlannedEpisode): Promi
 
 async function playWithRetries(state: WorkerState, planned: PlannedEpisode): Promise<Episode> {
   const { options, tally, stop } = state;
+  const troubles: RolloutError[] = [];
   const setup: EpisodeSetup = {
     ...options.setup,
     onTurn: (turn) => tally.turnEnded(turn.sampledTokenCount),
+    onTrouble: (trouble) => troubles.push(trouble),
   };
   for (let attempt = 1; ; attempt++) {
     options.onProgress?.(tally.progress());
     const episode = await playEpisode({ ...planned, attempt }, setup, {
       signal: stop.signal,
     });
+    const { rolloutId } = planned;
+    for (const trouble of troubles.splice(0)) {
+      const { code, message } = trouble;
+      const stack = describeStack(trouble);
+      const event = { type: "trouble", atMs: setup.now(), rolloutId, attempt };
+      await options.folder.writeEvent({ ...event, code, message, stack });
+    }
     if (episode.outcome !== "failed" || attempt >= options.attempts) return episode;
     tally.attemptRetried();
     const event = episodeEvent("attempt-failed", episode, setup.now());

@@ -1,3 +1,4 @@
+import { parties } from "../errors.ts";
 import { hashIds } from "./rolling-hash.ts";
 
 /** One broken invariant. */
@@ -24,7 +25,6 @@ const logprobTolerance = 1e-6;
 
 const outcomes = ["completed", "truncated", "failed"];
 const finishes = ["stop", "length"];
-const parties = ["engine", "user", "environment", "grader", "internal"];
 
 /**
  * Checks one row of samples against the invariants that can be seen in it: shapes, the mask against
@@ -226,7 +226,7 @@ function checkEnd(row: Row): Violation[] {
     const party = isRow(failure) ? failure["party"] : undefined;
     if (
       !isRow(failure) ||
-      !parties.includes(party as string) ||
+      !parties.some((known) => known === party) ||
       typeof failure["code"] !== "string"
     ) {
       found.push({ rule: "failure", detail: "a failed episode does not say which party failed" });

@@ -1,0 +1,44 @@
+import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
+import type { Clock } from "../internal/clock.ts";
+import { withDeadline } from "../internal/deadline.ts";
+
+/** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
+export interface Boundary {
+  /** Blamed for what is thrown without a code of its own, and for a wait that took too long. */
+  readonly party: Party;
+  /** What is being done, such as `score task tau-retail/test/7`. */
+  readonly what: string;
+  /** In milliseconds. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly clock: Pick<Clock, "after">;
+}
+
+/**
+ * Crosses a boundary: whatever is thrown beyond it, at once or later, leaves as a `RolloutError` that
+ * names the party (`party/exception`) and keeps what was thrown as its cause, and a wait without an
+ * end as `party/timeout`. Failures that are attributed already, our own bugs and the caller's abort
+ * pass untouched. What comes back is whatever the other side returned: check it.
+ */
+export async function crossBoundary<Result>(
+  boundary: Boundary,
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+): Promise<Result> {
+  const { party, what, timeoutMs, signal, clock } = boundary;
+  try {
+    return await withDeadline(async (inner) => await work(inner), {
+      ms: timeoutMs,
+      signal,
+      clock,
+      onLate: () => {
+        const message = `Cannot ${what}: no answer within ${timeoutMs} ms`;
+        throw new RolloutError(`${party}/timeout`, message, { retryable: true });
+      },
+    });
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof RolloutError || error instanceof InvariantError) throw error;
+    const message = `Cannot ${what}: ${describeError(error)}`;
+    throw new RolloutError(`${party}/exception`, message, { cause: error });
+  }
+}

@@ -1,0 +1,44 @@
+import type { Observed, Reading } from "../agent/agent.ts";
+import { takeTurn } from "../internal/take-turn.ts";
+import type { Message } from "../message.ts";
+import { opensReasoning } from "../renderer/continues.ts";
+import { callAgent, type Play } from "./play.ts";
+
+/** Adds to the ledger what the environment answered a turn, so that the policy can be asked again. */
+export async function continueConversation(
+  play: Play,
+  turn: {
+    readonly reading: Reading;
+    readonly observed: readonly Observed[];
+    readonly lastSampledId: number | undefined;
+  },
+): Promise<void> {
+  const { reading, lastSampledId } = turn;
+  const { renderer } = play.setup;
+  await takeTurn();
+  const environment = await observe(play, turn.observed);
+  const change = {
+    history: play.messages,
+    assistant: reading.message,
+    environment,
+    tools: play.shownTools,
+  };
+  const rewritten = await renderer.rerender?.(change);
+  if (rewritten === undefined) {
+    const delta = await renderer.delta({ ...change, lastSampledId });
+    play.recorder.appendDelta(delta);
+    play.reasoningOpened = opensReasoning(delta.text);
+  } else {
+    play.recorder.openSegment(rewritten.ids);
+    play.reasoningOpened = opensReasoning(rewritten.text);
+  }
+  play.messages.push(reading.message, ...environment);
+}
+
+/** The messages that carry what was observed. */
+export async function observe(
+  play: Play,
+  observed: readonly Observed[],
+): Promise<readonly Message[]> {
+  return await callAgent(play, "show observations", () => play.setup.agent.observe(observed));
+}

@@ -1,0 +1,171 @@
+import { describe, expect, test } from "vitest";
+import type { Engine, Generation } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
+import { createClock, type Clock } from "../internal/clock.ts";
+import { characterIds } from "../testing/character-renderer.ts";
+import { createDeferred } from "../testing/deferred.ts";
+import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
+import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
+
+/** A clock that is moved by hand, in both its forms. */
+function clocks(): { readonly hand: ManualClock; readonly clock: Clock } {
+  const hand = manualClock();
+  return { hand, clock: createClock(hand) };
+}
+
+/** Answers one turn, then samples without an end until it is told to hand over what it has. */
+function slowEngine(sampled: string): Engine {
+  const first = preparedEngine([says(switchCall)]);
+  let turn = 0;
+  return {
+    ...first,
+    async generate(request, options = {}) {
+      if (turn++ === 0) return await first.generate(request, options);
+      await new Promise((resolve) => options.cutShort!.addEventListener("abort", resolve));
+      const outputIds = [...sampled].map((character) => character.codePointAt(0)!);
+      return {
+        outputIds,
+        logprobs: outputIds.map(() => -0.5),
+        finish: { type: "length" },
+        pieces: [
+          {
+            requestId: request.requestId,
+            tokenCount: outputIds.length,
+            policyVersion: "1",
+            finish: "abort",
+          },
+        ],
+        discarded: [],
+      } satisfies Generation;
+    },
+  };
+}
+
+/** Waits until so many waits of that length were asked for in all. */
+async function untilAsked(hand: ManualClock, ms: number, count: number): Promise<void> {
+  while (hand.sleeps.filter((asked) => asked === ms).length < count) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+describe("the episode's deadline", () => {
+  test("truncates a policy that is still sampling, keeps what it sampled, and scores nothing", async () => {
+    const { hand, clock } = clocks();
+    const playing = play([], {
+      engine: slowEngine("I am still think"),
+      clock,
+      limits: { episodeTimeoutMs: 5000 },
+    });
+    await untilAsked(hand, 15_000, 2);
+    await hand.advance(5000);
+    const { episode } = await playing;
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode).not.toHaveProperty("reward");
+    expect(episode.turns.map(({ text, finish }) => [text, finish])).toEqual([
+      [switchCall, "stop"],
+      ["I am still think", "length"],
+    ]);
+    const [segment] = episode.segments;
+    const trained = segment!.tokenIds.filter((_, index) => segment!.lossMask[index] === 1);
+    expect(trained).toEqual([
+      ...characterIds(switchCall),
+      ...characterIds("I am still think").slice(0, -1),
+    ]);
+  });
+
+  test("blames an engine that has nothing to show", async () => {
+    for (const engine of [slowEngine(""), preparedEngine([says(switchCall), "hang"])]) {
+      const { hand, clock } = clocks();
+      const playing = play([], { engine, clock, limits: { episodeTimeoutMs: 5000 } });
+      await untilAsked(hand, 15_000, 2);
+      await hand.advance(15_000);
+      const { episode } = await playing;
+      expect(episode).toMatchObject({
+        outcome: "failed",
+        failure: {
+          party: "engine",
+          code: "engine/timeout",
+          message:
+            "Cannot sample turn lamp/test/0#0:1:1;: the engine had nothing to show when the episode's time was over",
+        },
+      });
+      expect(episode.turns).toHaveLength(1);
+    }
+  });
+
+  test("blames an engine that is silent for longer than its own limit", async () => {
+    const { hand, clock } = clocks();
+    const limits = { engineTimeoutMs: 700 };
+    const playing = play(["hang"], { clock, limits });
+    await hand.untilSleeping(700);
+    await hand.advance(700);
+    expect((await playing).episode.failure).toEqual({
+      party: "engine",
+      code: "engine/timeout",
+      message: "Cannot sample turn lamp/test/0#0:1:0;: no answer within 700 ms",
+    });
+  });
+
+  test("lets a tool finish within its own limit, records the turn, and asks for no other", async () => {
+    const { hand, clock } = clocks();
+    const environment = lamp();
+    const slow = {
+      ...environment,
+      open: async (...given: Parameters<typeof environment.open>) => {
+        const world = await environment.open(...given);
+        return {
+          ...world,
+          [Symbol.asyncDispose]: async () => await world[Symbol.asyncDispose](),
+          step: async (...args: Parameters<typeof world.step>) => {
+            await clock.sleep(3000);
+            return await world.step(...args);
+          },
+        };
+      },
+    };
+    const playing = play([says(`${switchCall}\n${switchCall}`)], {
+      environment: slow,
+      clock,
+      limits: { episodeTimeoutMs: 2000 },
+    });
+    await hand.untilSleeping(3000);
+    await hand.advance(3000);
+    const { episode } = await playing;
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode.turns[0]!.steps).toMatchObject([{ source: "switch", observation: "on" }]);
+    expect(episode.counts).toMatchObject({ turnCount: 1, toolCallCount: 1 });
+    expect(episode.messages.map(({ role }) => role)).toEqual([
+      ...["system", "user", "assistant", "tool"],
+    ]);
+  });
+
+  test("leaves a tool that never answers to its own limit, with its turn recorded", async () => {
+    const { hand, clock } = clocks();
+    const { promise: asked, resolve } = createDeferred();
+    const environment = lamp(() => {
+      resolve();
+      return new Promise<never>(() => {}) as never;
+    });
+    const playing = play([says(switchCall)], {
+      environment,
+      clock,
+      limits: { episodeTimeoutMs: 2000, toolTimeoutMs: 60_000 },
+    });
+    await asked;
+    await hand.advance(60_000);
+    const { episode } = await playing;
+    expect(episode).toMatchObject({
+      outcome: "failed",
+      failure: { party: "environment", code: "environment/timeout" },
+    });
+    expect(episode.turns).toMatchObject([{ text: switchCall, steps: [] }]);
+    expect(episode.counts.sampledTokenCount).toBe(characterIds(switchCall).length);
+  });
+});
+
+test("a prompt that the engine finds too long fills the context", async () => {
+  const tooLong = new RolloutError("engine/prompt-too-long", "9000 tokens, 8192 allowed");
+  const { episode } = await play([says(switchCall), tooLong]);
+  expect(episode).toMatchObject({ outcome: "truncated", stopReason: "context-full", reward: 0 });
+  expect(episode).not.toHaveProperty("failure");
+});

@@ -1,0 +1,47 @@
+import type { Agent } from "../agent/agent.ts";
+import type { Engine, SamplingParameters } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import type { RolloutError } from "../errors.ts";
+import type { Clock } from "../internal/clock.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import type { Task } from "../task.ts";
+import type { User } from "../user/user.ts";
+import type { TurnRecord } from "./episode.ts";
+import type { EpisodeLimits } from "./limits.ts";
+
+/** Which attempt at which task. */
+export interface EpisodeAssignment {
+  readonly task: Task;
+  /** Unique within the run, such as `tau-retail/test/7#3`. */
+  readonly rolloutId: string;
+  /** Shared by the attempts that are compared with each other. */
+  readonly groupId: string;
+  /** 0-based place within the group. */
+  readonly sampleIndex: number;
+  /** Seeds the user and, where sampling asks for it, the engine. */
+  readonly seed: number;
+  /** 1 for the first play, 2 for the play after a failure, and so on. Default 1. */
+  readonly attempt?: number;
+}
+
+/** Who plays, and how. One value serves any number of episodes at once. */
+export interface EpisodeSetup {
+  readonly environment: Environment;
+  readonly user: User;
+  readonly engine: Engine;
+  readonly renderer: Renderer;
+  readonly agent: Agent;
+  readonly sampling: SamplingParameters;
+  readonly limits: EpisodeLimits;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** In which deadlines are kept. Default: the machine's. */
+  readonly clock?: Clock;
+  /** Told of each turn as it ends; for progress. */
+  readonly onTurn?: (turn: TurnRecord) => void;
+  /**
+   * Told of each failure as it is met, with what was thrown among its causes, also of those that do not
+   * end the episode (a world that cannot be disposed of); for logs.
+   */
+  readonly onTrouble?: (trouble: RolloutError) => void;
+}

@@ -1,0 +1,355 @@
+import { describe, expect, test } from "vitest";
+import type { Agent } from "../agent/agent.ts";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Engine, Generation } from "../engine/engine.ts";
+import type { Environment, World } from "../environment/environment.ts";
+import { describeStack } from "../errors.ts";
+import { createClock } from "../internal/clock.ts";
+import { toolsFromOpenAi } from "../message.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { toPyValue } from "../python/value.ts";
+import { createDeferred } from "../testing/deferred.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import type { User } from "../user/user.ts";
+import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
+
+/** The lamp with parts of its world replaced. */
+function lampWith(parts: { readonly [Key in keyof World]?: unknown }): Environment {
+  const environment = lamp();
+  return {
+    ...environment,
+    async open(task, options) {
+      const world = await environment.open(task, options);
+      return { ...world, [Symbol.asyncDispose]: async () => {}, ...parts } as World;
+    },
+  };
+}
+
+function lampThatOpens(open: () => unknown): Environment {
+  return { ...lamp(), open: open as Environment["open"] };
+}
+
+const qwenAgent = toolCallingAgent({
+  parser: findToolCallParser("qwen25"),
+  toolUsePolicy: toolUsePolicies.many,
+});
+
+function fail(message: string): never {
+  throw new TypeError(message);
+}
+
+const goodTurns = [says(switchCall), says("Goodbye!")];
+const notPlain = {
+  get details(): never {
+    return fail("no details today");
+  },
+};
+
+/** What goes wrong in code that is not ours, and whom the episode blames for it. */
+const faults: readonly {
+  readonly name: string;
+  readonly environment?: Environment;
+  readonly user?: User;
+  readonly agent?: Agent;
+  readonly engine?: Engine;
+  readonly code: string;
+  readonly message: string;
+}[] = [
+  {
+    name: "opening a world throws",
+    environment: lampThatOpens(() => fail("no database")),
+    code: "environment/exception",
+    message: "Cannot open task lamp/test/0: no database",
+  },
+  {
+    name: "opening a world rejects with a text",
+    // eslint-disable-next-line typescript/prefer-promise-reject-errors
+    environment: lampThatOpens(() => Promise.reject("disk")),
+    code: "environment/exception",
+    message: "Cannot open task lamp/test/0: disk",
+  },
+  {
+    name: "opening a world returns nothing",
+    environment: lampThatOpens(() => undefined),
+    code: "environment/bad-world",
+    message:
+      "Cannot use the answer of environment.open() for task lamp/test/0: it returned nothing (a forgotten return?), expected a World",
+  },
+  {
+    name: "a world has no disposer",
+    environment: lampThatOpens(() => ({
+      begin: fail,
+      step: fail,
+      score: fail,
+      userUsage: fail,
+    })),
+    code: "environment/bad-world",
+    message:
+      "Cannot use the answer of environment.open() for task lamp/test/0: it has no method [Symbol.asyncDispose], expected one, if an empty one",
+  },
+  {
+    name: "a world has no step()",
+    environment: lampWith({ step: undefined }),
+    code: "environment/bad-world",
+    message:
+      "Cannot use the answer of environment.open() for task lamp/test/0: its step is nothing, expected a method",
+  },
+  {
+    name: "the opening line is an object",
+    environment: lampWith({ begin: () => ({ text: "Hi" }) }),
+    code: "environment/bad-step",
+    message:
+      "Cannot use the answer of world.begin() in task lamp/test/0 of lamp: it returned an object with text, expected a text",
+  },
+  {
+    name: "a step forgets its return",
+    environment: lampWith({ step: () => undefined }),
+    code: "environment/bad-step",
+    message:
+      "Cannot use the answer of world.step() for tool switch in task lamp/test/0 of lamp: it returned nothing (a forgotten return?), expected a Step",
+  },
+  {
+    name: "an observation is an object",
+    environment: lampWith({
+      step: () => ({ observation: { on: true }, from: "tool", source: "switch" }),
+    }),
+    code: "environment/bad-step",
+    message:
+      "Cannot use the answer of world.step() for tool switch in task lamp/test/0 of lamp: observation is an object with on, expected a text (serialise it)",
+  },
+  {
+    name: "a step is done without a reason",
+    environment: lampWith({
+      step: () => ({ observation: "on", from: "tool", source: "switch", done: true }),
+    }),
+    code: "environment/bad-step",
+    message:
+      'Cannot use the answer of world.step() for tool switch in task lamp/test/0 of lamp: done is true, expected one of "user-left", "terminal-tool", "finished", or nothing',
+  },
+  {
+    name: "a step comes from nowhere",
+    environment: lampWith({ step: () => ({ observation: "on", source: "switch" }) }),
+    code: "environment/bad-step",
+    message:
+      'Cannot use the answer of world.step() for tool switch in task lamp/test/0 of lamp: from is nothing, expected "tool" or "user"',
+  },
+  ...(
+    [
+      [Number.NaN, "NaN"],
+      ["1", '"1"'],
+      [undefined, "nothing"],
+      [10n, "10n"],
+      [Infinity, "Infinity"],
+    ] as const
+  ).map(([reward, shown]) => ({
+    name: `the reward is ${shown}`,
+    environment: lampWith({ score: async () => ({ reward, details: {} }) }),
+    code: "grader/bad-score",
+    message: `Cannot use the answer of world.score() in task lamp/test/0 of lamp: reward is ${shown}, expected a finite number`,
+  })),
+  {
+    name: "details hold a bigint",
+    environment: lampWith({ score: async () => ({ reward: 1, details: { n: 10n } }) }),
+    code: "grader/bad-score",
+    message:
+      "Cannot use the answer of world.score() in task lamp/test/0 of lamp: details cannot be written as JSON (Do not know how to serialize a BigInt), expected plain values",
+  },
+  {
+    name: "a score's details throw",
+    environment: lampWith({ score: () => notPlain }),
+    code: "grader/exception",
+    message: "Cannot score task lamp/test/0: no details today",
+  },
+  {
+    name: "opening a user throws",
+    user: { strategy: "odd", open: () => fail("no persona") },
+    code: "user/exception",
+    message: "Cannot open a conversation about task lamp/test/0 with user odd: no persona",
+  },
+  {
+    name: "an engine throws plainly",
+    engine: preparedEngine([says(switchCall), new TypeError("fetch failed")]),
+    code: "engine/exception",
+    message: "Cannot sample turn lamp/test/0#0:1:1;: fetch failed",
+  },
+  ...(
+    [
+      [
+        { outputIds: [5_000_000] },
+        "outputIds[0] is 5000000, expected a whole number from 0 to 1114113",
+      ],
+      [
+        { outputIds: [7], logprobs: [-1e308] },
+        "logprobs[0] is -1e+308, expected a number from -10000 to 0.000001",
+      ],
+      [{ outputIds: [7, 7], logprobs: [0] }, "2 ids have 1 logprobs"],
+      [{ outputIds: [7], pieces: [] }, "pieces of 0 ids make up 1 ids"],
+      [{ outputIds: "seven" }, "expected lists outputIds, logprobs and pieces"],
+      [{ outputIds: [7], finish: "stop" }, 'finish is "stop", expected type stop or length'],
+    ] as const
+  ).map(([reply, what]) => ({
+    name: `an engine returns ${JSON.stringify(reply)}`,
+    engine: {
+      ...preparedEngine([]),
+      generate: async () =>
+        ({
+          logprobs: [-0.5],
+          finish: { type: "stop" },
+          pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "", finish: "stop" }],
+          discarded: [],
+          ...reply,
+        }) as unknown as Generation,
+    },
+    code: "engine/bad-reply",
+    message: `Cannot use the engine's reply to request lamp/test/0#0:1:0;: ${what}`,
+  })),
+  {
+    name: "an agent cannot open",
+    agent: { ...qwenAgent, open: () => fail("no prompt") },
+    code: "agent/exception",
+    message: "Cannot open the conversation in task lamp/test/0 as agent tool-calling: no prompt",
+  },
+  {
+    name: "an agent cannot read",
+    agent: { ...qwenAgent, read: () => fail("undefined is not a function") },
+    code: "agent/exception",
+    message:
+      "Cannot read turn 0 in task lamp/test/0 as agent tool-calling: undefined is not a function",
+  },
+  {
+    name: "an agent reads nothing",
+    agent: { ...qwenAgent, read: () => undefined as never },
+    code: "agent/bad-reading",
+    message:
+      "Cannot use the answer of agent.read() of tool-calling: it returned nothing (a forgotten return?), expected a Reading",
+  },
+  {
+    name: "an agent cannot show observations",
+    agent: { ...qwenAgent, observe: () => fail("what?") },
+    code: "agent/exception",
+    message: "Cannot show observations in task lamp/test/0 as agent tool-calling: what?",
+  },
+];
+
+describe("code that is not ours", () => {
+  test.each(faults)("$name", async (fault) => {
+    const { code, message } = fault;
+    const { episode, troubles } = await play(goodTurns, fault);
+    expect(episode.failure).toEqual({ party: code.split("/")[0], code, message });
+    expect(episode).toMatchObject({ outcome: "failed", stopReason: "failure" });
+    expect(episode).not.toHaveProperty("reward");
+    expect(troubles.at(-1)).toMatchObject({ code });
+  });
+
+  test("is shown with the stack of what it threw", async () => {
+    const environment = lampWith({ score: () => fail("no rubric") });
+    const { troubles } = await play(goodTurns, { environment });
+    expect(describeStack(troubles[0])).toMatch(
+      /RolloutError: Cannot score task lamp\/test\/0: no rubric[^]*Caused by: TypeError: no rubric\n\s+at fail /,
+    );
+  });
+
+  test("cannot take the score from an episode by failing to dispose of its world", async () => {
+    const environment = lampWith({ [Symbol.asyncDispose]: () => fail("container is gone") });
+    const { episode, troubles } = await play(goodTurns, { environment });
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(troubles.map(({ code, message }) => [code, message])).toEqual([
+      [
+        "environment/exception",
+        "Cannot dispose of the world of task lamp/test/0: container is gone",
+      ],
+    ]);
+  });
+
+  test("cannot hang an episode by never disposing of its world, nor by never opening it", async () => {
+    const hand = manualClock();
+    const clock = createClock(hand);
+    const never = (): Promise<never> => new Promise(() => {});
+    const { promise: asked, resolve } = createDeferred();
+    const disposing = play(goodTurns, {
+      environment: lampWith({
+        [Symbol.asyncDispose]: () => {
+          resolve();
+          return never();
+        },
+      }),
+      clock,
+      limits: { toolTimeoutMs: 1234, userTimeoutMs: 99_999 },
+    });
+    await asked;
+    await hand.advance(1234);
+    expect((await disposing).episode).toMatchObject({ outcome: "completed", reward: 1 });
+
+    const opening = play([], {
+      environment: lampThatOpens(never),
+      clock,
+      limits: { toolTimeoutMs: 777 },
+    });
+    await hand.untilSleeping(777);
+    await hand.advance(777);
+    expect((await opening).episode.failure?.code).toBe("environment/timeout");
+  });
+
+  test("that opens a world too late has it disposed of", async () => {
+    const hand = manualClock();
+    let disposals = 0;
+    let arrive!: (world: unknown) => void;
+    const late = new Promise((resolve) => {
+      arrive = resolve;
+    });
+    const playing = play([], {
+      environment: lampThatOpens(() => late),
+      clock: createClock(hand),
+      limits: { toolTimeoutMs: 777 },
+    });
+    await hand.untilSleeping(777);
+    await hand.advance(777);
+    await playing;
+    const disposed = new Promise<void>((resolve) => {
+      arrive({
+        begin: fail,
+        step: fail,
+        score: fail,
+        userUsage: fail,
+        async [Symbol.asyncDispose]() {
+          disposals++;
+          resolve();
+        },
+      });
+    });
+    await disposed;
+    expect(disposals).toBe(1);
+  });
+
+  test("that cannot say what the user cost leaves the episode as it is", async () => {
+    const user = scriptedUser({ lines: ["Lamp on, please.", "###STOP###"] });
+    const { episode, troubles } = await play(goodTurns, {
+      user: {
+        strategy: "free",
+        open: (...given) => ({ ...user.open(...given), usage: () => fail("no bill") }),
+      },
+    });
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(episode.userUsage).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
+    expect(troubles.map(({ code }) => code)).toEqual(["user/exception"]);
+  });
+});
+
+test("a world's own tools and policy text stand in the place of the environment's", async () => {
+  const dim = toolsFromOpenAi(
+    toPyValue([{ type: "function", function: { name: "dim", parameters: { type: "object" } } }]),
+    "tools",
+  );
+  const { episode } = await play(
+    [
+      says('<tool_call>\n{"name": "dim", "arguments": {}}\n</tool_call>'),
+      says(switchCall),
+      says("Goodbye!"),
+    ],
+    { environment: lampWith({ tools: dim, policyText: "You dim the lamp." }) },
+  );
+  expect(episode.messages[0]).toEqual({ role: "system", content: "You dim the lamp." });
+  expect(episode.turns.map(({ steps }) => steps[0]!.result)).toEqual(["acted", "refused", "acted"]);
+});

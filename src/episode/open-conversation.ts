@@ -1,0 +1,36 @@
+import type { World } from "../environment/environment.ts";
+import { takeTurn } from "../internal/take-turn.ts";
+import { opensReasoning } from "../renderer/continues.ts";
+import { checkOpening } from "./check-foreign.ts";
+import { callAgent, callParty, type Play } from "./play.ts";
+
+/** Hears the user's first line and records the prompt of the first turn. */
+export async function openConversation(play: Play, world: World): Promise<void> {
+  const { assignment, setup } = play;
+  const { agent, environment, limits, renderer } = setup;
+  const { task, seed } = assignment;
+  const firstUserText = await callParty(
+    play,
+    {
+      party: "user",
+      what: `hear the user's first line of task ${task.id}`,
+      timeoutMs: limits.userTimeoutMs,
+    },
+    async (signal) =>
+      checkOpening(
+        await world.begin({ signal }),
+        `world.begin() in task ${task.id} of ${environment.name}`,
+      ),
+  );
+  play.tools = world.tools ?? environment.tools;
+  const policyText = world.policyText ?? environment.policyText;
+  await takeTurn();
+  const { messages, tools } = await callAgent(play, "open the conversation", () =>
+    agent.open({ policyText, tools: play.tools, firstUserText, seed, taskIndex: task.index }),
+  );
+  play.messages.push(...messages);
+  play.shownTools = tools;
+  const prompt = await renderer.prompt({ messages: play.messages, tools });
+  play.recorder.openSegment(prompt.ids);
+  play.reasoningOpened = opensReasoning(prompt.text);
+}

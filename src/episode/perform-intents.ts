@@ -1,0 +1,98 @@
+import type { Intent, Observed } from "../agent/agent.ts";
+import type { Action, Step, World } from "../environment/environment.ts";
+import { RolloutError } from "../errors.ts";
+import { checkStep } from "./check-foreign.ts";
+import type { TurnStep } from "./episode.ts";
+import { callParty, isTimeOver, type Play } from "./play.ts";
+
+/** What a turn's intents came to. */
+export interface Performed {
+  readonly observed: readonly Observed[];
+  /** Why the world is done; absent while it goes on. */
+  readonly done?: NonNullable<Step["done"]>;
+  /** The episode's time was over before all were performed. */
+  readonly isLate?: true;
+  readonly failure?: RolloutError;
+}
+
+/**
+ * Performs a turn's intents in order, up to the one that ends the episode or fails, and adds each to
+ * `steps` as it is done.
+ */
+export async function performIntents(
+  play: Play,
+  world: World,
+  turn: { readonly intents: readonly Intent[]; readonly steps: TurnStep[] },
+): Promise<Performed> {
+  const { intents, steps } = turn;
+  const observed: Observed[] = [];
+  let isFirst = true;
+  for (const intent of intents) {
+    if (intent.type === "ignore") {
+      const { callId, name } = intent;
+      steps.push({ source: name, callId, observation: "", result: "ignored" });
+      continue;
+    }
+    if (intent.type === "refuse") {
+      const { callId, name, observation } = intent;
+      steps.push({ source: name, callId, observation, result: "refused", isError: true });
+      observed.push({ callId, name, from: "tool", text: observation });
+      continue;
+    }
+    if (!isFirst && isTimeOver(play)) return { observed, isLate: true };
+    isFirst = false;
+    try {
+      const step = await perform(play, world, intent.action);
+      steps.push(toTurnStep(intent, step));
+      const { source: name, from, observation: text } = step;
+      observed.push({ callId: intent.callId, name, from, text });
+      if (step.done !== undefined) return { observed, done: step.done };
+    } catch (error) {
+      if (!(error instanceof RolloutError)) throw error;
+      return { observed, failure: error };
+    }
+  }
+  return { observed };
+}
+
+function toTurnStep(
+  { callId, repaired }: Extract<Intent, { type: "act" }>,
+  { source, observation, isError }: Step,
+): TurnStep {
+  return {
+    source,
+    callId,
+    observation,
+    result: "acted",
+    ...(isError === true ? { isError } : {}),
+    ...(repaired === true ? { repaired } : {}),
+  };
+}
+
+async function perform(play: Play, world: World, action: Action): Promise<Step> {
+  const { assignment, setup } = play;
+  const { limits, environment } = setup;
+  const { id } = assignment.task;
+  if (action.type === "say") {
+    const place = `world.step() for words to the user in task ${id} of ${environment.name}`;
+    return await callParty(
+      play,
+      {
+        party: "user",
+        what: `hear the user's reply in task ${id}`,
+        timeoutMs: limits.userTimeoutMs,
+      },
+      async (signal) => checkStep(await world.step(action, { signal }), place),
+    );
+  }
+  const place = `world.step() for tool ${action.name} in task ${id} of ${environment.name}`;
+  return await callParty(
+    play,
+    {
+      party: "environment",
+      what: `call tool ${action.name} in task ${id}`,
+      timeoutMs: limits.toolTimeoutMs,
+    },
+    async (signal) => checkStep(await world.step(action, { signal }), place),
+  );
+}

@@ -1,0 +1,184 @@
+import type { Intent, Observed, Reading } from "../agent/agent.ts";
+import type { Generation } from "../engine/engine.ts";
+import type { World } from "../environment/environment.ts";
+import { takeTurn } from "../internal/take-turn.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { checkReading } from "./check-foreign.ts";
+import { continueConversation, observe } from "./continue-conversation.ts";
+import type { TurnRecord, TurnStep } from "./episode.ts";
+import { performIntents } from "./perform-intents.ts";
+import { callAgent, tolerate, type Play, type TurnsEnd } from "./play.ts";
+import { recordForm } from "./record-form.ts";
+import { sampleTurn, type Sampling } from "./sample-turn.ts";
+
+type Sampled = Extract<Sampling, { type: "sampled" }>;
+
+/**
+ * Plays one turn: the policy samples, the agent reads, the world acts, and what it answers is added to
+ * the ledger. The turn is recorded as soon as it is sampled, and its record grows with what it causes.
+ *
+ * @returns why the episode is over; nothing while it goes on.
+ * @throws RolloutError with the party that failed.
+ */
+export async function playTurn(
+  play: Play,
+  world: World,
+  turnIndex: number,
+): Promise<TurnsEnd | undefined> {
+  await takeTurn();
+  const sampling = await sampleTurn(play, turnIndex);
+  if (sampling.type === "ended") return sampling.end;
+  await takeTurn();
+  const turn = await recordTurn(play, turnIndex, sampling);
+  const startedAtMs = play.setup.now();
+  try {
+    return await actOnTurn(play, world, { ...turn, sampling });
+  } finally {
+    turn.note({ environmentMs: play.setup.now() - startedAtMs });
+    play.setup.onTurn?.(play.turns[turnIndex]!);
+  }
+}
+
+interface RecordedTurn {
+  readonly turnIndex: number;
+  readonly text: string;
+  /** The literal of the stop token that closes the text and is not in it. */
+  readonly stopText: string;
+  /** Grows with what the turn causes. */
+  readonly steps: TurnStep[];
+  /** Adds to the turn's record. */
+  readonly note: (more: Partial<TurnRecord>) => void;
+}
+
+/** Enters the sampled ids and their turn's record together, before anything can go wrong with them. */
+async function recordTurn(
+  play: Play,
+  turnIndex: number,
+  { generation, promptTokenCount, engineMs }: Sampled,
+): Promise<RecordedTurn> {
+  const { text, stopText } = await turnText(play.setup.renderer, generation);
+  const steps: TurnStep[] = [];
+  const { cachedTokenCount, discarded, finish, outputIds } = generation;
+  const interruptionCount = countInterruptions(generation);
+  play.recorder.appendTurn(generation);
+  play.turns.push({
+    turnIndex,
+    text,
+    finish: finish.type,
+    sampledTokenCount: outputIds.length,
+    promptTokenCount,
+    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+    attemptCounts: {},
+    steps,
+    ...(discarded.length === 0 ? {} : { discarded }),
+    ...(interruptionCount === 0 ? {} : { interruptionCount }),
+    engineMs,
+    environmentMs: 0,
+  });
+  const note = (more: Partial<TurnRecord>): void => {
+    play.turns[turnIndex] = { ...play.turns[turnIndex]!, ...more };
+  };
+  return { turnIndex, text, stopText, steps, note };
+}
+
+/** A piece of another request than the one before it was resumed after an interruption. */
+function countInterruptions({ pieces }: Generation): number {
+  return Math.max(new Set(pieces.map(({ requestId }) => requestId)).size - 1, 0);
+}
+
+/** The sampled text, and apart from it the stop token that closes it. For reading only. */
+async function turnText(
+  { codec, stopTokenIds }: Renderer,
+  { outputIds }: Generation,
+): Promise<{ readonly text: string; readonly stopText: string }> {
+  const last = outputIds.at(-1);
+  if (last === undefined || !stopTokenIds.includes(last)) {
+    return { text: await codec.decode(outputIds), stopText: "" };
+  }
+  return {
+    text: await codec.decode(outputIds.slice(0, -1)),
+    stopText: codec.tokenOf(last) ?? "",
+  };
+}
+
+async function actOnTurn(
+  play: Play,
+  world: World,
+  turn: RecordedTurn & { readonly sampling: Sampled },
+): Promise<TurnsEnd | undefined> {
+  const { generation, isCutShort } = turn.sampling;
+  const { maxFormatErrors, onLength } = play.setup.limits;
+  const reading = await readTurn(play, turn);
+  const isCutOff = isCutShort || (generation.finish.type === "length" && onLength === "end");
+  if (isCutOff) {
+    play.messages.push(reading.message);
+    return { outcome: "truncated", stopReason: isCutShort ? "deadline" : "length" };
+  }
+  const { intents } = reading;
+  const acted = await performIntents(play, world, { intents, steps: turn.steps });
+  if (acted.failure !== undefined) {
+    await tolerate(play, async () => await showLast(play, reading, acted.observed));
+    throw acted.failure;
+  }
+  if (acted.done !== undefined || acted.isLate === true) {
+    await showLast(play, reading, acted.observed);
+    return acted.done === undefined
+      ? { outcome: "truncated", stopReason: "deadline" }
+      : { outcome: "completed", stopReason: acted.done };
+  }
+  const lastSampledId = generation.outputIds.at(-1);
+  await continueConversation(play, { reading, observed: acted.observed, lastSampledId });
+  if (isFormatError(intents) && ++play.formatErrorCount >= maxFormatErrors) {
+    return { outcome: "truncated", stopReason: "format-errors" };
+  }
+  return undefined;
+}
+
+async function readTurn(
+  play: Play,
+  { turnIndex, text, stopText, note, sampling }: RecordedTurn & { readonly sampling: Sampled },
+): Promise<Reading> {
+  const { agent, renderer } = play.setup;
+  const { finish, outputIds } = sampling.generation;
+  await takeTurn();
+  const reading = await callAgent(play, `read turn ${turnIndex}`, () =>
+    checkReading(
+      agent.read({
+        text,
+        stopText,
+        tools: play.tools,
+        turnIndex,
+        finish: finish.type,
+        reasoningOpened: play.reasoningOpened,
+      }),
+      `agent.read() of ${agent.strategy}`,
+    ),
+  );
+  const form = await recordForm(reading.form, renderer.codec, {
+    ids: outputIds,
+    text: text + stopText,
+  });
+  note({
+    ...(reading.reasoning === "" ? {} : { reasoning: reading.reasoning }),
+    attemptCounts: reading.attemptCounts,
+    ...form,
+  });
+  return reading;
+}
+
+/** Lets readers of the episode see the last turn and its answers, which no prompt carries. */
+async function showLast(
+  play: Play,
+  reading: Reading,
+  observed: readonly Observed[],
+): Promise<void> {
+  play.messages.push(reading.message);
+  if (observed.length > 0) play.messages.push(...(await observe(play, observed)));
+}
+
+/** A turn that tried to call tools and did not get one call right. */
+function isFormatError(intents: readonly Intent[]): boolean {
+  return intents
+    .filter((intent) => intent.type !== "ignore")
+    .every((intent) => intent.type === "refuse" && intent.status !== "extra-call");
+}

@@ -1,0 +1,81 @@
+import { RolloutError, type Party } from "../errors.ts";
+import type { Clock } from "../internal/clock.ts";
+import type { Message, ToolDefinition } from "../message.ts";
+import type { StopReason } from "../trajectory/sample.ts";
+import type { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
+import { crossBoundary } from "./boundary.ts";
+import type { TurnRecord } from "./episode.ts";
+import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
+
+/** What grows while an episode is played. */
+export interface Play {
+  readonly assignment: EpisodeAssignment;
+  readonly setup: EpisodeSetup;
+  /** The caller's: aborted, there is no episode. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** When the episode's time is over, by the clock. */
+  readonly endsAtMs: number;
+  readonly recorder: TrajectoryRecorder;
+  readonly messages: Message[];
+  readonly turns: TurnRecord[];
+  /** What the world lets the agent call. */
+  tools: readonly ToolDefinition[];
+  /** What the chat template prints of them. */
+  shownTools: readonly ToolDefinition[];
+  /** Whether the prompt that comes next ends inside an opened reasoning block. */
+  reasoningOpened: boolean;
+  formatErrorCount: number;
+}
+
+/** Why the turns ended without a failure. */
+export interface TurnsEnd {
+  readonly outcome: "completed" | "truncated";
+  readonly stopReason: StopReason;
+}
+
+/** Whether the episode may no longer ask the policy for anything. */
+export function isTimeOver({ clock, endsAtMs }: Play): boolean {
+  return clock.now() >= endsAtMs;
+}
+
+/** Calls code that is not ours on behalf of the episode (see `crossBoundary()`). */
+export async function callParty<Result>(
+  { signal, clock }: Play,
+  call: { readonly party: Party; readonly what: string; readonly timeoutMs: number },
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+): Promise<Result> {
+  return await crossBoundary({ ...call, signal, clock }, work);
+}
+
+/**
+ * Calls a method of the agent's. Whatever it throws is its own author's mistake.
+ *
+ * @throws RolloutError `agent/exception` or `agent/timeout`.
+ */
+export async function callAgent<Result>(
+  play: Play,
+  what: string,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  const { agent, limits } = play.setup;
+  return await callParty(
+    play,
+    {
+      party: "agent",
+      what: `${what} in task ${play.assignment.task.id} as agent ${agent.strategy}`,
+      timeoutMs: limits.toolTimeoutMs,
+    },
+    work,
+  );
+}
+
+/** Tells of a failure that does not end the episode. */
+export async function tolerate(play: Play, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    play.setup.onTrouble?.(error);
+  }
+}
