@@ -147,8 +147,10 @@ function describe(value: unknown): string {
   if (value === undefined) return "nothing";
   if (typeof value === "function") return "a function";
   if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "number") return String(value);
   if (typeof value === "string") return clip(JSON.stringify(value));
-  if (value === null || typeof value !== "object") return String(value as number | boolean | null);
+  if (value === null) return "null";
+  if (typeof value !== "object") return JSON.stringify(value) ?? typeof value;
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   return `an object with ${clip(Object.keys(value).join(", ") || "no fields")}`;
 }
