@@ -1,5 +1,6 @@
 import type { DiscardedSampling } from "../errors.ts";
 import { RolloutError } from "../errors.ts";
+import { backOffMs } from "../internal/back-off.ts";
 import type { Deadline } from "../internal/deadline.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
@@ -10,6 +11,12 @@ import type { HttpOutcome } from "./http-transport.ts";
 import type { FailedReply } from "./piece-reply.ts";
 import type { PieceExchange, SamplingProtocol, Unanswered } from "./sampling-protocol.ts";
 import type { Worker, WorkerSet } from "./worker-set.ts";
+
+/**
+ * Replies of one call that cannot be used before it fails: enough for one that was damaged, and few
+ * where the server's every reply is like that.
+ */
+const MOST_BAD_REPLIES = 3;
 
 /** What a call of the engine works with. */
 export interface CallContext {
@@ -47,6 +54,8 @@ export class RepeatedCall implements Disposable {
   readonly #deadline: Deadline;
   /** Failures since something last came. */
   #failureCount = 0;
+  /** Replies that could not be used, in all. */
+  #badReplyCount = 0;
   /** Interruptions, in all. */
   #resumeCount = 0;
   /** Interruptions since something last came. */
@@ -119,7 +128,7 @@ export class RepeatedCall implements Disposable {
     }
     this.#resumeCount += 1;
     this.#idleResumeCount += 1;
-    await this.#wait(Math.min(delayMs * 2 ** Math.min(this.#idleResumeCount - 1, 30), maxDelayMs));
+    await this.#wait(backOffMs(this.#idleResumeCount, { firstMs: delayMs, mostMs: maxDelayMs }));
   }
 
   /**
@@ -130,7 +139,10 @@ export class RepeatedCall implements Disposable {
   async waitToRetry({ requestId, worker }: CallRequest, failure: AttemptFailure): Promise<void> {
     const { retry: policy, random } = this.#context.settings;
     const failureCount = ++this.#failureCount;
-    if (!failure.retry || failureCount >= policy.maxAttempts) {
+    const isBadReply = failure.code === "engine/bad-reply" || failure.code === "engine/nan";
+    if (isBadReply) this.#badReplyCount += 1;
+    const isLast = failureCount >= policy.maxAttempts || this.#badReplyCount >= MOST_BAD_REPLIES;
+    if (!failure.retry || isLast) {
       const attempts = failureCount === 1 ? "" : ` (attempt ${failureCount})`;
       throw new RolloutError(
         failure.code,
@@ -138,7 +150,7 @@ export class RepeatedCall implements Disposable {
           `${failure.problem}, expected ${failure.expected}`,
         {
           cause: failure.cause,
-          retryable: failure.retry && failure.code !== "engine/timeout",
+          retryable: failure.retry && !isBadReply && failure.code !== "engine/timeout",
           discarded: this.#purpose.lost(),
         },
       );

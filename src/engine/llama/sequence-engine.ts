@@ -1,5 +1,9 @@
 import { randomInt } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { describeError, RolloutError } from "../../errors.ts";
+import { assertRequest } from "../check-request.ts";
+import { checkGeneration } from "../check-sampled.ts";
+import { startDeadline } from "../../internal/deadline.ts";
 import type {
   Engine,
   EngineDescription,
@@ -44,6 +48,8 @@ export function createSequenceEngine({
   dispose: () => Promise<void>;
 }): LlamaEngine {
   const closing = new AbortController();
+  // Each call under way listens to it.
+  setMaxListeners(0, closing.signal);
   const underWay = new Set<Promise<unknown>>();
 
   /** Lends a sequence, and gives it back cleared where the work fails. */
@@ -57,8 +63,9 @@ export function createSequenceEngine({
       work: (sequence: LlamaSequence, signal: AbortSignal) => Promise<T>;
     },
   ): Promise<T> {
-    // One of the call's own: each call listens to it.
-    const stop = AbortSignal.any([closing.signal, ...(signal === undefined ? [] : [signal])]);
+    // One of the call's own, which leaves nothing behind on those that live longer.
+    using call = startDeadline({ ms: Infinity, parents: [closing.signal, signal] });
+    const stop = call.signal;
     const run = async (): Promise<T> => {
       const lease = await sequences.lease(wish, { signal: stop });
       return await useLease(lease, { signal: stop, work });
@@ -78,13 +85,17 @@ export function createSequenceEngine({
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
       checkGenerateRequest(request, limits);
+      assertRequest(request);
       const { sessionId, promptIds } = request;
       const sampling = toThreadSampling(request.sampling, () => randomInt(2 ** 48 - 1));
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
         sampleTurn(sequence, { request, sampling, random, endsGeneration, signal: stop });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
-      return toGeneration(request, { turn, policyVersion: description.policyVersion ?? "" });
+      const { policyVersion = "" } = description;
+      const generation = toGeneration(request, { turn, policyVersion });
+      checkGeneration(generation, request);
+      return generation;
     },
     async score(request: ScoreRequest, { signal } = {}) {
       signal?.throwIfAborted();

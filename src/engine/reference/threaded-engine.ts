@@ -1,5 +1,7 @@
 import { randomInt } from "node:crypto";
-import { RolloutError } from "../../errors.ts";
+import { InvariantError, RolloutError } from "../../errors.ts";
+import { assertRequest } from "../check-request.ts";
+import { checkGeneration } from "../check-sampled.ts";
 import type {
   Engine,
   EngineDescription,
@@ -47,12 +49,15 @@ export function createThreadedEngine({
   const placement = new SessionPlacement(startThreads.length);
   let nextKey = 0;
   /** Why no calls are taken any more. */
-  let end: Error | undefined;
+  let end: RolloutError | undefined;
 
   const threads: readonly SamplingThread[] = startThreads.map((start) =>
     start({
       onReply: (reply) => settle(reply.key)?.resolve(reply),
-      onLost: (cause) => endAll(new Error("Cannot sample: a thread is gone", { cause })),
+      onLost: (cause) =>
+        endAll(
+          new RolloutError("engine/unreachable", "Cannot sample: a thread is gone", { cause }),
+        ),
     }),
   );
 
@@ -66,7 +71,7 @@ export function createThreadedEngine({
     return call;
   }
 
-  function endAll(reason: Error): void {
+  function endAll(reason: RolloutError): void {
     end ??= reason;
     for (const key of pending.keys()) settle(key)?.reject(reason);
   }
@@ -101,6 +106,7 @@ export function createThreadedEngine({
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
     checkGenerateRequest(request, limits);
+    assertRequest(request);
     const { sessionId, maxNewTokens, stopTokenIds } = request;
     const call = {
       type: "generate",
@@ -112,7 +118,9 @@ export function createThreadedEngine({
     } as const;
     const reply = await send(call, { sessionId, signal });
     if (reply.type !== "generated") throw failureOf(reply);
-    return toGeneration(request, reply, description.policyVersion ?? "");
+    const generation = toGeneration(request, reply, description.policyVersion ?? "");
+    checkGeneration(generation, request);
+    return generation;
   }
 
   async function score(
@@ -149,7 +157,7 @@ export function createThreadedEngine({
 function failureOf(reply: ThreadReply): Error {
   return reply.type === "failed"
     ? new RolloutError(reply.code, reply.message)
-    : new Error(`a thread answered with ${reply.type}`);
+    : new InvariantError(`A thread answered with ${reply.type}`);
 }
 
 function toGeneration(
