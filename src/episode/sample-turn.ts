@@ -1,7 +1,7 @@
+import { checkGeneration } from "../engine/check-sampled.ts";
 import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
-import { checkGeneration } from "./check-generation.ts";
 import { callParty, type Play, type TurnsEnd } from "./play.ts";
 
 /** What asking the policy for a turn came to. */
@@ -61,13 +61,12 @@ async function generate(
     timeoutMs: Math.min(engineTimeoutMs, leftMs + graceTimeoutMs),
   } as const;
   try {
-    const generation = await callParty(play, call, async (signal) =>
-      checkGeneration(
-        await setup.engine.generate(request, { signal, cutShort: time.signal }),
-        request,
-      ),
-    );
-    if (time.expired && generation.outputIds.length === 0) throw hungEngine(call.what);
+    const generation = await callParty(play, call, async (signal) => {
+      const reply = await setup.engine.generate(request, { signal, cutShort: time.signal });
+      if (time.expired && reply?.outputIds?.length === 0) throw hungEngine(call.what);
+      checkGeneration(reply, request);
+      return reply;
+    });
     return { generation, isLate: time.expired };
   } catch (error) {
     const isHung = error instanceof RolloutError && error.code === "engine/timeout";
