@@ -11,6 +11,7 @@ import { characterIds, characterRenderer, characterStopId } from "../testing/cha
 import { scriptedPolicy, startSglangTestServer } from "../testing/index.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { toSamples } from "../trajectory/sample.ts";
+import type { UserLine } from "../user/user.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
 import { playEpisode, type EpisodeSetup } from "./play-episode.ts";
@@ -84,7 +85,7 @@ function says(text: string): Partial<Generation> {
 async function play(
   replies: readonly Reply[],
   options: {
-    lines?: readonly string[];
+    lines?: readonly UserLine[];
     environment?: Environment;
     limits?: Partial<EpisodeLimits>;
     signal?: AbortSignal;
@@ -96,7 +97,9 @@ async function play(
   const engine = preparedEngine(replies);
   const setup: EpisodeSetup = {
     environment: options.environment ?? lamp(),
-    user: scriptedUser({ lines: options.lines ?? ["Lamp on, please.", "###STOP###"] }),
+    user: scriptedUser({
+      lines: options.lines ?? ["Lamp on, please.", { text: "Bye.", leaves: true }],
+    }),
     engine: options.engine ?? engine,
     renderer: characterRenderer(),
     agent: toolCallingAgent({
@@ -144,7 +147,7 @@ describe("playEpisode()", () => {
       ["assistant", ""],
       ["tool", "on"],
       ["assistant", "It is on. Goodbye!"],
-      ["user", "###STOP###"],
+      ["user", "Bye."],
     ]);
   });
 
@@ -228,7 +231,7 @@ describe("playEpisode()", () => {
   test("can close a turn that was cut by length, with a close that is not trained", async () => {
     const cut = { outputIds: [97, 98], finish: { type: "length" } } as const;
     const { episode } = await play([cut, says("Goodbye!")], {
-      lines: ["Hi", "What?", "###STOP###"],
+      lines: ["Hi", "What?", { text: "Bye.", leaves: true }],
       limits: { onLength: "close-and-continue" },
     });
     const [segment] = episode.segments;
@@ -244,7 +247,7 @@ describe("playEpisode()", () => {
 
   test("gives a turn only the tokens that are left", async () => {
     const { engine, episode } = await play([says("abc"), says("Goodbye!")], {
-      lines: ["Hi", "Yes?", "###STOP###"],
+      lines: ["Hi", "Yes?", { text: "Bye.", leaves: true }],
       limits: { maxEpisodeTokens: 40, maxTokensPerTurn: 30 },
     });
     expect(engine.requests.map(({ maxNewTokens }) => maxNewTokens)).toEqual([30, 14]);
