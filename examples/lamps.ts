@@ -1,8 +1,9 @@
 import {
   InvariantError,
+  isLeaving,
   scriptedUser,
   seededRandom,
-  STOP_MARKER,
+  textOfLine,
   toolsFromOpenAi,
   toPyValue,
   UsageError,
@@ -76,7 +77,7 @@ export function createUser(): User {
       return [
         `Please set the lamp of the ${wish.room} to ${wish.level}.`,
         changesMind ? "No, leave it as it is." : "Yes, please.",
-        `Thank you. ${STOP_MARKER}`,
+        { text: "Thank you.", leaves: true },
       ];
     },
   });
@@ -107,9 +108,9 @@ function openHouse({ id, data }: Task<LampsData>, user: UserSession): World {
     async step(action, options) {
       if (isDone) throw new InvariantError(`Cannot step task ${id}: the user has left`);
       if (action.type === "call") return callTool(levels, action.name, action.arguments);
-      const observation = await user.reply(action.content, options);
-      isDone = observation.includes(STOP_MARKER);
-      const step = { observation, from: "user", source: "user" } as const;
+      const line = await user.reply(action.content, options);
+      isDone = isLeaving(line);
+      const step = { observation: textOfLine(line), from: "user", source: "user" } as const;
       return isDone ? { ...step, done: "user-left" } : step;
     },
     async score() {

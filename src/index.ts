@@ -122,4 +122,13 @@ export { verifyFile, type FileVerification } from "./trajectory/verify-file.ts";
 export { verifySample, type Violation } from "./trajectory/verify-sample.ts";
 export { createUser, type CreateUserOptions } from "./user/create-user.ts";
 export { scriptedUser } from "./user/scripted-user.ts";
-export { STOP_MARKER, type User, type UserSession, type UserUsage } from "./user/user.ts";
+export { STOP_MARKER } from "./user/stop-marker.ts";
+export {
+  isLeaving,
+  textOfLine,
+  type LeavingLine,
+  type User,
+  type UserLine,
+  type UserSession,
+  type UserUsage,
+} from "./user/user.ts";

@@ -67,7 +67,9 @@ async function play(
     { task, rolloutId: "lamp/test/0#0", groupId: "g", sampleIndex: 0, seed: 0 },
     {
       environment,
-      user: scriptedUser({ lines: ["Lamp on, please.", "Well?", "Well?", "###STOP###"] }),
+      user: scriptedUser({
+        lines: ["Lamp on, please.", "Well?", "Well?", { text: "Bye.", leaves: true }],
+      }),
       engine: scriptedEngine(generations),
       renderer,
       agent: toolCallingAgent({

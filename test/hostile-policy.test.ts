@@ -14,6 +14,7 @@ import type { Renderer } from "../src/renderer/renderer.ts";
 import { scriptedPolicy, startSglangTestServer, type ScriptedTurn } from "../src/testing/index.ts";
 import { toSamples } from "../src/trajectory/sample.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
+import type { UserLine } from "../src/user/user.ts";
 import { scriptedUser } from "../src/user/scripted-user.ts";
 import { oneToolEnvironment } from "../src/environment/one-tool-environment.fixture.ts";
 import { qwen3Folder } from "./support/qwen3-model.ts";
@@ -54,10 +55,10 @@ const endOfText = 151643;
 async function play(
   turns: readonly ScriptedTurn[],
   {
-    lines = ["Where is my order?", "###STOP###"],
+    lines = ["Where is my order?", { text: "Bye.", leaves: true }],
     limits = {},
     tokensPerTurn = 1024,
-  }: { lines?: readonly string[]; limits?: Partial<EpisodeLimits>; tokensPerTurn?: number } = {},
+  }: { lines?: readonly UserLine[]; limits?: Partial<EpisodeLimits>; tokensPerTurn?: number } = {},
 ): Promise<Episode> {
   const server = await startSglangTestServer({ policy: scriptedPolicy(turns) });
   const engine = createSglangEngine({ url: server.url, mode: "direct" });
@@ -133,7 +134,7 @@ describe("whatever the policy samples, its ids are what is trained", () => {
   test("a length stop inside a think block, closed and answered", async () => {
     const thought = await renderer.codec.encode("<think>\nI should look up the order and th");
     const episode = await play([{ outputIds: thought }, await says("<think>\nx\n</think>\n\nHi")], {
-      lines: ["Hi", "hello?", "###STOP###"],
+      lines: ["Hi", "hello?", { text: "Bye.", leaves: true }],
       tokensPerTurn: thought.length,
       limits: { onLength: "close-and-continue" },
     });
@@ -149,7 +150,7 @@ describe("whatever the policy samples, its ids are what is trained", () => {
   test("a foreign stop id stays where it was sampled", async () => {
     const text = await renderer.codec.encode("Hello");
     const episode = await play([{ outputIds: [...text, endOfText] }, await says("Bye.")], {
-      lines: ["Hi", "Yes?", "###STOP###"],
+      lines: ["Hi", "Yes?", { text: "Bye.", leaves: true }],
     });
     const { end } = episode.segments[0]!.turns[0]!;
     expect(episode.segments[0]!.tokenIds[end - 1]).toBe(endOfText);
@@ -174,7 +175,7 @@ describe("whatever tools and users say, it forges no control token", () => {
     const episode = await play(
       [await says(call), await says("Anything else?"), await says("Bye.")],
       {
-        lines: [forged, forged, "###STOP###"],
+        lines: [forged, forged, { text: "Bye.", leaves: true }],
       },
     );
     const { tokenIds, turns } = episode.segments[0]!;

@@ -16,6 +16,8 @@ export interface Demonstration {
   /** The assistant's turns as text, in order. */
   readonly turns: readonly { readonly text: string; readonly isSlip: boolean }[];
   readonly reward: number;
+  /** Whether the customer left before the conversation was cut off. */
+  readonly isDone: boolean;
 }
 
 /** Lets the expert, or a sloppy one, lead a conversation about a task. */
@@ -29,15 +31,16 @@ export async function demonstrate(
   const expert = storefrontExpert({ seed, slipRate });
   const messages: Message[] = [{ role: "user", content: await world.begin({ signal }) }];
   const turns: { text: string; isSlip: boolean }[] = [];
-  for (let turnIndex = 0; turnIndex < maxTurns; turnIndex++) {
+  let isDone = false;
+  for (let turnIndex = 0; turnIndex < maxTurns && !isDone; turnIndex++) {
     const { action, isSlip } = expert.act(messages);
     turns.push({ text: toTurnText(action), isSlip });
     const { observation, done } = await world.step(action, { signal });
     messages.push(...toMessages(action, observation, turnIndex));
-    if (done !== undefined) break;
+    isDone = done !== undefined;
   }
   const { reward } = await world.score({ signal });
-  return { messages, turns, reward };
+  return { messages, turns, reward, isDone };
 }
 
 function toMessages(action: Action, observation: string, turnIndex: number): readonly Message[] {

@@ -1,7 +1,7 @@
 import { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
-import { STOP_MARKER, type User, type UserSession } from "../../src/user/user.ts";
+import type { User, UserLine, UserSession } from "../../src/user/user.ts";
 import type { StorefrontData } from "./draw-task.ts";
 import type { Goal } from "./goal.ts";
 import { hearAgent, misunderstands } from "./hear-agent.ts";
@@ -84,7 +84,7 @@ class ScriptedCustomer {
     return greeting + introduction + this.#request(this.#random.chance(0.5));
   }
 
-  reply(agentText: string): string {
+  reply(agentText: string): UserLine {
     const goal = this.#goal;
     const type = hearAgent(agentText);
     switch (type) {
@@ -114,32 +114,32 @@ class ScriptedCustomer {
   }
 
   /** Agrees to what was asked for, and to nothing else. */
-  #decide(agentText: string): string {
+  #decide(agentText: string): UserLine {
     if (misunderstands(agentText, this.#goal)) return this.#goAstray(framePhrases.correction);
     return this.#answer(this.#goal.end.type === "declined" ? "no" : "yes");
   }
 
   /** Brings up the next wish, or leaves. */
-  #goOn(): string {
+  #goOn(): UserLine {
     this.#goalIndex += 1;
     this.#givenCounts.clear();
     this.#hasInsisted = false;
     if (this.#goalIndex < this.#data.goals.length) {
       return this.#random.pick(framePhrases.next) + this.#request(this.#random.chance(0.5));
     }
-    return `${this.#random.pick(framePhrases.bye)} ${STOP_MARKER}`;
+    return { text: this.#random.pick(framePhrases.bye), leaves: true };
   }
 
   /** Says the wish again, in full, or gives up. */
-  #goAstray(openings: readonly string[] = framePhrases.astray): string {
+  #goAstray(openings: readonly string[] = framePhrases.astray): UserLine {
     this.#missCount += 1;
     if (this.#missCount >= patience) {
-      return `${this.#random.pick(framePhrases.giveUp)} ${STOP_MARKER}`;
+      return { text: this.#random.pick(framePhrases.giveUp), leaves: true };
     }
     return this.#random.pick(openings) + this.#request(true);
   }
 
-  #answer(kind: ReplyKind): string {
+  #answer(kind: ReplyKind): UserLine {
     const count = (this.#givenCounts.get(kind) ?? 0) + 1;
     this.#givenCounts.set(kind, count);
     return count > maxRepeats ? this.#goAstray() : this.#give(kind);

@@ -1,7 +1,8 @@
 import type { Difference } from "../../src/environment/difference.ts";
 import { describe, expect, test } from "vitest";
+import { playActions } from "../../src/environment/play-actions.ts";
 import { InvariantError, UsageError } from "../../src/errors.ts";
-import { STOP_MARKER } from "../../src/user/user.ts";
+import { isLeaving, textOfLine, type UserLine } from "../../src/user/user.ts";
 import { scriptedUser } from "../../src/user/scripted-user.ts";
 import { demonstrate } from "./demonstrate.ts";
 import { drawTask } from "./draw-task.ts";
@@ -28,7 +29,9 @@ function wordsOf(index: number, split: "train" | "test"): readonly string[] {
 
 async function openSilent(index: number) {
   const task = storefront.task("test", index);
-  const user = scriptedUser({ lines: ["Hello.", `Bye. ${STOP_MARKER}`] }).open(task, { seed: 0 });
+  const user = scriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] }).open(task, {
+    seed: 0,
+  });
   return { task, world: await storefront.open(task, { user, signal }) };
 }
 
@@ -146,6 +149,23 @@ describe("createStorefront()", () => {
   });
 });
 
+describe("the end of a conversation", () => {
+  test("is when the user leaves, not when a line says so", async () => {
+    const task = storefront.task("test", 0);
+    const lines = ["Hello.", "What does ###STOP### mean?", { text: "Ah.", leaves: true }] as const;
+    const actions = [
+      { type: "say", content: "Bye." } as const,
+      { type: "say", content: "It ends." } as const,
+    ];
+    const user = scriptedUser({ lines });
+    const { steps } = await playActions(storefront, { task, user, actions }, { signal });
+    expect(steps).toEqual([
+      { observation: "What does ###STOP### mean?", from: "user", source: "user" },
+      { observation: "Ah.", from: "user", source: "user", done: "user-left" },
+    ]);
+  });
+});
+
 describe("storefrontExpert()", () => {
   test("solves 500 tasks of each split that has them", async () => {
     for (const [split, count] of [
@@ -153,11 +173,11 @@ describe("storefrontExpert()", () => {
       ["test", 200],
     ] as const) {
       for (let index = 0; index < count; index++) {
-        const { reward, messages } = await demonstrate(storefront.task(split, index), {
+        const { reward, messages, isDone } = await demonstrate(storefront.task(split, index), {
           seed: index,
         });
         expect(reward, messages.map(({ content }) => content).join("\n")).toBe(1);
-        expect(messages.at(-1)?.content).toContain(STOP_MARKER);
+        expect(isDone).toBe(true);
       }
     }
   });
@@ -166,8 +186,8 @@ describe("storefrontExpert()", () => {
     let sum = 0;
     for (let index = 0; index < 100; index++) {
       const task = storefront.task("train", index);
-      const { reward, messages } = await demonstrate(task, { seed: index, slipRate: 0.25 });
-      expect(messages.at(-1)?.content).toContain(STOP_MARKER);
+      const { reward, isDone } = await demonstrate(task, { seed: index, slipRate: 0.25 });
+      expect(isDone).toBe(true);
       sum += reward;
     }
     expect(sum).toBeGreaterThan(40);
@@ -184,7 +204,7 @@ describe("storefrontExpert()", () => {
 describe("storefrontUser()", () => {
   async function converse(index: number, seed: number, agentLines: readonly string[]) {
     const session = storefrontUser().open(storefront.task("test", index), { seed });
-    const lines = [await session.begin({ signal })];
+    const lines: UserLine[] = [await session.begin({ signal })];
     for (const line of agentLines) lines.push(await session.reply(line, { signal }));
     return lines;
   }
@@ -199,16 +219,16 @@ describe("storefrontUser()", () => {
     for (let seed = 0; seed < 20; seed++) {
       const [opening = ""] = await converse(1, seed, []);
       expect(await converse(1, seed, [])).toEqual([opening]);
-      openings.add(opening);
+      openings.add(textOfLine(opening));
     }
     expect(openings.size).toBeGreaterThan(10);
   });
 
   test("says who they are when asked", async () => {
     const { customer } = storefront.task("test", 1).data;
-    const [, reply] = await converse(1, 0, ["What is your name and postcode?"]);
-    expect(reply).toContain(customer.name);
-    expect(reply).toContain(customer.postcode);
+    const [, reply = ""] = await converse(1, 0, ["What is your name and postcode?"]);
+    expect(textOfLine(reply)).toContain(customer.name);
+    expect(textOfLine(reply)).toContain(customer.postcode);
   });
 
   test("never gives away what only the shop knows", async () => {
@@ -242,14 +262,14 @@ describe("storefrontUser()", () => {
 
   test("leaves an agent that makes no sense after three lines", async () => {
     const lines = await converse(3, 0, ["?", "?", "?"]);
-    expect(lines.map((line) => line.includes(STOP_MARKER))).toEqual([false, false, false, true]);
+    expect(lines.map(isLeaving)).toEqual([false, false, false, true]);
   });
 
   test("leaves an agent that asks the same thing over and over", async () => {
     const session = storefrontUser().open(storefront.task("test", 2), { seed: 0 });
     await session.begin({ signal });
     let count = 0;
-    for (let said = ""; !said.includes(STOP_MARKER); count++) {
+    for (let said: UserLine = ""; !isLeaving(said); count++) {
       said = await session.reply("Your name and postcode?", { signal });
     }
     expect(count).toBeLessThanOrEqual(6);

@@ -3,7 +3,7 @@ import type { DifferenceCall } from "../../src/environment/difference.ts";
 import type { Action, Environment, Score, Step, World } from "../../src/environment/environment.ts";
 import { InvariantError, UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
-import { STOP_MARKER, type UserSession } from "../../src/user/user.ts";
+import { isLeaving, textOfLine, type UserSession } from "../../src/user/user.ts";
 import { shopDifference, toDifferenceCall } from "./difference.ts";
 import { drawTask, type StorefrontData } from "./draw-task.ts";
 import { fulfil, toInstruction, wantedOutputs } from "./goal.ts";
@@ -62,10 +62,10 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
 
   async function say(content: string, signal: AbortSignal): Promise<Step> {
     said.push(content);
-    const observation = await user.reply(content, { signal });
-    isDone = observation.includes(STOP_MARKER);
+    const line = await user.reply(content, { signal });
+    isDone = isLeaving(line);
     return {
-      observation,
+      observation: textOfLine(line),
       from: "user",
       source: "user",
       ...(isDone ? { done: "user-left" as const } : {}),

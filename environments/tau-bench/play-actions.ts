@@ -2,6 +2,7 @@ import type { Score } from "../../src/environment/environment.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
 import { scriptedUser } from "../../src/user/scripted-user.ts";
+import type { UserLine } from "../../src/user/user.ts";
 import type { ReplayCall } from "./replay.ts";
 import { readArguments } from "./replay.ts";
 import type { TauEnvironment } from "./tau-environment.ts";
@@ -11,7 +12,7 @@ import type { TauTaskData } from "./tau-task.ts";
 export interface Play {
   readonly task: Task<TauTaskData>;
   /** What the user says, in order: the opening line first. */
-  readonly userReplies: readonly string[];
+  readonly userReplies: readonly UserLine[];
   /** What the agent does; `respond` with `content` talks to the user. */
   readonly actions: readonly ReplayCall[];
 }

@@ -3,6 +3,7 @@ import { InvariantError, UsageError } from "../../src/errors.ts";
 import type { Action, World } from "../../src/environment/environment.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { scriptedUser } from "../../src/user/scripted-user.ts";
+import type { UserLine } from "../../src/user/user.ts";
 import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";
 import type { TauEnvironment } from "./tau-environment.ts";
 
@@ -14,7 +15,7 @@ afterAll(() => tau[Symbol.asyncDispose]());
 interface Opening {
   readonly environment?: TauEnvironment;
   readonly index?: number;
-  readonly lines?: readonly string[];
+  readonly lines?: readonly UserLine[];
 }
 
 async function begin({
@@ -91,6 +92,16 @@ describe("a τ-bench episode", () => {
       },
     });
     expect(JSON.parse(JSON.stringify(score))).toBeTruthy();
+  });
+
+  test("ends where the user leaves without the stop marker", async () => {
+    await using world = await begin({ lines: [{ text: "Bye.", leaves: true }] });
+    expect(await world.step({ type: "say", content: "Done" }, { signal })).toEqual({
+      observation: "Bye.",
+      from: "user",
+      source: "user",
+      done: "user-left",
+    });
   });
 
   test("goes on where the stop marker is in the opening line or spelled otherwise", async () => {

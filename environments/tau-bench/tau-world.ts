@@ -5,7 +5,8 @@ import { PythonError } from "../../src/python/python-error.ts";
 import { pythonStr } from "../../src/python/str.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import type { UserSession, UserUsage } from "../../src/user/user.ts";
-import { STOP_MARKER } from "../../src/user/user.ts";
+import { readStopMarker } from "../../src/user/stop-marker.ts";
+import { isLeaving, textOfLine } from "../../src/user/user.ts";
 import type { MadeCall } from "./call-difference.ts";
 import { ERROR_PREFIX, callTool } from "./call-tool.ts";
 import { sameDatabase } from "./database-text.ts";
@@ -95,10 +96,13 @@ export class TauWorld<Database extends Tables> implements World {
   }
 
   async #say(content: PyValue, signal: AbortSignal): Promise<Step> {
-    const observation = await this.#options.user.reply(pythonStr(content), { signal });
+    const line = await this.#options.user.reply(pythonStr(content), { signal });
     this.#said.push(content);
+    const observation = textOfLine(line);
     const step = { observation, from: "user", source: "user" } as const;
-    return observation.includes(STOP_MARKER) ? { ...step, done: "user-left" } : step;
+    // As in the original, whoever writes the marker leaves, whatever it was meant for.
+    const isOver = isLeaving(line) || isLeaving(readStopMarker(observation));
+    return isOver ? { ...step, done: "user-left" } : step;
   }
 
   #respond(given: PyDict, signal: AbortSignal): Promise<Step> | Step {

@@ -10,7 +10,8 @@ import { playActions, replayCalls } from "../environment/play-actions.ts";
 import { isPyDict, type PlainJson, type PyDict } from "../python/value.ts";
 import type { Task } from "../task.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
-import type { User } from "../user/user.ts";
+import { readLine } from "../user/read-line.ts";
+import type { User, UserLine } from "../user/user.ts";
 import { isTauName, loadEnvironment, loadOwnUser, loadTauEnvironment } from "./environments.ts";
 import { dictListMember, LineError, listMember, textMember } from "./json-lines.ts";
 
@@ -121,10 +122,14 @@ function callsOf(line: PyDict, member: string): readonly ReplayCall[] {
   });
 }
 
-function repliesOf(line: PyDict): readonly string[] {
+function repliesOf(line: PyDict): readonly UserLine[] {
   return listMember(line, "userReplies").map((reply, index) => {
-    if (typeof reply === "string") return reply;
-    throw new LineError("bad-line", `"userReplies"[${index}] must be a text`);
+    const read = readLine(isPyDict(reply) ? Object.fromEntries(reply) : reply);
+    if (read !== undefined) return read;
+    throw new LineError(
+      "bad-line",
+      `"userReplies"[${index}] must be a text, or {"text": …, "leaves": true}`,
+    );
   });
 }
 

@@ -295,7 +295,9 @@ export const rolloutSettings: readonly Setting[] = [
     name: "user-script",
     kind: text,
     value: "file",
-    help: "lines of the scripted user: a JSON list, or an object of lists by task",
+    help:
+      "lines of the scripted user: a JSON list, or an object of lists by task; with " +
+      '{"text": …, "leaves": true} the user leaves',
   },
   // Limits.
   {

@@ -1,7 +1,7 @@
 import type { Action, Environment, Score, Step } from "./environment.ts";
 import { toolFromOpenAi } from "../message.ts";
 import { type PlainJson, toPyValue } from "../python/value.ts";
-import { STOP_MARKER } from "../user/user.ts";
+import { isLeaving, textOfLine } from "../user/user.ts";
 
 /** What is special about an environment with one tool. */
 export interface OneToolOptions {
@@ -20,7 +20,7 @@ export interface OneToolOptions {
   readonly onStep?: ((action: Action) => Step | undefined) | undefined;
 }
 
-/** An environment with one task and one tool, and a user who ends the episode by the stop marker. */
+/** An environment with one task and one tool, and a user who ends the episode by leaving. */
 export function oneToolEnvironment(options: OneToolOptions): Environment {
   const { name, tool, policyText, instruction = "", open, onStep } = options;
   const task = {
@@ -49,9 +49,9 @@ export function oneToolEnvironment(options: OneToolOptions): Environment {
           if (action.type === "call") {
             return { observation: call(action), from: "tool", source: action.name };
           }
-          const observation = await user.reply(action.content, { signal });
-          isDone = observation.includes(STOP_MARKER);
-          const step = { observation, from: "user", source: "user" } as const;
+          const line = await user.reply(action.content, { signal });
+          isDone = isLeaving(line);
+          const step = { observation: textOfLine(line), from: "user", source: "user" } as const;
           return isDone ? { ...step, done: "user-left" } : step;
         },
         score: async () => score(isDone),

@@ -329,7 +329,7 @@ describe("code that is not ours", () => {
   });
 
   test("that cannot say what the user cost leaves the episode as it is", async () => {
-    const user = scriptedUser({ lines: ["Lamp on, please.", "###STOP###"] });
+    const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
     const { episode, troubles } = await play(goodTurns, {
       user: {
         strategy: "free",

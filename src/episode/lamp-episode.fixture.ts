@@ -12,7 +12,7 @@ import { characterIds, characterRenderer } from "../testing/character-renderer.t
 import { toSamples } from "../trajectory/sample.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
-import type { User } from "../user/user.ts";
+import type { User, UserLine } from "../user/user.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
 import { playEpisode } from "./play-episode.ts";
@@ -91,7 +91,7 @@ export function says(text: string): Partial<Generation> {
 export async function play(
   replies: readonly Reply[],
   options: {
-    lines?: readonly string[];
+    lines?: readonly UserLine[];
     environment?: Environment;
     limits?: Partial<EpisodeLimits>;
     signal?: AbortSignal;
@@ -109,7 +109,10 @@ export async function play(
   const setup: EpisodeSetup = {
     environment: options.environment ?? lamp(),
     user:
-      options.user ?? scriptedUser({ lines: options.lines ?? ["Lamp on, please.", "###STOP###"] }),
+      options.user ??
+      scriptedUser({
+        lines: options.lines ?? ["Lamp on, please.", { text: "Bye.", leaves: true }],
+      }),
     engine: options.engine ?? engine,
     renderer: characterRenderer(),
     agent:

@@ -37,7 +37,7 @@ describe("playEpisode()", () => {
       ["assistant", ""],
       ["tool", "on"],
       ["assistant", "It is on. Goodbye!"],
-      ["user", "###STOP###"],
+      ["user", "Bye."],
     ]);
   });
 
@@ -121,7 +121,7 @@ describe("playEpisode()", () => {
   test("can close a turn that was cut by length, with a close that is not trained", async () => {
     const cut = { outputIds: [97, 98], finish: { type: "length" } } as const;
     const { episode } = await play([cut, says("Goodbye!")], {
-      lines: ["Hi", "What?", "###STOP###"],
+      lines: ["Hi", "What?", { text: "Bye.", leaves: true }],
       limits: { onLength: "close-and-continue" },
     });
     const [segment] = episode.segments;
@@ -137,7 +137,7 @@ describe("playEpisode()", () => {
 
   test("gives a turn only the tokens that are left", async () => {
     const { engine, episode } = await play([says("abc"), says("Goodbye!")], {
-      lines: ["Hi", "Yes?", "###STOP###"],
+      lines: ["Hi", "Yes?", { text: "Bye.", leaves: true }],
       limits: { maxEpisodeTokens: 40, maxTokensPerTurn: 30 },
     });
     expect(engine.requests.map(({ maxNewTokens }) => maxNewTokens)).toEqual([30, 14]);

@@ -13,6 +13,7 @@ import { reflectionUser } from "./reflection-user.ts";
 import type { ScriptLines } from "./scripted-user.ts";
 import { defaultScript, scriptedUser } from "./scripted-user.ts";
 import type { UserPrompts } from "./user-prompts.ts";
+import { readLine } from "./read-line.ts";
 import { readUserRepairs } from "./user-repairs.ts";
 import type { User } from "./user.ts";
 import { verifyUser } from "./verify-user.ts";
@@ -182,6 +183,6 @@ const userSchema = z.discriminatedUnion("strategy", [
 function isScript(value: unknown): boolean {
   if (typeof value === "function") return true;
   return (
-    Array.isArray(value) && value.length > 0 && value.every((line) => typeof line === "string")
+    Array.isArray(value) && value.length > 0 && value.every((line) => readLine(line) !== undefined)
   );
 }

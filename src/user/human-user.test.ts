@@ -22,12 +22,23 @@ describe("the human user", () => {
     input.write("I want tea\n\n  \nGreen, please\n");
     expect(await session.begin({ signal })).toBe("I want tea");
     expect(shown()).toBe(
-      "\n[t/1]\nYou play this customer. Write ###STOP### when nothing is left to say.\n\n" +
+      "\n[t/1]\nYou play this customer. When nothing is left to say, write /leave, with or without a " +
+        "last line after it.\n\n" +
         "You want tea.\n> ",
     );
     expect(await session.reply("Which?", { signal })).toBe("Green, please");
     expect(shown()).toBe("\n[t/1]\nAgent: Which?\n> > > ");
     expect(session.usage()).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
+  });
+
+  test("leaves by a command, not by a word", async () => {
+    const { input, user } = terminal();
+    const session = user.open(task("t/1"), { seed: 1 });
+    input.write("May I /leave?\n/leaves\n /leave\n/leave Bye then. \n");
+    expect(await session.reply("x", { signal })).toBe("May I /leave?");
+    expect(await session.reply("x", { signal })).toBe("/leaves");
+    expect(await session.reply("x", { signal })).toEqual({ text: "", leaves: true });
+    expect(await session.reply("x", { signal })).toEqual({ text: "Bye then.", leaves: true });
   });
 
   test("keeps the agent's text from steering the terminal", async () => {

@@ -3,8 +3,7 @@ import type { CallQueue } from "./call-queue.ts";
 import { createCallQueue } from "./call-queue.ts";
 import type { LineReader } from "./line-reader.ts";
 import { createLineReader } from "./line-reader.ts";
-import { STOP_MARKER } from "./user.ts";
-import type { User, UserSession } from "./user.ts";
+import { textOfLine, type User, type UserLine, type UserSession } from "./user.ts";
 
 /** Settings of `humanUser()`. */
 export interface HumanUserOptions {
@@ -45,7 +44,7 @@ interface Terminal extends LineReader {
 }
 
 function openAt(terminal: Terminal, task: { id: string; instruction: string }): UserSession {
-  const ask = (text: string, signal: AbortSignal): Promise<string> =>
+  const ask = (text: string, signal: AbortSignal): Promise<UserLine> =>
     terminal.turns.run(
       async () => {
         terminal.write(`\n[${task.id}]\n${withoutControls(text)}\n`);
@@ -53,9 +52,11 @@ function openAt(terminal: Terminal, task: { id: string; instruction: string }): 
       },
       { signal },
     );
-  const rules = `You play this customer. Write ${STOP_MARKER} when nothing is left to say.`;
+  const rules =
+    "You play this customer. When nothing is left to say, write /leave, with or without a last " +
+    "line after it.";
   return {
-    begin: ({ signal }) => ask(`${rules}\n\n${task.instruction}`, signal),
+    begin: async ({ signal }) => textOfLine(await ask(`${rules}\n\n${task.instruction}`, signal)),
     reply: (agentText, { signal }) => ask(`Agent: ${agentText}`, signal),
     usage: () => ({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 }),
   };
@@ -64,7 +65,7 @@ function openAt(terminal: Terminal, task: { id: string; instruction: string }): 
 async function readAnswer(
   terminal: Terminal,
   { id, signal }: { id: string; signal: AbortSignal },
-): Promise<string> {
+): Promise<UserLine> {
   for (;;) {
     terminal.write("> ");
     const line = await terminal.next({ signal });
@@ -75,8 +76,13 @@ async function readAnswer(
       );
     }
     // An empty line is a slip of the hand, not an answer.
-    if (line.trim() !== "") return line;
+    if (line.trim() !== "") return readLeave(line);
   }
+}
+
+function readLeave(line: string): UserLine {
+  const [command, farewell = ""] = /^\s*\/leave(?:\s+(.*))?$/.exec(line) ?? [];
+  return command === undefined ? line : { text: farewell.trim(), leaves: true };
 }
 
 /** Leaves out what could steer the terminal: the agent's text is not to be trusted. */

@@ -34,7 +34,7 @@ test("a model user's messages reach a server as they are", async () => {
   const session = llmUser({ model }).open(task, { seed: 1 });
   expect(server.requests).toEqual([]);
   expect(await session.begin({ signal })).toBe("I want a refund.");
-  expect(await session.reply("Done.", { signal })).toBe("###STOP###");
+  expect(await session.reply("Done.", { signal })).toEqual({ text: "###STOP###", leaves: true });
   expect(server.requests.map(({ body }) => body)).toEqual([
     { model: "m", messages: [system, greeting] },
     {
@@ -70,6 +70,14 @@ describe("a model conversation", () => {
       seed: 2 ** 31 - 1,
     });
     expect(model.requests[1]?.seed).toBe(0);
+  });
+
+  test("the user leaves by the stop marker, whatever stands around it, also in another take", async () => {
+    const model = scriptedChatModel(["###STOP###", "Bye ###STOP###.", "###stop###"]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    expect(await session.begin({ signal })).toBe("###STOP###");
+    expect(await session.reply("x", { signal })).toEqual({ text: "Bye ###STOP###.", leaves: true });
+    expect(await session.retake?.({ signal })).toBe("###stop###");
   });
 
   test("a line without text is the user's failure", async () => {

@@ -6,6 +6,7 @@ import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
 import { defaultGreeting, fillInstruction } from "./user-prompts.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
 import { isRepaired } from "./user-repairs.ts";
+import { readStopMarker } from "./stop-marker.ts";
 import type { User, UserSession, UserSpending } from "./user.ts";
 
 /** Settings that all model users share. */
@@ -71,7 +72,7 @@ export function modelUser(strategy: UserStrategy, options: ModelUserOptions): Us
  * One conversation by a strategy. τ-bench asks the model for one line (`react`: two) before it has
  * an instruction and throws it away; that call is not made here.
  *
- * The session's calls throw RolloutError `user/empty-reply` for a line without text,
+ * The user leaves by writing the stop marker. The session's calls throw RolloutError `user/empty-reply` for a line without text,
  * `user/bad-reply` for one that the strategy cannot read, and whatever the chat model throws. The
  * memory is then as it was before.
  */
@@ -115,10 +116,11 @@ export function openModelConversation(
 
   return {
     begin: ({ signal }) => sayAfter([...memory, { role: "user", content: greeting }], signal),
-    reply: (content, { signal }) => sayAfter([...memory, { role: "user", content }], signal),
-    retake: ({ signal }) => {
+    reply: async (content, { signal }) =>
+      readStopMarker(await sayAfter([...memory, { role: "user", content }], signal)),
+    retake: async ({ signal }) => {
       assertInvariant(beforeLine !== undefined, "retake() needs a line that was said");
-      return sayAfter(beforeLine, signal);
+      return readStopMarker(await sayAfter(beforeLine, signal));
     },
     usage: () => calls.usage(),
   };

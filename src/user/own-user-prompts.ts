@@ -1,4 +1,4 @@
-import { STOP_MARKER } from "./user.ts";
+import { STOP_MARKER } from "./stop-marker.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
 
 /**

@@ -34,6 +34,13 @@ describe("findLineProblems()", () => {
     expect(find(line, agentText)).toEqual(problems);
   });
 
+  test("leaving with words in answer to a question is premature, also without a marker", () => {
+    const context = { agentText: "Shall I go on?", instruction, maxSharedWords: 8 };
+    const leaving = (text: string) => findLineProblems({ text, leaves: true }, context);
+    expect(leaving("Yes, please.")).toEqual(["premature-stop"]);
+    expect(leaving("")).toEqual([]);
+  });
+
   test.each([
     "Hello! How can I help you today?",
     "Agent: your order is on its way",

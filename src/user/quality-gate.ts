@@ -1,6 +1,6 @@
 import type { Task } from "../task.ts";
-import { STOP_MARKER } from "./user.ts";
-import type { User, UserSession } from "./user.ts";
+import { STOP_MARKER } from "./stop-marker.ts";
+import { isLeaving, textOfLine, type User, type UserLine, type UserSession } from "./user.ts";
 
 /** What can look wrong with a user's line. */
 export type LineProblem = "premature-stop" | "role-swap" | "leaked-instruction";
@@ -33,10 +33,10 @@ function watch(session: UserSession, task: Task, options: QualityGateOptions): U
   let retakeCount = 0;
 
   async function check(
-    line: string,
+    line: UserLine,
     agentText: string | null,
     { signal }: { signal: AbortSignal },
-  ): Promise<string> {
+  ): Promise<UserLine> {
     let current = line;
     for (let round = 0; ; round++) {
       const { instruction } = task;
@@ -52,7 +52,7 @@ function watch(session: UserSession, task: Task, options: QualityGateOptions): U
   return {
     async begin(call) {
       lastAgentText = null;
-      return await check(await session.begin(call), null, call);
+      return textOfLine(await check(await session.begin(call), null, call));
     },
     async reply(agentText, call) {
       lastAgentText = agentText;
@@ -62,7 +62,7 @@ function watch(session: UserSession, task: Task, options: QualityGateOptions): U
       ? {}
       : {
           async retake(call: { signal: AbortSignal }) {
-            return await check((await session.retake?.(call)) as string, lastAgentText, call);
+            return await check((await session.retake?.(call)) as UserLine, lastAgentText, call);
           },
         }),
     usage: () => ({ ...session.usage(), quality: { problems: { ...problems }, retakeCount } }),
@@ -80,9 +80,9 @@ export interface LineContext {
 /**
  * Finds what looks wrong with a user's line:
  *
- * - `premature-stop`: the stop marker in the opening line, or beside other text in answer to a
- *   question (the agent asked for a go-ahead, got it, and may not act on it any more). A bare
- *   marker is taken for a decision, also where it is a wrong one.
+ * - `premature-stop`: the user leaves (or writes the stop marker) in the opening line, or with other
+ *   text in answer to a question (the agent asked for a go-ahead, got it, and may not act on it any
+ *   more). Leaving without a word is taken for a decision, also where it is a wrong one.
  * - `role-swap`: the line opens with the agent's label, offers help, or reports work as the agent
  *   would. English only.
  * - `leaked-instruction`: the line shares more than `maxSharedWords` words in a row with the
@@ -92,9 +92,11 @@ export interface LineContext {
  * On the 1,490 user lines of τ-bench's published gpt-4o runs on airline (200 conversations) this
  * finds 3 premature stops, of which 2 only decline an offer, no swapped role, and 3 leaks.
  */
-export function findLineProblems(line: string, context: LineContext): readonly LineProblem[] {
+export function findLineProblems(said: UserLine, context: LineContext): readonly LineProblem[] {
+  const line = textOfLine(said);
+  const leaves = isLeaving(said) || line.includes(STOP_MARKER);
   const problems: LineProblem[] = [];
-  if (isPrematureStop(line, context)) problems.push("premature-stop");
+  if (leaves && isPremature(line, context)) problems.push("premature-stop");
   if (agentPhrases.test(line)) problems.push("role-swap");
   const description = context.instruction.replace(dictated, " | ");
   if (longestSharedRun(line, description) > context.maxSharedWords) {
@@ -103,8 +105,7 @@ export function findLineProblems(line: string, context: LineContext): readonly L
   return problems;
 }
 
-function isPrematureStop(line: string, { agentText }: LineContext): boolean {
-  if (!line.includes(STOP_MARKER)) return false;
+function isPremature(line: string, { agentText }: LineContext): boolean {
   if (agentText === null) return true;
   const saysMore = /\p{L}/u.test(line.replaceAll(STOP_MARKER, ""));
   return saysMore && /\?\W*$/.test(agentText);

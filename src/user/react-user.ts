@@ -1,7 +1,7 @@
 import { afterLabel } from "./after-label.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
 import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";
-import { STOP_MARKER } from "./user.ts";
+import { STOP_MARKER } from "./stop-marker.ts";
 import type { User } from "./user.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
 import { isRepaired } from "./user-repairs.ts";

@@ -23,6 +23,12 @@ describe("readScript()", () => {
     expect(lines(task("y"))).toEqual(["a", ""]);
   });
 
+  test("reads a line to leave with", async () => {
+    const farewell = { text: "Bye.", leaves: true };
+    const lines = await readScript(await write(JSON.stringify(["a", farewell])));
+    expect(lines(task("x"))).toEqual(["a", farewell]);
+  });
+
   test("reads each task's own lines", async () => {
     const lines = await readScript(await write('{"x": ["a"], "__proto__": ["b"], "7": ["c"]}'));
     expect(lines(task("x"))).toEqual(["a"]);
@@ -45,7 +51,8 @@ describe("readScript()", () => {
     ["7", "Cannot read the script FILE: expected a list of lines or an object from task id"],
     ["null", "Cannot read the script FILE: expected a list of lines or an object from task id"],
     ["[]", "Cannot read FILE: expected at least one line"],
-    ['["a", 7]', "Cannot read FILE[1]: expected a text"],
+    ['["a", 7]', 'Cannot read FILE[1]: expected a text, or {"text": …, "leaves": true}'],
+    ['["a", {"text": "b"}]', "Cannot read FILE[1]: expected a text"],
     ['{"x": "a"}', "Cannot read FILE: x: expected a list of lines"],
     ['{"x": ["a", null]}', "Cannot read FILE: x[1]: expected a text"],
     ["[", "Cannot read the script FILE: "],

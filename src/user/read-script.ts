@@ -1,10 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import type { Task } from "../task.ts";
+import { readLine } from "./read-line.ts";
+import type { UserLine } from "./user.ts";
 
 /**
  * Reads the lines of a scripted user from a JSON file: a list of lines for every task, or an object
- * from task id to that task's lines. What comes back takes a task and is for `scriptedUser()`; it
+ * from task id to that task's lines. A line is a text, or `{"text": …, "leaves": true}` where the
+ * user leaves with it. What comes back takes a task and is for `scriptedUser()`; it
  * throws UsageError for a task that the file does not name.
  *
  * @throws UsageError naming the file and the place where it cannot be used.
@@ -12,7 +15,7 @@ import type { Task } from "../task.ts";
 export async function readScript(
   file: string,
   { signal }: { signal?: AbortSignal } = {},
-): Promise<(task: Task) => readonly string[]> {
+): Promise<(task: Task) => readonly UserLine[]> {
   const value = await readJson(file, signal);
   if (Array.isArray(value)) {
     const lines = asLines(value, file);
@@ -49,11 +52,14 @@ async function readJson(file: string, signal: AbortSignal | undefined): Promise<
   }
 }
 
-function asLines(value: unknown, place: string): readonly string[] {
+function asLines(value: unknown, place: string): readonly UserLine[] {
   if (!Array.isArray(value)) throw new UsageError(`Cannot read ${place}: expected a list of lines`);
   if (value.length === 0) throw new UsageError(`Cannot read ${place}: expected at least one line`);
-  return value.map((line: unknown, index) => {
-    if (typeof line === "string") return line;
-    throw new UsageError(`Cannot read ${place}[${index}]: expected a text`);
+  return value.map((given: unknown, index) => {
+    const line = readLine(given);
+    if (line !== undefined) return line;
+    throw new UsageError(
+      `Cannot read ${place}[${index}]: expected a text, or {"text": …, "leaves": true}`,
+    );
   });
 }

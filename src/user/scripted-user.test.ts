@@ -20,6 +20,16 @@ describe("scriptedUser()", () => {
     expect(await session.reply("", { signal })).toBe("three");
   });
 
+  test("leaves with the line that says so, and not by what a line says", async () => {
+    const farewell = { text: "Bye.", leaves: true } as const;
+    const session = scriptedUser({ lines: [farewell, "###STOP###", farewell] }).open(task, {
+      seed: 1,
+    });
+    expect(await session.begin({ signal })).toBe("Bye.");
+    expect(await session.reply("x", { signal })).toBe("###STOP###");
+    expect(await session.reply("x", { signal })).toEqual(farewell);
+  });
+
   test("takes each task's own lines from a function", async () => {
     const user = scriptedUser({ lines: ({ id, index }) => [`${id} ${index}`] });
     expect(await user.open(task, { seed: 1 }).begin({ signal })).toBe("shop/test/3 3");
@@ -42,7 +52,7 @@ describe("scriptedUser()", () => {
       retryable: false,
       message:
         "Cannot answer for task shop/test/3: all 1 lines of the script are said, " +
-        "expected a longer script or one whose last line is ###STOP###",
+        "expected a longer script or a last line to leave with: {text, leaves: true}",
     });
   });
 
@@ -63,6 +73,6 @@ test("`defaultScript()` states the instruction, agrees once and leaves", () => {
   expect(defaultScript(task)).toEqual([
     "You want a refund for order 7.",
     "Yes, please go ahead.",
-    "###STOP###",
+    { text: "That is all. Thank you.", leaves: true },
   ]);
 });

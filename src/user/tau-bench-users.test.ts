@@ -14,6 +14,7 @@ import { readUserPrompts } from "./read-user-prompts.ts";
 import { reflectionStrategy } from "./reflection-user.ts";
 import { scriptedChatModel } from "./scripted-chat-model.ts";
 import type { UserPrompts } from "./user-prompts.ts";
+import { textOfLine } from "./user.ts";
 import { verifyStrategy } from "./verify-user.ts";
 
 /** What the recording says of one operation on the original's simulator. */
@@ -80,7 +81,7 @@ describe.skipIf(shared === null)("τ-bench's recorded user simulators", async ()
           session = open(event.arg);
           line = await session.begin({ signal });
         } else {
-          line = await session.reply(event.arg ?? "", { signal });
+          line = textOfLine(await session.reply(event.arg ?? "", { signal }));
         }
       } catch (error) {
         expect(error).toBeInstanceOf(RolloutError);

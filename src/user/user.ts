@@ -1,11 +1,24 @@
 import type { Task } from "../task.ts";
 
-/**
- * What a simulated user says when nothing is left to say. An environment ends the episode where a
- * user's line contains it, in exactly this spelling. **Source:** sierra-research/tau-bench,
- * tau_bench/envs/base.py.
- */
-export const STOP_MARKER = "###STOP###";
+/** What a user says: a line, or the line with which they leave. JSON-able. */
+export type UserLine = string | LeavingLine;
+
+/** The last line of a user, who hears nothing after it. */
+export interface LeavingLine {
+  /** May be empty: some leave without a word. */
+  readonly text: string;
+  readonly leaves: true;
+}
+
+/** The words of a line. */
+export function textOfLine(line: UserLine): string {
+  return typeof line === "string" ? line : line.text;
+}
+
+/** Whether the user leaves with the line. What it says in words plays no part. */
+export function isLeaving(line: UserLine): line is LeavingLine {
+  return typeof line !== "string" && line.leaves;
+}
 
 /** What talking to users has cost. JSON-able. */
 export interface UserSpending {
@@ -42,17 +55,17 @@ export interface User {
 /** One conversation with a user, from their side. */
 export interface UserSession {
   /**
-   * The user's first line.
+   * The user's first line; nobody leaves with it.
    *
    * @throws RolloutError with party `user`: `user/timeout`, `user/unreachable`, `user/empty-reply`, …
    */
   begin(options: { signal: AbortSignal }): Promise<string>;
   /** The user's answer to what the agent said. Throws as `begin()` does. */
-  reply(agentText: string, options: { signal: AbortSignal }): Promise<string>;
+  reply(agentText: string, options: { signal: AbortSignal }): Promise<UserLine>;
   /**
    * Takes the last line back and says another in its place; absent where the user cannot. Throws as
    * `begin()` does; the last line then still stands.
    */
-  retake?(options: { signal: AbortSignal }): Promise<string>;
+  retake?(options: { signal: AbortSignal }): Promise<UserLine>;
   usage(): UserUsage;
 }

@@ -179,13 +179,13 @@ describe("a module in the place of an environment's name", () => {
 
   test("env play takes given user lines as well", async () => {
     const say = { name: "respond", arguments: { content: "Which one?" } };
-    const userReplies = ["The light!", "That one. ###STOP###"];
+    const userReplies = ["The light!", { text: "That one.", leaves: true }];
     const input = JSON.stringify({ split: "test", taskIndex: 0, userReplies, actions: [say] });
     const { stdout } = await runCli(["env", "play", lampsFile], { input });
     expect(jsonLines(stdout)).toEqual([
       expect.objectContaining({
         resetObservation: "The light!",
-        steps: [{ observation: userReplies[1], reward: 0, done: true, source: "user" }],
+        steps: [{ observation: "That one.", reward: 0, done: true, source: "user" }],
         outcome: "completed",
       }),
     ]);

@@ -1,0 +1,12 @@
+import { z } from "zod";
+import type { UserLine } from "./user.ts";
+
+const lineSchema = z.union([
+  z.string(),
+  z.strictObject({ text: z.string(), leaves: z.literal(true) }),
+]);
+
+/** A line that is given as data: a text, or `{text, leaves: true}`. Absent for anything else. */
+export function readLine(given: unknown): UserLine | undefined {
+  return lineSchema.safeParse(given).data;
+}
