@@ -72,6 +72,11 @@ const glm = {
   endTokens: ["<|endoftext|>", "<|user|>", "<|observation|>"],
   stops: { calls: "<|observation|>", words: "<|user|>" },
 };
+/** DeepSeek V3.1's own template leaves the tools to whoever writes the system message. */
+const showTools = {
+  behind: "{{ bos_token }}{{ ns.system_prompt }}",
+  text: "{% if tools %}{{ '\\n\\n## Tools\\n' + tools|tojson }}{% endif %}",
+};
 const mistral = { bosToken: "<s>", eosToken: "</s>", endTokens: ["</s>"] };
 
 const cases: readonly Case[] = [
@@ -152,6 +157,7 @@ const cases: readonly Case[] = [
     name: "deepseek-v3.1",
     vllmParser: "deepseekv31",
     template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
+    showTools,
     tokenizer: "qwen3",
     ...deepseek,
     parallel: true,
@@ -160,6 +166,7 @@ const cases: readonly Case[] = [
   {
     name: "deepseek-v3.1-thinking",
     template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
+    showTools,
     tokenizer: "qwen3",
     ...deepseek,
     variables: { thinking: true },

@@ -1,6 +1,6 @@
 import { RolloutError, UsageError } from "../errors.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { buildCard, namesOfChoices } from "./build-card.ts";
@@ -11,6 +11,7 @@ import { createControlTokenGuard } from "./control-token-guard.ts";
 import { createDeltaEncoder } from "./encode-delta.ts";
 import { countRewrites } from "./history-edits.ts";
 import { literalPattern } from "./literal-pattern.ts";
+import { missingTool } from "./missing-tool.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
 import { renderPrompt } from "./render-prompt.ts";
@@ -86,10 +87,12 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
         variables === undefined && now === undefined
           ? template
           : template.with(variables ?? new Map(), now);
-      const sealed = guard.seal(messages.map(toTemplateMessage), toTemplateTools(tools));
-      const text = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
-      const encoded = await encodePrompt(text, sealed.seal);
-      return { ids: encoded, text: unseal(text, sealed.seal) };
+      const definitions = toTemplateTools(tools);
+      const sealed = guard.seal(messages.map(toTemplateMessage), definitions);
+      const sealedText = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
+      const text = unseal(sealedText, sealed.seal);
+      requireTools(text, definitions, source);
+      return { ids: await encodePrompt(sealedText, sealed.seal), text };
     },
     delta: createDeltaEncoder({
       template,
@@ -161,6 +164,17 @@ async function idsOfLiterals(
     if (encoded.length === 1 && encoded[0] !== undefined) ids.set(literal, encoded[0]);
   }
   return ids;
+}
+
+/** A policy must not play on without having seen its tools. */
+function requireTools(text: string, tools: readonly PyValue[] | null, source: string): void {
+  const missing = missingTool(text, tools);
+  if (missing === undefined) return;
+  throw new UsageError(
+    `Cannot show the tool ${missing} with the chat template of ${source}: the prompt does not name ` +
+      "it; give the model a chat template that prints tools (publishers often keep one for tools " +
+      "apart), or choose the agent act or react, which writes the tools into the system message",
+  );
 }
 
 function requireKeptHistory({ edits, keepThinking }: TemplateProfile, source: string): void {

@@ -1,6 +1,8 @@
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { ChatTemplate } from "../jinja/chat-template.ts";
 import { TemplateError } from "../jinja/template-error.ts";
+import { copyReasoning } from "./copy-reasoning.ts";
+import { copiesReasoning, defaultTransformersVersion } from "./transformers-version.ts";
 
 /** What changes from one rendering to the next. */
 export interface TemplateConversation {
@@ -13,20 +15,36 @@ export interface TemplateConversation {
 export interface BoundTemplate {
   readonly source: string;
   readonly variables: PyDict;
+  /** The release of transformers that renders alike. */
+  readonly transformers: string;
   /** @throws TemplateError where the template refuses the conversation. */
   render(conversation: TemplateConversation): string;
   /** The same template with further variables, which win, and, where it is given, another clock. */
   with(variables: PyDict, now?: Date): BoundTemplate;
 }
 
-/** Fixes a template's variables and clock. */
-export function bindTemplate(template: ChatTemplate, variables: PyDict, now: Date): BoundTemplate {
+/**
+ * Fixes a template's variables and clock, and the release of transformers to render as.
+ *
+ * @throws UsageError where `transformers` is no release.
+ */
+export function bindTemplate(
+  template: ChatTemplate,
+  variables: PyDict,
+  now: Date,
+  transformers = defaultTransformersVersion,
+): BoundTemplate {
+  const copies = copiesReasoning(transformers);
   return {
     source: template.source,
     variables,
-    render: (conversation) => template.render({ ...conversation, variables, now }),
+    transformers,
+    render({ messages, ...conversation }) {
+      const shown = copies ? copyReasoning(messages) : messages;
+      return template.render({ ...conversation, messages: shown, variables, now });
+    },
     with: (further, then = now) =>
-      bindTemplate(template, new Map([...variables, ...further]), then),
+      bindTemplate(template, new Map([...variables, ...further]), then, transformers),
   };
 }
 

@@ -53,7 +53,15 @@ export function buildCard(profile: TemplateProfile, facts: CardFacts): Capabilit
     history: edits,
     ...(keepThinking === undefined
       ? {}
-      : { keepThinking: { variable: keepThinking.variable, value: keepThinking.value } }),
+      : {
+          keepThinking: {
+            variable: keepThinking.variable,
+            value: keepThinking.value,
+            isSet: profile.setsKeepThinking,
+          },
+        }),
+    transformers: template.transformers,
+    showsTools: profile.showsTools,
     opensReasoning: profile.opensReasoning,
     deltaBase: delta.plan.base,
     deltaNeedsTools: delta.plan.needsTools,

@@ -30,8 +30,20 @@ export interface CapabilityCard {
    * line, where no variable prevents it.
    */
   readonly history: { readonly afterTool: HistoryEdit; readonly afterUser: HistoryEdit };
-  /** The template variable that keeps earlier reasoning, where there is one, with the value that does. */
-  readonly keepThinking?: { readonly variable: string; readonly value: boolean };
+  /**
+   * The template variable that keeps earlier reasoning, where there is one, with the value that does.
+   * `isSet` says whether every prompt and delta is rendered with it although nobody asked for it:
+   * under the history policies `keep` and `refuse`.
+   */
+  readonly keepThinking?: {
+    readonly variable: string;
+    readonly value: boolean;
+    readonly isSet: boolean;
+  };
+  /** The release of transformers whose renderings are reproduced; absent where none is. */
+  readonly transformers?: string;
+  /** Whether a prompt names the tools that it is rendered with. */
+  readonly showsTools: boolean;
   /** Whether the prompt ends inside an opened reasoning block. */
   readonly opensReasoning: boolean;
   /** How the environment delta is rendered: from a short stand-in history or from the whole one. */

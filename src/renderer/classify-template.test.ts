@@ -21,6 +21,12 @@ function classify(source: string, policy: HistoryPolicy = "keep"): TemplateProfi
 const nothing = { system: false, user: false, tool: false, parallelTools: false };
 const everything = { system: true, user: true, tool: true, parallelTools: true };
 
+const keptNote =
+  "Every prompt is rendered with clear_thinking=false, which keeps earlier reasoning: serve with " +
+  "the same, or choose the history policy `split` for the template as it is";
+const noToolsNote =
+  "The template does not show tool definitions: conversations with tools are refused";
+
 describe("classifyTemplate()", () => {
   test("finds the variable that keeps reasoning and sets it", () => {
     const profile = classify(sampleTemplates.clearing);
@@ -31,7 +37,9 @@ describe("classifyTemplate()", () => {
       edits: { afterTool: "append-only", afterUser: "append-only" },
     });
     expect(profile.template.variables.get("clear_thinking")).toBe(false);
-    expect(profile.warnings).toEqual([]);
+    expect(profile.setsKeepThinking).toBe(true);
+    expect(profile.showsTools).toBe(true);
+    expect(profile.warnings).toEqual([keptNote]);
     expect(profile.delta.plan).toEqual({
       base: "short",
       needsTools: false,
@@ -43,7 +51,9 @@ describe("classifyTemplate()", () => {
   test('does not set it under "split"', () => {
     const profile = classify(sampleTemplates.clearing, "split");
     expect(profile.keepThinking?.variable).toBe("clear_thinking");
+    expect(profile.setsKeepThinking).toBe(false);
     expect(profile.template.variables.has("clear_thinking")).toBe(false);
+    expect(profile.warnings).toEqual([]);
   });
 
   test("does not touch a variable that somebody has set", () => {
@@ -61,7 +71,9 @@ describe("classifyTemplate()", () => {
     const profile = classify(sampleTemplates.thinking);
     expect(profile.opensReasoning).toBe(true);
     expect(profile.edits).toEqual({ afterTool: "rewrites", afterUser: "rewrites" });
+    expect(profile.showsTools).toBe(false);
     expect(profile.warnings).toEqual([
+      noToolsNote,
       "The template rewrites earlier turns after tool results and user messages; the ledger keeps " +
         "them, so serving with this template shows the policy less than it was trained on",
     ]);
@@ -78,6 +90,7 @@ describe("classifyTemplate()", () => {
     const profile = classify(sampleTemplates.counting);
     expect(profile.delta.plan).toMatchObject({ base: "full", needsTools: false });
     expect(profile.warnings).toEqual([
+      noToolsNote,
       "What follows a turn depends on the history: each turn renders the whole conversation",
     ]);
   });
@@ -122,7 +135,10 @@ describe("classifyTemplate()", () => {
     const source = `{% if tools or messages[0].role == 'system' %}{{ raise_exception('No.') }}{% endif %}${sampleTemplates.clearing}`;
     const profile = classify(source);
     expect(profile.delta.supports).toEqual(everything);
-    expect(profile.warnings).toEqual(["The template refuses tool definitions in OpenAI's shape"]);
+    expect(profile.warnings).toEqual([
+      "The template refuses tool definitions in OpenAI's shape",
+      keptNote,
+    ]);
   });
 
   test("says that the date is printed, and that text beside a call is dropped", () => {
@@ -131,6 +147,7 @@ describe("classifyTemplate()", () => {
       "{{- m.content if not m.tool_calls }}",
     )}`;
     expect(classify(source).warnings).toEqual([
+      keptNote,
       "The template prints today's date: set `now` for prompts that do not change",
       "The template drops what is said beside a tool call from the history",
     ]);

@@ -11,6 +11,7 @@ import type { Prober } from "./prober.ts";
 import { createProber } from "./prober.ts";
 import type { ControlLiterals, StopLiterals } from "./stop-literals.ts";
 import { learnStopLiterals } from "./stop-literals.ts";
+import { missingTool } from "./missing-tool.ts";
 import { adaptCallArguments } from "./text-arguments.ts";
 
 /**
@@ -36,6 +37,10 @@ export interface TemplateProfile {
   /** What the template does to the history without the variable that keeps reasoning. */
   readonly edits: HistoryEdits;
   readonly keepThinking: KeepThinking | undefined;
+  /** Whether `template` is bound to that variable. */
+  readonly setsKeepThinking: boolean;
+  /** Whether a prompt names the tools that it is rendered with. */
+  readonly showsTools: boolean;
   readonly opensReasoning: boolean;
   readonly warnings: readonly string[];
 }
@@ -52,26 +57,32 @@ export function classifyTemplate(
   const adapted = adaptCallArguments(original);
   const edits = measureHistoryEdits(adapted);
   const keepThinking = findKeepThinking(adapted, edits);
-  const template =
-    keepThinking === undefined || historyPolicy === "split"
-      ? adapted
-      : adapted.with(new Map([[keepThinking.variable, keepThinking.value]]));
+  const setsKeepThinking = keepThinking !== undefined && historyPolicy !== "split";
+  const template = setsKeepThinking
+    ? adapted.with(new Map([[keepThinking.variable, keepThinking.value]]))
+    : adapted;
   const stops = learnStopLiterals(template, literals);
   const delta = measureDelta(template, stops.closers);
   const prober = createProber(template);
   const firstPrompt = prober.show(prober.opening, true);
-  const remaining = template === adapted ? edits : (keepThinking?.edits ?? edits);
+  const remaining = setsKeepThinking ? keepThinking.edits : edits;
+  const showsTools =
+    firstPrompt !== undefined && missingTool(firstPrompt, prober.tools) === undefined;
   return {
     template,
     stops,
     delta,
     edits,
     keepThinking,
+    setsKeepThinking,
+    showsTools,
     opensReasoning: firstPrompt !== undefined && opensReasoning(firstPrompt),
     warnings: [
       ...stopWarnings(stops),
+      ...toolWarnings(prober, showsTools),
       ...deltaWarnings(prober, delta),
       ...historyWarnings(remaining, historyPolicy),
+      ...(setsKeepThinking ? [keepThinkingNote(keepThinking)] : []),
       ...contentWarnings(template.source, prober),
     ],
   };
@@ -88,11 +99,23 @@ function stopWarnings({ closers, openers }: StopLiterals): readonly string[] {
   ];
 }
 
+function toolWarnings({ tools }: Prober, showsTools: boolean): readonly string[] {
+  if (tools === null) return ["The template refuses tool definitions in OpenAI's shape"];
+  return showsTools
+    ? []
+    : ["The template does not show tool definitions: conversations with tools are refused"];
+}
+
+/** What a prompt holds beyond the template's own defaults must be known where it is served. */
+function keepThinkingNote({ variable, value }: KeepThinking): string {
+  return (
+    `Every prompt is rendered with ${variable}=${value}, which keeps earlier reasoning: serve with ` +
+    "the same, or choose the history policy `split` for the template as it is"
+  );
+}
+
 function deltaWarnings(prober: Prober, { plan, supports }: MeasuredDelta): readonly string[] {
   const warnings: string[] = [];
-  if (prober.tools === null) {
-    warnings.push("The template refuses tool definitions in OpenAI's shape");
-  }
   if (plan.closers.length > 0 && !supports.tool) {
     const messages = [...prober.opening, acting, toolMessage(call, "in transit")];
     const verb = prober.show(messages, true) === undefined ? "refuses" : "drops";

@@ -13,7 +13,8 @@ import { createRenderer } from "./create-renderer.ts";
 import { probeTools } from "./probe-messages.ts";
 import type { EnvironmentDelta, Renderer } from "./renderer.ts";
 
-const tools: readonly ToolDefinition[] = toolsFromOpenAi(probeTools, "tools");
+const probedTools: readonly ToolDefinition[] = toolsFromOpenAi(probeTools, "tools");
+const tools = probedTools;
 const opening: readonly Message[] = [
   { role: "system", content: "Be a helpful carrier." },
   { role: "user", content: "Where is my parcel?" },
@@ -51,7 +52,11 @@ interface Played {
 }
 
 /** Plays turns on a ledger as the episode loop does. */
-async function play(renderer: Renderer, turns: readonly Turn[]): Promise<Played> {
+async function play(
+  renderer: Renderer,
+  turns: readonly Turn[],
+  tools: readonly ToolDefinition[] = probedTools,
+): Promise<Played> {
   const first = await renderer.prompt({ messages: opening, tools });
   const ids = [...first.ids];
   const messages = [...opening];
@@ -76,7 +81,11 @@ async function play(renderer: Renderer, turns: readonly Turn[]): Promise<Played>
 }
 
 /** The ids of the conversation as the template itself would render it. */
-async function canonicalIds(renderer: Renderer, messages: readonly Message[]): Promise<number[]> {
+async function canonicalIds(
+  renderer: Renderer,
+  messages: readonly Message[],
+  tools: readonly ToolDefinition[] = probedTools,
+): Promise<number[]> {
   const { text } = await renderer.prompt({ messages, tools });
   return await renderer.codec.encode(text);
 }
@@ -296,8 +305,42 @@ describe("createRenderer() with Qwen3", () => {
   });
 });
 
+describe("createRenderer() with Qwen3, which drops the reasoning before the newest user message", () => {
+  const toolCalls = calls("A1");
+  const think = (reasoning: string, content: string): Message => ({
+    role: "assistant",
+    content,
+    reasoning,
+  });
+  const turns: readonly [Message, readonly Message[]][] = [
+    [{ ...think("Look.", ""), toolCalls } as Message, results(toolCalls, "moving")],
+    [think("Tell.", "It is moving."), ask("When is it here?")],
+    [{ ...think("Look again.", ""), toolCalls } as Message, results(toolCalls, "here")],
+    [think("Rejoice.", "It is here."), ask("Thanks!")],
+    [{ role: "assistant", content: "You are welcome." }, ask("Bye.")],
+  ];
+
+  test('"split" makes three segments of two questions and a farewell', async () => {
+    const renderer = await createRenderer({
+      modelDir: modelFolder("qwen3"),
+      codec: await modelCodec("qwen3"),
+      historyPolicy: "split",
+    });
+    const history = [...opening];
+    const splits: boolean[] = [];
+    for (const [assistant, environment] of turns) {
+      const fresh = await renderer.rerender?.({ history, assistant, environment, tools });
+      history.push(assistant, ...environment);
+      splits.push(fresh !== undefined);
+      if (fresh !== undefined) expect(fresh.text).not.toMatch(/Look|Tell|Rejoice/);
+    }
+    expect(splits).toEqual([false, true, false, true, false]);
+  });
+});
+
 describe.each(["qwen2_5", "llama3"] as const)("createRenderer() with %s", (name) => {
   test("turns of text and users: the ledger is what the template renders, id by id", async () => {
+    const tools = name === "llama3" ? [] : probedTools;
     const renderer = await createRenderer({
       modelDir: modelFolder(name),
       codec: await modelCodec(name),
@@ -309,11 +352,12 @@ describe.each(["qwen2_5", "llama3"] as const)("createRenderer() with %s", (name)
       message: { role: "assistant", content: text },
       answers: ask(answer),
     });
-    const played = await play(renderer, [
-      turn("Which parcel?", " A1\n"),
-      turn("It is moving.\n\n- soon", "OK, 你好 😀"),
-    ]);
-    expect(played.ids).toEqual(await canonicalIds(renderer, played.messages));
+    const played = await play(
+      renderer,
+      [turn("Which parcel?", " A1\n"), turn("It is moving.\n\n- soon", "OK, 你好 😀")],
+      tools,
+    );
+    expect(played.ids).toEqual(await canonicalIds(renderer, played.messages, tools));
     expect(await renderer.codec.decode(played.ids)).toBe(played.text);
   });
 });
@@ -406,6 +450,21 @@ describe("createRenderer() with templates of other families", () => {
     );
   });
 
+  test("tools that the template does not show are refused, not kept from the policy", async () => {
+    const modelDir = await folderWith("blind", sampleTemplates.deaf);
+    const renderer = await createRenderer({ modelDir, codec });
+    expect(renderer.card.showsTools).toBe(false);
+    await expect(renderer.prompt({ messages: opening, tools })).rejects.toThrow(
+      /^Cannot show the tool find_parcel with the chat template of .*blind: the prompt does not name it; give the model a chat template that prints tools/,
+    );
+    const described: readonly Message[] = [
+      { role: "system", content: "Use find_parcel and return_parcel." },
+      ...opening.slice(1),
+    ];
+    const { text } = await renderer.prompt({ messages: described, tools });
+    expect(text).toContain("Use find_parcel");
+  });
+
   test("tool results that the template drops are refused, not lost", async () => {
     const modelDir = await folderWith("deaf", sampleTemplates.deaf);
     const renderer = await createRenderer({ modelDir, codec });
@@ -441,8 +500,52 @@ describe("createRenderer() with templates of other families", () => {
         messages: [...opening, reasoned(1), ...ask("and?")],
         tools: [],
       });
-      expect(renderer.card.keepThinking).toEqual({ variable: "clear_thinking", value: false });
+      expect(renderer.card.keepThinking).toEqual({
+        variable: "clear_thinking",
+        value: false,
+        isSet: true,
+      });
       expect(text).toContain("thought 1");
+    });
+
+    test('"split" sees the reasoning of typed messages, in the turn and in the history', async () => {
+      const renderer = await createRenderer({ modelDir: keeping, codec, historyPolicy: "split" });
+      const toolCalls = calls("A1");
+      const acting: Message = { role: "assistant", content: "", reasoning: "Look.", toolCalls };
+      const looked = [...opening, acting, ...results(toolCalls, "moving")];
+      expect(
+        await renderer.rerender?.({
+          history: opening,
+          assistant: acting,
+          environment: looked.slice(-1),
+          tools,
+        }),
+      ).toBeUndefined();
+      const answer: Message = { role: "assistant", content: "It is moving." };
+      const fresh = await renderer.rerender?.({
+        history: looked,
+        assistant: answer,
+        environment: ask("and?"),
+        tools,
+      });
+      expect(fresh?.text).not.toContain("Look.");
+      const reasoned: Message = { ...answer, reasoning: "Tell." };
+      const afterUser = await renderer.rerender?.({
+        history: opening,
+        assistant: reasoned,
+        environment: ask("and?"),
+        tools,
+      });
+      expect(afterUser?.text).toMatch(/assistant\nIt is moving\.<\|im_end\|>\n/);
+    });
+
+    test('"keep" gives the same ids whether or not typed messages carry reasoning', async () => {
+      const renderer = await createRenderer({ modelDir: dropping, codec });
+      const request = { history: opening, environment: ask("and?"), tools: [], lastSampledId: 0 };
+      const answer: Message = { role: "assistant", content: "It is moving." };
+      const delta = await renderer.delta({ ...request, assistant: answer });
+      const reasoned = { ...answer, reasoning: "Tell." };
+      expect(await renderer.delta({ ...request, assistant: reasoned })).toEqual(delta);
     });
 
     test('"refuse" accepts a template with such a variable and refuses one without', async () => {

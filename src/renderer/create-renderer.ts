@@ -43,6 +43,8 @@ export interface RendererOptions {
    * time of the call.
    */
   readonly now?: Date;
+  /** The release of transformers to render as, such as `5.20`. Default the newest known. */
+  readonly transformers?: string;
 }
 
 /**
@@ -66,6 +68,7 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
       template,
       new Map([...Object.entries(folder.specialTokens), ...(options.variables ?? [])]),
       options.now ?? new Date(),
+      options.transformers,
     ),
     codec,
     source: modelDir,

@@ -45,6 +45,8 @@ export interface TemplateRendererOptions {
   readonly parsers?: ParserSettings;
   /** What templates that print the date take for today. Default the time of the call. */
   readonly now?: Date;
+  /** The release of transformers to render as, such as `5.20`. Default the newest known. */
+  readonly transformers?: string;
 }
 
 /**
@@ -61,6 +63,7 @@ export async function createTemplateRenderer(
     compile(source, templateFile),
     variables,
     options.now ?? new Date(),
+    options.transformers,
   );
   const endToken = variables.get("eos_token");
   const known = typeof endToken === "string" && endToken !== "" ? [endToken] : [];

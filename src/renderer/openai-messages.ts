@@ -12,6 +12,10 @@ export function toTemplateMessage(message: Message | PyDict): PyDict {
     shaped.set("tool_call_id", message.toolCallId).set("name", message.name);
   }
   shaped.set("content", message.content);
+  if (message.role === "assistant" && message.reasoning !== undefined) {
+    // As vLLM hands it on; SGLang and transformers know the first name alone.
+    shaped.set("reasoning_content", message.reasoning).set("reasoning", message.reasoning);
+  }
   if (message.role === "assistant" && (message.toolCalls?.length ?? 0) > 0) {
     shaped.set("tool_calls", message.toolCalls?.map(toTemplateCall) ?? []);
   }

@@ -29,7 +29,7 @@ import { controlShapes, learnStopLiterals } from "./stop-literals.ts";
 import { adaptCallArguments } from "./text-arguments.ts";
 
 const shared = sharedData();
-const tools = toolsFromOpenAi(probeTools, "tools");
+const probedTools = toolsFromOpenAi(probeTools, "tools");
 const call: ProbeCall = { id: "call00001", name: "find_parcel", arguments: { parcel_id: "A1" } };
 const opening = [systemMessage("Be a helpful carrier."), userMessage("Where is my parcel?")];
 const acting = assistantMessage({ content: "", calls: [call] });
@@ -67,7 +67,8 @@ async function playIdeal(renderer: Renderer): Promise<IdealResult> {
       answers: [userMessage("One more thing")],
     },
   ];
-  const { codec } = renderer;
+  const { codec, card } = renderer;
+  const tools = card.showsTools ? probedTools : [];
   try {
     const history: PyDict[] = [...opening];
     const ledger = [...(await renderer.prompt({ messages: history, tools })).ids];

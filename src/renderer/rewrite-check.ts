@@ -3,9 +3,8 @@ import { isPyDict, isPyList } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { continues } from "./continues.ts";
 import type { TurnChange } from "./environment-delta.ts";
+import { reasoningFields } from "./copy-reasoning.ts";
 import { chooseNonce } from "./environment-delta.ts";
-
-const reasoningFields = ["reasoning_content", "reasoning", "thinking"];
 
 /**
  * Whether the template's rendering after a turn no longer shows what it showed before: some of what

@@ -51,6 +51,7 @@ const card: CapabilityCard = {
   stopLiterals: [stopLiteral],
   stopIds: [characterStopId],
   history: { afterTool: "append-only", afterUser: "append-only" },
+  showsTools: false,
   opensReasoning: false,
   deltaBase: "short",
   deltaNeedsTools: false,

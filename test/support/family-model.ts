@@ -9,6 +9,8 @@ export interface Family {
   readonly name: string;
   /** The published chat template, a file of the shared data. */
   readonly template: string;
+  /** What is put behind the published template's system message, where it does not show the tools. */
+  readonly showTools?: { readonly behind: string; readonly text: string };
   /** Whose byte pairs stand in for the family's own. */
   readonly tokenizer: "qwen3" | "qwen2_5" | "llama3";
   /** Added tokens that the template does not spell, or whose shape does not tell. */
@@ -36,7 +38,9 @@ export async function writeFamilyModel(
   { into, templates }: { readonly into: string; readonly templates: string },
 ): Promise<string> {
   const dir = path.join(into, family.name);
-  const template = await readFile(path.join(templates, family.template), "utf8");
+  const published = await readFile(path.join(templates, family.template), "utf8");
+  const { behind = "", text = "" } = family.showTools ?? {};
+  const template = published.replace(behind, () => behind + text);
   const source = path.join(modelFolder(family.tokenizer), "tokenizer.json");
   const tokenizer = JSON.parse(await readFile(source, "utf8")) as TokenizerJson;
   const spelled = [...template.matchAll(controlShapes)].map(([literal]) => literal);
@@ -57,7 +61,9 @@ export async function writeFamilyModel(
     "generation_config.json": JSON.stringify({ eos_token_id: family.endTokens.map(idOf) }),
     "chat_template.jinja": template,
   };
-  for (const [name, text] of Object.entries(files)) await writeFile(path.join(dir, name), text);
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(path.join(dir, name), content);
+  }
   return dir;
 }
 

@@ -1,0 +1,29 @@
+import type { PyDict, PyValue } from "../python/value.ts";
+
+/** The names of a message's reasoning, the one that counts first. */
+export const reasoningFields = ["reasoning_content", "thinking", "reasoning"] as const;
+
+/**
+ * The messages with their reasoning under the names that templates read: `reasoning_content` always,
+ * and `thinking` where the message does not say otherwise.
+ *
+ * **Source:** behaviour of transformers since 5.21, `src/transformers/utils/chat_template_utils.py`.
+ */
+export function copyReasoning(messages: readonly PyDict[]): readonly PyDict[] {
+  const hasNone = messages.every((message) => reasoningOf(message) === undefined);
+  return hasNone ? messages : messages.map(copyOne);
+}
+
+function copyOne(message: PyDict): PyDict {
+  const reasoning = reasoningOf(message);
+  if (reasoning === undefined) return message;
+  return new Map([["thinking", reasoning], ...message, ["reasoning_content", reasoning]]);
+}
+
+function reasoningOf(message: PyDict): PyValue | undefined {
+  for (const field of reasoningFields) {
+    const value = message.get(field);
+    if (value !== undefined && value !== null) return value;
+  }
+  return undefined;
+}

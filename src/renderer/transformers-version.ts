@@ -1,0 +1,27 @@
+import { UsageError } from "../errors.ts";
+
+/** The release of transformers whose renderings are reproduced where none is named. */
+export const defaultTransformersVersion = "5.23";
+
+/** The first release that copies the reasoning of a message from one of its names to others. */
+const copyingSince = [5, 21] as const;
+
+/**
+ * Whether that release of transformers shows a message's reasoning under several names.
+ *
+ * @param version such as `5.20` or `4.57.1`.
+ * @throws UsageError where it is no version.
+ */
+export function copiesReasoning(version: string): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)(?:\.\w+)*$/.exec(version) ?? [];
+  if (major === undefined || minor === undefined) {
+    throw new UsageError(
+      `Cannot render as transformers ${version}: expected a release such as ` +
+        defaultTransformersVersion,
+    );
+  }
+  const [sinceMajor, sinceMinor] = copyingSince;
+  return (
+    Number(major) > sinceMajor || (Number(major) === sinceMajor && Number(minor) >= sinceMinor)
+  );
+}
