@@ -17,6 +17,7 @@ export const sglangVersions = [
   "0.5.15",
   "2026-08",
   "next",
+  "0.5.23",
 ] as const;
 
 /** One of `sglangVersions`. */

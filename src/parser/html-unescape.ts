@@ -1,11 +1,9 @@
-import { htmlEntityTable } from "./html-entity-table.ts";
+import { decodeHTML } from "entities/decode";
 
 const referencePattern = /&(?:#([0-9]+);?|#[xX]([0-9a-fA-F]+);?|([^\t\n\f <&#;]{1,32};?))/gu;
 
 /** What Windows has at the places of the control characters U+0080 to U+009F; the rest is itself. */
 const windowsCharacters = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ";
-
-let entities: ReadonlyMap<string, string> | undefined;
 
 /**
  * Python's `html.unescape()`: named and numeric character references of HTML become characters; the
@@ -17,8 +15,8 @@ export function unescapeHtml(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(
     referencePattern,
-    (_: string, decimal?: string, hex?: string, name?: string) => {
-      if (name !== undefined) return replaceName(name);
+    (whole: string, decimal?: string, hex?: string, name?: string) => {
+      if (name !== undefined) return decodeHTML(whole);
       const codePoint =
         decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number.parseInt(decimal, 10);
       return replaceCodePoint(codePoint);
@@ -43,27 +41,4 @@ function isForbidden(codePoint: number): boolean {
     (codePoint >= 0xfdd0 && codePoint <= 0xfdef) ||
     (codePoint & 0xfffe) === 0xfffe
   );
-}
-
-function replaceName(name: string): string {
-  entities ??= readTable();
-  const characters = [...name];
-  for (let length = characters.length; length > 1; length--) {
-    const value = entities.get(characters.slice(0, length).join(""));
-    if (value !== undefined) return value + characters.slice(length).join("");
-  }
-  return `&${name}`;
-}
-
-function readTable(): Map<string, string> {
-  const map = new Map<string, string>();
-  for (const row of htmlEntityTable.split("|")) {
-    const [name = "", codePoints = ""] = row.split(" ");
-    const value = String.fromCodePoint(
-      ...codePoints.split("-").map((hex) => Number.parseInt(hex, 16)),
-    );
-    map.set(name.endsWith(";") ? name : `${name};`, value);
-    if (!name.endsWith(";")) map.set(name, value);
-  }
-  return map;
 }

@@ -116,8 +116,8 @@ function chooseOptions(
   };
 }
 
-/** The text with up to six changes. */
-function mutate(text: string, random: Random, otherText: () => string): string {
+/** The text with up to six changes; `otherText` gives texts to take pieces from. */
+export function mutate(text: string, random: Random, otherText: () => string): string {
   // Long texts are slow, and fail in no other way.
   const parts: string[] = (text.match(piecePattern) ?? []).slice(0, 400);
   for (let count = random.below(7); count > 0; count--) change(parts, random, otherText);

@@ -1,8 +1,7 @@
-import { PythonError, PythonValueError } from "../../../src/python/python-error.ts";
-import { parseIntDigits } from "../../../src/python/int-text.ts";
+import type { Token } from "../../../src/parser/python-source/tokens.ts";
+import { readNumber, TokenReader } from "../../../src/parser/python-source/tokens.ts";
+import { PythonError } from "../../../src/python/python-error.ts";
 import type { BinaryOperator, Call, ChainLink, Expression, Factor } from "./expression.ts";
-import type { Token } from "./tokens.ts";
-import { Tokenizer, syntaxError } from "./tokens.ts";
 
 /** CPython's limit on nested grammar rules, and what it spends of it on the way to a number. */
 const maxRuleDepth = 6000;
@@ -20,21 +19,27 @@ const rulesPerPower = 2;
  * @throws PythonError `SyntaxError`, or `MemoryError` where rules nest too deep.
  */
 export function parseExpression(text: string): Expression {
-  if (/^ *$/.test(text)) throw syntaxError("invalid syntax", 0);
-  const parser = new Parser(new Tokenizer(text));
+  if (/^ *$/.test(text)) throw placed("invalid syntax", 0);
+  const parser = new Parser(text);
   try {
     return parser.parse(false) ?? parser.parse(true) ?? parser.fail("invalid syntax");
   } catch (error) {
+    if (!(error instanceof PythonError) || error.exception !== "SyntaxError") throw error;
     // A token that is wrong by itself is reported rather than a mistake that the parser found first.
-    if (error instanceof GrammarError) parser.checkRest();
-    throw error;
+    const wrongToken = error instanceof GrammarError ? parser.findWrongToken() : undefined;
+    throw placed((wrongToken ?? error).message, 1);
   }
+}
+
+/** A `SyntaxError` of `eval()`, as it prints. */
+function placed(problem: string, line: 0 | 1): PythonError {
+  return new PythonError("SyntaxError", `${problem} (<string>, line ${line})`);
 }
 
 /** A mistake of grammar, as opposed to one of a single token. */
 class GrammarError extends PythonError {
   constructor(problem: string) {
-    super("SyntaxError", syntaxError(problem).message);
+    super("SyntaxError", problem);
   }
 }
 
@@ -46,14 +51,17 @@ type Match<Value> = { readonly value: Value; readonly end: number } | undefined;
  * of an expression is remembered per place, so that trying alternatives stays linear.
  */
 class Parser {
-  readonly #tokenizer: Tokenizer;
+  readonly #reader: TokenReader;
   readonly #tokens: Token[] = [];
+  /** How many parentheses are open after each token. */
+  readonly #levels: number[] = [];
   #memo = new Map<string, Match<Expression>>();
   #findsMistakes = false;
   #depth = rulesToAtom;
 
-  constructor(tokenizer: Tokenizer) {
-    this.#tokenizer = tokenizer;
+  constructor(text: string) {
+    // At its start a line may not be indented, but here CPython strips it.
+    this.#reader = new TokenReader(text.trimStart());
   }
 
   /** The whole expression; with `findsMistakes` known mistakes are thrown. */
@@ -69,12 +77,22 @@ class Parser {
     throw new GrammarError(problem);
   }
 
-  checkRest(): void {
-    this.#tokenizer.checkRest();
+  /** What is wrong with a token that follows; that parentheses stay open is not. */
+  findWrongToken(): PythonError | undefined {
+    try {
+      while (!this.#reader.isAtEnd()) this.#reader.next();
+    } catch (error) {
+      if (error instanceof PythonError) return error;
+      throw error;
+    }
+    return undefined;
   }
 
   #token(place: number): Token {
-    while (this.#tokens.length <= place) this.#tokens.push(this.#tokenizer.next());
+    while (this.#tokens.length <= place) {
+      this.#tokens.push(this.#reader.next());
+      this.#levels.push(this.#reader.openBrackets);
+    }
     return this.#tokens[place] as Token;
   }
 
@@ -92,7 +110,7 @@ class Parser {
       this.#findsMistakes = false;
       const next = this.#expression(match.end);
       this.#findsMistakes = true;
-      if (next !== undefined && this.#token(next.end - 1).level > 0) {
+      if (next !== undefined && (this.#levels[next.end - 1] ?? 0) > 0) {
         this.fail("invalid syntax. Perhaps you forgot a comma?");
       }
     }
@@ -179,13 +197,10 @@ class Parser {
   }
 
   #atom(place: number): Match<Expression> {
-    const { type, text } = this.#token(place);
-    if (type === "int") return { value: { type: "int", value: readInt(text) }, end: place + 1 };
-    if (type === "float") {
-      return { value: { type: "float", value: Number(text) }, end: place + 1 };
-    }
-    if (text === "...") return { value: { type: "ellipsis" }, end: place + 1 };
-    return text === "(" ? this.#parenthesis(place) : undefined;
+    const token = this.#token(place);
+    if (token.type === "number") return { value: numberOf(token), end: place + 1 };
+    if (this.#is(place, "...")) return { value: { type: "ellipsis" }, end: place + 1 };
+    return this.#is(place, "(") ? this.#parenthesis(place) : undefined;
   }
 
   #parenthesis(place: number): Match<Expression> {
@@ -229,14 +244,12 @@ class Parser {
   }
 }
 
-function readInt(text: string): bigint {
+function numberOf(token: Token & { readonly type: "number" }): Expression {
   try {
-    return parseIntDigits(text);
+    const value = readNumber(token);
+    return typeof value === "bigint" ? { type: "int", value } : { type: "float", value };
   } catch (error) {
-    if (!(error instanceof PythonValueError)) throw error;
-    throw new GrammarError(
-      `${error.message} - Consider hexadecimal for huge integer literals to avoid ` +
-        "decimal conversion limits.",
-    );
+    if (!(error instanceof PythonError)) throw error;
+    throw new GrammarError(error.message);
   }
 }

@@ -68,7 +68,7 @@ describe("evaluateLiteral()", () => {
     ["[*a]", "an unpacked *"],
     ["b'a'", "bytes, expected a text"],
     ["1j", "the number 1j"],
-    ["012", "the number 012"],
+    ["012", "leading zeros in decimal integer literals are not permitted"],
     ["'a' + 'b'", "a computed value"],
     ["not True", "an operator"],
     ["~1", "an operator"],
@@ -87,8 +87,8 @@ describe("evaluateLiteral()", () => {
     ["[1", "broken Python"],
     ["'a", "x.py:2: a string is not closed"],
     ["a.b", "an attribute or index"],
-    ["5.e", "an attribute or index"],
-    [`${"[".repeat(300)}${"]".repeat(300)}`, "a literal that nests too deep"],
+    ["5.e", "invalid number 5.e"],
+    [`${"[".repeat(300)}${"]".repeat(300)}`, "too many nested parentheses"],
     [`1${"0".repeat(5000)}`, "Exceeds the limit (4300 digits)"],
   ])("refuses %s", (literal, message) => {
     expect(() => evaluate(literal)).toThrow(message);

@@ -1,10 +1,10 @@
 import type { SyntaxNode } from "@lezer/common";
-import { readStringLiteral } from "../../../src/parser/python-source/string-literal.ts";
+import type { Expression, OtherKind } from "../../../src/parser/python-source/expression.ts";
+import { parseExpression } from "../../../src/parser/python-source/expression.ts";
 import { PythonError } from "../../../src/python/python-error.ts";
 import type { PyDict, PyValue } from "../../../src/python/value.ts";
-import { readNumberLiteral } from "./number-literal.ts";
 import type { PythonModule } from "./python-module.ts";
-import { childrenOf, textOf, unreadable } from "./python-module.ts";
+import { textOf, unreadable } from "./python-module.ts";
 
 /**
  * Makes a record of a constructor call's keyword arguments. Where they do not fit, it says what is
@@ -19,9 +19,6 @@ export type RecordMakers = ReadonlyMap<string, RecordMaker>;
 
 const noRecords: RecordMakers = new Map();
 
-/** Deeper literals are refused before they exhaust the stack; CPython's parser refuses 200 too. */
-const maxDepth = 200;
-
 /**
  * The value of a Python literal: strings of all kinds, also several in a row, numbers with a sign,
  * `None`, `True`, `False`, lists, tuples (which become lists), dictionaries with texts as keys, and
@@ -34,169 +31,132 @@ export function evaluateLiteral(
   node: SyntaxNode,
   records: RecordMakers = noRecords,
 ): PyValue {
-  return new LiteralEvaluator(module, records).evaluate(node, 0);
+  return new LiteralEvaluator(module, node, records).evaluate(parse(module, node));
 }
 
-/** What other kinds of expressions are called in messages, by their names in the grammar. */
-const kinds: Readonly<Record<string, string>> = {
-  FormatString: "an f-string",
-  SetExpression: "a set",
-  BinaryExpression: "a computed value",
-  ConditionalExpression: "a conditional",
-  MemberExpression: "an attribute or index",
-  ArrayComprehensionExpression: "a comprehension",
-  DictionaryComprehensionExpression: "a comprehension",
-  SetComprehensionExpression: "a comprehension",
-  ComprehensionExpression: "a comprehension",
-  LambdaExpression: "a lambda",
-  Ellipsis: "an ellipsis",
+/** What Python itself would refuse gets its place as well. */
+function parse(module: PythonModule, node: SyntaxNode): Expression {
+  try {
+    return parseExpression(textOf(module, node));
+  } catch (error) {
+    if (!(error instanceof PythonError)) throw error;
+    throw unreadable(module, node, error.message, "a literal");
+  }
+}
+
+/** What other kinds of expressions are called in messages. */
+const kinds: Readonly<Record<OtherKind, string>> = {
+  assignment: "an assignment",
+  await: "an await",
+  comprehension: "a comprehension",
+  conditional: "a conditional",
+  lambda: "a lambda",
+  logic: "an operator",
+  power: "a computed value",
+  starred: "an unpacked *…",
+  subscript: "an attribute or index",
+  yield: "a yield",
 };
 
 class LiteralEvaluator {
   readonly #module: PythonModule;
+  readonly #node: SyntaxNode;
   readonly #records: RecordMakers;
 
-  constructor(module: PythonModule, records: RecordMakers) {
+  constructor(module: PythonModule, node: SyntaxNode, records: RecordMakers) {
     this.#module = module;
+    this.#node = node;
     this.#records = records;
   }
 
-  evaluate(node: SyntaxNode, depth: number): PyValue {
-    if (depth > maxDepth) throw this.#refuse(node, "a literal that nests too deep", "200 levels");
-    switch (node.name) {
-      case "None":
-        return null;
-      case "Boolean":
-        return textOf(this.#module, node) === "True";
-      case "Number":
-      // The grammar takes `5.` and `5.e3` for attributes, and `5.e+3` for a sum.
-      case "MemberExpression":
-      case "BinaryExpression":
-        return this.#number(node);
-      case "String":
-      case "ContinuedString":
-        return this.#string(node);
-      case "UnaryExpression":
-        return this.#signed(node, depth);
-      case "ParenthesizedExpression":
-        return this.evaluate(this.#only(node, ["(", ")"]), depth + 1);
-      case "ArrayExpression":
-        return this.#elements(node, ["[", "]", ","], depth);
-      case "TupleExpression":
-        return this.#elements(node, ["(", ")", ","], depth);
-      case "DictionaryExpression":
-        return this.#dictionary(node, depth);
-      case "CallExpression":
-        return this.#record(node, depth);
-      default:
-        throw this.#refuse(node, this.#describe(node), "a literal");
+  evaluate(expression: Expression): PyValue {
+    switch (expression.type) {
+      case "constant":
+        return expression.value;
+      case "list":
+      case "tuple":
+        return expression.items.map((item) => this.evaluate(item));
+      case "dict":
+        return this.#dictionary(expression);
+      case "unary":
+        return this.#signed(expression);
+      case "call":
+        return this.#record(expression);
+      case "foreign":
+        if (expression.kind === "bytes") throw this.#refuse(expression, "bytes", "a text");
+        throw this.#refuse(expression, this.#describeForeign(expression), "a literal");
+      case "name":
+        throw this.#refuse(
+          expression,
+          `the name ${expression.id}, whose value is not known`,
+          "a literal",
+        );
+      case "set":
+        throw this.#refuse(expression, "a set", "a literal");
+      case "attribute":
+        throw this.#refuse(expression, kinds.subscript, "a literal");
+      case "binary":
+        throw this.#refuse(expression, "a computed value", "a literal");
+      case "other":
+        throw this.#refuse(expression, kinds[expression.kind], "a literal");
     }
   }
 
-  #describe(node: SyntaxNode): string {
-    const text = textOf(this.#module, node);
-    if (node.name === "VariableName") return `the name ${text}, whose value is not known`;
-    return kinds[node.name] ?? `${JSON.stringify(text.slice(0, 40))} (${node.name})`;
+  #describeForeign({ kind, start }: Expression & { readonly type: "foreign" }): string {
+    if (kind !== "imaginary") return kind === "ellipsis" ? "an ellipsis" : "an f-string";
+    const rest = textOf(this.#module, this.#node).slice(start);
+    return `the number ${/^[\w.]+/.exec(rest)?.[0] ?? ""}`;
   }
 
-  #number(node: SyntaxNode): bigint | number {
-    const text = textOf(this.#module, node);
-    const value = this.#reading(node, () => readNumberLiteral(text));
-    if (value !== undefined) return value;
-    if (node.name !== "Number") throw this.#refuse(node, this.#describe(node), "a literal");
-    throw this.#refuse(node, `the number ${text}`, "an int or a float");
-  }
-
-  #signed(node: SyntaxNode, depth: number): PyValue {
-    const [operator, operand] = childrenOf(node);
-    const sign = operator === undefined ? "" : textOf(this.#module, operator);
-    if (operand !== undefined && (sign === "-" || sign === "+")) {
-      const value = this.evaluate(operand, depth + 1);
+  #signed(expression: Expression & { readonly type: "unary" }): PyValue {
+    const { operator, operand } = expression;
+    if (operator === "-" || operator === "+") {
+      const value = this.evaluate(operand);
       if (typeof value === "bigint" || typeof value === "number") {
-        return sign === "-" ? -value : value;
+        return operator === "-" ? -value : value;
       }
     }
-    throw this.#refuse(node, "an operator", "a literal");
+    throw this.#refuse(expression, "an operator", "a literal");
   }
 
-  #string(node: SyntaxNode): string {
-    const parts = node.name === "String" ? [node] : childrenOf(node);
-    return parts.map((part) => this.#stringPart(part)).join("");
-  }
-
-  #stringPart(node: SyntaxNode): string {
-    if (node.name !== "String") throw this.#refuse(node, this.#describe(node), "a literal");
-    const literal = this.#reading(node, () => readStringLiteral(this.#module.source, node.from));
-    if (literal?.kind === "text" && literal.end === node.to) return literal.value;
-    throw this.#refuse(node, literal?.kind === "bytes" ? "bytes" : "a broken string", "a text");
-  }
-
-  #elements(node: SyntaxNode, punctuation: readonly string[], depth: number): PyValue[] {
-    return childrenOf(node, punctuation).map((element) => {
-      if (element.name === "*") throw this.#refuse(element, "an unpacked *…", "a literal");
-      return this.evaluate(element, depth + 1);
-    });
-  }
-
-  #dictionary(node: SyntaxNode, depth: number): PyDict {
+  #dictionary({ entries }: Expression & { readonly type: "dict" }): PyDict {
     const dictionary = new Map<string, PyValue>();
-    const parts = childrenOf(node, ["{", "}", ",", ":"]);
-    for (let index = 0; index < parts.length; index += 2) {
-      const [key, value] = [parts[index], parts[index + 1]];
-      if (key === undefined || value === undefined || key.name === "**") {
-        throw this.#refuse(key ?? node, "an unpacked **…", "a literal");
-      }
-      const name = this.evaluate(key, depth + 1);
+    for (const { key, value } of entries) {
+      if (key === undefined) throw this.#refuse(value, "an unpacked **…", "a literal");
+      const name = this.evaluate(key);
       if (typeof name !== "string") throw this.#refuse(key, "a key that is no text", "a text");
-      dictionary.set(name, this.evaluate(value, depth + 1));
+      dictionary.set(name, this.evaluate(value));
     }
     return dictionary;
   }
 
-  #record(node: SyntaxNode, depth: number): PyValue {
-    const [callee, list] = childrenOf(node);
-    const name = callee === undefined ? "" : textOf(this.#module, callee);
-    const make = this.#records.get(name);
-    if (make === undefined || list?.name !== "ArgList") {
-      throw this.#refuse(node, `a call of ${name}()`, "a literal");
+  #record(call: Expression & { readonly type: "call" }): PyValue {
+    const { callee, calleeEnd } = call;
+    const name = callee.type === "name" ? callee.id : undefined;
+    const make = name === undefined ? undefined : this.#records.get(name);
+    if (make === undefined) {
+      const text = textOf(this.#module, this.#node).slice(callee.start, calleeEnd).trimEnd();
+      throw this.#refuse(call, `a call of ${text}()`, "a literal");
     }
-    const result = make(this.#keywordArguments(list, depth));
+    const result = make(this.#keywordArguments(call));
     if ("value" in result) return result.value;
-    throw this.#refuse(node, `${name}() ${result.found}`, result.expected);
+    throw this.#refuse(call, `${name}() ${result.found}`, result.expected);
   }
 
-  #keywordArguments(list: SyntaxNode, depth: number): PyDict {
+  #keywordArguments(call: Expression & { readonly type: "call" }): PyDict {
     const fields = new Map<string, PyValue>();
-    const parts = childrenOf(list, ["(", ")", ","]);
-    for (let index = 0; index < parts.length; index += 3) {
-      const [field, operator, value] = parts.slice(index, index + 3);
-      const name = field?.name === "VariableName" ? textOf(this.#module, field) : undefined;
-      if (name === undefined || operator?.name !== "AssignOp" || value === undefined) {
-        throw this.#refuse(field ?? list, "an argument without a name", "name=literal");
-      }
-      if (fields.has(name)) throw this.#refuse(list, `${name} given twice`, "each argument once");
-      fields.set(name, this.evaluate(value, depth + 1));
+    const nameless = call.keywords.find(({ name }) => name === undefined)?.value;
+    if (call.hasPositional || nameless !== undefined) {
+      throw this.#refuse(nameless ?? call, "an argument without a name", "name=literal");
+    }
+    for (const { name = "", value } of call.keywords) {
+      if (fields.has(name)) throw this.#refuse(call, `${name} given twice`, "each argument once");
+      fields.set(name, this.evaluate(value));
     }
     return fields;
   }
 
-  #only(node: SyntaxNode, punctuation: readonly string[]): SyntaxNode {
-    const [inner, more] = childrenOf(node, punctuation);
-    if (inner !== undefined && more === undefined) return inner;
-    throw this.#refuse(node, "an expression", "a literal");
-  }
-
-  /** What Python itself would refuse gets its place as well. */
-  #reading<Value>(node: SyntaxNode, read: () => Value): Value {
-    try {
-      return read();
-    } catch (error) {
-      if (!(error instanceof PythonError)) throw error;
-      throw this.#refuse(node, error.message, "a literal");
-    }
-  }
-
-  #refuse(node: SyntaxNode, found: string, expected: string): Error {
-    return unreadable(this.#module, node, found, expected);
+  #refuse({ start }: { readonly start: number }, found: string, expected: string): Error {
+    return unreadable(this.#module, { from: this.#node.from + start }, found, expected);
   }
 }

@@ -1,7 +1,8 @@
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@lezer/python";
 import { UsageError } from "../../../src/errors.ts";
-import { readNumberLiteral } from "./number-literal.ts";
+import { catchPython } from "../../../src/parser/python-catch.ts";
+import { parseExpression } from "../../../src/parser/python-source/expression.ts";
 
 /** A Python source file as a syntax tree. It is read, never run. */
 export interface PythonModule {
@@ -36,7 +37,8 @@ function firstError({ root, source }: PythonModule): SyntaxNode | undefined {
 /** The grammar does not know floats that end with a point, and reads `5.` as a broken attribute. */
 function isPointAtEnd({ parent }: SyntaxNode, source: string): boolean {
   if (parent?.name !== "MemberExpression") return false;
-  return readNumberLiteral(source.slice(parent.from, parent.to)) !== undefined;
+  const text = source.slice(parent.from, parent.to);
+  return catchPython(() => parseExpression(text))?.type === "constant";
 }
 
 /** The node's source text. */
@@ -47,11 +49,11 @@ export function textOf(module: PythonModule, node: SyntaxNode): string {
 /** What to throw about a place in a module: "Cannot read <file>:<line>: <found>, expected …". */
 export function unreadable(
   module: PythonModule,
-  node: SyntaxNode,
+  place: { readonly from: number },
   found: string,
   expected: string,
 ): UsageError {
-  const line = module.source.slice(0, node.from).split("\n").length;
+  const line = module.source.slice(0, place.from).split("\n").length;
   return new UsageError(`Cannot read ${module.file}:${line}: ${found}, expected ${expected}`);
 }
 

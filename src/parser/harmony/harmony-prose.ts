@@ -2,7 +2,7 @@ import { pythonStrip } from "../../python/strip.ts";
 import { pythonLower } from "../../python/lower.ts";
 import { isPythonSpace } from "../../python/white-space.ts";
 import { holdBackLength } from "../hold-back.ts";
-import type { HarmonyEvent } from "./harmony.ts";
+import type { HarmonyEvent } from "./harmony-event.ts";
 
 const headerPattern = /^(?:assistant)?/iu;
 const finalMarker = "assistantfinal";

@@ -1,17 +1,10 @@
 import { pythonStrip } from "../../python/strip.ts";
 import { pythonLower } from "../../python/lower.ts";
 import { holdBackLength } from "../hold-back.ts";
+import type { HarmonyEvent } from "./harmony-event.ts";
 import { parseHarmonyProse, soundsLikeHarmonyProse } from "./harmony-prose.ts";
 import type { HarmonyToken } from "./harmony-tokens.ts";
 import { harmonyLiterals, tokenizeHarmony } from "./harmony-tokens.ts";
-
-/** What a Harmony text says, piece by piece. */
-export interface HarmonyEvent {
-  readonly type: "reasoning" | "normal" | "tool-call";
-  readonly content: string;
-  /** Of a tool call: its block, markers included. */
-  readonly raw?: string;
-}
 
 /**
  * Reads a whole turn in the Harmony format of gpt-oss: analysis is reasoning, commentary that ends in

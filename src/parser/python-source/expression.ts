@@ -1,11 +1,16 @@
 import { PythonError } from "../../python/python-error.ts";
 import type { PyValue } from "../../python/value.ts";
 import type { Token } from "./tokens.ts";
-import { keywords, TokenReader } from "./tokens.ts";
+import { keywords, readNumber, TokenReader } from "./tokens.ts";
 import { syntaxError } from "./syntax-error.ts";
 
-/** A Python expression, as far as tool calls need to tell its kinds apart. */
-export type Expression =
+/** A Python expression, as far as its readers need to tell its kinds apart. */
+export type Expression = ExpressionKind & {
+  /** Where it begins in the source, parentheses around it left out, in UTF-16 code units; `\r\n` counts as one. */
+  readonly start: number;
+};
+
+type ExpressionKind =
   | { readonly type: "constant"; readonly value: PyValue }
   /** A constant that JSON cannot hold. */
   | { readonly type: "foreign"; readonly kind: "bytes" | "imaginary" | "formatted" | "ellipsis" }
@@ -13,7 +18,7 @@ export type Expression =
   | {
       readonly type: "list";
       readonly items: readonly Expression[];
-      /** Where the items begin in the source, in UTF-16 code units; `\r\n` counts as one. */
+      /** Where the items begin, counted as `start`, parentheses around them included. */
       readonly starts: readonly number[];
     }
   | { readonly type: "dict"; readonly entries: readonly DictEntry[] }
@@ -22,6 +27,8 @@ export type Expression =
   | {
       readonly type: "call";
       readonly callee: Expression;
+      /** Where the bracket after the callee stands, counted as `start`. */
+      readonly calleeEnd: number;
       readonly keywords: readonly KeywordArgument[];
       /** Whether some argument has no name. */
       readonly hasPositional: boolean;
@@ -34,7 +41,20 @@ export type Expression =
       readonly right: Expression;
     }
   /** Anything else that is valid Python. */
-  | { readonly type: "other" };
+  | { readonly type: "other"; readonly kind: OtherKind };
+
+/** Kinds of expressions of which no more is known. */
+export type OtherKind =
+  | "assignment"
+  | "await"
+  | "comprehension"
+  | "conditional"
+  | "lambda"
+  | "logic"
+  | "power"
+  | "starred"
+  | "subscript"
+  | "yield";
 
 /** An entry of a dictionary display; without a key where it is unpacked (`**x`). */
 export interface DictEntry {
@@ -50,8 +70,6 @@ export interface KeywordArgument {
 
 /** Deeper expressions are refused, as CPython's parser refuses those that exhaust its stack. */
 const MAX_DEPTH = 1000;
-
-const other: Expression = { type: "other" };
 
 /** Binary operators by how tightly they bind, loosest first; comparisons and logic yield `other`. */
 const binaryLevels: readonly (readonly string[])[] = [
@@ -162,7 +180,7 @@ class ExpressionParser {
       if (!this.#startsExpression()) break;
       items.push(this.#readItem());
     }
-    return { type: "tuple", items };
+    return { type: "tuple", items, start: first.start };
   }
 
   #advance(): Token {
@@ -205,16 +223,17 @@ class ExpressionParser {
 
   /** An expression as it stands among commas: starred, named, or plain. */
   #readItem(): Expression {
+    const start = this.#start;
     if (this.#takes("*")) {
       this.#readBinary(3);
-      return other;
+      return otherOf("starred", start);
     }
     const expression = this.#readExpression();
     if (this.#is(":=")) {
       if (expression.type !== "name") throw syntaxError("cannot assign");
       this.#advance();
       this.#readExpression();
-      return other;
+      return otherOf("assignment", start);
     }
     return expression;
   }
@@ -233,10 +252,11 @@ class ExpressionParser {
     this.#readBinary(0);
     this.#expect("else");
     this.#readExpression();
-    return other;
+    return otherOf("conditional", expression.start);
   }
 
   #readLambda(): Expression {
+    const start = this.#start;
     this.#expect("lambda");
     while (!this.#is(":")) {
       if (!this.#takes("*") && !this.#takes("**") && !this.#takes("/")) this.#readIdentifier();
@@ -245,7 +265,7 @@ class ExpressionParser {
     }
     this.#expect(":");
     this.#readExpression();
-    return other;
+    return otherOf("lambda", start);
   }
 
   #readBinary(level: number): Expression {
@@ -257,14 +277,16 @@ class ExpressionParser {
       const operator = this.#takeOperator(operators);
       if (operator === undefined) return left;
       const right = this.#readBinary(level + 1);
-      left = level < 3 ? other : { type: "binary", operator, left, right };
+      const { start } = left;
+      left = level < 3 ? otherOf("logic", start) : { type: "binary", operator, left, right, start };
     }
   }
 
   #readNot(): Expression {
+    const start = this.#start;
     while (this.#takes("not"));
     this.#readBinary(2);
-    return other;
+    return otherOf("logic", start);
   }
 
   #takeOperator(operators: readonly string[]): string | undefined {
@@ -281,39 +303,45 @@ class ExpressionParser {
   }
 
   #readUnary(): Expression {
-    const signs: string[] = [];
+    const signs: { readonly operator: string; readonly start: number }[] = [];
     while (this.#is("-") || this.#is("+") || this.#is("~")) {
-      signs.push((this.#advance() as { text: string }).text);
+      const start = this.#start;
+      signs.push({ operator: (this.#advance() as { text: string }).text, start });
     }
     let expression = this.#readPower();
     if (signs.length > MAX_DEPTH) throw new PythonError("RecursionError", "expression too deep");
-    for (const operator of signs.toReversed()) {
-      expression = { type: "unary", operator, operand: expression };
+    for (const { operator, start } of signs.toReversed()) {
+      expression = { type: "unary", operator, operand: expression, start };
     }
     return expression;
   }
 
   #readPower(): Expression {
+    const start = this.#start;
     const awaited = this.#takes("await");
     const expression = this.#readPrimary();
-    if (!this.#takes("**")) return awaited ? other : expression;
+    if (!this.#takes("**")) return awaited ? otherOf("await", start) : expression;
     this.#depth += 1;
     if (this.#depth > MAX_DEPTH) throw new PythonError("RecursionError", "expression too deep");
     this.#readUnary();
     this.#depth -= 1;
-    return other;
+    return otherOf("power", start);
   }
 
   #readPrimary(): Expression {
     let expression = this.#readAtom();
+    const { start } = expression;
     for (;;) {
+      const end = this.#start;
       if (this.#takes("(")) {
-        expression = { type: "call", callee: expression, ...this.#readArguments() };
+        const callee = expression;
+        expression = { type: "call", callee, calleeEnd: end, ...this.#readArguments(), start };
       } else if (this.#takes(".")) {
-        expression = { type: "attribute", object: expression, attribute: this.#readIdentifier() };
+        const object = expression;
+        expression = { type: "attribute", object, attribute: this.#readIdentifier(), start };
       } else if (this.#takes("[")) {
         this.#readSubscript();
-        expression = other;
+        expression = otherOf("subscript", start);
       } else {
         return expression;
       }
@@ -391,20 +419,21 @@ class ExpressionParser {
   }
 
   #readAtom(): Expression {
+    const start = this.#start;
     const token = this.#advance();
     switch (token.type) {
       case "number":
-        return { type: "constant", value: token.value };
+        return { type: "constant", value: readNumber(token), start };
       case "string":
       case "foreign":
-        return this.#readStrings(token);
+        return { ...this.#readStrings(token), start };
       case "name":
-        return readName(token.text);
+        return { ...readName(token.text), start };
       case "operator":
-        if (token.text === "(") return this.#readParenthesised();
-        if (token.text === "[") return this.#readList();
-        if (token.text === "{") return this.#readBraces();
-        if (token.text === "...") return { type: "foreign", kind: "ellipsis" };
+        if (token.text === "(") return this.#readParenthesised(start);
+        if (token.text === "[") return this.#readList(start);
+        if (token.text === "{") return this.#readBraces(start);
+        if (token.text === "...") return { type: "foreign", kind: "ellipsis", start };
         throw syntaxError("invalid syntax");
       default:
         throw syntaxError("invalid syntax");
@@ -412,7 +441,7 @@ class ExpressionParser {
   }
 
   /** Strings that stand side by side are one. */
-  #readStrings(first: Token): Expression {
+  #readStrings(first: Token): ExpressionKind {
     if (first.type === "foreign" && first.kind === "imaginary") {
       return { type: "foreign", kind: "imaginary" };
     }
@@ -432,23 +461,23 @@ class ExpressionParser {
     return { type: "constant", value: parts.join("") };
   }
 
-  #readParenthesised(): Expression {
-    if (this.#takes(")")) return { type: "tuple", items: [] };
+  #readParenthesised(start: number): Expression {
+    if (this.#takes(")")) return { type: "tuple", items: [], start };
     if (this.#takes("yield")) {
       this.#takes("from");
       if (!this.#is(")")) this.readExpressions();
       this.#expect(")");
-      return other;
+      return otherOf("yield", start);
     }
     const starred = this.#is("*");
     const expression = this.readExpressions();
     const comprehension = this.#readComprehension();
     this.#expect(")");
     if (starred && expression.type !== "tuple") throw syntaxError("cannot use starred here");
-    return comprehension ? other : expression;
+    return comprehension ? otherOf("comprehension", start) : expression;
   }
 
-  #readList(): Expression {
+  #readList(start: number): Expression {
     const items: Expression[] = [];
     const starts: number[] = [];
     while (!this.#is("]")) {
@@ -456,40 +485,40 @@ class ExpressionParser {
       items.push(this.#readItem());
       if (items.length === 1 && this.#readComprehension()) {
         this.#expect("]");
-        return other;
+        return otherOf("comprehension", start);
       }
       if (!this.#takes(",")) break;
     }
     this.#expect("]");
-    return { type: "list", items, starts };
+    return { type: "list", items, starts, start };
   }
 
-  #readBraces(): Expression {
-    if (this.#takes("}")) return { type: "dict", entries: [] };
-    if (this.#is("**")) return this.#readDict([]);
+  #readBraces(start: number): Expression {
+    if (this.#takes("}")) return { type: "dict", entries: [], start };
+    if (this.#is("**")) return this.#readDict([], start);
     const first = this.#readItem();
     if (this.#takes(":")) {
       const value = this.#readExpression();
       if (this.#readComprehension()) {
         this.#expect("}");
-        return other;
+        return otherOf("comprehension", start);
       }
-      return this.#readDict([{ key: first, value }]);
+      return this.#readDict([{ key: first, value }], start);
     }
     if (this.#readComprehension()) {
       this.#expect("}");
-      return other;
+      return otherOf("comprehension", start);
     }
     const items = [first];
     while (this.#takes(",") && !this.#is("}")) items.push(this.#readItem());
     this.#expect("}");
-    return { type: "set", items };
+    return { type: "set", items, start };
   }
 
-  #readDict(entries: DictEntry[]): Expression {
+  #readDict(entries: DictEntry[], start: number): Expression {
     if (entries.length > 0 && !this.#takes(",")) {
       this.#expect("}");
-      return { type: "dict", entries };
+      return { type: "dict", entries, start };
     }
     while (!this.#is("}")) {
       if (this.#takes("**")) {
@@ -502,11 +531,15 @@ class ExpressionParser {
       if (!this.#takes(",")) break;
     }
     this.#expect("}");
-    return { type: "dict", entries };
+    return { type: "dict", entries, start };
   }
 }
 
-function readName(text: string): Expression {
+function otherOf(kind: OtherKind, start: number): Expression {
+  return { type: "other", kind, start };
+}
+
+function readName(text: string): ExpressionKind {
   if (text === "True") return { type: "constant", value: true };
   if (text === "False") return { type: "constant", value: false };
   if (text === "None") return { type: "constant", value: null };

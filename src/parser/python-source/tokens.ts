@@ -1,7 +1,5 @@
-import { PythonError } from "../../python/python-error.ts";
-import type { PyValue } from "../../python/value.ts";
+import { PythonError, PythonValueError } from "../../python/python-error.ts";
 import { parseIntDigits } from "../../python/int-text.ts";
-import { catchPython } from "../python-catch.ts";
 import { syntaxError } from "./syntax-error.ts";
 import { readStringLiteral } from "./string-literal.ts";
 
@@ -9,7 +7,8 @@ import { readStringLiteral } from "./string-literal.ts";
 export type Token =
   | { readonly type: "name"; readonly text: string }
   | { readonly type: "operator"; readonly text: string }
-  | { readonly type: "number"; readonly value: PyValue }
+  /** An int or a float as it is written; `readNumber()` gives its value. */
+  | { readonly type: "number"; readonly text: string }
   | { readonly type: "string"; readonly value: string }
   /** Bytes, an imaginary number or a formatted string: valid, but nothing that JSON can hold. */
   | { readonly type: "foreign"; readonly kind: "bytes" | "imaginary" | "formatted" }
@@ -38,6 +37,10 @@ const floatPattern = new RegExp(
   "y",
 );
 const imaginaryPattern = new RegExp(`${digits}[jJ]`, "y");
+const numberRestPattern = /\d+|[\p{XID_Start}_][\p{XID_Continue}]*/uy;
+const leadingZeros =
+  "leading zeros in decimal integer literals are not permitted; " +
+  "use an 0o prefix for octal integers";
 const intPattern =
   /0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
 
@@ -59,9 +62,20 @@ export class TokenReader {
     this.#text = source.replace(/\r\n?/g, "\n");
   }
 
+  /** How many brackets are open after the token that was read last. */
+  get openBrackets(): number {
+    return this.#brackets.length;
+  }
+
   /** Where the token that was read last begins; `\r\n` counts as one code unit. */
   get start(): number {
     return this.#start;
+  }
+
+  /** Whether no token follows. */
+  isAtEnd(): boolean {
+    this.#skipSpace();
+    return this.#index >= this.#text.length;
   }
 
   /** @throws PythonError `SyntaxError` where no token stands. */
@@ -72,7 +86,8 @@ export class TokenReader {
     const first = text[this.#index];
     if (first === undefined) {
       if (text.endsWith("\\\n")) throw syntaxError("the text ends after a backslash");
-      if (this.#brackets.length > 0) throw syntaxError("a bracket was never closed");
+      if (this.#brackets.length > 0)
+        throw syntaxError(`'${this.#brackets.at(-1)}' was never closed`);
       return { type: "end" };
     }
     if (first === "\n") {
@@ -118,13 +133,15 @@ export class TokenReader {
   #number(): Token | undefined {
     const first = this.#text[this.#index] ?? "";
     if (!/[0-9.]/.test(first)) return undefined;
+    const start = this.#index;
     const token = this.#imaginary() ?? this.#float() ?? this.#int();
     if (token === undefined) return undefined;
     // A number ends at what cannot go on as one: `007`, `1__0` and `1a` are no Python.
-    if (this.#match(namePattern) !== undefined || /\d/.test(this.#text[this.#index] ?? "")) {
-      throw syntaxError("invalid number");
-    }
-    return token;
+    const rest = this.#match(numberRestPattern);
+    if (rest === undefined) return token;
+    const text = this.#text.slice(start, this.#index);
+    if (/^0+[1-9]\d*$/.test(text)) throw syntaxError(leadingZeros);
+    throw syntaxError(`invalid number ${text}`);
   }
 
   #imaginary(): Token | undefined {
@@ -140,16 +157,12 @@ export class TokenReader {
       this.#index += 1;
       return { type: "foreign", kind: "imaginary" };
     }
-    return { type: "number", value: Number(match.replaceAll("_", "")) };
+    return { type: "number", text: match };
   }
 
   #int(): Token | undefined {
-    const match = this.#match(intPattern)?.replaceAll("_", "");
-    if (match === undefined) return undefined;
-    if (/^0[a-z]/i.test(match)) return { type: "number", value: BigInt(match.toLowerCase()) };
-    const value = catchPython(() => parseIntDigits(match), "ValueError");
-    if (value === undefined) throw syntaxError("a number has too many digits");
-    return { type: "number", value };
+    const match = this.#match(intPattern);
+    return match === undefined ? undefined : { type: "number", text: match };
   }
 
   #name(): Token | undefined {
@@ -162,13 +175,36 @@ export class TokenReader {
     if (operator === undefined) throw syntaxError("invalid character");
     if ("([{".includes(operator)) {
       this.#brackets.push(operator);
-      if (this.#brackets.length > MAX_BRACKETS) throw syntaxError("too many nested brackets");
+      if (this.#brackets.length > MAX_BRACKETS) {
+        throw syntaxError("too many nested parentheses");
+      }
     } else if (")]}".includes(operator)) {
       const open = this.#brackets.pop();
-      if (open === undefined || "([{".indexOf(open) !== ")]}".indexOf(operator)) {
-        throw syntaxError("a closing bracket does not match");
+      if (open === undefined) throw syntaxError(`unmatched '${operator}'`);
+      if ("([{".indexOf(open) !== ")]}".indexOf(operator)) {
+        throw syntaxError(`closing parenthesis '${operator}' does not match '${open}'`);
       }
     }
     return { type: "operator", text: operator };
+  }
+}
+
+/**
+ * The value of a number token: an `int`, or a `float` where it has a point or an exponent.
+ *
+ * @throws PythonError `SyntaxError` for an int of more than 4,300 digits.
+ */
+export function readNumber({ text }: { readonly text: string }): bigint | number {
+  const plain = text.replaceAll("_", "");
+  if (/^0[a-z]/i.test(plain)) return BigInt(plain.toLowerCase());
+  if (/[.eE]/.test(plain)) return Number(plain);
+  try {
+    return parseIntDigits(plain);
+  } catch (error) {
+    if (!(error instanceof PythonValueError)) throw error;
+    throw syntaxError(
+      `${error.message} - Consider hexadecimal for huge integer literals to avoid ` +
+        "decimal conversion limits.",
+    );
   }
 }

@@ -51,7 +51,8 @@ function detect(text: string, context: ParseContext): EngineResult {
           objects.map(({ value }) => value),
           context,
         );
-  const rest = actions.slice((objects.at(-1)?.end ?? -1) + 1);
+  const last = objects.at(-1);
+  const rest = actions.slice(last === undefined ? 0 : skipCharacter(actions, last.end));
   return { normalText: before + pythonStrip(rest), calls };
 }
 
@@ -66,7 +67,7 @@ function readObjects(text: string): ReadObject[] {
     if (decoded.value !== undefined) {
       const end = index + decoded.readLength;
       objects.push({ value: decoded.value, start: index, end, isJson: true });
-      index = end + 1;
+      index = skipCharacter(text, end);
       continue;
     }
     const end = braces.endOfDict(index);
@@ -74,13 +75,18 @@ function readObjects(text: string): ReadObject[] {
     budget -= (end ?? index) - index;
     if (dict !== undefined && end !== undefined) {
       objects.push({ value: dict, start: index, end, isJson: false });
-      index = end + 1;
+      index = skipCharacter(text, end);
       continue;
     }
     index = text.indexOf('{"name":', index + 1);
     if (index === -1) break;
   }
   return objects;
+}
+
+/** The place after the character, a code point in Python, that separates objects. */
+function skipCharacter(text: string, index: number): number {
+  return index + ((text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1);
 }
 
 /** The JSON value at the start of the text, and how much was read to find it or none. */

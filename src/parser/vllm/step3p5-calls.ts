@@ -3,8 +3,8 @@ import { pythonStrip } from "../../python/strip.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { evaluatePythonLiteral } from "../python-literal.ts";
-import type { XmlHandlers } from "./expat-reader.ts";
-import { ExpatReader } from "./expat-reader.ts";
+import type { XmlHandlers } from "../expat-reader.ts";
+import { ExpatReader } from "../expat-reader.ts";
 import { Step3p5Argument } from "./step3p5-argument.ts";
 import { step3p5TextTypes, step3p5TypeOf } from "./step3p5-schema.ts";
 import type { VllmCall } from "./vllm-reading.ts";
@@ -114,7 +114,8 @@ export class Step3p5Calls implements XmlHandlers {
     if (this.#function !== undefined) this.#endFunction();
   }
 
-  start(element: string, name: string | undefined): void {
+  start(element: string, attributes: ReadonlyMap<string, string>): void {
+    const name = attributes.get("name");
     if (element === "tool_call") this.#startCall();
     else if (element.startsWith("function")) this.#startFunction(name);
     else if (element.startsWith("parameter")) this.#startParameter(name);

@@ -1,4 +1,4 @@
-import { PythonError } from "../../python/python-error.ts";
+import { PythonError } from "../python/python-error.ts";
 import type { XmlToken } from "./xml-tokens.ts";
 import {
   readComment,
@@ -11,8 +11,8 @@ import {
 
 /** What is told about a document while it is read. */
 export interface XmlHandlers {
-  /** An element starts; `name` is the value of its attribute `name`. */
-  start(element: string, name: string | undefined): void;
+  /** An element starts. */
+  start(element: string, attributes: ReadonlyMap<string, string>): void;
   end(element: string): void;
   text(data: string): void;
 }
@@ -69,6 +69,12 @@ export class ExpatReader {
     this.#held = text.slice(end);
     this.#heldBefore = end === 0 ? text.length : 0;
     return this.#flush();
+  }
+
+  /** Whether what was read is a whole document: one element, and nothing that goes on. */
+  get isWhole(): boolean {
+    const isOpen = this.#open.length > 0 || this.#isInCdata || this.#held !== "";
+    return this.#hasRoot && !isOpen && !this.#isBroken && !this.#isStopped;
   }
 
   /** Where the rest begins that is cut off; `undefined` where the document is broken. */
@@ -167,7 +173,7 @@ export class ExpatReader {
     if (typeof tag === "string") return tag;
     if (tag.end > limit) return "invalid";
     this.#hasRoot = true;
-    this.#tell((handlers) => handlers.start(tag.element, tag.name));
+    this.#tell((handlers) => handlers.start(tag.element, tag.attributes));
     if (tag.isEmpty) this.#tell((handlers) => handlers.end(tag.element));
     else this.#open.push(tag.element);
     return tag;

@@ -26,8 +26,7 @@ export type XmlToken = { readonly end: number } | "partial" | "invalid";
 export interface XmlStartTag {
   readonly end: number;
   readonly element: string;
-  /** The value of the attribute `name`. */
-  readonly name: string | undefined;
+  readonly attributes: ReadonlyMap<string, string>;
   readonly isEmpty: boolean;
 }
 
@@ -46,7 +45,7 @@ export function readStartTag(text: string, position: number): XmlStartTag | "par
     const isEmpty = text.startsWith("/>", at);
     if (isEmpty || text[at] === ">") {
       const end = at + (isEmpty ? 2 : 1);
-      return { end, element, name: attributes.get("name"), isEmpty };
+      return { end, element, attributes, isEmpty };
     }
     attribute.lastIndex = at;
     partialAttribute.lastIndex = at;

@@ -1,0 +1,217 @@
+// Compares our parsers with those of a released SGLang or vLLM, one-shot, on generated texts.
+//
+//   python3 -m venv V && V/bin/pip install pydantic orjson partial-json-parser json_repair regex msgspec
+//   V/bin/pip download --no-deps sglang==0.5.23 && unzip -q -d F sglang-*.whl
+//   node scripts/compare-parsers/compare.mjs --dialect sglang --release 0.5.23 --folder F --python V/bin/python
+//
+// When an engine is released: unpack its wheel, run this with the newest --release that we know, and
+// read what differs, parser by parser (--parser NAME --show 20). What changed gets an epoch in
+// src/parser/engine-version.ts; a name that `--names` lists as missing gets a grammar file, a sample in
+// test/parser/samples.ts, and goldens (--record FILE writes texts and what the original made of them).
+//
+// Options: --count texts (20000), --seed (1), --kind tools|reasoning, --parser (all), --show (3),
+// --vectors folder with recorded *-parsers-sglang.jsonl.gz to begin from, --names, --record file.
+// Ends with status 1 where something differs that known-differences.json does not explain.
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { gunzipSync } from "node:zlib";
+import { build, isStale } from "../build.mjs";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const { values: given } = parseArgs({
+  options: {
+    dialect: { type: "string", default: "sglang" },
+    release: { type: "string" },
+    folder: { type: "string" },
+    python: { type: "string", default: "python3" },
+    count: { type: "string", default: "20000" },
+    seed: { type: "string", default: "1" },
+    kind: { type: "string", default: "tools" },
+    parser: { type: "string" },
+    show: { type: "string", default: "3" },
+    vectors: { type: "string" },
+    record: { type: "string" },
+    names: { type: "boolean", default: false },
+  },
+});
+
+if (isStale()) build();
+const dist = path.resolve(here, "../../dist");
+const load = (file) => import(path.join(dist, file));
+const { listToolCallParsers } = await load("src/parser/registry.js");
+const { listReasoningParsers } = await load("src/parser/reasoning/registry.js");
+const { toolsFromOpenAi } = await load("src/message.js");
+const { toPyValue } = await load("src/python/value.js");
+const { mutate } = await load("test/parser/fuzz.js");
+const { createRandom } = await load("test/parser/random.js");
+const { callSamples, reasoningSamples } = await load("test/parser/samples.js");
+
+/** What the original makes of each request, in order. */
+async function runOriginals(requests) {
+  const child = spawn(given.python, [path.join(here, "originals.py"), given.dialect, given.folder], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  child.stdin.end(requests.map((request) => `${JSON.stringify(request)}\n`).join(""));
+  let output = "";
+  child.stdout.setEncoding("utf8");
+  for await (const chunk of child.stdout) output += chunk;
+  const results = output.trim().split("\n").map((line) => JSON.parse(line));
+  if (results.length !== requests.length) throw new Error("Cannot compare: the originals stopped");
+  return results;
+}
+
+const tool = (name, properties) => ({
+  type: "function",
+  function: { name, parameters: { type: "object", properties } },
+});
+
+/** Tools whose parameters have every type that the formats convert values to. */
+const sampleTools = [
+  tool("search", {
+    query: { type: "string" },
+    count: { type: "integer" },
+    ratio: { type: "number" },
+    deep: { type: "boolean" },
+    tags: { type: "array", items: { type: "string" } },
+    options: { type: "object" },
+    maybe: { type: ["integer", "null"] },
+    either: { anyOf: [{ type: "string" }, { type: "null" }] },
+    kind: { enum: ["a", "b"] },
+  }),
+  { type: "function", function: { name: "ping" } },
+];
+
+function sampleTexts(samples, name) {
+  const sample = samples[name];
+  if (sample === undefined) return [];
+  const one = sample("green tea");
+  const values = ["3", "1.5", "true", "null", '["a", 2]', '{"k": [null]}', "x", ""];
+  const keys = ["count", "ratio", "deep", "maybe", "tags", "options", "either", "kind", "other"];
+  const renamed = keys.flatMap((key, index) => [
+    sample(values[index % values.length]).replaceAll("query", key),
+    sample(values[(index * 3) % values.length]).replaceAll("query", key),
+  ]);
+  const ping = one.replaceAll("search", "ping");
+  return [one, one + one, `Hi. ${one}\n${ping} Bye.`, one.replace("search", "unknown"), ...renamed];
+}
+
+function vectorSeeds(kind) {
+  if (given.vectors === undefined) return [];
+  const files = [`${kind === "tools" ? "tool" : "reasoning"}-parsers-sglang.jsonl.gz`];
+  if (kind === "tools") files.push("tool-parsers-vllm.jsonl.gz");
+  return files.flatMap((file) => {
+    const full = path.join(given.vectors, file);
+    if (!existsSync(full)) return [];
+    const lines = gunzipSync(readFileSync(full)).toString("utf8").trim().split("\n");
+    return lines.flatMap((line) => {
+      const { parser, input, chunks = [], tools } = JSON.parse(line);
+      const named = (tools ?? []).filter((entry) => typeof entry.function?.name === "string");
+      const text = input ?? chunks.join("");
+      return parser.split("|").map((name) => ({ name, text, tools: named }));
+    });
+  });
+}
+
+function makeRequests(kind, parsers) {
+  const random = createRandom(Number(given.seed));
+  const recorded = vectorSeeds(kind);
+  const samples = kind === "tools" ? callSamples : (reasoningSamples ?? {});
+  const seedsOf = new Map(
+    parsers.map((parser) => {
+      const names = [parser.name, ...(parser.aliases ?? [])];
+      const own = sampleTexts(samples, parser.name).map((text) => ({ text, tools: sampleTools }));
+      return [parser, [...own, ...recorded.filter(({ name }) => names.includes(name))]];
+    }),
+  );
+  const everything = [...seedsOf.values()].flat();
+  return Array.from({ length: Number(given.count) }, (_, index) => {
+    const parser = parsers[index % parsers.length];
+    const own = seedsOf.get(parser).length > 0 ? seedsOf.get(parser) : everything;
+    const seed = random.pick(own);
+    const other = () => random.pick(random.below(8) === 0 ? everything : own).text;
+    const text = mutate(seed.text, random, other);
+    return { kind, parser: parser.name, text, tools: seed.tools };
+  });
+}
+
+function runOurs({ kind, parser, text, tools }, parsers) {
+  const found = parsers.find(({ name }) => name === parser);
+  if (kind === "reasoning") {
+    const result = found.parse(text, { engineVersion: given.release });
+    return { reasoning: result.reasoning, normal: result.normalText };
+  }
+  const options = {
+    tools: toolsFromOpenAi(toPyValue(tools), "tools"),
+    dialect: given.dialect,
+    engineVersion: given.release,
+  };
+  const { compat } = found.parse(text, options);
+  if (compat.raises) return { raises: true };
+  const calls = compat.calls.map((call) => [call.name, call.argumentsText, call.toolIndex]);
+  return { normal: compat.normalText, calls };
+}
+
+function isEqual(ours, original) {
+  if (original.raises !== undefined) return ours.raises === true;
+  return JSON.stringify(ours) === JSON.stringify(original);
+}
+
+const known = JSON.parse(readFileSync(path.join(here, "known-differences.json"), "utf8"));
+
+function explain({ parser, text }, original) {
+  return known.find(
+    (entry) =>
+      entry.dialect === given.dialect &&
+      entry.parsers.includes(parser) &&
+      new RegExp(entry.text ?? "", "u").test(text) &&
+      (entry.raises === undefined || entry.raises === original.raises),
+  );
+}
+
+const all = given.kind === "tools" ? listToolCallParsers() : listReasoningParsers();
+const [names] = await runOriginals([{ list: true }]);
+const theirs = names[given.kind];
+const offered = all.filter(
+  (parser) =>
+    (parser.dialects ?? ["sglang"]).includes(given.dialect) && theirs.includes(parser.name),
+);
+const ownNames = offered.flatMap((parser) => [parser.name, ...(parser.aliases ?? [])]);
+const missing = theirs.filter((name) => !ownNames.includes(name));
+console.log(`${offered.length} parsers compared; not here: ${missing.join(", ") || "none"}`);
+if (given.names) process.exit(0);
+
+const parsers = offered.filter(({ name }) => given.parser === undefined || name === given.parser);
+const requests = makeRequests(given.kind, parsers);
+const results = await runOriginals(requests);
+if (given.record !== undefined) {
+  const rows = requests.map((request, index) => JSON.stringify({ ...request, ...results[index] }));
+  writeFileSync(given.record, `${rows.join("\n")}\n`);
+}
+const differences = new Map();
+const explained = new Map();
+let withCalls = 0;
+for (const [index, request] of requests.entries()) {
+  const original = results[index];
+  if (original.calls?.length > 0) withCalls += 1;
+  if (original.raises === "Timeout") continue;
+  const ours = runOurs(request, parsers);
+  if (isEqual(ours, original)) continue;
+  const reason = explain(request, original)?.reason;
+  const [map, key] = reason === undefined ? [differences, request.parser] : [explained, reason];
+  map.set(key, [...(map.get(key) ?? []), { request, original, ours }]);
+}
+for (const [parser, found] of differences) {
+  console.log(`\n${parser}: ${found.length} differ`);
+  const shortest = found.toSorted((a, b) => a.request.text.length - b.request.text.length);
+  for (const { request, original, ours } of shortest.slice(0, Number(given.show))) {
+    console.log(`  text     ${JSON.stringify(request.text)}`);
+    console.log(`  original ${JSON.stringify(original)}\n  ours     ${JSON.stringify(ours)}`);
+  }
+}
+for (const [reason, found] of explained) console.log(`\nexplained ${found.length}: ${reason}`);
+const count = [...differences.values()].flat().length;
+console.log(`\n${requests.length} texts, ${withCalls} with calls, ${count} unexplained differences`);
+process.exit(count === 0 ? 0 : 1);

@@ -1,0 +1,163 @@
+"""Runs the parsers of a released SGLang or vLLM wheel on texts, without torch and without a GPU.
+
+Usage: python originals.py {sglang|vllm} FOLDER < requests.jsonl > results.jsonl
+
+FOLDER is an unpacked wheel (`pip download --no-deps sglang==0.5.23 && unzip -d FOLDER sglang-*.whl`).
+The environment needs pydantic, orjson, partial-json-parser, json_repair, regex and msgspec (what the
+parsers themselves use); everything else that they import is replaced by stand-ins.
+
+A request is {"kind": "tools" | "reasoning", "parser": name, "text": text, "tools": [...]}, a result
+{"normal": text, "calls": [[name, arguments, index], ...]}, {"reasoning": text, "normal": text} or
+{"raises": exception}. `{"list": true}` lists the names of both registries.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import logging
+import signal
+import sys
+import types
+
+dialect, folder = sys.argv[1], sys.argv[2]
+
+
+class StandIn(type):
+    """A class that has every attribute, can be called, subscribed and inherited from."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn(name, (), {})
+
+    def __call__(cls, *args, **kwargs):
+        if len(args) == 1 and not kwargs and callable(args[0]) and not isinstance(args[0], type):
+            return args[0]  # A decorator.
+        return super().__call__() if cls.__mro__[0] is cls and not args and not kwargs else cls
+
+    def __getitem__(cls, key):
+        return cls
+
+    def __or__(cls, other):
+        return cls
+
+    __ror__ = __or__
+
+    def __iter__(cls):
+        return iter(())
+
+
+class StandInModule(types.ModuleType):
+    __path__ = []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn(name, (), {})
+
+
+class StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """The last finder: what nobody else finds is replaced."""
+
+    def find_spec(self, name, path=None, target=None):
+        parent = sys.modules.get(name.rpartition(".")[0])
+        is_own = name.split(".")[0] == dialect
+        if parent is not None and not is_own and not isinstance(parent, StandInModule):
+            return None  # A part that a real package lacks.
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        return StandInModule(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def bare_package(name):
+    """A package of the wheel whose own `__init__` is not run."""
+    module = types.ModuleType(name)
+    module.__path__ = [f"{folder}/{name.replace('.', '/')}"]
+    sys.modules[name] = module
+
+
+def stand_in(name, **attributes):
+    module = StandInModule(name)
+    for key, value in attributes.items():
+        setattr(module, key, value)
+    sys.modules[name] = module
+
+
+sys.path.insert(0, folder)
+sys.meta_path.append(StandInFinder())
+logging.disable(logging.CRITICAL)
+
+
+def run_sglang():
+    from pydantic import BaseModel
+
+    for name in ["sglang", "sglang.srt", "sglang.srt.entrypoints", "sglang.srt.entrypoints.openai",
+                 "sglang.srt.function_call", "sglang.srt.parser"]:
+        bare_package(name)
+
+    class Function(BaseModel):
+        description: str | None = None
+        name: str | None = None
+        parameters: object | None = None
+        strict: bool = False
+
+    class Tool(BaseModel):
+        type: str = "function"
+        function: Function
+
+    stand_in("sglang.srt.entrypoints.openai.protocol", Tool=Tool, Function=Function)
+    from sglang.srt.function_call.function_call_parser import FunctionCallParser
+    from sglang.srt.parser.reasoning_parser import ReasoningParser
+
+    def tools_of(request):
+        return [Tool(**tool) for tool in request.get("tools") or []]
+
+    def run_tools(request):
+        parser = FunctionCallParser(tools_of(request), request["parser"])
+        normal, calls = parser.parse_non_stream(request["text"])
+        return {"normal": normal, "calls": [[c.name, c.parameters, c.tool_index] for c in calls]}
+
+    def run_reasoning(request):
+        parser = ReasoningParser(request["parser"], stream_reasoning=False, **request.get("options", {}))
+        reasoning, normal = parser.parse_non_stream(request["text"])
+        return {"reasoning": reasoning or "", "normal": normal or ""}
+
+    names = {
+        "tools": sorted(FunctionCallParser.ToolCallParserEnum),
+        "reasoning": sorted(ReasoningParser.DetectorMap),
+    }
+    return {"tools": run_tools, "reasoning": run_reasoning, "names": names}
+
+
+runners = {"sglang": run_sglang}[dialect]()
+
+
+
+def on_alarm(signum, frame):
+    raise TimeoutError
+
+
+signal.signal(signal.SIGALRM, on_alarm)
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request.get("list"):
+        result = runners["names"]
+    else:
+        signal.alarm(5)
+        try:
+            result = runners[request["kind"]](request)
+        except TimeoutError:
+            result = {"raises": "Timeout"}
+        except Exception as error:  # Whatever the original raises is its answer.
+            result = {"raises": type(error).__name__}
+            if request.get("explain"):
+                import traceback
+                result["trace"] = traceback.format_exc()
+        signal.alarm(0)
+    sys.stdout.write(json.dumps(result) + "\n")
