@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import { playEpisode, type EpisodeSetup } from "../episode/play-episode.ts";
 import type { PlannedEpisode } from "./plan-run.ts";
+import type { SlimeSummary } from "../sink/slime-file.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 
@@ -28,6 +29,8 @@ export interface RunResult {
   readonly progress: RunProgress;
   /** `finished`: every planned episode is on the disk. The others can be resumed. */
   readonly end: "finished" | "interrupted" | "too-many-failures";
+  /** What the slime file holds; absent where none is asked for. */
+  readonly slime?: SlimeSummary;
 }
 
 /**
@@ -62,9 +65,10 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
   const end = endOf(state);
   const progress = tally.progress();
   if (end === "finished") await folder.sortSamples(plan.map(({ rolloutId }) => rolloutId));
+  const slime = await folder.writeSlime(plan);
   await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
-  await folder.writeSummary({ end, ...progress });
-  return { progress, end };
+  await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
+  return { progress, end, ...(slime && { slime }) };
 }
 
 interface WorkerState {
@@ -109,7 +113,7 @@ async function playAndRecord(state: WorkerState, planned: PlannedEpisode): Promi
   let isCounted = false;
   try {
     const episode = await playWithRetries(state, planned);
-    await folder.writeEpisode(episode, planned);
+    await folder.writeEpisode(episode);
     tally.episodeFinished(episode);
     isCounted = true;
     await folder.writeEvent(episodeEvent("episode-finished", episode, setup.now()));
