@@ -1,5 +1,8 @@
+/** Who a failure can be attributed to. */
+export const parties = ["engine", "user", "environment", "grader", "agent", "internal"] as const;
+
 /** Who a failure is attributed to. */
-export type Party = "engine" | "user" | "environment" | "grader" | "internal";
+export type Party = (typeof parties)[number];
 
 /** A failure's code: the party, a slash, and what happened, such as `engine/timeout`. */
 export type FailureCode = `${Party}/${string}`;
