@@ -51,14 +51,21 @@ const { callSamples, reasoningSamples } = await load("test/parser/samples.js");
 
 /** What the original makes of each request, in order. */
 async function runOriginals(requests) {
-  const child = spawn(given.python, [path.join(here, "originals.py"), given.dialect, given.folder], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = spawn(
+    given.python,
+    [path.join(here, "originals.py"), given.dialect, given.folder],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   child.stdin.end(requests.map((request) => `${JSON.stringify(request)}\n`).join(""));
   let output = "";
   child.stdout.setEncoding("utf8");
   for await (const chunk of child.stdout) output += chunk;
-  const results = output.trim().split("\n").map((line) => JSON.parse(line));
+  const results = output
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
   if (results.length !== requests.length) throw new Error("Cannot compare: the originals stopped");
   return results;
 }
@@ -213,5 +220,7 @@ for (const [parser, found] of differences) {
 }
 for (const [reason, found] of explained) console.log(`\nexplained ${found.length}: ${reason}`);
 const count = [...differences.values()].flat().length;
-console.log(`\n${requests.length} texts, ${withCalls} with calls, ${count} unexplained differences`);
+console.log(
+  `\n${requests.length} texts, ${withCalls} with calls, ${count} unexplained differences`,
+);
 process.exit(count === 0 ? 0 : 1);
