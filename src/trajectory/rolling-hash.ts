@@ -1,4 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
+import { assertInvariant } from "../errors.ts";
+import { isTokenId, largestTokenId } from "./token-id.ts";
 
 /**
  * SHA-256 over token ids as little-endian 32-bit integers, kept up to date id by id, so that a
@@ -7,23 +9,39 @@ import { createHash, type Hash } from "node:crypto";
 export class RollingHash {
   readonly #hash: Hash = createHash("sha256");
 
+  /** @throws InvariantError where a value is no token id (see `isTokenId()`). */
   append(ids: readonly number[]): void {
     this.#hash.update(littleEndian(ids));
   }
 
-  /** The hash of everything appended so far: the first 16 of its 64 hexadecimal digits. */
-  digest(): string {
-    return this.#hash.copy().digest("hex").slice(0, 16);
+  /** The hash of everything appended so far, and of `more` behind it: 16 hexadecimal digits. */
+  digest(more: readonly number[] = []): string {
+    return shorten(this.#hash.copy().update(littleEndian(more)));
   }
 }
 
-/** The hash of a whole list of ids, as `RollingHash` gives it. */
+/**
+ * The hash of a whole list of ids, as `RollingHash` gives it: the first 16 of the 64 hexadecimal digits.
+ *
+ * @throws InvariantError where a value is no token id (see `isTokenId()`).
+ */
 export function hashIds(ids: readonly number[]): string {
-  return createHash("sha256").update(littleEndian(ids)).digest("hex").slice(0, 16);
+  return shorten(createHash("sha256").update(littleEndian(ids)));
+}
+
+function shorten(hash: Hash): string {
+  return hash.digest("hex").slice(0, 16);
 }
 
 function littleEndian(ids: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(ids.length * 4);
-  for (let index = 0; index < ids.length; index++) bytes.writeInt32LE(ids[index]!, index * 4);
+  for (let index = 0; index < ids.length; index++) {
+    const id = ids[index];
+    assertInvariant(
+      isTokenId(id),
+      `cannot hash ${id} at ${index}: expected a whole number from 0 to ${largestTokenId}`,
+    );
+    bytes.writeInt32LE(id, index * 4);
+  }
   return bytes;
 }

@@ -45,8 +45,25 @@ describe("TokenLedger", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1]);
     const broken = { ...generation([10]), logprobs: [Number.NaN] };
-    expect(() => ledger.appendSampled(0, broken)).toThrow("each sampled id has a finite logprob");
+    expect(() => ledger.appendSampled(0, broken)).toThrow("within -10000 and 0.000001, not NaN");
     expect(ledger.ids).toEqual([1]);
+  });
+
+  test.each([0.1, 2e-6, -10_001, -Infinity, "-1", null])(
+    "appendSampled() refuses %s as a logprob",
+    (logprob) => {
+      const ledger = new TokenLedger();
+      ledger.appendPrompt([1]);
+      const broken = { ...generation([10]), logprobs: [logprob as number] };
+      expect(() => ledger.appendSampled(0, broken)).toThrow("the logprob of a sampled id");
+    },
+  );
+
+  test.each([0, 1e-6, 1e-7, -10_000])("appendSampled() takes %s as a logprob", (logprob) => {
+    const ledger = new TokenLedger();
+    ledger.appendPrompt([1]);
+    ledger.appendSampled(0, { ...generation([10]), logprobs: [logprob] });
+    expect(ledger.ids).toEqual([1, 10]);
   });
 
   test("appendSampled() refuses pieces that do not add up", () => {
@@ -59,8 +76,41 @@ describe("TokenLedger", () => {
 
   test("refuses ids that are no ids", () => {
     const ledger = new TokenLedger();
-    expect(() => ledger.appendPrompt([1, -1])).toThrow("whole number of at least 0");
-    expect(() => ledger.appendPrompt([1.5])).toThrow("whole number of at least 0");
+    for (const id of [-1, 1.5, 2 ** 31, NaN, "7" as unknown as number]) {
+      expect(() => ledger.appendPrompt([1, id])).toThrow("whole number from 0 to 2147483647");
+    }
+    ledger.appendPrompt([0, 2 ** 31 - 1]);
+    expect(() => ledger.appendEnvironment([2 ** 31])).toThrow("each environment id is a whole");
+    expect(() => ledger.appendSampled(0, generation([2 ** 31]))).toThrow("each sampled id is a");
+    expect(ledger.ids).toEqual([0, 2 ** 31 - 1]);
+  });
+
+  test("refuses what the environment adds before the prompt, and a prompt of nothing", () => {
+    const ledger = new TokenLedger();
+    expect(() => ledger.appendEnvironment([1])).toThrow("begins with its prompt");
+    expect(() => ledger.appendPrompt([])).toThrow("at least one id");
+  });
+
+  test("refuses a turn that does not come behind the last", () => {
+    const ledger = new TokenLedger();
+    ledger.appendPrompt([1]);
+    ledger.appendSampled(4, generation([10]));
+    ledger.appendEnvironment([20]);
+    expect(() => ledger.appendSampled(4, generation([11]))).toThrow("turn 4 comes behind turn 4");
+    expect(() => ledger.appendSampled(3, generation([11]))).toThrow("turn 3 comes behind turn 4");
+  });
+
+  test("notices that somebody wrote into the live view of its ids", () => {
+    const ledger = new TokenLedger();
+    ledger.appendPrompt([1, 2]);
+    ledger.appendSampled(0, generation([10, 11]));
+    ledger.assertUnchanged();
+    (ledger.ids as number[])[1] = 3;
+    expect(() => ledger.assertUnchanged()).toThrow("those that were recorded");
+    (ledger.ids as number[])[1] = 2;
+    ledger.assertUnchanged();
+    (ledger.ids as number[]).push(12);
+    expect(() => ledger.assertUnchanged()).toThrow("those that were recorded");
   });
 
   test("refuses a second prompt, and anything sampled before the first", () => {
@@ -85,9 +135,12 @@ describe("TokenLedger", () => {
     );
     ledger.dropStopId(12);
     expect(ledger.ids).toEqual([1, 10, 11]);
-    expect(ledger.droppedStops).toEqual([{ turnIndex: 0, id: 12, logprob: -0.1 * 3 }]);
+    expect(ledger.droppedStops).toEqual([
+      { turnIndex: 0, id: 12, logprob: -0.1 * 3, policyVersion: "8" },
+    ]);
     expect(ledger.digest()).toBe(hashIds([1, 10, 11]));
     expect(() => ledger.dropStopId(12)).toThrow("only the last sampled id can be dropped");
+    expect(() => ledger.dropStopId(11)).toThrow("turn 0 has one stop id, and it was dropped");
   });
 
   test("the digest of any way of appending is the hash of the whole", () => {
@@ -95,19 +148,27 @@ describe("TokenLedger", () => {
     fc.assert(
       fc.property(
         ids,
-        fc.array(fc.tuple(fc.boolean(), ids), { maxLength: 10 }),
-        (prompt, parts) => {
+        fc.array(fc.tuple(fc.constantFrom("environment", "sampled", "dropped"), ids), {
+          maxLength: 10,
+        }),
+        fc.boolean(),
+        (prompt, parts, isAskedOften) => {
           const ledger = new TokenLedger();
           ledger.appendPrompt(prompt);
           const all = [...prompt];
           const mask = prompt.map(() => 0);
-          parts.forEach(([isSampled, part], index) => {
-            if (isSampled) ledger.appendSampled(index, generation(part));
-            else ledger.appendEnvironment(part);
-            all.push(...part);
-            mask.push(...part.map(() => (isSampled ? 1 : 0)));
-            expect(ledger.digest()).toBe(hashIds(all));
+          parts.forEach(([kind, part], index) => {
+            if (kind === "environment") ledger.appendEnvironment(part);
+            else ledger.appendSampled(index, generation(part));
+            if (isAskedOften) expect(ledger.digest()).toBe(hashIds([...all, ...part]));
+            if (kind === "dropped") ledger.dropStopId(part.at(-1)!);
+            const kept = kind === "dropped" ? part.slice(0, -1) : part;
+            all.push(...kept);
+            mask.push(...kept.map(() => (kind === "environment" ? 0 : 1)));
+            if (isAskedOften) expect(ledger.digest()).toBe(hashIds(all));
           });
+          expect(ledger.digest()).toBe(hashIds(all));
+          ledger.assertUnchanged();
           expect(ledger.ids).toEqual(all);
           expect(lossMask(ledger.spans)).toEqual(mask);
         },

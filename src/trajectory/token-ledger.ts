@@ -1,13 +1,17 @@
 import type { Generation, GenerationPiece } from "../engine/engine.ts";
+import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
 import { assertInvariant } from "../errors.ts";
-import { RollingHash } from "./rolling-hash.ts";
+import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { Span, SpanKind } from "./span.ts";
+import { isTokenId, largestTokenId } from "./token-id.ts";
 
 /** A sampled stop id that had to leave the ledger (see `TokenLedger.dropStopId()`). JSON-able. */
 export interface DroppedStop {
   readonly turnIndex: number;
   readonly id: number;
   readonly logprob: number;
+  /** The policy's version that sampled it, as the engine named it. */
+  readonly policyVersion: string;
 }
 
 /** The sampled ids of one turn, in their place. */
@@ -28,7 +32,10 @@ export class TokenLedger {
   readonly #ids: number[] = [];
   readonly #spans: (Span | SampledSpan)[] = [];
   readonly #droppedStops: DroppedStop[] = [];
-  #hash = new RollingHash();
+  readonly #hash = new RollingHash();
+  /** Ids that the hash has taken in: all but the last sampled one, which may have to leave again. */
+  #hashedCount = 0;
+  #lastTurnIndex = -1;
 
   /** All ids so far, as a live view: the next prompt. Never to be changed by the reader. */
   get ids(): readonly number[] {
@@ -50,7 +57,21 @@ export class TokenLedger {
 
   /** The hash of all ids so far (see `hashIds()`). */
   digest(): string {
-    return this.#hash.digest();
+    return this.#hash.digest(this.#ids.slice(this.#hashedCount));
+  }
+
+  /**
+   * Asserts that the ids are still those that were recorded: whoever was handed the live view may have
+   * written into it. Takes time in the number of all ids.
+   *
+   * @throws InvariantError where they are not.
+   */
+  assertUnchanged(): void {
+    const end = this.#spans.at(-1)?.end ?? 0;
+    assertInvariant(
+      this.#ids.length === end && hashIds(this.#ids) === this.digest(),
+      "the ledger's ids are those that were recorded",
+    );
   }
 
   /** Number of ids of the segment's first prompt. */
@@ -61,6 +82,7 @@ export class TokenLedger {
   /** Opens the segment with its first prompt. */
   appendPrompt(ids: readonly number[]): void {
     assertInvariant(this.#spans.length === 0, "a segment has one prompt, and begins with it");
+    assertInvariant(ids.length > 0, "a prompt has at least one id");
     this.#append("prompt", ids);
   }
 
@@ -69,24 +91,22 @@ export class TokenLedger {
     const { outputIds, logprobs, pieces } = generation;
     assertInvariant(this.#spans.length > 0, "a segment begins with its prompt");
     assertInvariant(
-      logprobs.length === outputIds.length,
-      `${outputIds.length} sampled ids have ${logprobs.length} logprobs`,
+      turnIndex > this.#lastTurnIndex,
+      `turn ${turnIndex} comes behind turn ${this.#lastTurnIndex}`,
     );
-    assertInvariant(
-      logprobs.every((logprob) => Number.isFinite(logprob)),
-      "each sampled id has a finite logprob",
-    );
-    const pieceTotal = pieces.reduce((sum, piece) => sum + piece.tokenCount, 0);
-    assertInvariant(
-      pieceTotal === outputIds.length,
-      `pieces of ${pieceTotal} ids make up ${outputIds.length} sampled ids`,
-    );
+    checkGeneration(generation);
     if (outputIds.length === 0) return;
-    this.#append("sampled", outputIds, { turnIndex, logprobs: [...logprobs], pieces: [...pieces] });
+    this.#append("sampled", outputIds, {
+      turnIndex,
+      logprobs: [...logprobs],
+      pieces: pieces.map((piece) => ({ ...piece })),
+    });
+    this.#lastTurnIndex = turnIndex;
   }
 
   /** Records what the environment added. */
   appendEnvironment(ids: readonly number[]): void {
+    assertInvariant(this.#spans.length > 0, "a segment begins with its prompt");
     this.#append("environment", ids);
   }
 
@@ -99,7 +119,7 @@ export class TokenLedger {
   /**
    * Takes the last sampled id out again, where it is a stop id that opens another role than the one
    * that follows (GLM samples `<|observation|>`, and the environment answers with a user line). The
-   * only removal there is, and it is recorded.
+   * only removal there is, once a turn, and it is recorded.
    */
   dropStopId(id: number): void {
     const span = this.#spans.at(-1);
@@ -107,20 +127,25 @@ export class TokenLedger {
       span !== undefined && isSampledSpan(span) && this.#ids.at(-1) === id,
       `only the last sampled id can be dropped, and it is not ${id}`,
     );
+    const { turnIndex, logprobs, pieces } = span;
+    assertInvariant(
+      this.#droppedStops.at(-1)?.turnIndex !== turnIndex,
+      `turn ${turnIndex} has one stop id, and it was dropped`,
+    );
+    const last = pieces.findLastIndex((piece) => piece.tokenCount > 0);
+    const { policyVersion } = pieces[last]!;
     this.#ids.pop();
-    this.#droppedStops.push({ turnIndex: span.turnIndex, id, logprob: span.logprobs.at(-1)! });
     this.#spans.pop();
-    const kept = span.end - span.start - 1;
-    if (kept > 0) {
-      this.#spans.push({
-        ...span,
-        end: span.end - 1,
-        logprobs: span.logprobs.slice(0, -1),
-        pieces: shorten(span.pieces),
-      });
-    }
-    this.#hash = new RollingHash();
-    this.#hash.append(this.#ids);
+    this.#droppedStops.push({ turnIndex, id, logprob: logprobs.at(-1)!, policyVersion });
+    if (span.end - span.start === 1) return;
+    this.#spans.push({
+      ...span,
+      end: span.end - 1,
+      logprobs: logprobs.slice(0, -1),
+      pieces: pieces.map((piece, index) =>
+        index === last ? { ...piece, tokenCount: piece.tokenCount - 1 } : piece,
+      ),
+    });
   }
 
   #append(
@@ -129,13 +154,15 @@ export class TokenLedger {
     sampled?: Omit<SampledSpan, keyof Span> & { turnIndex: number },
   ): void {
     assertInvariant(
-      ids.every((id) => Number.isInteger(id) && id >= 0),
-      `each ${kind} id is a whole number of at least 0`,
+      ids.every((id) => isTokenId(id)),
+      `each ${kind} id is a whole number from 0 to ${largestTokenId}`,
     );
     if (ids.length === 0) return;
     const start = this.#ids.length;
+    this.#hash.append(this.#ids.slice(this.#hashedCount));
+    this.#hash.append(kind === "sampled" ? ids.slice(0, -1) : ids);
     for (const id of ids) this.#ids.push(id);
-    this.#hash.append(ids);
+    this.#hashedCount = this.#ids.length - (kind === "sampled" ? 1 : 0);
     this.#spans.push({ kind, start, end: this.#ids.length, ...sampled });
   }
 }
@@ -145,9 +172,25 @@ export function isSampledSpan(span: Span | SampledSpan): span is SampledSpan {
   return span.kind === "sampled";
 }
 
-function shorten(pieces: readonly GenerationPiece[]): readonly GenerationPiece[] {
-  const last = pieces.findLastIndex((piece) => piece.tokenCount > 0);
-  return pieces.map((piece, index) =>
-    index === last ? { ...piece, tokenCount: piece.tokenCount - 1 } : piece,
+/** @throws InvariantError where logprobs or pieces do not belong to the ids, or are none. */
+function checkGeneration({ outputIds, logprobs, pieces }: Generation): void {
+  assertInvariant(
+    logprobs.length === outputIds.length,
+    `${outputIds.length} sampled ids have ${logprobs.length} logprobs`,
+  );
+  const wrong = logprobs.findIndex((logprob) => !isSampledLogprob(logprob));
+  assertInvariant(
+    wrong < 0,
+    `the logprob of a sampled id is within ${logprobRange.least} and ${logprobRange.most}, not ` +
+      String(logprobs[wrong]),
+  );
+  assertInvariant(
+    pieces.every(({ tokenCount }) => Number.isInteger(tokenCount) && tokenCount >= 0),
+    "a piece has a whole number of ids",
+  );
+  const pieceTotal = pieces.reduce((sum, piece) => sum + piece.tokenCount, 0);
+  assertInvariant(
+    pieceTotal === outputIds.length,
+    `pieces of ${pieceTotal} ids make up ${outputIds.length} sampled ids`,
   );
 }

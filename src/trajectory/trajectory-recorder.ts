@@ -16,10 +16,15 @@ export interface TurnSpan {
   readonly finish: "stop" | "length";
   /** Hash of the ids that the engine was sent (`hashIds()` of the segment's ids before `start`). */
   readonly promptHash: string;
-  /** Hash of the ids that the engine returned, taken before they entered the ledger. */
+  /** Hash of the ids that the engine returned, taken of its own list and not of the ledger. */
   readonly outputHash: string;
-  /** The stop id that had to leave the ledger again, where one had to. */
+  /**
+   * The stop id that had to leave the ledger again, where one had to: the last that the engine
+   * returned. Its logprob, and the policy's version as the engine named it, come with it.
+   */
   readonly droppedStopId?: number;
+  readonly droppedStopLogprob?: number;
+  readonly droppedStopVersion?: string;
 }
 
 /** One append-only stretch of an episode: one training row. JSON-able. */
@@ -48,6 +53,11 @@ export class TrajectoryRecorder {
 
   /** Opens a segment with a freshly rendered prompt: the first one, or after a history rewrite. */
   openSegment(promptIds: readonly number[]): void {
+    const before = this.#segments.at(-1);
+    assertInvariant(
+      before === undefined || before.turns.length > 0,
+      "a segment has at least one turn before the next begins",
+    );
     const ledger = new TokenLedger();
     ledger.appendPrompt(promptIds);
     this.#segments.push({ ledger, turns: [] });
@@ -78,9 +88,10 @@ export class TrajectoryRecorder {
     const { ledger, turns } = this.#open();
     const start = ledger.length;
     const promptHash = ledger.digest();
-    const outputHash = hashIds(generation.outputIds);
-    const turnIndex = this.#turnCount++;
+    const turnIndex = this.#turnCount;
     ledger.appendSampled(turnIndex, generation);
+    this.#turnCount += 1;
+    const outputHash = hashIds(generation.outputIds);
     const finish = generation.finish.type;
     turns.push({ turnIndex, start, end: ledger.length, finish, promptHash, outputHash });
   }
@@ -92,16 +103,18 @@ export class TrajectoryRecorder {
     assertInvariant(turn !== undefined, "the environment answers a turn");
     if (delta.droppedStopId !== undefined) {
       ledger.dropStopId(delta.droppedStopId);
+      const { id, logprob, policyVersion } = ledger.droppedStops.at(-1)!;
       turns[turns.length - 1] = {
         ...turn,
         end: turn.end - 1,
-        droppedStopId: delta.droppedStopId,
+        droppedStopId: id,
+        droppedStopLogprob: logprob,
+        droppedStopVersion: policyVersion,
       };
     }
-    const closeLength = delta.closeSynthesised ? 1 : 0;
     if (delta.closeSynthesised && turn.end > turn.start) {
-      ledger.appendSynthesisedClose(delta.ids.slice(0, closeLength));
-      ledger.appendEnvironment(delta.ids.slice(closeLength));
+      ledger.appendSynthesisedClose(delta.ids.slice(0, 1));
+      ledger.appendEnvironment(delta.ids.slice(1));
     } else {
       ledger.appendEnvironment(delta.ids);
     }
@@ -120,6 +133,7 @@ export class TrajectoryRecorder {
 }
 
 function toSegment(ledger: TokenLedger, turns: readonly TurnSpan[]): Segment {
+  ledger.assertUnchanged();
   const logprobs = new Array<number>(ledger.length).fill(0);
   const policyVersions = new Array<string>(ledger.length).fill("");
   for (const span of ledger.spans) {
