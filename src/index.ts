@@ -105,7 +105,7 @@ export { planRun, type PlannedEpisode, type RunScope } from "./run/plan-run.ts";
 export { RunFolder, type RunManifest } from "./run/run-folder.ts";
 export type { RunProgress } from "./run/run-progress.ts";
 export { runRollouts, type RunOptions, type RunResult } from "./run/run-rollouts.ts";
-export { toSlimeSamples, type SlimeSample } from "./sink/slime.ts";
+export { toSlimeGroup, type SlimeMember, type SlimeSample } from "./sink/slime.ts";
 export type { Task } from "./task.ts";
 export type { AddedToken, TokenCodec } from "./tokenizer/codec.ts";
 export { loadTokenCodec } from "./tokenizer/load-codec.ts";

@@ -4,7 +4,7 @@ import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";
 
 /** What a run came to, for people. */
-export function printRunSummary({ progress, end }: RunResult, folder: RunFolder): string {
+export function printRunSummary({ progress, end, slime }: RunResult, folder: RunFolder): string {
   const { outcomes, failures, stopReasons } = progress;
   const masked = progress.tokenCount - progress.sampledTokenCount;
   const rows: [string, string][] = [
@@ -40,6 +40,9 @@ export function printRunSummary({ progress, end }: RunResult, folder: RunFolder)
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s`]);
   rows.push(["samples", folder.samplesFile]);
   if (folder.slimeFile !== undefined) rows.push(["for slime", folder.slimeFile]);
+  if (slime?.leftOut !== undefined) {
+    rows.push(["not for it", `groups that slime cannot be given: ${listCounts(slime.leftOut)}`]);
+  }
   const width = Math.max(...rows.map(([name]) => name.length));
   const table = rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join("");
   return `\n${headline[end]}\n\n${table}`;

@@ -30,6 +30,7 @@ export function episodeRow(
     durationMs: 500,
     messages: [],
     turns: [],
+    sampleHashes: [],
     ...fields,
   };
 }

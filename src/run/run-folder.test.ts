@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -5,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
-import { RunFolder, type RunManifest } from "./run-folder.ts";
+import { type EpisodeRow, RunFolder, type RunManifest } from "./run-folder.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -52,9 +53,7 @@ async function idsIn(name: string): Promise<string[]> {
 
 async function write(...episodes: Episode[]): Promise<void> {
   await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
-  for (const [index, value] of episodes.entries()) {
-    await folder.writeEpisode(value, { groupIndex: 0, index });
-  }
+  for (const value of episodes) await folder.writeEpisode(value);
 }
 
 describe("RunFolder", () => {
@@ -76,7 +75,7 @@ describe("RunFolder", () => {
     {
       await using again = await RunFolder.open(dir, manifest, { retryFailed: false });
       expect(again.finished.map(({ rolloutId }) => rolloutId)).toEqual(["t#0"]);
-      await again.writeEpisode(episode("t#1"), { groupIndex: 0, index: 1 });
+      await again.writeEpisode(episode("t#1"));
     }
     expect(await idsIn("samples.jsonl")).toEqual(["t#0", "t#1"]);
     expect(await idsIn("episodes.jsonl")).toEqual(["t#0", "t#1"]);
@@ -86,7 +85,7 @@ describe("RunFolder", () => {
     await write(episode("t#0"));
     await appendFile(path.join(dir, "samples.jsonl"), '{"format":1,"rolloutId":"t#1","tok');
     await using again = await RunFolder.open(dir, manifest, { retryFailed: false });
-    await again.writeEpisode(episode("t#1"), { groupIndex: 0, index: 1 });
+    await again.writeEpisode(episode("t#1"));
     expect(await idsIn("samples.jsonl")).toEqual(["t#0", "t#1"]);
   });
 
@@ -113,29 +112,59 @@ describe("RunFolder", () => {
     );
   });
 
-  test("writes slime's rows beside the samples", async () => {
+  test("keeps the hash of each row of samples with the episode", async () => {
+    await write(episode("t#0"));
+    const rows = async (name: string) => (await readFile(path.join(dir, name), "utf8")).split("\n");
+    const [sample] = await rows("samples.jsonl");
+    const [row] = await rows("episodes.jsonl");
+    expect((JSON.parse(row!) as EpisodeRow).sampleHashes).toEqual([
+      createHash("sha256").update(sample!).digest("hex"),
+    ]);
+  });
+
+  test("makes slime's rows of what is finished, also by an earlier start", async () => {
+    const open = () => RunFolder.open(dir, manifest, { format: "slime", retryFailed: false });
+    const attempts = ["t#0", "t#1"].map((rolloutId, index) => ({
+      rolloutId,
+      groupIndex: 3,
+      index,
+    }));
+    const slimeRows = async () =>
+      (await readFile(path.join(dir, "samples.slime.jsonl"), "utf8"))
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as object);
     {
-      await using folder = await RunFolder.open(dir, manifest, {
-        format: "slime",
-        retryFailed: false,
-      });
-      await folder.writeEpisode(episode("t#0"), { groupIndex: 3, index: 12 });
+      await using folder = await open();
       expect(folder.slimeFile).toBe(path.join(dir, "samples.slime.jsonl"));
+      await folder.writeEpisode(episode("t#1"));
+      expect(await folder.writeSlime(attempts)).toEqual({
+        groups: 0,
+        rows: 0,
+        leftOut: { unfinished: 1 },
+      });
+      expect(await slimeRows()).toEqual([]);
     }
-    const row: unknown = JSON.parse(await readFile(path.join(dir, "samples.slime.jsonl"), "utf8"));
-    expect(row).toMatchObject({
+    await using again = await open();
+    await again.writeEpisode(episode("t#0", { reward: 0 }));
+    expect(await again.writeSlime(attempts)).toEqual({ groups: 1, rows: 2 });
+    const shared = {
       group_index: 3,
-      index: 12,
       tokens: [1, 2, 10],
       loss_mask: [1],
       rollout_log_probs: [-0.5],
-      metadata: { rollout: "t#0" },
-    });
-    await using again = await RunFolder.open(dir, manifest, {
-      format: "slime",
-      retryFailed: false,
-    });
-    expect(again.finished).toHaveLength(1);
-    expect(await readFile(path.join(dir, "samples.slime.jsonl"), "utf8")).toContain('"t#0"');
+    };
+    expect(await slimeRows()).toMatchObject([
+      { ...shared, index: 0, reward: 0, metadata: { rollout: "t#0" } },
+      { ...shared, index: 1, reward: 1, metadata: { rollout: "t#1" } },
+    ]);
+  });
+
+  test("writes nothing for slime where nobody asked", async () => {
+    await write(episode("t#0"));
+    await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+    const attempts = [{ rolloutId: "t#0", groupIndex: 0, index: 0 }];
+    expect(await folder.writeSlime(attempts)).toBeUndefined();
+    expect(folder.slimeFile).toBeUndefined();
   });
 });

@@ -4,14 +4,21 @@ import { isDeepStrictEqual } from "node:util";
 import type { Episode } from "../episode/episode.ts";
 import { formatMetadata } from "../episode/format-metadata.ts";
 import { UsageError, describeError } from "../errors.ts";
-import { toSlimeSamples, type SlimePlace } from "../sink/slime.ts";
+import { writeSlimeFile, type SlimeAttempt, type SlimeSummary } from "../sink/slime-file.ts";
+import { hashSample } from "../trajectory/hash-sample.ts";
 import { toSamples, type Sample } from "../trajectory/sample.ts";
 import { JsonlJournal } from "./jsonl-journal.ts";
 import { readJsonl, readLines } from "./read-jsonl.ts";
 import { sortRows } from "./sort-rows.ts";
 
-/** An episode as `episodes.jsonl` holds it: the story, without the ids. */
-export type EpisodeRow = Omit<Episode, "segments">;
+/** An episode without its ids. */
+export type EpisodeStory = Omit<Episode, "segments">;
+
+/** An episode as `episodes.jsonl` holds it. */
+export interface EpisodeRow extends EpisodeStory {
+  /** The hashes of its rows in `samples.jsonl`, in their order (see `hashSample()`). */
+  readonly sampleHashes: readonly string[];
+}
 
 /** Trainer formats that a run can write beside its own samples. */
 export type SinkFormat = "slime";
@@ -39,7 +46,7 @@ export class RunFolder implements AsyncDisposable {
   readonly finished: readonly EpisodeRow[];
   readonly #episodes: JsonlJournal;
   readonly #samples: JsonlJournal;
-  readonly #slime: JsonlJournal | undefined;
+  readonly #format: SinkFormat | undefined;
   readonly #events: JsonlJournal;
 
   private constructor(
@@ -48,16 +55,16 @@ export class RunFolder implements AsyncDisposable {
     journals: {
       episodes: JsonlJournal;
       samples: JsonlJournal;
-      slime: JsonlJournal | undefined;
       events: JsonlJournal;
     },
+    format: SinkFormat | undefined,
   ) {
     this.dir = dir;
     this.finished = finished;
     this.#episodes = journals.episodes;
     this.#samples = journals.samples;
-    this.#slime = journals.slime;
     this.#events = journals.events;
+    this.#format = format;
   }
 
   /**
@@ -86,15 +93,12 @@ export class RunFolder implements AsyncDisposable {
     await keepLines(path.join(dir, "samples.jsonl"), (text) =>
       rolloutIds.has(rolloutIdOf(text, "rolloutId")),
     );
-    await keepLines(path.join(dir, slimeFile), (text) =>
-      rolloutIds.has(rolloutIdOf(text, "rollout")),
-    );
-    return new RunFolder(dir, finished, {
+    const journals = {
       episodes: await JsonlJournal.open(path.join(dir, "episodes.jsonl")),
       samples: await JsonlJournal.open(path.join(dir, "samples.jsonl")),
-      slime: format === "slime" ? await JsonlJournal.open(path.join(dir, slimeFile)) : undefined,
       events: await JsonlJournal.open(path.join(dir, "events.jsonl")),
-    });
+    };
+    return new RunFolder(dir, finished, journals, format);
   }
 
   /** Where the training rows are. */
@@ -104,19 +108,15 @@ export class RunFolder implements AsyncDisposable {
 
   /** Where the rows in slime's format are, when they are written. */
   get slimeFile(): string | undefined {
-    return this.#slime?.path;
+    return this.#format === "slime" ? path.join(this.dir, slimeFile) : undefined;
   }
 
   /** Records a finished episode; resolves once it cannot be lost any more. */
-  async writeEpisode(episode: Episode, place: SlimePlace): Promise<void> {
+  async writeEpisode(episode: Episode): Promise<void> {
     const samples = episodeSamples(episode);
-    const writes = samples.map((sample) => this.#samples.append(sample));
-    if (this.#slime !== undefined) {
-      const slime = this.#slime;
-      writes.push(...toSlimeSamples(episode, samples, place).map((row) => slime.append(row)));
-    }
-    await Promise.all(writes);
-    const { segments: _written, ...row } = episode;
+    await Promise.all(samples.map((sample) => this.#samples.append(sample)));
+    const { segments: _written, ...story } = episode;
+    const row: EpisodeRow = { ...story, sampleHashes: samples.map(hashSample) };
     await this.#episodes.append(row);
   }
 
@@ -133,12 +133,25 @@ export class RunFolder implements AsyncDisposable {
    */
   async sortSamples(rolloutIds: readonly string[]): Promise<void> {
     const ranks = new Map(rolloutIds.map((rolloutId, index) => [rolloutId, index]));
-    const rankBy = (key: string) => (text: string) =>
-      ranks.get(rolloutIdOf(text, key)) ?? rolloutIds.length;
     await this.#samples[Symbol.asyncDispose]();
-    await sortRows(this.#samples.path, rankBy("rolloutId"));
-    await this.#slime?.[Symbol.asyncDispose]();
-    if (this.#slime !== undefined) await sortRows(this.#slime.path, rankBy("rollout"));
+    await sortRows(
+      this.#samples.path,
+      (text) => ranks.get(rolloutIdOf(text, "rolloutId")) ?? rolloutIds.length,
+    );
+  }
+
+  /**
+   * Makes the slime file, where one is asked for, out of the episodes that are finished: those of
+   * groups that are whole.
+   *
+   * @returns what it holds; `undefined` where none is asked for.
+   */
+  async writeSlime(attempts: readonly SlimeAttempt[]): Promise<SlimeSummary | undefined> {
+    if (this.slimeFile === undefined) return undefined;
+    return await writeSlimeFile(this.slimeFile, attempts, {
+      episodesFile: this.#episodes.path,
+      samplesFile: this.#samples.path,
+    });
   }
 
   async writeSummary(summary: object): Promise<void> {
@@ -148,7 +161,6 @@ export class RunFolder implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#episodes[Symbol.asyncDispose]();
     await this.#samples[Symbol.asyncDispose]();
-    await this.#slime?.[Symbol.asyncDispose]();
     await this.#events[Symbol.asyncDispose]();
   }
 }

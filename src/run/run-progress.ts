@@ -2,7 +2,7 @@ import type { FailureCode } from "../errors.ts";
 import type { Outcome, StopReason } from "../trajectory/sample.ts";
 import { addSpending, noSpending } from "../user/add-spending.ts";
 import type { UserSpending } from "../user/user.ts";
-import type { EpisodeRow } from "./run-folder.ts";
+import type { EpisodeStory } from "./run-folder.ts";
 
 /** Where a run stands. JSON-able; also the heart of `summary.json`. */
 export interface RunProgress {
@@ -69,7 +69,7 @@ export class RunTally {
     this.#startedAtMs = now();
   }
 
-  episodeResumed(row: EpisodeRow): void {
+  episodeResumed(row: EpisodeStory): void {
     this.#resumed++;
     this.#add(row);
   }
@@ -91,7 +91,7 @@ export class RunTally {
     this.#liveTokenCount += sampledTokenCount;
   }
 
-  episodeFinished(row: EpisodeRow): void {
+  episodeFinished(row: EpisodeStory): void {
     this.#running--;
     this.#add(row);
   }
@@ -122,7 +122,7 @@ export class RunTally {
     };
   }
 
-  #add(row: EpisodeRow): void {
+  #add(row: EpisodeStory): void {
     const { rolloutId, outcome, stopReason, failure, reward, counts, userUsage } = row;
     this.#outcomes[outcome]++;
     this.#stopReasons[stopReason] = (this.#stopReasons[stopReason] ?? 0) + 1;

@@ -4,6 +4,7 @@ import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import { describeStack, type RolloutError } from "../errors.ts";
 import type { PlannedEpisode } from "./plan-run.ts";
+import type { SlimeSummary } from "../sink/slime-file.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 
@@ -30,6 +31,8 @@ export interface RunResult {
   readonly progress: RunProgress;
   /** `finished`: every planned episode is on the disk. The others can be resumed. */
   readonly end: "finished" | "interrupted" | "too-many-failures";
+  /** What the slime file holds; absent where none is asked for. */
+  readonly slime?: SlimeSummary;
 }
 
 /**
@@ -64,9 +67,10 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
   const end = endOf(state);
   const progress = tally.progress();
   if (end === "finished") await folder.sortSamples(plan.map(({ rolloutId }) => rolloutId));
+  const slime = await folder.writeSlime(plan);
   await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
-  await folder.writeSummary({ end, ...progress });
-  return { progress, end };
+  await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
+  return { progress, end, ...(slime && { slime }) };
 }
 
 interface WorkerState {
@@ -111,7 +115,7 @@ async function playAndRecord(state: WorkerState, planned: PlannedEpisode): Promi
   let isCounted = false;
   try {
     const episode = await playWithRetries(state, planned);
-    await folder.writeEpisode(episode, planned);
+    await folder.writeEpisode(episode);
     tally.episodeFinished(episode);
     isCounted = true;
     await folder.writeEvent(episodeEvent("episode-finished", episode, setup.now()));

@@ -3,7 +3,7 @@ import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
 import { toSamples } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
-import { toSlimeSamples } from "./slime.ts";
+import { toSlimeGroup } from "./slime.ts";
 
 function recorded(): TrajectoryRecorder {
   const recorder = new TrajectoryRecorder();
@@ -51,81 +51,81 @@ function episode(fields: Partial<Episode>): Episode {
   return { ...row, segments: recorded().toSegments(), ...fields };
 }
 
-describe("toSlimeSamples()", () => {
+/** A group of one attempt, or with others behind it. */
+function groupOf(...episodes: readonly (Episode | undefined)[]) {
+  return toSlimeGroup(
+    episodes.map((played, index) => ({
+      episode: played,
+      samples: played === undefined ? [] : toSamples(played.segments, played, played, {}),
+      place: { groupIndex: 2, index: 8 + index },
+    })),
+  );
+}
+
+const failed: Partial<Episode> = {
+  outcome: "failed",
+  stopReason: "failure",
+  failure: { party: "user", code: "user/timeout", message: "m" },
+};
+
+describe("toSlimeGroup()", () => {
   test("gives slime's row of the worked example", () => {
-    const played = episode({ reward: 1 });
-    const samples = toSamples(played.segments, played, played, {});
-    expect(toSlimeSamples(played, samples, { groupIndex: 0, index: 0 })).toEqual([
-      {
-        group_index: 0,
-        index: 0,
-        rollout_id: 0,
-        prompt: [
-          { role: "system", content: "policy" },
-          { role: "user", content: "hello" },
-        ],
-        tokens: [1, 2, 3, 10, 11, 20, 21, 12, 99],
-        response: "calldone",
-        response_length: 6,
-        loss_mask: [1, 1, 0, 0, 1, 1],
-        rollout_log_probs: [-0.1, -0.2, 0, 0, -0.3, -0.4],
-        reward: 1,
-        status: "completed",
-        weight_versions: ["7", "8"],
-        remove_sample: false,
-        metadata: { rollout: "t#0", task: "t", stop_reason: "user-left", segment: 0 },
-      },
-    ]);
-  });
-
-  test("keeps an unscored episode out of training, without a reward of 0", () => {
-    const failure = { party: "user", code: "user/timeout", message: "m" } as const;
-    const played = episode({ outcome: "failed", stopReason: "failure", failure });
-    const samples = toSamples(played.segments, played, played, {});
-    const [row] = toSlimeSamples(played, samples, { groupIndex: 2, index: 17 });
-    expect(row).toMatchObject({
-      group_index: 2,
-      index: 17,
-      reward: null,
-      status: "failed",
-      remove_sample: true,
-      loss_mask: [1, 1, 0, 0, 1, 1],
+    expect(groupOf(episode({ reward: 1 }))).toEqual({
+      rows: [
+        {
+          group_index: 2,
+          index: 8,
+          rollout_id: 8,
+          prompt: [
+            { role: "system", content: "policy" },
+            { role: "user", content: "hello" },
+          ],
+          tokens: [1, 2, 3, 10, 11, 20, 21, 12, 99],
+          response: "calldone",
+          response_length: 6,
+          loss_mask: [1, 1, 0, 0, 1, 1],
+          rollout_log_probs: [-0.1, -0.2, 0, 0, -0.3, -0.4],
+          reward: 1,
+          status: "completed",
+          weight_versions: ["7", "8"],
+          remove_sample: false,
+          metadata: { rollout: "t#0", task: "t", stop_reason: "user-left" },
+        },
+      ],
     });
-    expect(row!.metadata).toMatchObject({ failure });
   });
 
-  test("gives slime's masked placeholder where nothing was recorded", () => {
-    const failure = { party: "user", code: "user/timeout", message: "m" } as const;
-    const played = episode({ outcome: "failed", stopReason: "failure", failure, segments: [] });
-    expect(toSlimeSamples(played, [], { groupIndex: 0, index: 3 })).toMatchObject([
-      {
-        tokens: [0, 0],
-        response_length: 1,
-        loss_mask: [0],
-        rollout_log_probs: [0],
-        reward: null,
-        remove_sample: true,
-        weight_versions: [],
-      },
-    ]);
-  });
-
-  test("gives the segments of one rollout the same rollout id", () => {
-    const recorder = recorded();
-    recorder.openSegment([1, 2]);
-    recorder.appendTurn({
-      outputIds: [30],
-      logprobs: [-0.5],
-      finish: { type: "stop" },
-      pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "8", finish: "stop" }],
-      discarded: [],
+  test("gives one row an attempt, in their order, with rewards that are numbers", () => {
+    const cut = { outcome: "truncated", stopReason: "max-turns", reward: 0 } as const;
+    const group = groupOf(episode({ reward: 1 }), episode(cut));
+    expect(group).toMatchObject({
+      rows: [
+        { index: 8, group_index: 2, reward: 1, status: "completed" },
+        { index: 9, group_index: 2, reward: 0, status: "truncated" },
+      ],
     });
-    const played = episode({ reward: 0, segments: recorder.toSegments() });
-    const samples = toSamples(played.segments, played, played, {});
-    const rows = toSlimeSamples(played, samples, { groupIndex: 0, index: 5 });
-    expect(rows.map((row) => [row.rollout_id, row.tokens, row.loss_mask])).toEqual([
-      [5, [1, 2, 3, 10, 11, 20, 21, 12, 99], [1, 1, 0, 0, 1, 1]],
-      [5, [1, 2, 30], [1]],
-    ]);
+  });
+
+  test("leaves out a group whole where slime could not read one of its attempts", () => {
+    const scored = episode({ reward: 1 });
+    expect(groupOf(scored, undefined)).toEqual({ leftOut: "unfinished" });
+    expect(groupOf(scored, episode(failed))).toEqual({ leftOut: "unscored" });
+    const late = { outcome: "truncated", stopReason: "deadline" } as const;
+    expect(groupOf(episode(late), scored)).toEqual({ leftOut: "unscored" });
+    expect(groupOf(episode({ ...failed, segments: [] }))).toEqual({ leftOut: "unscored" });
+    expect(groupOf(episode({ reward: 0, segments: [] }))).toEqual({ leftOut: "no-response" });
+  });
+
+  test("leaves out a group where an attempt has several rows, or none behind its prompt", () => {
+    const split = recorded();
+    split.openSegment([1, 2]);
+    expect(groupOf(episode({ reward: 0, segments: split.toSegments() }))).toEqual({
+      leftOut: "split",
+    });
+    const silent = new TrajectoryRecorder();
+    silent.openSegment([1, 2]);
+    expect(groupOf(episode({ reward: 0, segments: silent.toSegments() }))).toEqual({
+      leftOut: "no-response",
+    });
   });
 });

@@ -1,5 +1,5 @@
-import type { Episode } from "../episode/episode.ts";
 import type { Message } from "../message.ts";
+import type { EpisodeStory } from "../run/run-folder.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
 /**
@@ -10,23 +10,21 @@ import type { Sample } from "../trajectory/sample.ts";
 export interface SlimeSample {
   readonly group_index: number;
   readonly index: number;
-  /** Shared by the rows of one rollout: slime averages the loss over them. */
   readonly rollout_id: number;
   readonly prompt: readonly { readonly role: string; readonly content: string }[];
   /** Prompt and response. */
   readonly tokens: readonly number[];
   readonly response: string;
+  /** At least 1. */
   readonly response_length: number;
   /** Over the response only, as are the logprobs. */
   readonly loss_mask: readonly (0 | 1)[];
   readonly rollout_log_probs: readonly number[];
-  /** `null` where nothing scored the episode. */
-  readonly reward: number | null;
-  readonly status: "completed" | "truncated" | "failed";
+  readonly reward: number;
+  readonly status: "completed" | "truncated";
   /** One entry a policy call. */
   readonly weight_versions: readonly string[];
-  /** True where the trainer must not learn from the row. */
-  readonly remove_sample: boolean;
+  readonly remove_sample: false;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
@@ -38,46 +36,79 @@ export interface SlimePlace {
   readonly index: number;
 }
 
-/** slime asserts a response, so a rollout that recorded nothing becomes its own known placeholder. */
-const placeholder = {
-  tokens: [0, 0],
-  response_length: 1,
-  loss_mask: [0],
-  rollout_log_probs: [0],
-} as const;
+/** One attempt of a group: its story, its training rows, and its place. */
+export interface SlimeMember {
+  /** Absent where the attempt is not finished. */
+  readonly episode: EpisodeStory | undefined;
+  readonly samples: readonly Sample[];
+  readonly place: SlimePlace;
+}
 
-/** The slime rows of an episode: one a segment, or a masked placeholder where nothing was recorded. */
-export function toSlimeSamples(
-  episode: Episode,
-  samples: readonly Sample[],
-  place: SlimePlace,
-): readonly SlimeSample[] {
-  const shared = {
+/** Why slime cannot be given a group. */
+export type SlimeOmission =
+  /** An attempt is not finished. */
+  | "unfinished"
+  /** Nothing scored an attempt. */
+  | "unscored"
+  /** An attempt has several rows (`--history split`). */
+  | "split"
+  /** An attempt has nothing behind its prompt. */
+  | "no-response";
+
+/**
+ * The slime rows of a group, one an attempt, or why there are none.
+ *
+ * slime's own reward step takes the rows of a batch in their order for groups of one size, and makes
+ * a tensor of all their rewards before it looks at what is to be left out. A row without a reward
+ * stops it; a group with a row too few or too many has it centre the rewards of the whole batch, or of
+ * the wrong rows, without a word. So a group is there as a whole or not at all, as in slime's own
+ * rollouts, which give back a group of which one attempt was aborted.
+ *
+ * **Source:** THUDM/slime, slime/ray/rollout.py (`_post_process_rewards`) and
+ * slime/rollout/sglang_rollout.py at 624b824a.
+ */
+export function toSlimeGroup(
+  members: readonly SlimeMember[],
+): { readonly rows: readonly SlimeSample[] } | { readonly leftOut: SlimeOmission } {
+  for (const { episode, samples } of members) {
+    if (episode === undefined) return { leftOut: "unfinished" };
+    if (episode.reward === undefined) return { leftOut: "unscored" };
+    const [sample, ...more] = samples;
+    if (more.length > 0) return { leftOut: "split" };
+    if (sample === undefined || sample.tokenIds.length <= sample.promptLength) {
+      return { leftOut: "no-response" };
+    }
+  }
+  return {
+    rows: members.map(({ episode, samples, place }) => toSlimeRow(episode!, samples[0]!, place)),
+  };
+}
+
+function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePlace): SlimeSample {
+  const { promptLength, turns, policyVersions } = sample;
+  return {
     group_index: place.groupIndex,
     index: place.index,
     rollout_id: place.index,
     prompt: openingMessages(episode.messages),
-    reward: episode.reward ?? null,
-    status: episode.outcome,
-    remove_sample: episode.reward === undefined,
-  };
-  if (samples.length === 0) {
-    return [
-      { ...shared, ...placeholder, response: "", weight_versions: [], metadata: about(episode) },
-    ];
-  }
-  return samples.map((sample) => ({
-    ...shared,
     tokens: sample.tokenIds,
-    response: responseText(episode, sample),
-    response_length: sample.tokenIds.length - sample.promptLength,
-    loss_mask: sample.lossMask.slice(sample.promptLength),
-    rollout_log_probs: sample.logprobs.slice(sample.promptLength),
-    weight_versions: sample.turns
+    response: episode.turns.map(({ text }) => text).join(""),
+    response_length: sample.tokenIds.length - promptLength,
+    loss_mask: sample.lossMask.slice(promptLength),
+    rollout_log_probs: sample.logprobs.slice(promptLength),
+    reward: episode.reward!,
+    status: episode.outcome === "truncated" ? "truncated" : "completed",
+    weight_versions: turns
       .filter(({ start, end }) => end > start)
-      .map(({ end }) => sample.policyVersions[end - 1] ?? ""),
-    metadata: { ...sample.metadata, ...about(episode), segment: sample.segment },
-  }));
+      .map(({ end }) => policyVersions[end - 1] ?? ""),
+    remove_sample: false,
+    metadata: {
+      ...sample.metadata,
+      rollout: episode.rolloutId,
+      task: episode.taskId,
+      stop_reason: episode.stopReason,
+    },
+  };
 }
 
 function openingMessages(messages: readonly Message[]) {
@@ -85,21 +116,4 @@ function openingMessages(messages: readonly Message[]) {
   return messages
     .slice(0, firstAnswer < 0 ? undefined : firstAnswer)
     .map(({ role, content }) => ({ role, content }));
-}
-
-function responseText(episode: Episode, sample: Sample): string {
-  const own = new Set(sample.turns.map(({ turnIndex }) => turnIndex));
-  return episode.turns
-    .filter(({ turnIndex }) => own.has(turnIndex))
-    .map(({ text }) => text)
-    .join("");
-}
-
-function about(episode: Episode): Record<string, unknown> {
-  return {
-    rollout: episode.rolloutId,
-    task: episode.taskId,
-    stop_reason: episode.stopReason,
-    ...(episode.failure === undefined ? {} : { failure: episode.failure }),
-  };
 }

@@ -32,7 +32,8 @@ export async function rollout(settings: Settings): Promise<void> {
 async function report(settings: Settings, result: RunResult, folder: RunFolder): Promise<void> {
   if (settings["json"] === true) {
     const files = { samples: folder.samplesFile, slime: folder.slimeFile };
-    const summary = { type: "summary", end: result.end, ...result.progress, files };
+    const { end, progress, slime } = result;
+    const summary = { type: "summary", end, ...progress, ...(slime && { slime }), files };
     await writeOut(`${JSON.stringify(summary)}\n`);
   } else {
     await writeOut(printRunSummary(result, folder));

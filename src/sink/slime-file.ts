@@ -1,0 +1,114 @@
+import { rename, writeFile } from "node:fs/promises";
+import type { EpisodeRow } from "../run/run-folder.ts";
+import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import { toSlimeGroup, type SlimeMember, type SlimeOmission, type SlimePlace } from "./slime.ts";
+
+/** An attempt of the run, as its plan has it. */
+export interface SlimeAttempt extends SlimePlace {
+  readonly rolloutId: string;
+}
+
+/** What a run's slime file holds. JSON-able. */
+export interface SlimeSummary {
+  /** Groups in the file; each has the rows of all its attempts. */
+  readonly groups: number;
+  readonly rows: number;
+  /** Groups that are not in it, by reason; absent where there are none. */
+  readonly leftOut?: Readonly<Partial<Record<SlimeOmission, number>>>;
+}
+
+/** The files of a run that its slime rows are made of. */
+export interface SlimeSources {
+  readonly episodesFile: string;
+  readonly samplesFile: string;
+}
+
+/**
+ * Writes slime's rows of all groups that slime can be given (see `toSlimeGroup()`), in the order of the
+ * plan, and puts the file in the place of an older one. One group at a time is in memory.
+ */
+export async function writeSlimeFile(
+  file: string,
+  attempts: readonly SlimeAttempt[],
+  sources: SlimeSources,
+): Promise<SlimeSummary> {
+  let groups = 0;
+  let rows = 0;
+  const leftOut: Partial<Record<SlimeOmission, number>> = {};
+  async function* lines(): AsyncGenerator<string> {
+    for await (const members of readSlimeGroups(attempts, sources)) {
+      const group = toSlimeGroup(members);
+      if ("leftOut" in group) {
+        leftOut[group.leftOut] = (leftOut[group.leftOut] ?? 0) + 1;
+        continue;
+      }
+      groups += 1;
+      for (const row of group.rows) {
+        rows += 1;
+        yield `${JSON.stringify(row)}\n`;
+      }
+    }
+  }
+  const next = `${file}.next`;
+  await writeFile(next, lines());
+  await rename(next, file);
+  return { groups, rows, ...(Object.keys(leftOut).length === 0 ? {} : { leftOut }) };
+}
+
+/**
+ * The groups of a run, with what the files hold of each. Lines that are no JSON are passed over, as if
+ * they were not there.
+ */
+export async function* readSlimeGroups(
+  attempts: readonly SlimeAttempt[],
+  { episodesFile, samplesFile }: SlimeSources,
+): AsyncGenerator<readonly SlimeMember[]> {
+  const places = { episodes: await placesOf(episodesFile), samples: await placesOf(samplesFile) };
+  await using episodes = await LineReader.open(episodesFile);
+  await using samples = await LineReader.open(samplesFile);
+  const readMember = async ({ rolloutId, ...place }: SlimeAttempt): Promise<SlimeMember> => {
+    const episode = places.episodes.get(rolloutId)?.at(-1);
+    const rows: Sample[] = [];
+    for (const found of places.samples.get(rolloutId) ?? []) {
+      rows.push(JSON.parse(await samples.read(found)) as Sample);
+    }
+    return {
+      episode: episode && (JSON.parse(await episodes.read(episode)) as EpisodeRow),
+      samples: rows,
+      place: { groupIndex: place.groupIndex, index: place.index },
+    };
+  };
+  let members: SlimeMember[] = [];
+  for (const attempt of attempts) {
+    const isNext = members[0]?.place.groupIndex !== attempt.groupIndex;
+    if (members.length > 0 && isNext) {
+      yield members;
+      members = [];
+    }
+    members.push(await readMember(attempt));
+  }
+  if (members.length > 0) yield members;
+}
+
+async function placesOf(file: string): Promise<ReadonlyMap<string, readonly LinePlace[]>> {
+  const places = new Map<string, LinePlace[]>();
+  for await (const { text, place } of readPlacedLines(file)) {
+    const rolloutId = rolloutIdOf(text);
+    if (rolloutId === undefined) continue;
+    const known = places.get(rolloutId);
+    if (known === undefined) places.set(rolloutId, [place]);
+    else known.push(place);
+  }
+  return places;
+}
+
+function rolloutIdOf(text: string): string | undefined {
+  try {
+    const row = JSON.parse(text) as { readonly rolloutId?: unknown } | null;
+    return typeof row?.rolloutId === "string" ? row.rolloutId : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
