@@ -6,7 +6,7 @@ import type { Generation } from "../engine/engine.ts";
 import { toSamples, type Sample } from "./sample.ts";
 import { TrajectoryRecorder } from "./trajectory-recorder.ts";
 import { verifyFile } from "./verify-file.ts";
-import { verifySample } from "./verify-sample.ts";
+import { type SampleFacts, verifySample } from "./verify-sample.ts";
 
 function generation(outputIds: number[], logprobs: number[], policyVersion: string): Generation {
   return {
@@ -138,10 +138,94 @@ describe("verifySample()", () => {
     expect(verifySample(row).map((violation) => violation.rule)).toContain(rule);
   });
 
-  test("reads rows without hashes, as other tools write them", () => {
+  test("finds every hash that was taken away", () => {
     const row = JSON.parse(JSON.stringify(workedExample())) as { turns: Record<string, unknown>[] };
-    row.turns = row.turns.map(({ start, end, finish }) => ({ start, end, finish }));
+    for (const turn of row.turns) delete turn["promptHash"];
+    delete row.turns[1]!["outputHash"];
+    expect(verifySample(row).map(({ rule, detail }) => `${rule}: ${detail}`)).toEqual([
+      "hashes: turns[0].promptHash is undefined, expected 16 hexadecimal digits",
+      "request-is-ledger: the ids before turns[0] are not the ids that the engine was sent",
+      "hashes: turns[1].promptHash is undefined, expected 16 hexadecimal digits",
+      "hashes: turns[1].outputHash is undefined, expected 16 hexadecimal digits",
+      "request-is-ledger: the ids before turns[1] are not the ids that the engine was sent",
+      "trained-is-sampled: the ids of turns[1] are not the ids that the engine returned",
+    ]);
+  });
+
+  test("lets no finding hide another", () => {
+    const row = JSON.parse(JSON.stringify(workedExample())) as Record<string, unknown[]>;
+    row["tokenIds"]![1] = 2 ** 31;
+    row["logprobs"]![4] = 0.25;
+    row["policyVersions"]![7] = "";
+    row["reward"] = ["1"];
+    delete (row["turns"] as Record<string, unknown>[])[1]!["start"];
+    expect(verifySample(row).map(({ rule }) => rule)).toEqual([
+      "shape",
+      "token-ids",
+      "logprobs",
+      "policy-versions",
+      "reward",
+    ]);
+  });
+
+  test("goes by what is known of the run", () => {
+    const row = workedExample();
+    const rulesWith = (facts: SampleFacts) => verifySample(row, facts).map(({ rule }) => rule);
+    expect(rulesWith({ vocabularySize: 100, namesVersions: true })).toEqual([]);
+    expect(rulesWith({ vocabularySize: 99 })).toEqual(["vocabulary"]);
+    const nameless = { ...row, policyVersions: row.tokenIds.map(() => "") };
+    expect(verifySample(nameless)).toEqual([]);
+    expect(verifySample(nameless, { namesVersions: true })).toMatchObject([
+      { rule: "policy-versions" },
+    ]);
+  });
+
+  test("finds logprobs that nobody reported, unless a greedy choice explains them", () => {
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1]);
+    recorder.appendTurn(generation([10, 11, 12, 13, 14, 15, 16, 17], new Array(8).fill(0), "7"));
+    const end = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
+    const [row] = toSamples(recorder.toSegments(), identity, end, {});
+    expect(verifySample(row)).toEqual([
+      {
+        rule: "logprobs",
+        detail: "the logprobs of all 8 sampled ids are 0: nobody reported them",
+      },
+    ]);
+    expect(verifySample(row, { mayBeCertain: true })).toEqual([]);
+  });
+
+  test("keeps a dropped stop with its logprob and version, and checks them", () => {
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1]);
+    recorder.appendTurn(generation([10, 99], [-0.5, -0.25], "7"));
+    recorder.appendDelta({ ids: [20], text: "", closeSynthesised: false, droppedStopId: 99 });
+    recorder.appendTurn(generation([11], [-1], "7"));
+    const end = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
+    const [row] = toSamples(recorder.toSegments(), identity, end, {});
+    const dropped = {
+      droppedStopId: 99,
+      droppedStopLogprob: -0.25,
+      droppedStopVersion: "7",
+    };
+    expect(row!.tokenIds).toEqual([1, 10, 20, 11]);
+    expect(row!.turns[0]).toMatchObject({ start: 1, end: 2, ...dropped });
     expect(verifySample(row)).toEqual([]);
+    const rulesWith = (change: object) =>
+      verifySample({ ...row, turns: [{ ...row!.turns[0], ...change }, row!.turns[1]] }).map(
+        ({ rule }) => rule,
+      );
+    expect(rulesWith({ droppedStopId: 98 })).toEqual(["trained-is-sampled"]);
+    expect(rulesWith({ droppedStopLogprob: 0.1 })).toEqual(["dropped-stop"]);
+    expect(rulesWith({ droppedStopVersion: undefined })).toEqual(["dropped-stop"]);
+    expect(rulesWith({ finish: "length" })).toEqual(["dropped-stop"]);
+    expect(
+      rulesWith({
+        droppedStopId: undefined,
+        droppedStopLogprob: undefined,
+        droppedStopVersion: undefined,
+      }),
+    ).toEqual(["trained-is-sampled"]);
   });
 });
 
@@ -161,13 +245,13 @@ describe("verifyFile()", () => {
 
   test("names line and rule", async () => {
     const sound = JSON.stringify(workedExample());
-    const broken = JSON.stringify({ ...workedExample(), rolloutId: "t#1", lossMask: [1] });
+    const broken = JSON.stringify({ ...workedExample(), rolloutId: "t#1", lossMask: [0, 0, 0] });
     const file = await fileOf(sound, broken, '{"format":1,"tok');
     expect(await verifyFile(file)).toEqual({
       file,
       samples: 3,
       violations: [
-        { line: 2, rule: "length", detail: "lossMask has 1 entries for 9 token ids" },
+        { line: 2, rule: "length", detail: "lossMask has 3 entries for 9 token ids" },
         { line: 3, rule: "json", detail: "the line is no valid JSON (a torn line?)" },
       ],
     });

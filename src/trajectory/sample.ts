@@ -1,21 +1,18 @@
 import type { Failure } from "../errors.ts";
 import type { Segment, TurnSpan } from "./trajectory-recorder.ts";
 
+/** How an episode can end, and why it can end so. */
+export const stopReasons = {
+  completed: ["user-left", "terminal-tool", "finished"],
+  truncated: ["max-turns", "length", "max-tokens", "context-full", "deadline", "format-errors"],
+  failed: ["failure"],
+} as const;
+
 /** How an episode ended. */
-export type Outcome = "completed" | "truncated" | "failed";
+export type Outcome = keyof typeof stopReasons;
 
 /** Why it ended there. */
-export type StopReason =
-  | "user-left"
-  | "terminal-tool"
-  | "finished"
-  | "max-turns"
-  | "length"
-  | "max-tokens"
-  | "context-full"
-  | "deadline"
-  | "format-errors"
-  | "failure";
+export type StopReason = (typeof stopReasons)[Outcome][number];
 
 /** What all rows of one rollout share. */
 export interface RolloutIdentity {

@@ -1,0 +1,57 @@
+import { parties } from "../errors.ts";
+import { stopReasons, type Outcome } from "./sample.ts";
+import { isRow, quote, type RawRow, type Violation } from "./violation.ts";
+
+/**
+ * Checks what a row of samples or an episode says of its end: outcome and stop reason are known and go
+ * together, what was scored has a reward, and a failure says whose it is and has none.
+ */
+export function checkEnd(row: RawRow): Violation[] {
+  return [...checkOutcome(row), ...checkReward(row), ...checkFailure(row)];
+}
+
+function checkOutcome({ outcome, stopReason }: RawRow): Violation[] {
+  if (!isOutcome(outcome)) return [{ rule: "outcome", detail: `outcome is ${quote(outcome)}` }];
+  const known: readonly unknown[] = stopReasons[outcome];
+  if (known.includes(stopReason)) return [];
+  const detail = `stopReason is ${quote(stopReason)}, expected of what ${outcome}: ${known.join(", ")}`;
+  return [{ rule: "stop-reason", detail }];
+}
+
+function checkReward({ outcome, stopReason, reward }: RawRow): Violation[] {
+  if (reward === undefined) {
+    const mayLackIt = !isOutcome(outcome) || outcome === "failed" || stopReason === "deadline";
+    return mayLackIt
+      ? []
+      : [{ rule: "reward", detail: `an episode that ${outcome} has no reward, expected one` }];
+  }
+  if (typeof reward !== "number" || !Number.isFinite(reward)) {
+    const detail = `reward is ${quote(reward)}, expected a number, or no such field`;
+    return [{ rule: "reward", detail }];
+  }
+  return outcome === "failed"
+    ? [{ rule: "reward", detail: "a failed episode has a reward, expected none" }]
+    : [];
+}
+
+function checkFailure({ outcome, failure }: RawRow): Violation[] {
+  if (outcome !== "failed") {
+    return failure === undefined
+      ? []
+      : [{ rule: "failure", detail: `an episode that ${String(outcome)} has a failure` }];
+  }
+  if (!isRow(failure)) return [{ rule: "failure", detail: "a failed episode has no failure" }];
+  const { party, code, message } = failure;
+  const isKnown = (parties as readonly unknown[]).includes(party);
+  if (isKnown && typeof code === "string" && code.startsWith(`${party as string}/`)) {
+    return typeof message === "string"
+      ? []
+      : [{ rule: "failure", detail: "the failure has no message" }];
+  }
+  const detail = `the failure is of party ${quote(party)} with code ${quote(code)}`;
+  return [{ rule: "failure", detail: `${detail}, expected a known party and a code of its own` }];
+}
+
+function isOutcome(value: unknown): value is Outcome {
+  return typeof value === "string" && Object.hasOwn(stopReasons, value);
+}
