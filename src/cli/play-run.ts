@@ -2,7 +2,13 @@ import path from "node:path";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
-import { parseTaskIndexes, planRun, type PlannedEpisode } from "../run/plan-run.ts";
+import {
+  parseTaskIndexes,
+  planRun,
+  type PlannedEpisode,
+  type PlanRecord,
+  type RunScope,
+} from "../run/plan-run.ts";
 import { RunFolder, type RunManifest, type SinkFormat } from "../run/run-folder.ts";
 import { runRollouts, type RunResult } from "../run/run-rollouts.ts";
 import { buildAgent } from "./build-agent.ts";
@@ -58,9 +64,15 @@ export async function playRun(
       limits: buildLimits(settings, description),
       now,
     };
+    const planRecord: PlanRecord = {
+      environment: environment.name,
+      ...buildScope(settings, environment),
+    };
     const manifest = await buildManifest(settings, {
       engine: description,
       template: renderer.card,
+      vocabularySize: renderer.codec.vocabularySize,
+      plan: planRecord,
     });
     await using folder = await openFolder(settings, { manifest, environment, now });
     const result = await play(settings, { plan, setup, folder, signal });
@@ -97,6 +109,10 @@ function warn(settings: Settings, warnings: readonly string[]): void {
  * @throws UsageError for a split or tasks that the environment does not have.
  */
 export function buildPlan(settings: Settings, environment: Environment): readonly PlannedEpisode[] {
+  return planRun(environment, buildScope(settings, environment));
+}
+
+function buildScope(settings: Settings, environment: Environment): RunScope {
   const split = textOf(settings, "split") ?? "test";
   const size = environment.splits[split];
   if (size === undefined) {
@@ -105,12 +121,12 @@ export function buildPlan(settings: Settings, environment: Environment): readonl
       `Cannot find split "${split}" of ${environment.name}: expected one of ${known}`,
     );
   }
-  return planRun(environment, {
+  return {
     split,
     taskIndexes: parseTaskIndexes(textOf(settings, "tasks") ?? "all", { split, size }),
     sampleCount: numberWithDefault(settings, "samples"),
     seed: numberWithDefault(settings, "seed"),
-  });
+  };
 }
 
 async function buildManifest(

@@ -20,6 +20,12 @@ export interface RunScope {
   readonly seed: number;
 }
 
+/** What `run.json` says of the plan: enough to tell which episodes there will be. JSON-able. */
+export interface PlanRecord extends RunScope {
+  /** The environment's name. */
+  readonly environment: string;
+}
+
 /**
  * Every attempt of a run, task by task, so that the attempts of a group share the engine's prefix
  * cache.

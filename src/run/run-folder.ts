@@ -5,7 +5,7 @@ import type { Episode } from "../episode/episode.ts";
 import { formatMetadata } from "../episode/format-metadata.ts";
 import { UsageError, describeError } from "../errors.ts";
 import { writeSlimeFile, type SlimeAttempt, type SlimeSummary } from "../sink/slime-file.ts";
-import { hashSample } from "../trajectory/hash-sample.ts";
+import { hashRow } from "../trajectory/hash-row.ts";
 import { toSamples, type Sample } from "../trajectory/sample.ts";
 import { JsonlJournal } from "./jsonl-journal.ts";
 import { readJsonl, readLines } from "./read-jsonl.ts";
@@ -16,7 +16,7 @@ export type EpisodeStory = Omit<Episode, "segments">;
 
 /** An episode as `episodes.jsonl` holds it. */
 export interface EpisodeRow extends EpisodeStory {
-  /** The hashes of its rows in `samples.jsonl`, in their order (see `hashSample()`). */
+  /** The hashes of its rows in `samples.jsonl`, in their order (see `hashRow()`). */
   readonly sampleHashes: readonly string[];
 }
 
@@ -111,13 +111,18 @@ export class RunFolder implements AsyncDisposable {
     return this.#format === "slime" ? path.join(this.dir, slimeFile) : undefined;
   }
 
-  /** Records a finished episode; resolves once it cannot be lost any more. */
-  async writeEpisode(episode: Episode): Promise<void> {
+  /**
+   * Records a finished episode; resolves once it cannot be lost any more.
+   *
+   * @returns the hash of its line (see `hashRow()`).
+   */
+  async writeEpisode(episode: Episode): Promise<string> {
     const samples = episodeSamples(episode);
     await Promise.all(samples.map((sample) => this.#samples.append(sample)));
     const { segments: _written, ...story } = episode;
-    const row: EpisodeRow = { ...story, sampleHashes: samples.map(hashSample) };
+    const row: EpisodeRow = { ...story, sampleHashes: samples.map(hashRow) };
     await this.#episodes.append(row);
+    return hashRow(row);
   }
 
   /** Records that something happened; `atMs` is in milliseconds since the epoch. */
@@ -167,13 +172,21 @@ export class RunFolder implements AsyncDisposable {
 
 /** The training rows of an episode, with what a trainer's filters and rewards may want to know. */
 export function episodeSamples(episode: Episode): readonly Sample[] {
+  return toSamples(episode.segments, episode, episode, {}).map((sample) => ({
+    ...sample,
+    metadata: sampleMetadata(episode, sample),
+  }));
+}
+
+/** What a training row of the episode says besides its tokens. */
+export function sampleMetadata(
+  episode: EpisodeStory,
+  row: Pick<Sample, "turns">,
+): Readonly<Record<string, unknown>> {
   const { counts, sampleIndex, environment, split, taskIndex } = episode;
   const { sampledTokenCount: _sampled, tokenCount: _all, toolCallCount: _calls, ...kept } = counts;
   const about = { environment, split, taskIndex, sampleIndex, ...kept };
-  return toSamples(episode.segments, episode, episode, about).map((sample) => ({
-    ...sample,
-    metadata: { ...about, ...formatMetadata(sample, episode.turns) },
-  }));
+  return { ...about, ...formatMetadata(row, episode.turns) };
 }
 
 async function claim(dir: string, manifest: RunManifest): Promise<void> {

@@ -115,10 +115,11 @@ async function playAndRecord(state: WorkerState, planned: PlannedEpisode): Promi
   let isCounted = false;
   try {
     const episode = await playWithRetries(state, planned);
-    await folder.writeEpisode(episode);
+    const episodeHash = await folder.writeEpisode(episode);
     tally.episodeFinished(episode);
     isCounted = true;
-    await folder.writeEvent(episodeEvent("episode-finished", episode, setup.now()));
+    const event = episodeEvent("episode-finished", episode, setup.now());
+    await folder.writeEvent({ ...event, episodeHash });
     state.failuresInRow = episode.outcome === "failed" ? state.failuresInRow + 1 : 0;
     if (state.failuresInRow >= options.maxFailuresInRow) {
       stop.abort(new DOMException("too many episodes failed in a row", "AbortError"));

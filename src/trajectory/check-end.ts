@@ -14,23 +14,23 @@ function checkOutcome({ outcome, stopReason }: RawRow): Violation[] {
   if (!isOutcome(outcome)) return [{ rule: "outcome", detail: `outcome is ${quote(outcome)}` }];
   const known: readonly unknown[] = stopReasons[outcome];
   if (known.includes(stopReason)) return [];
-  const detail = `stopReason is ${quote(stopReason)}, expected of what ${outcome}: ${known.join(", ")}`;
+  const detail = `stopReason is ${quote(stopReason)}, expected with ${outcome}: ${known.join(", ")}`;
   return [{ rule: "stop-reason", detail }];
 }
 
 function checkReward({ outcome, stopReason, reward }: RawRow): Violation[] {
+  const isUnscored = outcome === "failed" || stopReason === "deadline";
   if (reward === undefined) {
-    const mayLackIt = !isOutcome(outcome) || outcome === "failed" || stopReason === "deadline";
-    return mayLackIt
+    return isUnscored || !isOutcome(outcome)
       ? []
-      : [{ rule: "reward", detail: `an episode that ${outcome} has no reward, expected one` }];
+      : [{ rule: "reward", detail: `outcome is ${outcome} and there is no reward, expected one` }];
   }
   if (typeof reward !== "number" || !Number.isFinite(reward)) {
     const detail = `reward is ${quote(reward)}, expected a number, or no such field`;
     return [{ rule: "reward", detail }];
   }
-  return outcome === "failed"
-    ? [{ rule: "reward", detail: "a failed episode has a reward, expected none" }]
+  return isUnscored
+    ? [{ rule: "reward", detail: "an episode that nothing scored has a reward, expected none" }]
     : [];
 }
 
@@ -38,7 +38,7 @@ function checkFailure({ outcome, failure }: RawRow): Violation[] {
   if (outcome !== "failed") {
     return failure === undefined
       ? []
-      : [{ rule: "failure", detail: `an episode that ${String(outcome)} has a failure` }];
+      : [{ rule: "failure", detail: `outcome is ${quote(outcome)} and there is a failure` }];
   }
   if (!isRow(failure)) return [{ rule: "failure", detail: "a failed episode has no failure" }];
   const { party, code, message } = failure;

@@ -1,7 +1,7 @@
 import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
 import type { SampleParts } from "./sample-parts.ts";
 import { isTokenId, largestTokenId } from "./token-id.ts";
-import { isCount, quote, type Violation } from "./violation.ts";
+import { quote, type Violation } from "./violation.ts";
 
 /** What is known of the run that a row is of, and cannot be seen in the row. */
 export interface SampleFacts {
@@ -39,35 +39,38 @@ function checkIds({ ids = [] }: SampleParts, { vocabularySize }: SampleFacts): V
   return [{ rule: "vocabulary", detail }];
 }
 
-/** Where every turn has its place, the mask follows; where not, it is at least a mask. */
-function checkMask({ mask = [], turns }: SampleParts): Violation[] {
-  const expected = turns?.every((turn) => turn !== undefined)
-    ? new Array<number>(mask.length).fill(0)
-    : undefined;
-  for (const turn of turns ?? []) expected?.fill(1, turn!.start, turn!.end);
+function checkMask({ mask = [], isSampled }: SampleParts): Violation[] {
   const wrong = mask.findIndex((bit, index) =>
-    expected === undefined ? bit !== 0 && bit !== 1 : bit !== expected[index],
+    isSampled === undefined || index >= isSampled.length
+      ? bit !== 0 && bit !== 1
+      : bit !== Number(isSampled[index]),
   );
   if (wrong < 0) return [];
-  const wanted = expected === undefined ? "0 or 1" : `${expected[wrong]} by the turns`;
+  const expected = isSampled?.[wrong];
+  const wanted = expected === undefined ? "0 or 1" : `${Number(expected)} by the turns`;
   const detail = `lossMask[${wrong}] is ${quote(mask[wrong])}, expected ${wanted}`;
   return [{ rule: "mask", detail }];
 }
 
 function checkLogprobs(parts: SampleParts, { mayBeCertain = false }: SampleFacts): Violation[] {
-  const { logprobs = [], mask = [], turns = [] } = parts;
+  const { logprobs = [], isSampled } = parts;
   const found: Violation[] = [];
-  const wrong = logprobs.findIndex((logprob, index) =>
-    mask[index] === 1 ? !isSampledLogprob(logprob) : logprob !== 0,
-  );
+  const isWrong = (logprob: unknown, index: number): boolean => {
+    const wasSampled = isSampled?.[index];
+    if (wasSampled === undefined) return logprob !== 0 && !isSampledLogprob(logprob);
+    return wasSampled ? !isSampledLogprob(logprob) : logprob !== 0;
+  };
+  const wrong = logprobs.findIndex(isWrong);
   if (wrong >= 0) {
     const { least, most } = logprobRange;
     const wanted =
-      mask[wrong] === 1 ? `a number from ${least} to ${most}` : "0 where the mask is 0";
+      isSampled?.[wrong] === false
+        ? "0 where nothing was sampled"
+        : `a number from ${least} to ${most}`;
     const detail = `logprobs[${wrong}] is ${quote(logprobs[wrong])}, expected ${wanted}`;
     found.push({ rule: "logprobs", detail });
   }
-  const sampled = turns.flatMap((turn) => logprobs.slice(turn?.start ?? 0, turn?.end ?? 0));
+  const sampled = logprobs.filter((_, index) => isSampled?.[index] === true);
   const isCertain = sampled.length >= certainLimit && sampled.every((logprob) => logprob === 0);
   if (isCertain && !mayBeCertain) {
     const detail = `the logprobs of all ${sampled.length} sampled ids are 0: nobody reported them`;
@@ -77,32 +80,21 @@ function checkLogprobs(parts: SampleParts, { mayBeCertain = false }: SampleFacts
 }
 
 function checkVersions(parts: SampleParts, { namesVersions = false }: SampleFacts): Violation[] {
-  const { versions = [], mask = [] } = parts;
+  const { versions = [], isSampled } = parts;
   const found: Violation[] = [];
   const wrong = versions.findIndex(
-    (version, index) => typeof version !== "string" || (mask[index] !== 1 && version !== ""),
+    (version, index) =>
+      typeof version !== "string" || (isSampled?.[index] === false && version !== ""),
   );
   if (wrong >= 0) {
-    const detail = `policyVersions[${wrong}] is ${quote(versions[wrong])}, expected text, and "" where the mask is 0`;
+    const detail = `policyVersions[${wrong}] is ${quote(versions[wrong])}, expected text, and "" where nothing was sampled`;
     found.push({ rule: "policy-versions", detail });
   }
-  const isNamed = namesVersions || hasVersions(parts);
-  const nameless = isNamed
-    ? versions.findIndex((version, index) => mask[index] === 1 && version === "")
-    : -1;
-  if (nameless >= 0) {
-    const detail = `policyVersions[${nameless}] is "", and the engine names the policy's version`;
+  const sampled = versions.filter((_, index) => isSampled?.[index] === true);
+  const isNamed = namesVersions || sampled.some((version) => version !== "");
+  if (isNamed && sampled.includes("")) {
+    const detail = `${sampled.filter((version) => version === "").length} of ${sampled.length} sampled ids have no policy version, and the engine names it`;
     found.push({ rule: "policy-versions", detail });
   }
   return found;
-}
-
-/** Whether any of the row's sampled ids has a version with a name. */
-export function hasVersions({ versions = [], mask = [] }: Partial<SampleParts>): boolean {
-  return versions.some((version, index) => mask[index] === 1 && version !== "");
-}
-
-/** Whether a value can be a number of ids. */
-export function isVocabularySize(value: unknown): value is number {
-  return isCount(value) && value > 0;
 }

@@ -17,6 +17,8 @@ export interface SampleParts {
   readonly versions: readonly unknown[] | undefined;
   /** `undefined` in the place of a turn that has none in the row. */
   readonly turns: readonly (TurnPart | undefined)[] | undefined;
+  /** Which ids were sampled: by the turns, or by the mask where a turn has no place; else unknown. */
+  readonly isSampled: readonly boolean[] | undefined;
 }
 
 /** Takes a row apart, and says what is missing or no such thing. */
@@ -32,16 +34,30 @@ export function readSampleParts(row: RawRow): { parts: SampleParts; found: Viola
   if (!isCount(row["segment"])) found.push({ rule: "shape", detail: "segment is no whole number" });
   if (!isRow(row["metadata"])) found.push({ rule: "shape", detail: "metadata is no object" });
   const ids = listOf(row, "tokenIds", found);
-  const parts = {
-    row,
-    ids,
-    promptLength: promptLengthOf(row, ids, found),
-    mask: alignedList(row, "lossMask", { ids, found }),
-    logprobs: alignedList(row, "logprobs", { ids, found }),
-    versions: alignedList(row, "policyVersions", { ids, found }),
-    turns: listOf(row, "turns", found)?.map((turn, index) => readTurn(turn, index, { ids, found })),
-  };
-  return { parts, found };
+  const promptLength = promptLengthOf(row, ids, found);
+  const mask = alignedList(row, "lossMask", { ids, found });
+  const logprobs = alignedList(row, "logprobs", { ids, found });
+  const versions = alignedList(row, "policyVersions", { ids, found });
+  const turns = listOf(row, "turns", found)?.map((turn, index) =>
+    readTurn(turn, index, { ids, found }),
+  );
+  const isSampled = findSampled({ ids, mask, turns });
+  return { parts: { row, ids, promptLength, mask, logprobs, versions, turns, isSampled }, found };
+}
+
+function findSampled({
+  ids,
+  mask,
+  turns,
+}: Pick<SampleParts, "ids" | "mask" | "turns">): readonly boolean[] | undefined {
+  if (ids === undefined) return undefined;
+  const placed = turns?.filter((turn) => turn !== undefined) ?? [];
+  if (turns === undefined || placed.length < turns.length) {
+    return mask?.length === ids.length ? mask.map((bit) => bit === 1) : undefined;
+  }
+  const isSampled = new Array<boolean>(ids.length).fill(false);
+  for (const { start, end } of placed) isSampled.fill(true, start, end);
+  return isSampled;
 }
 
 function listOf(row: RawRow, field: string, found: Violation[]): readonly unknown[] | undefined {
