@@ -3,7 +3,7 @@ import type { Clock } from "../internal/clock.ts";
 import { createClock } from "../internal/clock.ts";
 import type { RetryPolicy } from "./http-retry.ts";
 
-/** How long to wait, in milliseconds. */
+/** How long to wait, in milliseconds; `Infinity`, except for `connectMs`, for no end. */
 export interface EngineTimeouts {
   /** For a connection to be made. Default 10 000. */
   readonly connectMs: number;
@@ -107,26 +107,28 @@ function checkUrl(url: string): void {
   );
 }
 
-/** Node's timers fire at once for anything longer. */
-const LONGEST_WAIT_MS = 2 ** 31 - 1;
+/** The HTTP library's own timer, which is one of Node's, fires at once for anything longer. */
+const LONGEST_CONNECT_MS = 2 ** 31 - 1;
 
 function checkNumbers(settings: HttpEngineSettings): void {
   const { timeouts, retry, resume, maxConnections, maxReplyBytes, workerCooldownMs } = settings;
   for (const [name, ms] of Object.entries(timeouts) as [string, number][]) {
-    checkRange(`timeouts.${name}`, ms, 1, LONGEST_WAIT_MS);
+    checkRange(`timeouts.${name}`, ms, 1, name === "connectMs" ? LONGEST_CONNECT_MS : Infinity);
   }
   checkRange("retry.maxAttempts", retry.maxAttempts, 1, 1_000);
-  checkRange("retry.baseDelayMs", retry.baseDelayMs, 0, LONGEST_WAIT_MS);
-  checkRange("retry.maxDelayMs", retry.maxDelayMs, 0, LONGEST_WAIT_MS);
+  checkRange("retry.baseDelayMs", retry.baseDelayMs, 0, Infinity);
+  checkRange("retry.maxDelayMs", retry.maxDelayMs, 0, Infinity);
   checkRange("resume.maxResumes", resume.maxResumes, 0, 1_000_000);
-  checkRange("resume.delayMs", resume.delayMs, 0, LONGEST_WAIT_MS);
-  checkRange("resume.maxDelayMs", resume.maxDelayMs, 0, LONGEST_WAIT_MS);
+  checkRange("resume.delayMs", resume.delayMs, 0, Infinity);
+  checkRange("resume.maxDelayMs", resume.maxDelayMs, 0, Infinity);
   checkRange("maxConnections", maxConnections, 1, 1_000_000);
   checkRange("maxReplyBytes", maxReplyBytes, 1, Number.MAX_SAFE_INTEGER);
-  checkRange("workerCooldownMs", workerCooldownMs, 0, LONGEST_WAIT_MS);
+  checkRange("workerCooldownMs", workerCooldownMs, 0, Infinity);
 }
 
 function checkRange(name: string, value: number, least: number, most: number): void {
   if (value >= least && value <= most) return;
-  throw new UsageError(`Cannot use ${value} as ${name}: expected a number, ${least} to ${most}`);
+  const expected =
+    most === Infinity ? `a number of at least ${least}` : `a number, ${least} to ${most}`;
+  throw new UsageError(`Cannot use ${value} as ${name}: expected ${expected}`);
 }

@@ -3,19 +3,6 @@ import { readRetryAfterMs, retryDelayMs } from "./http-retry.ts";
 
 const policy = { maxAttempts: 8, baseDelayMs: 100, maxDelayMs: 1_000 };
 
-test("`retryDelayMs()` doubles with each failure up to the longest delay", () => {
-  const delays = [1, 2, 3, 4, 5, 6].map((failureCount) =>
-    retryDelayMs({ failureCount, policy, random: () => 1 }),
-  );
-  expect(delays).toEqual([100, 200, 400, 800, 1_000, 1_000]);
-});
-
-test("`retryDelayMs()` spreads delays over the upper half", () => {
-  const delay = (random: number): number =>
-    retryDelayMs({ failureCount: 2, policy, random: () => random });
-  expect([delay(0), delay(0.5), delay(1)]).toEqual([100, 150, 200]);
-});
-
 test("`retryDelayMs()` heeds the server's wish, but not beyond the longest delay", () => {
   const delay = (retryAfterMs: number): number =>
     retryDelayMs({ failureCount: 1, policy, random: () => 0, retryAfterMs });

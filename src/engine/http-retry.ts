@@ -1,3 +1,5 @@
+import { backOffMs } from "../internal/back-off.ts";
+
 /** When and how often a request is made again. */
 export interface RetryPolicy {
   /** Requests for one stretch of sampling, the first one included. At least 1. */
@@ -9,9 +11,8 @@ export interface RetryPolicy {
 }
 
 /**
- * The wait after the `failureCount`-th failure (1-based), in milliseconds: exponential, and spread
- * over its upper half so that a thousand episodes do not come back at the same instant. A server's
- * own wish (`retryAfterMs`) is a lower bound, still capped by `maxDelayMs`.
+ * The wait after the `failureCount`-th failure (1-based), in milliseconds, as `backOffMs()` has it. A
+ * server's own wish (`retryAfterMs`) is a lower bound, still capped by `maxDelayMs`.
  */
 export function retryDelayMs({
   failureCount,
@@ -24,9 +25,9 @@ export function retryDelayMs({
   random: () => number;
   retryAfterMs?: number;
 }): number {
-  const ceiling = Math.min(policy.baseDelayMs * 2 ** (failureCount - 1), policy.maxDelayMs);
-  const spread = ceiling * (0.5 + 0.5 * random());
-  return Math.min(Math.max(spread, retryAfterMs), policy.maxDelayMs);
+  const { baseDelayMs: firstMs, maxDelayMs: mostMs } = policy;
+  const ownMs = backOffMs(failureCount, { firstMs, mostMs, random });
+  return Math.min(Math.max(ownMs, retryAfterMs), mostMs);
 }
 
 /** A `Retry-After` header in whole seconds as milliseconds; `undefined` for anything else. */

@@ -1,5 +1,6 @@
 import type { DiscardedSampling } from "../errors.ts";
 import { RolloutError } from "../errors.ts";
+import { backOffMs } from "../internal/back-off.ts";
 import type { Deadline } from "../internal/deadline.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
@@ -119,7 +120,7 @@ export class RepeatedCall implements Disposable {
     }
     this.#resumeCount += 1;
     this.#idleResumeCount += 1;
-    await this.#wait(Math.min(delayMs * 2 ** Math.min(this.#idleResumeCount - 1, 30), maxDelayMs));
+    await this.#wait(backOffMs(this.#idleResumeCount, { firstMs: delayMs, mostMs: maxDelayMs }));
   }
 
   /**

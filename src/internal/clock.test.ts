@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { manualClock } from "../testing/manual-clock.ts";
 import { createClock, systemClock } from "./clock.ts";
 
@@ -25,4 +25,38 @@ test("a clock with a `sleep` of its own calls back when that is over, unless it 
   expect(called).toEqual([]);
   await manual.advance(1);
   expect(called).toEqual(["first"]);
+});
+
+describe("a wait longer than one of Node's timers can be", () => {
+  // Those fire at once for anything longer than this.
+  const longestMs = 2 ** 31 - 1;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test.each([longestMs, longestMs + 1, 3 * longestMs + 5])(
+    "of %d ms is over then and not before",
+    async (ms) => {
+      const called: string[] = [];
+      systemClock.after(ms, () => called.push("after"));
+      void systemClock.sleep(ms).then(() => called.push("sleep"));
+      await vi.advanceTimersByTimeAsync(ms - 1);
+      expect(called).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(called).toEqual(["after", "sleep"]);
+    },
+  );
+
+  test("can be called off in any of its parts, and without end does not end", async () => {
+    const callOff = systemClock.after(3 * longestMs, () => expect.unreachable());
+    const callOffEndless = systemClock.after(Infinity, () => expect.unreachable());
+    await vi.advanceTimersByTimeAsync(2 * longestMs);
+    callOff();
+    callOffEndless();
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });

@@ -12,7 +12,7 @@ export interface Clock {
   readonly after: (ms: number, callback: () => void) => () => void;
 }
 
-/** The machine's own monotonic clock. */
+/** The machine's own monotonic clock. Waits may be of any length; one of `Infinity` does not end. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   sleep: (ms, { signal } = {}) =>
@@ -22,20 +22,33 @@ export const systemClock: Clock = {
         return;
       }
       const onAbort = (): void => {
-        clearTimeout(timer);
+        callOff();
         reject(signal?.reason as Error);
       };
-      const timer = setTimeout(() => {
+      const callOff = startTimer(ms, () => {
         signal?.removeEventListener("abort", onAbort);
         resolve();
-      }, ms);
+      });
       signal?.addEventListener("abort", onAbort, { once: true });
     }),
-  after: (ms, callback) => {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
+  after: startTimer,
 };
+
+/** Node's own timers fire at once for anything longer. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Longer waits are made of several timers, one after the other. */
+function startTimer(ms: number, callback: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = (restMs: number): void => {
+    timer =
+      restMs <= LONGEST_TIMER_MS
+        ? setTimeout(callback, restMs)
+        : setTimeout(() => wait(restMs - LONGEST_TIMER_MS), LONGEST_TIMER_MS);
+  };
+  wait(ms);
+  return () => clearTimeout(timer);
+}
 
 /** The machine's clock with the parts replaced that are given. Deadlines are kept with `sleep` then. */
 export function createClock({

@@ -1,5 +1,7 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { UsageError } from "../errors.ts";
+import type { Resolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 
 /**
  * An append-only file of JSON lines. Lines that are handed in while a write is under way are written
@@ -9,7 +11,7 @@ import { UsageError } from "../errors.ts";
 export class JsonlJournal implements AsyncDisposable {
   readonly path: string;
   readonly #file: FileHandle;
-  #waiting: { readonly text: string; readonly settle: PromiseWithResolversLike }[] = [];
+  #waiting: { readonly text: string; readonly settle: Resolvers<void> }[] = [];
   #flushing: Promise<void> | undefined;
 
   private constructor(path: string, file: FileHandle) {
@@ -67,22 +69,6 @@ export class JsonlJournal implements AsyncDisposable {
     await this.#flushing;
     await this.#file.close();
   }
-}
-
-interface PromiseWithResolversLike {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
-function withResolvers(): PromiseWithResolversLike {
-  let resolve!: () => void;
-  let reject!: (error: unknown) => void;
-  const promise = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
 }
 
 async function cutTornLine(file: FileHandle): Promise<void> {

@@ -1,14 +1,10 @@
+import type { Resolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+
 /** A promise and the function that resolves it. */
-export interface Deferred<T = void> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-}
+export type Deferred<T = void> = Pick<Resolvers<T>, "promise" | "resolve">;
 
 /** Makes a promise that is resolved from outside. */
 export function createDeferred<T = void>(): Deferred<T> {
-  let resolve: ((value: T) => void) | undefined;
-  const promise = new Promise<T>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve: (value) => resolve?.(value) };
+  return withResolvers<T>();
 }

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { access } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { UsageError } from "../errors.ts";
+import { systemClock } from "../internal/clock.ts";
 
 /** Settings of `spawnSglangTestServer()`. All of them travel as JSON. */
 export interface SpawnedServerOptions {
@@ -105,13 +106,13 @@ async function start(
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-2_000);
   });
-  const timer = setTimeout(() => child.kill("SIGKILL"), startMs);
+  const callOff = systemClock.after(startMs, () => child.kill("SIGKILL"));
   let stdout = "";
   for await (const text of child.stdout.setEncoding("utf8")) {
     stdout += text;
     if (stdout.includes("\n")) break;
   }
-  clearTimeout(timer);
+  callOff();
   if (stdout.includes("\n")) {
     const { url } = JSON.parse(stdout) as { url: string };
     return { child, url };

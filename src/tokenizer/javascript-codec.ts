@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { RolloutError, UsageError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import type { TokenCodec } from "./codec.ts";
 import type { TokenizerReply, TokenizerRequest } from "./javascript-codec-worker.ts";
 import { serveTokenizer } from "./javascript-codec-worker.ts";
@@ -136,14 +137,4 @@ class TokenizerWorker {
 
 function failure(cause: Error): RolloutError {
   return new RolloutError("internal/tokenizer", "Cannot use the tokenizer's thread", { cause });
-}
-
-function withResolvers<Value>() {
-  let resolve!: (value: Value) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<Value>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
 }

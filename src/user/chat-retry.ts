@@ -1,3 +1,4 @@
+import { backOffMs } from "../internal/back-off.ts";
 import type { Clock } from "../internal/clock.ts";
 import { ChatFailure } from "./chat-failure.ts";
 
@@ -34,8 +35,8 @@ export async function retryChatCall<Result>(
       return await attempt();
     } catch (error) {
       if (!(error instanceof ChatFailure)) throw error;
-      const boundMs = Math.min(maxPauseMs, firstPauseMs * 2 ** (attemptCount - 1));
-      const pauseMs = error.retryAfterMs ?? boundMs * (0.5 + random() / 2);
+      const ownMs = backOffMs(attemptCount, { firstMs: firstPauseMs, mostMs: maxPauseMs, random });
+      const pauseMs = error.retryAfterMs ?? ownMs;
       const isLast = attemptCount >= maxAttempts || pauseMs > maxPauseMs;
       if (!error.retryable || isLast) throw withAttempts(error, attemptCount);
       await clock.sleep(pauseMs, { signal });

@@ -301,7 +301,7 @@ describe("options that cannot be used", () => {
     ],
     [
       { url: "http://a", timeouts: { requestMs: 0 } },
-      "Cannot use 0 as timeouts.requestMs: expected a number, 1 to 2147483647",
+      "Cannot use 0 as timeouts.requestMs: expected a number of at least 1",
     ],
     [
       { url: "http://a", retry: { maxAttempts: 0 } },

@@ -1,6 +1,7 @@
 import { open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { EnvHttpProxyAgent, request, type Dispatcher } from "undici";
 import { UsageError, describeError } from "../../../src/errors.ts";
+import { backOffMs } from "../../../src/internal/back-off.ts";
 import { systemClock } from "../../../src/internal/clock.ts";
 
 /** What to download, and where to. */
@@ -12,7 +13,7 @@ export interface DownloadOptions {
   readonly signal: AbortSignal;
   /** How often a broken connection is made anew. Default 4. */
   readonly maxAttempts?: number;
-  /** Pause before the first repetition, doubled for each further one; milliseconds. Default 1,000. */
+  /** Pause before the first repetition in milliseconds; doubled for each further one, and spread. Default 1,000. */
   readonly pauseMs?: number;
   /** Told how much is there; for progress. */
   readonly onProgress?: (receivedBytes: number, totalBytes: number | undefined) => void;
@@ -45,7 +46,8 @@ export async function downloadFile(options: DownloadOptions): Promise<void> {
       if (attempt >= maxAttempts) {
         throw new UsageError(`Cannot download ${url}: ${describeError(error)}`, { cause: error });
       }
-      await systemClock.sleep(pauseMs * 2 ** (attempt - 1), { signal });
+      const { random } = Math;
+      await systemClock.sleep(backOffMs(attempt, { firstMs: pauseMs, random }), { signal });
     }
   }
 }

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { RolloutError } from "../../errors.ts";
 import type { EngineScenario, EngineUnderTest } from "../../testing/engine-conformance.ts";
@@ -227,4 +228,19 @@ test("penalties and parameters of other engines are refused", async () => {
     const call = engine.generate({ ...request, sampling });
     await expect(call).rejects.toMatchObject({ code: "engine/bad-request" });
   }
+});
+
+test("calls leave nothing behind on a signal that outlives them", async () => {
+  const sequence = scriptedSequence(() => drawn(2, -0.5));
+  const engine = createEngine(createSequencePool([sequence]));
+  const { signal } = new AbortController();
+  // `AbortSignal.any()` would keep a set of its own on its parents.
+  const properties = Reflect.ownKeys(signal);
+  for (let turn = 0; turn < 20; turn++) {
+    await engine.generate({ ...request, requestId: `${turn};` }, { signal });
+    await engine.score({ ids: [5, 2], sampling: {} }, { signal });
+  }
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+  expect(Reflect.ownKeys(signal)).toEqual(properties);
+  await engine.close();
 });

@@ -1,5 +1,7 @@
 import { randomInt } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { describeError, RolloutError } from "../../errors.ts";
+import { startDeadline } from "../../internal/deadline.ts";
 import type {
   Engine,
   EngineDescription,
@@ -44,6 +46,8 @@ export function createSequenceEngine({
   dispose: () => Promise<void>;
 }): LlamaEngine {
   const closing = new AbortController();
+  // Each call under way listens to it.
+  setMaxListeners(0, closing.signal);
   const underWay = new Set<Promise<unknown>>();
 
   /** Lends a sequence, and gives it back cleared where the work fails. */
@@ -57,8 +61,9 @@ export function createSequenceEngine({
       work: (sequence: LlamaSequence, signal: AbortSignal) => Promise<T>;
     },
   ): Promise<T> {
-    // One of the call's own: each call listens to it.
-    const stop = AbortSignal.any([closing.signal, ...(signal === undefined ? [] : [signal])]);
+    // One of the call's own, which leaves nothing behind on those that live longer.
+    using call = startDeadline({ ms: Infinity, parents: [closing.signal, signal] });
+    const stop = call.signal;
     const run = async (): Promise<T> => {
       const lease = await sequences.lease(wish, { signal: stop });
       return await useLease(lease, { signal: stop, work });

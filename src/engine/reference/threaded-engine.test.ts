@@ -161,14 +161,16 @@ test("a thread keeps the process alive only while it has calls", async () => {
   expect(thread.isClosed()).toBe(true);
 });
 
-test("a lost thread ends all calls with its cause, and the engine with them", async () => {
+test("a lost thread ends all calls as `engine/unreachable` with its cause, and the engine with them", async () => {
   const threads = [scriptedThread(), scriptedThread()];
   const engine = engineOver(threads);
   const calls = ["a", "b"].map((sessionId) => engine.generate({ ...request, sessionId }));
   const cause = new Error("out of memory");
   threads[0]?.listeners().onLost(cause);
-  for (const call of calls) await expect(call).rejects.toMatchObject({ cause });
-  await expect(engine.generate(request)).rejects.toMatchObject({ cause });
+  const lost = { code: "engine/unreachable", cause };
+  for (const call of calls) await expect(call).rejects.toMatchObject(lost);
+  await expect(engine.generate(request)).rejects.toMatchObject(lost);
+  await expect(engine.score({ ids: [1, 2], sampling: {} })).rejects.toMatchObject(lost);
 });
 
 test("a thread's failure is the call's", async () => {

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { RolloutError } from "../../errors.ts";
+import { InvariantError, RolloutError } from "../../errors.ts";
 import type {
   Engine,
   EngineDescription,
@@ -47,12 +47,15 @@ export function createThreadedEngine({
   const placement = new SessionPlacement(startThreads.length);
   let nextKey = 0;
   /** Why no calls are taken any more. */
-  let end: Error | undefined;
+  let end: RolloutError | undefined;
 
   const threads: readonly SamplingThread[] = startThreads.map((start) =>
     start({
       onReply: (reply) => settle(reply.key)?.resolve(reply),
-      onLost: (cause) => endAll(new Error("Cannot sample: a thread is gone", { cause })),
+      onLost: (cause) =>
+        endAll(
+          new RolloutError("engine/unreachable", "Cannot sample: a thread is gone", { cause }),
+        ),
     }),
   );
 
@@ -66,7 +69,7 @@ export function createThreadedEngine({
     return call;
   }
 
-  function endAll(reason: Error): void {
+  function endAll(reason: RolloutError): void {
     end ??= reason;
     for (const key of pending.keys()) settle(key)?.reject(reason);
   }
@@ -149,7 +152,7 @@ export function createThreadedEngine({
 function failureOf(reply: ThreadReply): Error {
   return reply.type === "failed"
     ? new RolloutError(reply.code, reply.message)
-    : new Error(`a thread answered with ${reply.type}`);
+    : new InvariantError(`A thread answered with ${reply.type}`);
 }
 
 function toGeneration(
