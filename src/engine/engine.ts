@@ -31,8 +31,8 @@ export interface GenerateRequest {
   /** Ids that end the turn, the tokenizer's end-of-sequence id among them. */
   readonly stopTokenIds: readonly number[];
   /**
-   * Number of ids that the policy's tokenizer has. A reply with an id that is not below it is refused
-   * (`engine/bad-reply`): nothing could read it. Where absent, any id is taken.
+   * Number of ids that the policy's tokenizer has. A prompt's ids are below it, and a reply with an id
+   * that is not is refused (`engine/bad-reply`): nothing could read it. Where absent, any id is taken.
    */
   readonly vocabularySize?: number;
   /**
@@ -113,6 +113,8 @@ export interface ScoreRequest {
   readonly from?: number;
   /** Scores are of the softmax at this temperature; 0 scores as 1 does. */
   readonly sampling: Pick<SamplingParameters, "temperature">;
+  /** Number of ids that the policy's tokenizer has; `ids` are below it. Where absent, any are taken. */
+  readonly vocabularySize?: number;
 }
 
 /** What accompanies a policy call. */
@@ -136,6 +138,7 @@ export interface Engine {
    *   `engine/overloaded`, `engine/bad-request`, `engine/prompt-too-long`, `engine/bad-reply`,
    *   `engine/nan`, `engine/interrupted`, `engine/unauthorized`, `engine/server-error`; it carries
    *   what was sampled and is discarded.
+   * @throws InvariantError for a prompt with an id that is not of the vocabulary; nothing is sent.
    * @throws the signal's reason where the signal is aborted; the engine is then told to stop.
    */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;

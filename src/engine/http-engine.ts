@@ -9,6 +9,7 @@ import type {
   ScoreRequest,
 } from "./engine.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
+import { assertRequest } from "./check-request.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { sampleTurn } from "./sample-turn.ts";
 import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
@@ -119,7 +120,7 @@ export function createHttpEngine<Kind extends string>(
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<Generation> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
-    assertInvariant(request.maxNewTokens >= 1, "maxNewTokens is at least 1");
+    assertRequest(request);
     const { protocol } = server;
     const context = { workers, settings, protocol, signal, closing: closing.signal };
     return track(sampleTurn(request, context));

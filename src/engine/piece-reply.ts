@@ -50,8 +50,8 @@ export type ScoreReply =
   | FailedReply;
 
 /**
- * Reads an answer. What it finds wrong, thrown as a `ReplyProblem`, becomes a failure that is not
- * tried again: the same server would answer alike.
+ * Reads an answer. What it finds wrong, thrown as a `ReplyProblem`, becomes a failure that is tried
+ * again: a reply can be damaged on its way, and a step of an engine can go wrong.
  */
 export async function readPieceReply<Reply extends PieceReply | ScoreReply>(
   read: () => Reply | Promise<Reply>,
@@ -60,10 +60,13 @@ export async function readPieceReply<Reply extends PieceReply | ScoreReply>(
     return await read();
   } catch (error) {
     if (!(error instanceof ReplyProblem)) throw error;
-    const { code, message, expected } = error;
-    return {
-      type: "failed",
-      failure: { code, problem: message, expected, retry: false, maySample: true },
-    };
+    return refuseReply(error);
   }
+}
+
+/** The failure that a reply is of which something cannot be. */
+export function refuseReply(problem: ReplyProblem, tokenCount?: number): FailedReply {
+  const { code, message, expected } = problem;
+  const failure = { code, problem: message, expected, retry: true, maySample: true };
+  return { type: "failed", failure, ...(tokenCount === undefined ? {} : { tokenCount }) };
 }

@@ -6,7 +6,10 @@ export interface PieceRequest {
   /** The prompt and what earlier pieces of the turn brought. */
   readonly inputIds: readonly number[];
   readonly maxNewTokens: number;
-  readonly turn: Pick<GenerateRequest, "sampling" | "stopTokenIds" | "sessionId">;
+  readonly turn: Pick<
+    GenerateRequest,
+    "sampling" | "stopTokenIds" | "sessionId" | "vocabularySize"
+  >;
 }
 
 /** What one HTTP request asks to score. */

@@ -12,6 +12,12 @@ import type { FailedReply } from "./piece-reply.ts";
 import type { PieceExchange, SamplingProtocol, Unanswered } from "./sampling-protocol.ts";
 import type { Worker, WorkerSet } from "./worker-set.ts";
 
+/**
+ * Replies of one call that cannot be used before it fails: enough for one that was damaged, and few
+ * where the server's every reply is like that.
+ */
+const MOST_BAD_REPLIES = 3;
+
 /** What a call of the engine works with. */
 export interface CallContext {
   readonly workers: WorkerSet;
@@ -48,6 +54,8 @@ export class RepeatedCall implements Disposable {
   readonly #deadline: Deadline;
   /** Failures since something last came. */
   #failureCount = 0;
+  /** Replies that could not be used, in all. */
+  #badReplyCount = 0;
   /** Interruptions, in all. */
   #resumeCount = 0;
   /** Interruptions since something last came. */
@@ -131,7 +139,10 @@ export class RepeatedCall implements Disposable {
   async waitToRetry({ requestId, worker }: CallRequest, failure: AttemptFailure): Promise<void> {
     const { retry: policy, random } = this.#context.settings;
     const failureCount = ++this.#failureCount;
-    if (!failure.retry || failureCount >= policy.maxAttempts) {
+    const isBadReply = failure.code === "engine/bad-reply" || failure.code === "engine/nan";
+    if (isBadReply) this.#badReplyCount += 1;
+    const isLast = failureCount >= policy.maxAttempts || this.#badReplyCount >= MOST_BAD_REPLIES;
+    if (!failure.retry || isLast) {
       const attempts = failureCount === 1 ? "" : ` (attempt ${failureCount})`;
       throw new RolloutError(
         failure.code,
@@ -139,7 +150,7 @@ export class RepeatedCall implements Disposable {
           `${failure.problem}, expected ${failure.expected}`,
         {
           cause: failure.cause,
-          retryable: failure.retry && failure.code !== "engine/timeout",
+          retryable: failure.retry && !isBadReply && failure.code !== "engine/timeout",
           discarded: this.#purpose.lost(),
         },
       );

@@ -1,10 +1,10 @@
+import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
+import { idExpectation, isTokenId } from "./token-id.ts";
+
 /** A JSON object of a reply, not checked yet. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 const SHOWN_LENGTH = 80;
-
-/** Ids go into 32-bit arrays. */
-const LARGEST_ID = 2 ** 31 - 1;
 
 /** What is wrong with a reply; becomes a failure before it leaves the engine's reader. */
 export class ReplyProblem extends Error {
@@ -87,9 +87,8 @@ export function readList(parent: JsonObject, name: string, place = ""): readonly
  * @throws ReplyProblem
  */
 export function readTokenId(value: unknown, place: string): number {
-  const isId = Number.isInteger(value) && (value as number) >= 0 && (value as number) <= LARGEST_ID;
-  if (!isId) throw new ReplyProblem(`${place} is ${show(value)}`, `an id, 0 to ${LARGEST_ID}`);
-  return value as number;
+  if (!isTokenId(value)) throw new ReplyProblem(`${place} is ${show(value)}`, idExpectation());
+  return value;
 }
 
 /**
@@ -106,7 +105,7 @@ export function readTokenIds(parent: JsonObject, name: string, place = ""): read
  * Reads the logprob of a sampled id; `place` names it in messages. What is at or below `floor` is no
  * logprob but what the server writes for minus infinity or for one that it lacks.
  *
- * @throws ReplyProblem `engine/nan`
+ * @throws ReplyProblem `engine/nan`, or `engine/bad-reply` for a number that none can be.
  */
 export function readLogprob(
   value: unknown,
@@ -114,11 +113,15 @@ export function readLogprob(
 ): number {
   const problem = `${place}, of sampled id ${id}, is ${show(value)}`;
   // Engines write NaN and infinities as null.
-  if (typeof value !== "number" || !Number.isFinite(value) || value > 0) {
+  if (typeof value !== "number" || !Number.isFinite(value)) {
     throw new ReplyProblem(problem, "a finite logarithm, at most 0", "engine/nan");
   }
   if (value <= floor) throw new ReplyProblem(problem, `a logarithm above ${floor}`, "engine/nan");
-  return value;
+  if (isSampledLogprob(value)) return value;
+  throw new ReplyProblem(
+    problem,
+    value > 0 ? "a finite logarithm, at most 0" : `a logarithm of at least ${logprobRange.least}`,
+  );
 }
 
 /** A value from a reply, short enough for a message. */

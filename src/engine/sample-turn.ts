@@ -1,6 +1,8 @@
 import { RolloutError } from "../errors.ts";
+import { findSampledProblem } from "./check-sampled.ts";
 import type { Finish, GenerateRequest, Generation } from "./engine.ts";
-import type { SampledPiece } from "./piece-reply.ts";
+import type { PieceReply, SampledPiece } from "./piece-reply.ts";
+import { refuseReply } from "./piece-reply.ts";
 import type { PieceRequest } from "./piece-request.ts";
 import { findStop } from "./piece-request.ts";
 import type { CallContext, CallRequest } from "./repeated-call.ts";
@@ -31,7 +33,10 @@ export async function sampleTurn(
     call.throwIfOver();
     const piece = progress.nextPiece();
     const at = { requestId: piece.requestId, worker: workers.pick(request.sessionId) };
-    const reply = await call.request(at, (exchange) => protocol.samplePiece(piece, exchange));
+    const reply = refuseUnusable(
+      await call.request(at, (exchange) => protocol.samplePiece(piece, exchange)),
+      piece,
+    );
     switch (reply.type) {
       case "finished":
         progress.add(piece, reply.piece, reply.finish.type);
@@ -61,6 +66,18 @@ export async function sampleTurn(
         reply satisfies never;
     }
   }
+}
+
+/**
+ * Every reply of every server passes here, interrupted or not: what no sample may carry is refused
+ * before it is kept, and is never sent back as a part of the next prompt.
+ */
+function refuseUnusable(reply: PieceReply, { turn, maxNewTokens }: PieceRequest): PieceReply {
+  if (reply.type !== "finished" && reply.type !== "interrupted") return reply;
+  const { vocabularySize } = turn;
+  const { piece } = reply;
+  const problem = findSampledProblem(piece, { vocabularySize, maxNewTokens });
+  return problem === undefined ? reply : refuseReply(problem, piece.ids.length);
 }
 
 /**

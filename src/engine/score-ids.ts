@@ -1,6 +1,11 @@
 import { RolloutError, UsageError } from "../errors.ts";
 import type { LogprobConvention, ScoreRequest } from "./engine.ts";
+import { findLogprobProblem } from "./check-sampled.ts";
+import type { ScoreReply } from "./piece-reply.ts";
+import { refuseReply } from "./piece-reply.ts";
 import type { ScorePiece } from "./piece-request.ts";
+import { ReplyProblem } from "./reply-reading.ts";
+import { findForeignId, idExpectation } from "./token-id.ts";
 import type { CallContext } from "./repeated-call.ts";
 import { RepeatedCall } from "./repeated-call.ts";
 import type { ScoringProtocol } from "./sampling-protocol.ts";
@@ -29,7 +34,10 @@ export async function scoreIds(
     const requestId = count === 0 ? sessionId : `r${count}~${sessionId}`;
     const at = { requestId, worker: workers.pick(sessionId) };
     const piece = { requestId, ids, from, sessionId };
-    const reply = await call.request(at, (exchange) => scoring.scoreIds(piece, exchange));
+    const reply = refuseUnusable(
+      await call.request(at, (exchange) => scoring.scoreIds(piece, exchange)),
+      piece,
+    );
     switch (reply.type) {
       case "scored":
         return reply.logprobs;
@@ -46,17 +54,38 @@ export async function scoreIds(
   }
 }
 
+/** Every server's scores pass here. */
+function refuseUnusable(reply: ScoreReply, { ids, from }: ScorePiece): ScoreReply {
+  if (reply.type !== "scored") return reply;
+  const { logprobs } = reply;
+  const count = ids.length - from;
+  if (logprobs.length !== count) {
+    return refuseReply(new ReplyProblem(`${logprobs.length} ids were scored`, `all ${count}`));
+  }
+  const problem = findLogprobProblem(logprobs, ids.slice(from));
+  return problem === undefined ? reply : refuseReply(problem);
+}
+
 /**
  * The first index that is scored.
  *
  * @throws RolloutError `engine/bad-request` for what cannot be scored.
  */
-export function checkScoreRequest({ ids, from = 1, sampling }: ScoreRequest): number {
+export function checkScoreRequest({
+  ids,
+  from = 1,
+  sampling,
+  vocabularySize,
+}: ScoreRequest): number {
   const { temperature = 1 } = sampling;
   if (!(temperature >= 0 && temperature < Infinity)) {
     throw badRequest(`temperature is ${temperature}`, "a number of at least 0");
   }
   if (ids.length === 0) throw badRequest("ids is empty", "at least one id");
+  const foreign = findForeignId(ids, vocabularySize);
+  if (foreign >= 0) {
+    throw badRequest(`ids[${foreign}] is ${ids[foreign]}`, idExpectation(vocabularySize));
+  }
   if (Number.isSafeInteger(from) && from >= 1 && from <= ids.length) return from;
   throw badRequest(`from is ${from}`, `an index, 1 to ${ids.length}`);
 }

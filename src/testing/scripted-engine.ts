@@ -1,4 +1,6 @@
 import { setMaxListeners } from "node:events";
+import { assertRequest } from "../engine/check-request.ts";
+import { checkGeneration } from "../engine/check-sampled.ts";
 import type {
   Engine,
   EngineDescription,
@@ -84,6 +86,7 @@ export function scriptedEngine(
   ): Promise<Generation> {
     if (closing.signal.aborted) complain("The engine takes no calls after close()");
     signal?.throwIfAborted();
+    assertRequest(request);
     // Kept as it was: the caller's array may grow.
     requests.push({ ...request, promptIds: [...request.promptIds] });
     const turn = (shared ?? bySession.get(request.sessionId))?.shift();
@@ -99,7 +102,9 @@ export function scriptedEngine(
     if (refusal !== undefined) {
       return complain(`Cannot sample request ${request.requestId}: ${refusal}`);
     }
-    return toGeneration(turn, request);
+    const generation = toGeneration(turn, request);
+    checkGeneration(generation, request);
+    return generation;
   }
 
   return {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ServerFault } from "../../src/testing/index.ts";
 import { discardedBy, failureOf, toRequest } from "./request.ts";
 import { backOff, SAMPLED } from "./under-test.ts";
-import { FAULTY_ENGINES, INTERRUPTED_ENGINES } from "./faulty-engines.ts";
+import { ONCE, FAULTY_ENGINES, INTERRUPTED_ENGINES } from "./faulty-engines.ts";
 
 // What befalls all servers alike; the files beside this one hold what each of them has for itself.
 
@@ -65,7 +65,7 @@ describe.each(FAULTY_ENGINES)("$name", ({ start, policyVersion, promptCounts, ab
     [{ kind: "html" }, 'the reply is not JSON: "<html><body>It works!</body></html>"'],
     [{ kind: "truncated-json" }, "the reply is not JSON"],
   ])("%o fails as `engine/bad-reply`", async (fault, message) => {
-    await using tested = await start([fault]);
+    await using tested = await start([fault], ONCE);
     const failure = await failureOf(tested.engine.generate(toRequest()));
     expect(failure.code).toBe("engine/bad-reply");
     expect(failure.message).toContain(message);

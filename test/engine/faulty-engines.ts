@@ -30,6 +30,9 @@ import { SAMPLED, underTest } from "./under-test.ts";
 /** What befalls the requests to a server, one after the other. */
 export type Faults = readonly (ServerFault | undefined)[];
 
+/** Settings of an engine that takes no reply but the first. */
+export const ONCE = { retry: { maxAttempts: 1 } } as const;
+
 /** What the server samples, how it differs from the usual one, and settings of the engine. */
 type Changes<ServerOptions, EngineOptions> = {
   readonly turns?: readonly ScriptedTurn[];

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { llamaCppError } from "./failures.ts";
 import { failureOf, toRequest } from "./request.ts";
 import { backOff, SAMPLED } from "./under-test.ts";
-import { startFaultyLlamaCpp as start } from "./faulty-engines.ts";
+import { ONCE, startFaultyLlamaCpp as start } from "./faulty-engines.ts";
 
 describe("a request that the server refuses without sampling", () => {
   test.each([
@@ -68,8 +68,8 @@ test("a turn that the server cancelled is recorded and asked for anew", async ()
 });
 
 describe("logprobs that are none", () => {
-  test("a null one fails as `engine/nan` at once", async () => {
-    await using tested = await start([{ kind: "null-logprob", position: 2 }]);
+  test("a null one fails as `engine/nan`", async () => {
+    await using tested = await start([{ kind: "null-logprob", position: 2 }], ONCE);
     expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
       code: "engine/nan",
       retryable: false,
@@ -91,7 +91,7 @@ describe("logprobs that are none", () => {
   });
 
   test("a server that speculates reports certainty, which is not believed", async () => {
-    await using tested = await start([], { server: { speculates: true } });
+    await using tested = await start([], { server: { speculates: true }, ...ONCE });
     expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
       code: "engine/nan",
       retryable: false,
@@ -153,7 +153,10 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     ],
   ];
   test.each(altered)("%s", async (_name, alter, message) => {
-    await using tested = await start([{ kind: "alter", alter: (reply) => alter(reply as Reply) }]);
+    await using tested = await start(
+      [{ kind: "alter", alter: (reply) => alter(reply as Reply) }],
+      ONCE,
+    );
     const failure = await failureOf(tested.engine.generate(toRequest()));
     expect(failure).toMatchObject({ code: "engine/bad-reply", retryable: false });
     expect(failure.message).toContain(message);
@@ -165,7 +168,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
       ...reply,
       tokens: [10, 11, 12, 13, 14],
     });
-    await using tested = await start([{ kind: "alter", alter }]);
+    await using tested = await start([{ kind: "alter", alter }], ONCE);
     const failure = await failureOf(tested.engine.generate(toRequest({ maxNewTokens: 4 })));
     expect(failure.code).toBe("engine/bad-reply");
     expect(failure.message).toContain("5 ids were sampled, expected at most 4");
@@ -321,6 +324,7 @@ describe("tokens that end within a character", () => {
     await using tested = await start([], {
       turns: [{ outputIds: [200] }],
       server: { partialIds: [200] },
+      ...ONCE,
     });
     const request = toRequest({ maxNewTokens: 1, stopTokenIds: [] });
     expect(await failureOf(tested.engine.generate(request))).toEqual({

@@ -11,7 +11,7 @@ import {
 } from "../../src/testing/index.ts";
 import { failureOf } from "./request.ts";
 import { backOff } from "./under-test.ts";
-import { startFaultySglang, startFaultyVllm } from "./faulty-engines.ts";
+import { ONCE, startFaultySglang, startFaultyVllm } from "./faulty-engines.ts";
 
 const IDS = [5, 6, 7, 8];
 const REQUEST = { ids: IDS, from: 2, sampling: {} };
@@ -128,7 +128,7 @@ describe("sglang scores", () => {
     ],
   ];
   test.each(cases)("refuses %s", async (_name, fault, code, message) => {
-    await using tested = await startFaultySglang([fault]);
+    await using tested = await startFaultySglang([fault], ONCE);
     const failure = await failureOf(tested.engine.score(REQUEST));
     expect(failure).toMatchObject({ code, retryable: false });
     expect(failure.message).toContain("Cannot score request turnwright-score-0-0.5 at http");
@@ -188,7 +188,7 @@ describe.each(["generate", "completions"] as const)("vllm, %s, scores", (api) =>
     ],
   ];
   test.each(cases)("refuses %s", async (_name, fault, code, message) => {
-    await using tested = await startFaultyVllm(api, [fault]);
+    await using tested = await startFaultyVllm(api, [fault], ONCE);
     const failure = await failureOf(tested.engine.score(REQUEST));
     expect(failure).toMatchObject({ code, retryable: false });
     expect(failure.message).toContain(message);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ServerFault } from "../../src/testing/index.ts";
 import { failureOf, toRequest } from "./request.ts";
 import { backOff, SAMPLED } from "./under-test.ts";
-import { startFaultySglang as start } from "./faulty-engines.ts";
+import { ONCE, startFaultySglang as start } from "./faulty-engines.ts";
 
 describe("a request that the engine refuses without sampling", () => {
   const refusals: [ServerFault & { kind: "status" }, string, boolean, string][] = [
@@ -238,8 +238,8 @@ describe("NaN", () => {
     ]);
   });
 
-  test("a null logprob fails as `engine/nan` at once, naming its place", async () => {
-    await using tested = await start([{ kind: "null-logprob", position: 2 }]);
+  test("a null logprob fails as `engine/nan`, naming its place", async () => {
+    await using tested = await start([{ kind: "null-logprob", position: 2 }], ONCE);
     expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
       code: "engine/nan",
       retryable: false,
@@ -251,17 +251,15 @@ describe("NaN", () => {
     expect(tested.server.stats.generateCount).toBe(1);
   });
 
-  test.each([0.25, Number.POSITIVE_INFINITY, Number.NaN])(
-    "a logprob of %d does so too",
-    async (bad) => {
-      await using tested = await start([], {
-        turns: [{ outputIds: [10, 2], logprobs: [-1, bad] }],
-      });
-      const failure = await failureOf(tested.engine.generate(toRequest()));
-      expect(failure.code).toBe("engine/nan");
-      expect(failure.message).toContain("output_token_logprobs[1][0], of sampled id 2");
-    },
-  );
+  test.each([Number.POSITIVE_INFINITY, Number.NaN])("a logprob of %d does so too", async (bad) => {
+    await using tested = await start([], {
+      turns: [{ outputIds: [10, 2], logprobs: [-1, bad] }],
+      ...ONCE,
+    });
+    const failure = await failureOf(tested.engine.generate(toRequest()));
+    expect(failure.code).toBe("engine/nan");
+    expect(failure.message).toContain("output_token_logprobs[1][0], of sampled id 2");
+  });
 });
 
 describe("a reply that cannot be used fails as `engine/bad-reply`, naming the field", () => {
@@ -394,7 +392,10 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     ],
   ];
   test.each(altered)("%s", async (_name, alter, message) => {
-    await using tested = await start([{ kind: "alter", alter: (reply) => alter(reply as Reply) }]);
+    await using tested = await start(
+      [{ kind: "alter", alter: (reply) => alter(reply as Reply) }],
+      ONCE,
+    );
     const failure = await failureOf(tested.engine.generate(toRequest()));
     expect(failure).toMatchObject({ code: "engine/bad-reply", retryable: false });
     expect(failure.message).toContain(message);
@@ -403,9 +404,10 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
 
   test("more ids than were asked for", async () => {
     const entries = Array.from({ length: 5 }, () => [-1, 10, null]);
-    await using tested = await start([
-      { kind: "alter", alter: (reply) => withEntries(reply as Reply, entries) },
-    ]);
+    await using tested = await start(
+      [{ kind: "alter", alter: (reply) => withEntries(reply as Reply, entries) }],
+      ONCE,
+    );
     const failure = await failureOf(tested.engine.generate(toRequest({ maxNewTokens: 4 })));
     expect(failure.code).toBe("engine/bad-reply");
     expect(failure.message).toContain("5 ids were sampled, expected at most 4");

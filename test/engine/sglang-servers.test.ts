@@ -206,7 +206,7 @@ describe("probe()", () => {
       meta_info: { ...(reply["meta_info"] as object), output_token_logprobs: undefined },
     });
     await using server = await startSglangTestServer({ faults: [{ kind: "alter", alter }] });
-    const engine = createSglangEngine({ url: server.url });
+    const engine = createSglangEngine({ url: server.url, retry: { maxAttempts: 1 } });
     const failure = await failureOf(engine.probe());
     expect(failure.code).toBe("engine/bad-reply");
     expect(failure.message).toContain("meta_info.output_token_logprobs is absent");

@@ -4,7 +4,7 @@ import { vllmError } from "./failures.ts";
 import { failureOf, toRequest } from "./request.ts";
 import { backOff, SAMPLED } from "./under-test.ts";
 import type { VllmApi } from "./faulty-engines.ts";
-import { startFaultyVllm as start } from "./faulty-engines.ts";
+import { ONCE, startFaultyVllm as start } from "./faulty-engines.ts";
 
 const APIS: readonly VllmApi[] = ["generate", "completions"];
 
@@ -165,18 +165,15 @@ describe("logprobs that are none", () => {
       "completions",
       "choices[0].logprobs.token_logprobs[2], of sampled id 12, is null, expected a finite logarithm, at most 0",
     ],
-  ] as [VllmApi, string][])(
-    "%s: a missing one fails as `engine/nan` at once",
-    async (api, message) => {
-      await using tested = await start(api, [{ kind: "null-logprob", position: 2 }]);
-      expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
-        code: "engine/nan",
-        retryable: false,
-        message: `Cannot sample request a at ${tested.server.url}: ${message}`,
-      });
-      expect(tested.server.stats.generateCount).toBe(1);
-    },
-  );
+  ] as [VllmApi, string][])("%s: a missing one fails as `engine/nan`", async (api, message) => {
+    await using tested = await start(api, [{ kind: "null-logprob", position: 2 }], ONCE);
+    expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
+      code: "engine/nan",
+      retryable: false,
+      message: `Cannot sample request a at ${tested.server.url}: ${message}`,
+    });
+    expect(tested.server.stats.generateCount).toBe(1);
+  });
 
   test.each(APIS)("%s: minus infinity arrives as the floor, and fails alike", async (api) => {
     const logprobs = [-1, Number.NEGATIVE_INFINITY];
@@ -188,12 +185,13 @@ describe("logprobs that are none", () => {
     );
   });
 
-  test.each(APIS)("%s: a logit in place of a logprob fails as `engine/nan`", async (api) => {
+  test.each(APIS)("%s: a logit in place of a logprob fails as `engine/bad-reply`", async (api) => {
     await using tested = await start(api, [], {
       turns: [{ outputIds: [10, 2], logprobs: [-1, 7.5] }],
+      ...ONCE,
     });
     const failure = await failureOf(tested.engine.generate(toRequest()));
-    expect(failure.code).toBe("engine/nan");
+    expect(failure.code).toBe("engine/bad-reply");
     expect(failure.message).toContain("of sampled id 2, is 7.5, expected a finite logarithm");
   });
 
@@ -321,7 +319,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
         api === "completions" && name === "a prompt of another kind"
           ? alter({ ...reply, ...(withChoice(reply, { prompt_token_ids: undefined }) as object) })
           : alter(reply);
-      await using tested = await start(api, [{ kind: "alter", alter: altered }]);
+      await using tested = await start(api, [{ kind: "alter", alter: altered }], ONCE);
       const failure = await failureOf(tested.engine.generate(toRequest()));
       expect(failure).toMatchObject({ code: "engine/bad-reply", retryable: false });
       expect(failure.message).toContain(message);
@@ -329,7 +327,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     });
 
     test("more ids than were asked for", async () => {
-      await using tested = await start(api, [{ kind: "alter", alter: repeatLast }]);
+      await using tested = await start(api, [{ kind: "alter", alter: repeatLast }], ONCE);
       const failure = await failureOf(tested.engine.generate(toRequest({ maxNewTokens: 4 })));
       expect(failure.code).toBe("engine/bad-reply");
       expect(failure.message).toContain("5 ids were sampled, expected at most 4");

@@ -341,7 +341,7 @@ describe("the logprob convention", () => {
   test("a server that writes logits is found out by the warning", async () => {
     const logits: ServerPolicy = { name: "logits", begin: () => [{ id: 7, logprob: 12.5 }] };
     await using server = await startVllmTestServer({ policy: logits });
-    const engine = createVllmEngine({ url: server.url });
+    const engine = createVllmEngine({ url: server.url, retry: { maxAttempts: 1 } });
     const { warnings = [] } = await engine.describe();
     expect(warnings[0]).toContain(
       "of sampled id 7, is 12.5, expected a finite logarithm, at most 0",

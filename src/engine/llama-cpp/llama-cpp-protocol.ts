@@ -1,3 +1,4 @@
+import { findIdProblem } from "../check-sampled.ts";
 import type { AttemptFailure } from "../http-failure.ts";
 import { failureOfOutcome, failureOfStatus, readErrorMessage } from "../http-failure.ts";
 import type { HttpOutcome } from "../http-transport.ts";
@@ -39,6 +40,9 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
       return readPieceReply(async () => {
         const completion = readCompletionReply(text, piece);
         const { ids, finish, surplusCount, cachedTokenCount } = completion;
+        // What is asked again has these ids in its prompt.
+        const problem = findIdProblem(ids, piece.turn);
+        if (problem !== undefined) throw problem;
         const scored = await recoverLogprobs(completion, { piece, options: toOptions(), send });
         if (scored.type === "unanswered") {
           const failure = toFailure(scored.outcome, settings);

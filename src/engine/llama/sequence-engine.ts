@@ -1,6 +1,8 @@
 import { randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { describeError, RolloutError } from "../../errors.ts";
+import { assertRequest } from "../check-request.ts";
+import { checkGeneration } from "../check-sampled.ts";
 import { startDeadline } from "../../internal/deadline.ts";
 import type {
   Engine,
@@ -83,13 +85,17 @@ export function createSequenceEngine({
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
       checkGenerateRequest(request, limits);
+      assertRequest(request);
       const { sessionId, promptIds } = request;
       const sampling = toThreadSampling(request.sampling, () => randomInt(2 ** 48 - 1));
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
         sampleTurn(sequence, { request, sampling, random, endsGeneration, signal: stop });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
-      return toGeneration(request, { turn, policyVersion: description.policyVersion ?? "" });
+      const { policyVersion = "" } = description;
+      const generation = toGeneration(request, { turn, policyVersion });
+      checkGeneration(generation, request);
+      return generation;
     },
     async score(request: ScoreRequest, { signal } = {}) {
       signal?.throwIfAborted();

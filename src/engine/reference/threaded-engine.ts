@@ -1,5 +1,7 @@
 import { randomInt } from "node:crypto";
 import { InvariantError, RolloutError } from "../../errors.ts";
+import { assertRequest } from "../check-request.ts";
+import { checkGeneration } from "../check-sampled.ts";
 import type {
   Engine,
   EngineDescription,
@@ -104,6 +106,7 @@ export function createThreadedEngine({
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
     checkGenerateRequest(request, limits);
+    assertRequest(request);
     const { sessionId, maxNewTokens, stopTokenIds } = request;
     const call = {
       type: "generate",
@@ -115,7 +118,9 @@ export function createThreadedEngine({
     } as const;
     const reply = await send(call, { sessionId, signal });
     if (reply.type !== "generated") throw failureOf(reply);
-    return toGeneration(request, reply, description.policyVersion ?? "");
+    const generation = toGeneration(request, reply, description.policyVersion ?? "");
+    checkGeneration(generation, request);
+    return generation;
   }
 
   async function score(

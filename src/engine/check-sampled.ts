@@ -1,0 +1,164 @@
+import { RolloutError } from "../errors.ts";
+import type { GenerateRequest, Generation } from "./engine.ts";
+import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
+import { ReplyProblem, isObject, show } from "./reply-reading.ts";
+import { findForeignId, idExpectation } from "./token-id.ts";
+
+/** What sampled tokens are checked against. */
+interface SampledLimits {
+  /** Any ids are taken where it is not known. */
+  readonly vocabularySize?: number | undefined;
+  readonly maxNewTokens: number;
+}
+
+/**
+ * What is wrong with sampled ids and their logprobs, if anything is: ids that no tokenizer has or that
+ * are not of this one's vocabulary, logprobs that no sampled token has, more ids than were asked for,
+ * or not one logprob for each.
+ */
+export function findSampledProblem(
+  { ids, logprobs }: { readonly ids: readonly unknown[]; readonly logprobs: readonly unknown[] },
+  { vocabularySize, maxNewTokens }: SampledLimits,
+): ReplyProblem | undefined {
+  if (ids.length > maxNewTokens) {
+    return new ReplyProblem(`${ids.length} ids were sampled`, `at most ${maxNewTokens}`);
+  }
+  if (logprobs.length !== ids.length) {
+    return new ReplyProblem(
+      `${ids.length} ids were sampled with ${logprobs.length} logprobs`,
+      "one logprob for each id",
+    );
+  }
+  return findIdProblem(ids, { vocabularySize }) ?? findLogprobProblem(logprobs, ids);
+}
+
+/** What is wrong with sampled ids alone. */
+export function findIdProblem(
+  ids: readonly unknown[],
+  { vocabularySize }: Pick<SampledLimits, "vocabularySize">,
+): ReplyProblem | undefined {
+  const foreign = findForeignId(ids, vocabularySize);
+  if (foreign < 0) return undefined;
+  return new ReplyProblem(
+    `sampled id ${foreign} is ${show(ids[foreign])}`,
+    idExpectation(vocabularySize),
+  );
+}
+
+/** What is wrong with logprobs of ids that are right: `logprobs[i]` belongs to `ids[i]`. */
+export function findLogprobProblem(
+  logprobs: readonly unknown[],
+  ids: readonly unknown[],
+): ReplyProblem | undefined {
+  const index = logprobs.findIndex((logprob) => !isSampledLogprob(logprob));
+  if (index < 0) return undefined;
+  const logprob = logprobs[index];
+  return new ReplyProblem(
+    `the logprob of sampled id ${show(ids[index])} is ${showNumber(logprob)}`,
+    `a logarithm, ${logprobRange.least} to ${logprobRange.most}`,
+    // Engines write NaN and infinities as null.
+    logprob === null || (typeof logprob === "number" && !Number.isFinite(logprob))
+      ? "engine/nan"
+      : "engine/bad-reply",
+  );
+}
+
+/** JSON has no words for NaN and infinities. */
+function showNumber(value: unknown): string {
+  return typeof value === "number" ? String(value) : show(value);
+}
+
+/**
+ * Checks what any engine returned for a turn, whoever wrote it: ids of the vocabulary, a credible
+ * logprob for each, pieces that add up, a reason for the end.
+ *
+ * @throws RolloutError `engine/bad-reply`, or `engine/nan` where a logprob is not a number, with what
+ *   was sampled as discarded.
+ */
+export function checkGeneration(generation: Generation, request: GenerateRequest): void {
+  const problem = findGenerationProblem(generation, request);
+  if (problem === undefined) return;
+  const { requestId } = request;
+  const { outputIds, discarded } = (isObject(generation) ? generation : {}) as Partial<Generation>;
+  const sampled = Array.isArray(outputIds) ? { tokenCount: outputIds.length } : {};
+  const before = Array.isArray(discarded) ? discarded : [];
+  throw new RolloutError(
+    problem.code,
+    `Cannot use what was sampled for request ${requestId}: ` +
+      `${problem.message}, expected ${problem.expected}`,
+    { discarded: [...before, { requestId, reason: problem.message, ...sampled }] },
+  );
+}
+
+/** Nothing is taken for granted: the engine may be anyone's. */
+function findGenerationProblem(
+  generation: unknown,
+  request: GenerateRequest,
+): ReplyProblem | undefined {
+  if (!isObject(generation)) {
+    return new ReplyProblem(`the engine returned ${show(generation)}`, "a generation");
+  }
+  const { outputIds, logprobs, finish, pieces, discarded } = generation;
+  for (const [name, value] of Object.entries({ outputIds, logprobs, pieces, discarded })) {
+    if (!Array.isArray(value)) return new ReplyProblem(`${name} is ${show(value)}`, "a list");
+  }
+  const ids = outputIds as readonly unknown[];
+  if (ids.length === 0) return new ReplyProblem("no ids were sampled", "at least one");
+  return (
+    findSampledProblem({ ids, logprobs: logprobs as readonly unknown[] }, request) ??
+    findFinishProblem(finish, ids) ??
+    findPieceProblem(pieces as readonly unknown[], ids.length) ??
+    findCountProblem(generation, request)
+  );
+}
+
+function findFinishProblem(finish: unknown, ids: readonly unknown[]): ReplyProblem | undefined {
+  const { type, matched } = isObject(finish) ? finish : {};
+  if (type === "length") return undefined;
+  if (type !== "stop") return new ReplyProblem(`finish is ${show(finish)}`, "`stop` or `length`");
+  if (matched === undefined || typeof matched === "string" || matched === ids.at(-1)) {
+    return undefined;
+  }
+  return new ReplyProblem(
+    `sampling stopped on ${show(matched)} but the last id is ${show(ids.at(-1))}`,
+    "the stop id to be the last one",
+  );
+}
+
+function findPieceProblem(
+  pieces: readonly unknown[],
+  sampledCount: number,
+): ReplyProblem | undefined {
+  let tokenCount = 0;
+  for (const [index, piece] of pieces.entries()) {
+    const { requestId, policyVersion, finish, tokenCount: count } = isObject(piece) ? piece : {};
+    const isPiece =
+      typeof requestId === "string" &&
+      typeof policyVersion === "string" &&
+      ["stop", "length", "abort"].includes(finish as string) &&
+      isCount(count) &&
+      count > 0;
+    if (!isPiece) return new ReplyProblem(`pieces[${index}] is ${show(piece)}`, "a piece");
+    tokenCount += count;
+  }
+  if (tokenCount === sampledCount) return undefined;
+  return new ReplyProblem(`the pieces are of ${tokenCount} ids`, `all ${sampledCount}`);
+}
+
+function findCountProblem(
+  { promptTokenCount, cachedTokenCount }: Readonly<Record<string, unknown>>,
+  { promptIds }: GenerateRequest,
+): ReplyProblem | undefined {
+  if (promptTokenCount !== undefined && promptTokenCount !== promptIds.length) {
+    return new ReplyProblem(
+      `promptTokenCount is ${show(promptTokenCount)}`,
+      `the ${promptIds.length} that were sent`,
+    );
+  }
+  if (cachedTokenCount === undefined || isCount(cachedTokenCount)) return undefined;
+  return new ReplyProblem(`cachedTokenCount is ${show(cachedTokenCount)}`, "a count");
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,17 @@
+/** Ids go into 32-bit arrays, here and in servers. */
+const LARGEST_ID = 2 ** 31 - 1;
+
+/** Whether a value can be a token's id; `vocabularySize` is the number of ids, where it is known. */
+export function isTokenId(value: unknown, vocabularySize = LARGEST_ID + 1): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < vocabularySize;
+}
+
+/** The index of the first value that is no id, as `isTokenId()` has it; -1 where all are. */
+export function findForeignId(values: readonly unknown[], vocabularySize?: number): number {
+  return values.findIndex((value) => !isTokenId(value, vocabularySize));
+}
+
+/** What was expected of a value that is no id, in the words of messages. */
+export function idExpectation(vocabularySize = LARGEST_ID + 1): string {
+  return `an id, 0 to ${vocabularySize - 1}`;
+}
