@@ -1,7 +1,7 @@
+import { checkGeneration } from "../engine/check-sampled.ts";
 import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
-import { checkGeneration } from "./check-generation.ts";
 import { callParty, type Play, type TurnsEnd } from "./play.ts";
 
 /** What asking the policy for a turn came to. */
