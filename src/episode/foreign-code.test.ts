@@ -206,7 +206,7 @@ const faults: readonly {
         }) as unknown as Generation,
     },
     code: "engine/bad-reply",
-    message: `Cannot use what was sampled for request lamp/test/0#0:1:0;: ${what}`,
+    message: `Cannot use the engine's reply to request lamp/test/0#0:1:0;: ${what}`,
     hasDiscarded: true as const,
   })),
   {

@@ -63,15 +63,19 @@ async function generate(
   try {
     const generation = await callParty(play, call, async (signal) => {
       const reply = await setup.engine.generate(request, { signal, cutShort: time.signal });
-      if (time.expired && reply?.outputIds?.length === 0) throw hungEngine(call.what);
-      checkGeneration(reply, request);
-      return reply;
+      if (checkGeneration(reply, request).outputIds.length > 0) return reply;
+      throw time.expired ? hungEngine(call.what) : emptyReply(call.what);
     });
     return { generation, isLate: time.expired };
   } catch (error) {
     const isHung = error instanceof RolloutError && error.code === "engine/timeout";
     throw isHung && time.expired ? hungEngine(call.what, error) : error;
   }
+}
+
+function emptyReply(what: string): RolloutError {
+  const message = `Cannot ${what}: the engine sampled nothing, expected at least one id`;
+  return new RolloutError("engine/bad-reply", message, { retryable: true });
 }
 
 function hungEngine(what: string, cause?: RolloutError): RolloutError {
