@@ -51,14 +51,21 @@ const { callSamples, reasoningSamples } = await load("test/parser/samples.js");
 
 /** What the original makes of each request, in order. */
 async function runOriginals(requests) {
-  const child = spawn(given.python, [path.join(here, "originals.py"), given.dialect, given.folder], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = spawn(
+    given.python,
+    [path.join(here, "originals.py"), given.dialect, given.folder],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   child.stdin.end(requests.map((request) => `${JSON.stringify(request)}\n`).join(""));
   let output = "";
   child.stdout.setEncoding("utf8");
   for await (const chunk of child.stdout) output += chunk;
-  const results = output.trim().split("\n").map((line) => JSON.parse(line));
+  const results = output
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
   if (results.length !== requests.length) throw new Error("Cannot compare: the originals stopped");
   return results;
 }
@@ -82,6 +89,20 @@ const sampleTools = [
     kind: { enum: ["a", "b"] },
   }),
   { type: "function", function: { name: "ping" } },
+  {
+    type: "function",
+    function: {
+      name: "union",
+      parameters: {
+        anyOf: [
+          { properties: { kind: { const: "x" }, query: { type: "integer" }, count: {} } },
+          { properties: { kind: { enum: ["7", 8] }, query: { type: ["string", "null"] } } },
+          { $ref: "#/$defs/third" },
+        ],
+        $defs: { third: { properties: { query: { type: "string" }, tags: { type: "array" } } } },
+      },
+    },
+  },
 ];
 
 function sampleTexts(samples, name) {
@@ -95,7 +116,15 @@ function sampleTexts(samples, name) {
     sample(values[(index * 3) % values.length]).replaceAll("query", key),
   ]);
   const ping = one.replaceAll("search", "ping");
-  return [one, one + one, `Hi. ${one}\n${ping} Bye.`, one.replace("search", "unknown"), ...renamed];
+  const union = [...values, "8", "'8'"].map((value) => sample(value).replace("search", "union"));
+  return [
+    ...union,
+    one,
+    one + one,
+    `Hi. ${one}\n${ping} Bye.`,
+    one.replace("search", "unknown"),
+    ...renamed,
+  ];
 }
 
 function vectorSeeds(kind) {
@@ -213,5 +242,7 @@ for (const [parser, found] of differences) {
 }
 for (const [reason, found] of explained) console.log(`\nexplained ${found.length}: ${reason}`);
 const count = [...differences.values()].flat().length;
-console.log(`\n${requests.length} texts, ${withCalls} with calls, ${count} unexplained differences`);
+console.log(
+  `\n${requests.length} texts, ${withCalls} with calls, ${count} unexplained differences`,
+);
 process.exit(count === 0 ? 0 : 1);

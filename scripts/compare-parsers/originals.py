@@ -20,6 +20,7 @@ import signal
 import sys
 import types
 
+ABSENT = ["lxml"]
 dialect, folder = sys.argv[1], sys.argv[2]
 
 
@@ -63,6 +64,8 @@ class StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path=None, target=None):
         parent = sys.modules.get(name.rpartition(".")[0])
         is_own = name.split(".")[0] == dialect
+        if name in ABSENT:
+            return None  # Parsers choose another way where it is missing, as it is by default.
         if parent is not None and not is_own and not isinstance(parent, StandInModule):
             return None  # A part that a real package lacks.
         return importlib.machinery.ModuleSpec(name, self, is_package=True)

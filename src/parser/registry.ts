@@ -2,7 +2,7 @@ import { UsageError } from "../errors.ts";
 import { apertus2509 } from "./sglang/apertus2509.ts";
 import { cohereCommand4 } from "./sglang/cohere-command4.ts";
 import { deepseekV3, deepseekV31 } from "./sglang/deepseek-v3.ts";
-import { deepseekV32, deepseekV4 } from "./sglang/dsml.ts";
+import { deepseekV32, deepseekV4, deepseekV41 } from "./sglang/dsml.ts";
 import { gemma4 } from "./sglang/gemma4.ts";
 import { gigachat3 } from "./sglang/gigachat3.ts";
 import { glm45, glm47 } from "./sglang/glm.ts";
@@ -36,6 +36,7 @@ const parsers: readonly ToolCallParser[] = [
   deepseekV31,
   deepseekV32,
   deepseekV4,
+  deepseekV41,
   gemma4,
   gigachat3,
   glm45,

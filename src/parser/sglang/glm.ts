@@ -6,7 +6,9 @@ import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
+import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { schemaOfTool } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import type { PythonLiteral } from "../python-literal.ts";
 import { inferSchemaType } from "../schema-type.ts";
@@ -16,6 +18,7 @@ import { findArgPairs } from "./arg-pairs.ts";
 import { forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { convertGlmValue } from "./glm-value.ts";
+import { readGlm47Arguments } from "./glm47-value.ts";
 import { sglangReading, sglangVersion } from "./sglang-reading.ts";
 import { vllmGlm } from "../vllm/glm.ts";
 
@@ -26,20 +29,23 @@ const close = "</tool_call>";
 interface CallParts {
   readonly name: string;
   readonly body: string;
+  /** Whether the call is GLM 4.7's, whose arguments are read by other rules since 0.5.23. */
+  readonly isGlm47: boolean;
 }
 
 /** GLM 4.5: the name ends with its line; a backslash and an n count as a line break. */
 function splitAtLineBreak(inner: string): CallParts | undefined {
   const match = /\\n|\n/.exec(inner);
   if (match === null) return undefined;
-  return { name: inner.slice(0, match.index), body: inner.slice(match.index + match[0].length) };
+  const body = inner.slice(match.index + match[0].length);
+  return { name: inner.slice(0, match.index), body, isGlm47: false };
 }
 
 /** GLM 4.7: the name ends where the first argument begins. */
 function splitAtArgument(inner: string): CallParts {
   const bodyStart = inner.indexOf("<arg_key>");
-  if (bodyStart === -1) return { name: inner, body: "" };
-  return { name: inner.slice(0, bodyStart), body: inner.slice(bodyStart) };
+  if (bodyStart === -1) return { name: inner, body: "", isGlm47: true };
+  return { name: inner.slice(0, bodyStart), body: inner.slice(bodyStart), isGlm47: true };
 }
 
 /**
@@ -47,8 +53,12 @@ function splitAtArgument(inner: string): CallParts {
  *
  * @throws PythonError where the engine raises.
  */
-function readArguments({ name, body }: CallParts, context: ParseContext): PythonLiteral {
+function readArguments({ name, body, isGlm47 }: CallParts, context: ParseContext): PythonLiteral {
   const version = sglangVersion(context);
+  if (isGlm47 && isSince(version, "0.5.23")) {
+    const pairs = findArgPairs(body, { spelledBreaks: true });
+    return readGlm47Arguments(pairs, schemaOfTool(context, name));
+  }
   const values = new Map<string, PyValue>();
   let isJson = true;
   for (const [rawKey, text] of findArgPairs(body, { spelledBreaks: true })) {
