@@ -19,7 +19,8 @@ import { indexesOf } from "../indexes-of.ts";
 import { SectionTracker } from "../section-tracker.ts";
 import { parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
-import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { sglangReading } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { vllmDeepseekV32, vllmDeepseekV4 } from "../vllm/dsml.ts";
 
 /** What tells the formats apart: the names of their tags. */

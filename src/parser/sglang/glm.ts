@@ -2,12 +2,12 @@ import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
-import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { sglangParameters } from "../sglang-parameters.ts";
 import { schemaOfTool } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import type { PythonLiteral } from "../python-literal.ts";
@@ -19,7 +19,8 @@ import { forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { convertGlmValue } from "./glm-value.ts";
 import { readGlm47Arguments } from "./glm47-value.ts";
-import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { sglangReading } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { vllmGlm } from "../vllm/glm.ts";
 
 const open = "<tool_call>";
@@ -74,7 +75,7 @@ function readArguments({ name, body, isGlm47 }: CallParts, context: ParseContext
 function parameterSchema(name: string, key: string, context: ParseContext): PyValue | undefined {
   const position = context.toolPositions.get(name);
   const tool = position === undefined ? undefined : context.tools[position];
-  const parameters = tool === undefined ? undefined : toolParameters(tool);
+  const parameters = tool === undefined ? undefined : sglangParameters(tool, context);
   const properties = isPyDict(parameters) ? parameters.get("properties") : undefined;
   return isPyDict(properties) ? properties.get(key) : undefined;
 }
