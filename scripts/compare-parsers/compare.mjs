@@ -1,6 +1,6 @@
 // Compares our parsers with those of a released SGLang or vLLM, one-shot, on generated texts.
 //
-//   python3 -m venv V && V/bin/pip install pydantic orjson partial-json-parser json_repair regex msgspec
+//   python3 -m venv V && V/bin/pip install pydantic orjson partial-json-parser regex msgspec
 //   V/bin/pip download --no-deps sglang==0.5.23 && unzip -q -d F sglang-*.whl
 //   node scripts/compare-parsers/compare.mjs --dialect sglang --release 0.5.23 --folder F --python V/bin/python
 //

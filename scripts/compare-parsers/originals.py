@@ -3,8 +3,8 @@
 Usage: python originals.py {sglang|vllm} FOLDER < requests.jsonl > results.jsonl
 
 FOLDER is an unpacked wheel (`pip download --no-deps sglang==0.5.23 && unzip -d FOLDER sglang-*.whl`).
-The environment needs pydantic, orjson, partial-json-parser, json_repair, regex and msgspec (what the
-parsers themselves use); everything else that they import is replaced by stand-ins.
+The environment needs pydantic, orjson, partial-json-parser, regex and msgspec (what the
+parsers themselves use; not json_repair and lxml, which the engine does not install); everything else that they import is replaced by stand-ins.
 
 A request is {"kind": "tools" | "reasoning", "parser": name, "text": text, "tools": [...]}, a result
 {"normal": text, "calls": [[name, arguments, index], ...]}, {"reasoning": text, "normal": text} or
@@ -20,7 +20,7 @@ import signal
 import sys
 import types
 
-ABSENT = ["lxml"]
+ABSENT = ["lxml", "json_repair"]
 dialect, folder = sys.argv[1], sys.argv[2]
 
 

@@ -1,5 +1,5 @@
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonLstrip, pythonRstrip, pythonStrip } from "../../python/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
@@ -101,10 +101,26 @@ function readCalls(
   });
 }
 
-function detectGlm45(text: string, context: ParseContext): EngineResult {
+/** Ling 3: the name ends with its line, where the first argument begins, or with the call. */
+function splitLing3(inner: string): CallParts {
+  const argument = inner.indexOf("<arg_key>");
+  const end = argument === -1 ? inner.length : argument;
+  const start = end - pythonLstrip(inner.slice(0, end)).length;
+  const trimmed = Math.max(start, pythonRstrip(inner.slice(0, end)).length);
+  const lineBreak = inner.indexOf("\n", trimmed);
+  const isSpelled = trimmed - 2 >= start && inner.startsWith("\\n", trimmed - 2);
+  const nameEnd = isSpelled ? trimmed - 2 : lineBreak === -1 || lineBreak > end ? end : lineBreak;
+  return { name: inner.slice(start, nameEnd), body: inner.slice(end), isGlm47: false };
+}
+
+function detectBefore(
+  text: string,
+  context: ParseContext,
+  split: (inner: string) => CallParts | undefined,
+): EngineResult {
   const first = text.indexOf(open);
   if (first === -1) return { normalText: text, calls: [] };
-  const calls = readCalls(text, context, splitAtLineBreak);
+  const calls = readCalls(text, context, split);
   return { normalText: pythonStrip(text.slice(0, first)), calls };
 }
 
@@ -159,7 +175,10 @@ export const glm45 = defineParser({
       release: { stops: [open], strips: true },
       hasToolCall: (text) => text.includes(open),
       detect: (text, context) =>
-        catchPython(() => detectGlm45(text, context)) ?? { normalText: text, calls: [] },
+        catchPython(() => detectBefore(text, context, splitAtLineBreak)) ?? {
+          normalText: text,
+          calls: [],
+        },
     }),
     vllm: vllmGlm,
   },
@@ -196,5 +215,34 @@ export const glm47 = defineParser({
       close,
       begins: /^[^\s<]*\s*(?:<arg_key>|$)/,
       read: (frame) => readBlock(frame, context, splitAtArgument(frame.inner)),
+    }),
+});
+
+/**
+ * Ling 3: as GLM 4.5, but the line break after the name may be missing.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/ling3_detector.py`.
+ */
+export const ling3 = defineParser({
+  name: "ling3",
+  aliases: [],
+  markers: [open],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: true },
+      hasToolCall: (text) => text.includes(open),
+      detect: (text, context) =>
+        catchPython(() => detectBefore(text, context, splitLing3)) ?? {
+          normalText: text,
+          calls: [],
+        },
+    }),
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*[^\s<]*\s*(?:\\n|<arg_key>|$)/,
+      read: (frame) => readBlock(frame, context, splitLing3(frame.inner)),
     }),
 });

@@ -196,7 +196,7 @@ const markers = [`${open}\n${functionOpen}`, functionOpen];
 /** Qwen3-Coder: `<function=name><parameter=key>value</parameter></function>`. */
 export const qwen3Coder = defineParser({
   name: "qwen3_coder",
-  aliases: ["qwen3_xml"],
+  aliases: ["qwen3_xml", "nanbeige"],
   markers,
   readings: { sglang, vllm: vllmQwen3Coder },
   findBlocks,
@@ -205,7 +205,7 @@ export const qwen3Coder = defineParser({
 /** Step-3.5, which writes calls as Qwen3-Coder does; SGLang reads them in the same way, vLLM not. */
 export const step3p5 = defineParser({
   name: "step3p5",
-  aliases: [],
+  aliases: ["nanbeige"],
   markers,
   readings: { sglang, vllm: vllmStep3p5 },
   findBlocks,
