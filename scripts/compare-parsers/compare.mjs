@@ -1,6 +1,6 @@
 // Compares our parsers with those of a released SGLang or vLLM, one-shot, on generated texts.
 //
-//   python3 -m venv V && V/bin/pip install pydantic orjson partial-json-parser json_repair regex msgspec
+//   python3 -m venv V && V/bin/pip install pydantic orjson partial-json-parser regex msgspec
 //   V/bin/pip download --no-deps sglang==0.5.23 && unzip -q -d F sglang-*.whl
 //   node scripts/compare-parsers/compare.mjs --dialect sglang --release 0.5.23 --folder F --python V/bin/python
 //
@@ -89,6 +89,20 @@ const sampleTools = [
     kind: { enum: ["a", "b"] },
   }),
   { type: "function", function: { name: "ping" } },
+  {
+    type: "function",
+    function: {
+      name: "union",
+      parameters: {
+        anyOf: [
+          { properties: { kind: { const: "x" }, query: { type: "integer" }, count: {} } },
+          { properties: { kind: { enum: ["7", 8] }, query: { type: ["string", "null"] } } },
+          { $ref: "#/$defs/third" },
+        ],
+        $defs: { third: { properties: { query: { type: "string" }, tags: { type: "array" } } } },
+      },
+    },
+  },
 ];
 
 function sampleTexts(samples, name) {
@@ -102,7 +116,15 @@ function sampleTexts(samples, name) {
     sample(values[(index * 3) % values.length]).replaceAll("query", key),
   ]);
   const ping = one.replaceAll("search", "ping");
-  return [one, one + one, `Hi. ${one}\n${ping} Bye.`, one.replace("search", "unknown"), ...renamed];
+  const union = [...values, "8", "'8'"].map((value) => sample(value).replace("search", "union"));
+  return [
+    ...union,
+    one,
+    one + one,
+    `Hi. ${one}\n${ping} Bye.`,
+    one.replace("search", "unknown"),
+    ...renamed,
+  ];
 }
 
 function vectorSeeds(kind) {

@@ -3,8 +3,8 @@
 Usage: python originals.py {sglang|vllm} FOLDER < requests.jsonl > results.jsonl
 
 FOLDER is an unpacked wheel (`pip download --no-deps sglang==0.5.23 && unzip -d FOLDER sglang-*.whl`).
-The environment needs pydantic, orjson, partial-json-parser, json_repair, regex and msgspec (what the
-parsers themselves use); everything else that they import is replaced by stand-ins.
+The environment needs pydantic, orjson, partial-json-parser, regex and msgspec (what the
+parsers themselves use; not json_repair and lxml, which the engine does not install); everything else that they import is replaced by stand-ins.
 
 A request is {"kind": "tools" | "reasoning", "parser": name, "text": text, "tools": [...]}, a result
 {"normal": text, "calls": [[name, arguments, index], ...]}, {"reasoning": text, "normal": text} or
@@ -20,6 +20,7 @@ import signal
 import sys
 import types
 
+ABSENT = ["lxml", "json_repair"]
 dialect, folder = sys.argv[1], sys.argv[2]
 
 
@@ -63,6 +64,8 @@ class StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path=None, target=None):
         parent = sys.modules.get(name.rpartition(".")[0])
         is_own = name.split(".")[0] == dialect
+        if name in ABSENT:
+            return None  # Parsers choose another way where it is missing, as it is by default.
         if parent is not None and not is_own and not isinstance(parent, StandInModule):
             return None  # A part that a real package lacks.
         return importlib.machinery.ModuleSpec(name, self, is_package=True)

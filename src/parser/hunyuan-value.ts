@@ -3,8 +3,8 @@ import { pythonLower } from "../python/lower.ts";
 import { PythonError } from "../python/python-error.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
-import { toolParameters } from "../message.ts";
 import type { ParseContext } from "./parse-context.ts";
+import { sglangParameters } from "./sglang-parameters.ts";
 import { catchPython } from "./python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "./python-number.ts";
 
@@ -13,9 +13,9 @@ import { parsePythonFloat, parsePythonInt } from "./python-number.ts";
  *
  * @throws PythonError where a schema is no object.
  */
-export function findHunyuanSchema(name: string, key: string, { tools }: ParseContext): PyDict {
-  const tool = tools.find((candidate) => candidate.name === name);
-  const parameters = tool === undefined ? null : (toolParameters(tool) ?? null);
+export function findHunyuanSchema(name: string, key: string, context: ParseContext): PyDict {
+  const tool = context.tools.find((candidate) => candidate.name === name);
+  const parameters = tool === undefined ? null : (sglangParameters(tool, context) ?? null);
   if (parameters === null) return new Map();
   const properties = asDict(parameters).get("properties");
   if (properties === undefined) return new Map();

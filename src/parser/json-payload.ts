@@ -76,7 +76,7 @@ export function blocksOfPayload(
 }
 
 /** Where the entries of the JSON list begin. Before it stands nothing but white space of any kind. */
-function entryStarts(json: string): number[] {
+export function entryStarts(json: string): number[] {
   const starts: number[] = [];
   let index = json.indexOf("[");
   do {

@@ -81,7 +81,7 @@ function hasNameless(block: string): boolean {
   for (let start = block.indexOf("<param"); start !== -1;) {
     const end = block.indexOf(">", start);
     if (end === -1) return false;
-    if (!/(?<![\p{L}\p{N}_])name=/u.test(block.slice(start + 6, end))) return true;
+    if (!/(?<![\p{L}\p{N}_])name=/u.test(block.slice(start, end))) return true;
     start = block.indexOf("<param", end);
   }
   return false;

@@ -3,8 +3,8 @@ import { parsePythonJson } from "../python/json-parse.ts";
 import { pythonTruthy } from "../python/truthy.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
-import { toolParameters } from "../message.ts";
 import type { ParseContext } from "./parse-context.ts";
+import { sglangParameters } from "./sglang-parameters.ts";
 import { catchPython } from "./python-catch.ts";
 import type { PythonLiteral } from "./python-literal.ts";
 import { evaluatePythonLiteral } from "./python-literal.ts";
@@ -21,11 +21,11 @@ export interface MiniCpmDeclaration {
  *
  * @throws PythonError where the properties are neither an object nor empty.
  */
-export function readMiniCpmDeclarations({ tools }: ParseContext): Map<string, MiniCpmDeclaration> {
+export function readMiniCpmDeclarations(context: ParseContext): Map<string, MiniCpmDeclaration> {
   return new Map(
-    tools.flatMap((tool) => {
+    context.tools.flatMap((tool) => {
       if (tool.name === "") return [];
-      const parameters = toolParameters(tool);
+      const parameters = sglangParameters(tool, context);
       const declared = isPyDict(parameters) ? parameters : undefined;
       const properties = declared?.get("properties") ?? new Map<string, PyValue>();
       if (!isPyDict(properties) && pythonTruthy(properties)) {

@@ -2,15 +2,19 @@ import { UsageError } from "../errors.ts";
 import { apertus2509 } from "./sglang/apertus2509.ts";
 import { cohereCommand4 } from "./sglang/cohere-command4.ts";
 import { deepseekV3, deepseekV31 } from "./sglang/deepseek-v3.ts";
-import { deepseekV32, deepseekV4 } from "./sglang/dsml.ts";
+import { deepseekV32, deepseekV4, deepseekV41 } from "./sglang/dsml.ts";
+import { dots } from "./sglang/dots.ts";
 import { gemma4 } from "./sglang/gemma4.ts";
 import { gigachat3 } from "./sglang/gigachat3.ts";
-import { glm45, glm47 } from "./sglang/glm.ts";
+import { gigachat35 } from "./sglang/gigachat35.ts";
+import { glm45, glm47, ling3 } from "./sglang/glm.ts";
 import { gptOss } from "./sglang/gpt-oss.ts";
 import { hermes } from "./sglang/hermes.ts";
 import { hunyuan } from "./sglang/hunyuan.ts";
 import { inkling } from "./sglang/inkling.ts";
 import { interns1 } from "./sglang/interns1.ts";
+import { iquestQ1 } from "./sglang/iquest-q1.ts";
+import { k2Horizon } from "./sglang/k2-horizon.ts";
 import { kimiK2 } from "./sglang/kimi-k2.ts";
 import { kimiK3 } from "./sglang/kimi-k3.ts";
 import { lfm2 } from "./sglang/lfm2.ts";
@@ -25,6 +29,7 @@ import { poolsideV1 } from "./sglang/poolside-v1.ts";
 import { llama4Pythonic, pythonic } from "./sglang/pythonic.ts";
 import { qwen25 } from "./sglang/qwen25.ts";
 import { qwen3Coder, step3p5 } from "./sglang/qwen3-coder.ts";
+import { spark25 } from "./sglang/spark25.ts";
 import { step3 } from "./sglang/step3.ts";
 import { trinity } from "./sglang/trinity.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
@@ -36,8 +41,11 @@ const parsers: readonly ToolCallParser[] = [
   deepseekV31,
   deepseekV32,
   deepseekV4,
+  deepseekV41,
+  dots,
   gemma4,
   gigachat3,
+  gigachat35,
   glm45,
   glm47,
   gptOss,
@@ -45,9 +53,12 @@ const parsers: readonly ToolCallParser[] = [
   hunyuan,
   inkling,
   interns1,
+  iquestQ1,
+  k2Horizon,
   kimiK2,
   kimiK3,
   lfm2,
+  ling3,
   llama3,
   mimo,
   minicpm5,
@@ -61,6 +72,7 @@ const parsers: readonly ToolCallParser[] = [
   qwen25,
   qwen3Coder,
   step3p5,
+  spark25,
   step3,
   trinity,
 ];

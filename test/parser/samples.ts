@@ -15,8 +15,19 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
     `<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
   deepseekv32: (query) => dsml("function_calls", query),
   deepseekv4: (query) => dsml("tool_calls", query),
+  deepseekv41: (query) =>
+    dsml(" calls", query)
+      .replaceAll("｜invoke", "｜ invoke")
+      .replaceAll("｜parameter", "｜ parameter"),
+  dots: (query) =>
+    `<dots_function_call>\n<invoke name="search">\n<parameter name="query">${query}</parameter>\n` +
+    `</invoke>\n</dots_function_call>`,
   gemma4: (query) => `<|tool_call>call:search{query:<|"|>${query}<|"|>}<tool_call|>`,
   gigachat3: (query) => `<|function_call|>{"name": "search", "arguments": {"query": "${query}"}}`,
+  gigachat35: (query) =>
+    `<｜GCML｜tool_calls>\n<｜GCML｜invoke name="search">\n` +
+    `<｜GCML｜parameter name="query" string="true">${query}</｜GCML｜parameter>\n` +
+    `</｜GCML｜invoke>\n</｜GCML｜tool_calls>`,
   glm45: (query) =>
     `<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>${query}</arg_value>\n</tool_call>`,
   glm47: (query) =>
@@ -34,6 +45,11 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
   interns1: (query) =>
     `<|action_start|> <|plugin|>\n{"name": "search", "parameters": {"query": "${query}"}}` +
     `<|action_end|>`,
+  iquest_q1: (query) =>
+    `<iquest_tool_call>search<arg_key>query</arg_key><arg_value>${query}</arg_value></iquest_tool_call>`,
+  k2_horizon: (query) =>
+    `<ifm|tool_calls>\n<ifm|tool_call>search\n<ifm|arg_key>query</ifm|arg_key>\n` +
+    `<ifm|arg_value>${query}</ifm|arg_value>\n</ifm|tool_call>\n</ifm|tool_calls>`,
   kimi_k2: (query) =>
     `<|tool_calls_section_begin|><|tool_call_begin|>functions.search:0` +
     `<|tool_call_argument_begin|>{"query": "${query}"}<|tool_call_end|><|tool_calls_section_end|>`,
@@ -42,6 +58,8 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
     `<|open|>argument key="query" type="string"<|sep|>${query}<|close|>argument<|sep|>` +
     `<|close|>call<|sep|><|close|>tools<|sep|>`,
   lfm2: (query) => `<|tool_call_start|>[search(query="${query}")]<|tool_call_end|>`,
+  ling3: (query) =>
+    `<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>${query}</arg_value>\n</tool_call>`,
   llama3: (query) => `<|python_tag|>{"name": "search", "parameters": {"query": "${query}"}}`,
   llama4_pythonic: (query) => `<|python_start|>[search(query="${query}")]<|python_end|>`,
   mimo: (query) =>
@@ -64,6 +82,8 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
   pythonic: (query) => `[search(query="${query}")]`,
   qwen25: jsonInTags,
   qwen3_coder: functionInTags,
+  spark25: (query) =>
+    `<tool_call>search\n<arg_key>query</arg_key><arg_value>${query}</arg_value>\n</tool_call>`,
   step3: (query) =>
     `<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜>` +
     `<steptml:invoke name="search">\n<steptml:parameter name="query">${query}` +

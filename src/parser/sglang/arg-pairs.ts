@@ -11,6 +11,8 @@ export interface ArgPairFormat {
   readonly spelledBreaks?: boolean;
   /** Whether white space is Unicode's, without the separators U+001C to U+001F. Default false. */
   readonly unicodeSpace?: boolean;
+  /** Whether the value must follow its key at once. Default false. */
+  readonly noGap?: boolean;
   /** Whether a key may hold `<`, and so reach over a closing tag that no value follows. Default true. */
   readonly keyHoldsTags?: boolean;
 }
@@ -20,10 +22,20 @@ export interface ArgPairFormat {
  * finds them: a key reaches to the first `</arg_key>` that a value follows.
  */
 export function findArgPairs(text: string, format: ArgPairFormat = {}): [string, string][] {
+  return splitArgPairs(text, format).pairs;
+}
+
+/** The keys and values as `findArgPairs()` gives them, and the text around them. */
+export function splitArgPairs(
+  text: string,
+  format: ArgPairFormat = {},
+): { readonly pairs: [string, string][]; readonly rest: string } {
   const keyOpen = format.keyOpen ?? "<arg_key>";
   const valueClose = format.valueClose ?? "</arg_value>";
   const joints = findJoints(text, format);
   const pairs: [string, string][] = [];
+  const rest: string[] = [];
+  let position = 0;
   let jointIndex = 0;
   let start = text.indexOf(keyOpen);
   while (start !== -1) {
@@ -39,9 +51,11 @@ export function findArgPairs(text: string, format: ArgPairFormat = {}): [string,
     const valueEnd = text.indexOf(valueClose, joint.valueStart);
     if (valueEnd === -1) break;
     pairs.push([key, text.slice(joint.valueStart, valueEnd)]);
-    start = text.indexOf(keyOpen, valueEnd + valueClose.length);
+    rest.push(text.slice(position, start));
+    position = valueEnd + valueClose.length;
+    start = text.indexOf(keyOpen, position);
   }
-  return pairs;
+  return { pairs, rest: rest.join("") + text.slice(position) };
 }
 
 /** Where a key ends and its value begins. */
@@ -57,6 +71,7 @@ function findJoints(text: string, format: ArgPairFormat): { keyEnd: number; valu
 
 function skipGap(text: string, start: number, format: ArgPairFormat): number {
   let index = start;
+  if (format.noGap === true) return index;
   for (;;) {
     if (format.spelledBreaks === true && text.startsWith("\\n", index)) index += 2;
     else if (index < text.length && isSpace(text.charCodeAt(index), format)) index += 1;

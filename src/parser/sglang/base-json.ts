@@ -7,7 +7,7 @@ import { isPyDict, isPyList } from "../../python/value.ts";
 import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
-import { sglangVersion } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 
 /**
  * Turns a decoded call, or a list of them, into calls as most of SGLang's JSON formats do. Unknown
@@ -16,13 +16,13 @@ import { sglangVersion } from "./sglang-reading.ts";
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/base_format_detector.py`.
  *
- * @throws PythonError where an entry is no object (up to `2026-08`), or its name cannot be a key.
+ * @throws PythonError where an entry is no object (but in `next`), or its name cannot be a key.
  */
 export function parseBaseJson(action: PyValue, context: ParseContext): CompatCall[] {
   const entries = isPyList(action) ? action : [action];
   return entries.flatMap((entry) => {
     if (!isPyDict(entry)) {
-      if (isSince(sglangVersion(context), "next")) return [];
+      if (sglangVersion(context) === "next") return [];
       const type = pythonTypeName(entry);
       throw new PythonError("AttributeError", `'${type}' object has no attribute 'get'`);
     }

@@ -10,7 +10,8 @@ import type { ParseContext } from "../parse-context.ts";
 import { CompletionAssertion, parsePartialJson } from "../partial-json.ts";
 import { catchPython } from "../python-catch.ts";
 import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
-import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { sglangReading } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 
 const open = "<|START_ACTION|>";
 const close = "<|END_ACTION|>";

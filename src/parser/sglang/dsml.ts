@@ -1,31 +1,65 @@
 import { parsePythonJson } from "../../python/json-parse.ts";
+import { PythonValueError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyValue } from "../../python/value.ts";
+import { isPyDict } from "../../python/value.ts";
 import type { Block, Diagnostic } from "../attempt.ts";
+import type { SglangVersion } from "../engine-version.ts";
 import { isSince } from "../engine-version.ts";
 import type { EngineReading, EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
+import { hasJsonConstants } from "../json-constants.ts";
 import { readJson } from "../json-payload.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { pythonPattern, pythonTextEnd } from "../python-pattern.ts";
 import { malformed, markerOnly, unclosed } from "../tag-blocks.ts";
-import type { ToolCallParser } from "../tool-call-parser.ts";
+import type { CompatCall, ToolCallParser } from "../tool-call-parser.ts";
 import { indexesOf } from "../indexes-of.ts";
 import { SectionTracker } from "../section-tracker.ts";
 import { parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
-import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { sglangReading } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { vllmDeepseekV32, vllmDeepseekV4 } from "../vllm/dsml.ts";
 
-const invokeOpen = "<｜DSML｜invoke";
-const invokeClose = "</｜DSML｜invoke>";
-const parameterClose = "</｜DSML｜parameter>";
-const headPattern = pythonPattern(String.raw`<｜DSML｜invoke\s+name="([^"]+)"\s*(?:(/>)|>)`, "g");
-const parameterPattern = pythonPattern(
-  String.raw`<｜DSML｜parameter\s+name="([^"]+)"\s+string="([^"]+)"\s*>`,
-  "g",
-);
+/** What tells the formats apart: the names of their tags. */
+interface DsmlTags {
+  /** The tag around all calls; names may begin with a space. */
+  readonly section: string;
+  readonly invoke: string;
+  readonly parameter: string;
+}
+
+/** How a format's tags are found. */
+interface DsmlMarkup {
+  readonly open: string;
+  readonly close: string;
+  readonly invokeOpen: string;
+  readonly invokeClose: string;
+  readonly parameterOpen: string;
+  readonly parameterClose: string;
+  readonly headPattern: RegExp;
+  readonly parameterPattern: RegExp;
+}
+
+const token = "｜DSML｜";
+
+function markupOf({ section, invoke, parameter }: DsmlTags): DsmlMarkup {
+  return {
+    open: `<${token}${section}>`,
+    close: `</${token}${section}>`,
+    invokeOpen: `<${token}${invoke}`,
+    invokeClose: `</${token}${invoke}>`,
+    parameterOpen: `<${token}${parameter}`,
+    parameterClose: `</${token}${parameter}>`,
+    headPattern: pythonPattern(String.raw`<${token}${invoke}\s+name="([^"]+)"\s*(?:(/>)|>)`, "g"),
+    parameterPattern: pythonPattern(
+      String.raw`<${token}${parameter}\s+name="([^"]+)"\s+string="([^"]+)"\s*>`,
+      "g",
+    ),
+  };
+}
 
 /** A call as it stands in the text. */
 interface Invoke {
@@ -36,7 +70,7 @@ interface Invoke {
   readonly closed: boolean;
 }
 
-function findInvokes(text: string): Invoke[] {
+function findInvokes(text: string, { headPattern, invokeClose }: DsmlMarkup): Invoke[] {
   const found: Invoke[] = [];
   const head = new RegExp(headPattern);
   for (let match = head.exec(text); match !== null; match = head.exec(text)) {
@@ -57,53 +91,115 @@ function findInvokes(text: string): Invoke[] {
   return found;
 }
 
+/** The arguments of a call, and the text of its body outside its parameters. */
+interface ReadBody {
+  readonly value: PyValue;
+  readonly rest: string;
+  readonly isJson: boolean;
+}
+
 /**
  * The arguments of a call: its whole body where that is an object, or its parameters, each of which
  * says itself whether it is a string.
  *
  * @throws PythonError for a body in braces that is no JSON.
  */
-function readArguments(body: string): PyValue {
+function readBody(body: string, markup: DsmlMarkup, isStrict: boolean): ReadBody {
+  const parse = isStrict ? parseWithoutConstants : parsePythonJson;
   const stripped = pythonStrip(body);
-  if (stripped.startsWith("{") && stripped.endsWith("}")) return parsePythonJson(stripped);
+  if (stripped.startsWith("{") && (isStrict || stripped.endsWith("}"))) {
+    return { value: parse(stripped), rest: "", isJson: true };
+  }
+  const { parameterPattern, parameterClose } = markup;
   const values = new Map<string, PyValue>();
+  const rest: string[] = [];
   const head = new RegExp(parameterPattern);
+  let position = 0;
   for (let match = head.exec(body); match !== null; match = head.exec(body)) {
     const end = body.indexOf(parameterClose, head.lastIndex);
     if (end === -1) break;
+    rest.push(body.slice(position, match.index));
     const text = pythonStrip(body.slice(head.lastIndex, end));
-    head.lastIndex = end + parameterClose.length;
+    position = end + parameterClose.length;
+    head.lastIndex = position;
     const [, key = "", isString] = match;
-    const json =
-      isString === "true" ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
+    const json = isString === "true" ? undefined : catchPython(() => parse(text), "ValueError");
     values.set(key, json === undefined ? text : json);
   }
-  return values;
+  rest.push(body.slice(position));
+  return { value: values, rest: rest.join(""), isJson: false };
 }
 
-function detect(text: string, context: ParseContext, section: string): EngineResult {
-  const open = `<｜DSML｜${section}>`;
-  const first = text.indexOf(open);
+/** @throws PythonError `ValueError` also for `NaN` and `Infinity`. */
+function parseWithoutConstants(text: string): PyValue {
+  const value = parsePythonJson(text);
+  if (hasJsonConstants(text)) throw new PythonValueError("Invalid JSON constant");
+  return value;
+}
+
+/** SGLang up to August 2026: sections only, and one bad call takes all with it. */
+function detectSections(text: string, context: ParseContext, markup: DsmlMarkup): EngineResult {
+  const first = text.indexOf(markup.open);
   if (first === -1) return { normalText: text, calls: [] };
-  const before = text.slice(0, first);
-  const normalText = before.endsWith("\n\n") ? before.slice(0, -2) : before;
-  const sections = betweenTags(text, open, `</｜DSML｜${section}>`);
+  const sections = betweenTags(text, markup.open, markup.close);
   // Releases before read the first section only.
   const read = isSince(sglangVersion(context), "2026-08") ? sections : sections.slice(0, 1);
-  const calls = read.flatMap(findInvokes).flatMap(({ name, body }) => {
-    const entry = new Map<string, PyValue>([
-      ["name", name],
-      ["parameters", readArguments(body)],
-    ]);
-    return parseBaseJson(entry, context);
-  });
-  return { normalText, calls };
+  const calls = read
+    .flatMap((section) => findInvokes(section, markup))
+    .flatMap(({ name, body }) => toCalls(name, readBody(body, markup, false).value, context));
+  return { normalText: withoutBreaks(text.slice(0, first)), calls };
 }
 
-function findBlocks(text: string, section: string): Block[] {
-  const open = `<｜DSML｜${section}>`;
-  const sections = new SectionTracker(text, open, `</｜DSML｜${section}>`);
-  const invokes = findInvokes(text);
+/** SGLang since 0.5.23: calls without a section count, and a bad call is dropped alone. */
+function detectCalls(text: string, context: ParseContext, markup: DsmlMarkup): EngineResult {
+  const first = text.indexOf(markup.open);
+  const bare = first === -1 ? text.indexOf(markup.invokeOpen) : -1;
+  if (first === -1 && bare === -1) return { normalText: text, calls: [] };
+  const sections = first === -1 ? [text.slice(bare)] : betweenTags(text, markup.open, markup.close);
+  const calls = sections
+    .flatMap((section) => findInvokes(section, markup))
+    .flatMap(({ name, body, closed }) => {
+      const read = closed
+        ? catchPython(() => readBody(body, markup, true), "ValueError", "RecursionError")
+        : undefined;
+      if (read === undefined || isMalformed(read)) return [];
+      return toCalls(name, read.value, context);
+    });
+  const end = first === -1 ? startOfMarkup(text) : first;
+  return { normalText: withoutBreaks(text.slice(0, end)), calls };
+}
+
+/** An object that is none, or a parameter that is not written as one. */
+function isMalformed({ value, rest, isJson }: ReadBody): boolean {
+  if (isJson) return !isPyDict(value);
+  const isEmpty = isPyDict(value) && value.size === 0;
+  return rest.includes(token) || (isEmpty && pythonStrip(rest) !== "");
+}
+
+function toCalls(name: string, value: PyValue, context: ParseContext): CompatCall[] {
+  const entry = new Map<string, PyValue>([
+    ["name", name],
+    ["parameters", value],
+  ]);
+  return parseBaseJson(entry, context);
+}
+
+/** Where the first tag begins, an end tag included. */
+function startOfMarkup(text: string): number {
+  const index = text.indexOf(token);
+  if (text.slice(Math.max(0, index - 2), index) === "</") return index - 2;
+  return text[index - 1] === "<" ? index - 1 : index;
+}
+
+function withoutBreaks(text: string): string {
+  return text.endsWith("\n\n") ? text.slice(0, -2) : text;
+}
+
+function findBlocks(text: string, markup: DsmlMarkup, needsSection: boolean): Block[] {
+  const { open, close, invokeOpen } = markup;
+  const sections = new SectionTracker(text, open, close);
+  const hasSections = text.includes(open);
+  const invokes = findInvokes(text, markup);
   const blocks: Block[] = [];
   let position = 0;
   let next = 0;
@@ -114,15 +210,17 @@ function findBlocks(text: string, section: string): Block[] {
       blocks.push(markerOnly(start, invokeOpen));
       continue;
     }
-    const outside = sections.isInside(start) ? undefined : malformed(`expected ${open} before`);
-    blocks.push(readBlock(invoke, outside));
+    const isOutside = (needsSection || hasSections) && !sections.isInside(start);
+    blocks.push(
+      readBlock(invoke, markup, isOutside ? malformed(`expected ${open} before`) : undefined),
+    );
     position = invoke.end;
     next += 1;
   }
   return blocks;
 }
 
-function readBlock(invoke: Invoke, outside: Diagnostic | undefined): Block {
+function readBlock(invoke: Invoke, markup: DsmlMarkup, outside: Diagnostic | undefined): Block {
   const { name, body, start, end } = invoke;
   const base = { span: [start, end] as const, name };
   const trimmed = body.trim();
@@ -132,47 +230,53 @@ function readBlock(invoke: Invoke, outside: Diagnostic | undefined): Block {
       return { ...base, problem: { status: "invalid-json", detail: json.detail } };
     }
   }
-  const argumentValue = catchPython(() => readArguments(body));
-  const problem = checkStructure(invoke) ?? outside;
+  const read = catchPython(() => readBody(body, markup, false));
+  const problem = checkStructure(invoke, markup) ?? outside;
   return {
     ...base,
-    ...(argumentValue === undefined ? {} : { argumentValue }),
+    ...(read === undefined ? {} : { argumentValue: read.value }),
     ...(problem === undefined ? {} : { problem }),
   };
 }
 
-function checkStructure({ body, closed }: Invoke): Diagnostic | undefined {
-  if (!closed) return unclosed(invokeClose);
-  const openCount = indexesOf(body, "<｜DSML｜parameter").length;
-  const closeCount = indexesOf(body, parameterClose).length;
-  return openCount === closeCount ? undefined : malformed(`expected ${parameterClose}`);
+function checkStructure({ body, closed }: Invoke, markup: DsmlMarkup): Diagnostic | undefined {
+  if (!closed) return unclosed(markup.invokeClose);
+  const openCount = indexesOf(body, markup.parameterOpen).length;
+  const closeCount = indexesOf(body, markup.parameterClose).length;
+  return openCount === closeCount ? undefined : malformed(`expected ${markup.parameterClose}`);
 }
 
-/** What tells the formats apart: most of all, the name of the outer tag. */
-interface DsmlFormat {
+/** One of DeepSeek's formats; the one that came last has no vLLM parser of its own name. */
+interface DsmlFormat extends DsmlTags {
   readonly name: string;
-  readonly section: string;
-  readonly vllm: EngineReading;
+  readonly vllm?: EngineReading;
   readonly vllmName: string;
 }
 
-function defineDsml({ name, section, vllm, vllmName }: DsmlFormat): ToolCallParser {
-  const open = `<｜DSML｜${section}>`;
+function defineDsml({ name, vllm, vllmName, ...tags }: DsmlFormat): ToolCallParser {
+  const markup = markupOf(tags);
+  const { open, close, invokeOpen } = markup;
+  const isOld = (version: SglangVersion): boolean =>
+    tags.section !== " calls" && !isSince(version, "0.5.23");
   return defineParser({
     name,
     aliases: [vllmName],
-    closers: new RegExp(`</｜DSML｜${section}>`, "g"),
+    closers: new RegExp(close, "g"),
     markers: [open],
     readings: {
       sglang: sglangReading({
-        release: { stops: [open], strips: false, dropsBreaks: true },
+        release: { stops: [token], strips: false, dropsBreaks: true },
         hasToolCall: (text) => text.includes(open) || text.includes(invokeOpen),
-        detect: (text, context) =>
-          catchPython(() => detect(text, context, section)) ?? { normalText: text, calls: [] },
+        detect: (text, context) => {
+          if (!isOld(sglangVersion(context))) return detectCalls(text, context, markup);
+          const read = catchPython(() => detectSections(text, context, markup));
+          return read ?? { normalText: text, calls: [] };
+        },
       }),
-      vllm,
+      ...(vllm === undefined ? {} : { vllm }),
     },
-    findBlocks: (text) => findBlocks(text, section),
+    findBlocks: (text, context) =>
+      findBlocks(text, markup, isOld(sglangVersion(context)) || context.dialect === "vllm"),
   });
 }
 
@@ -184,6 +288,8 @@ function defineDsml({ name, section, vllm, vllmName }: DsmlFormat): ToolCallPars
 export const deepseekV32 = defineDsml({
   name: "deepseekv32",
   section: "function_calls",
+  invoke: "invoke",
+  parameter: "parameter",
   vllm: vllmDeepseekV32,
   vllmName: "deepseek_v32",
 });
@@ -196,6 +302,21 @@ export const deepseekV32 = defineDsml({
 export const deepseekV4 = defineDsml({
   name: "deepseekv4",
   section: "tool_calls",
+  invoke: "invoke",
+  parameter: "parameter",
   vllm: vllmDeepseekV4,
   vllmName: "deepseek_v4",
+});
+
+/**
+ * DeepSeek V4.1: DSML tags inside `<｜DSML｜ calls>`, each with a space in front of its name.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/deepseekv41_detector.py`.
+ */
+export const deepseekV41 = defineDsml({
+  name: "deepseekv41",
+  section: " calls",
+  invoke: " invoke",
+  parameter: " parameter",
+  vllmName: "deepseek_v41",
 });

@@ -51,7 +51,8 @@ function readValue(text: string, type: PyValue | undefined, version: SglangVersi
   return literal ?? { value: text, isJson: true };
 }
 
-function parseUnescaped(text: string): PyValue {
+/** What GLM's detectors read of a text that JSON has escaped once more. */
+export function parseUnescaped(text: string): PyValue {
   const wrapped = parsePythonJson(`{"tmp": "${text}"}`);
   const inner = isPyDict(wrapped) ? wrapped.get("tmp") : undefined;
   if (typeof inner !== "string") {
@@ -60,7 +61,8 @@ function parseUnescaped(text: string): PyValue {
   return parsePythonJson(inner);
 }
 
-function toNumber(text: string): PyValue {
+/** The number of a text, an int unless it has a point or an exponent; the text where it has none. */
+export function toNumber(text: string): PyValue {
   const isFloat = text.includes(".") || pythonLower(text).includes("e");
   const read = isFloat ? () => parsePythonFloat(text) : () => parsePythonInt(text);
   return catchPython<PyValue>(read, "ValueError") ?? text;

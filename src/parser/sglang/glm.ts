@@ -1,12 +1,14 @@
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonLstrip, pythonRstrip, pythonStrip } from "../../python/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
-import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
+import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { sglangParameters } from "../sglang-parameters.ts";
+import { schemaOfTool } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import type { PythonLiteral } from "../python-literal.ts";
 import { inferSchemaType } from "../schema-type.ts";
@@ -16,7 +18,9 @@ import { findArgPairs } from "./arg-pairs.ts";
 import { forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { convertGlmValue } from "./glm-value.ts";
-import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { readGlm47Arguments } from "./glm47-value.ts";
+import { sglangReading } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { vllmGlm } from "../vllm/glm.ts";
 
 const open = "<tool_call>";
@@ -26,20 +30,23 @@ const close = "</tool_call>";
 interface CallParts {
   readonly name: string;
   readonly body: string;
+  /** Whether the call is GLM 4.7's, whose arguments are read by other rules since 0.5.23. */
+  readonly isGlm47: boolean;
 }
 
 /** GLM 4.5: the name ends with its line; a backslash and an n count as a line break. */
 function splitAtLineBreak(inner: string): CallParts | undefined {
   const match = /\\n|\n/.exec(inner);
   if (match === null) return undefined;
-  return { name: inner.slice(0, match.index), body: inner.slice(match.index + match[0].length) };
+  const body = inner.slice(match.index + match[0].length);
+  return { name: inner.slice(0, match.index), body, isGlm47: false };
 }
 
 /** GLM 4.7: the name ends where the first argument begins. */
 function splitAtArgument(inner: string): CallParts {
   const bodyStart = inner.indexOf("<arg_key>");
-  if (bodyStart === -1) return { name: inner, body: "" };
-  return { name: inner.slice(0, bodyStart), body: inner.slice(bodyStart) };
+  if (bodyStart === -1) return { name: inner, body: "", isGlm47: true };
+  return { name: inner.slice(0, bodyStart), body: inner.slice(bodyStart), isGlm47: true };
 }
 
 /**
@@ -47,8 +54,12 @@ function splitAtArgument(inner: string): CallParts {
  *
  * @throws PythonError where the engine raises.
  */
-function readArguments({ name, body }: CallParts, context: ParseContext): PythonLiteral {
+function readArguments({ name, body, isGlm47 }: CallParts, context: ParseContext): PythonLiteral {
   const version = sglangVersion(context);
+  if (isGlm47 && isSince(version, "0.5.23")) {
+    const pairs = findArgPairs(body, { spelledBreaks: true });
+    return readGlm47Arguments(pairs, schemaOfTool(context, name));
+  }
   const values = new Map<string, PyValue>();
   let isJson = true;
   for (const [rawKey, text] of findArgPairs(body, { spelledBreaks: true })) {
@@ -64,7 +75,7 @@ function readArguments({ name, body }: CallParts, context: ParseContext): Python
 function parameterSchema(name: string, key: string, context: ParseContext): PyValue | undefined {
   const position = context.toolPositions.get(name);
   const tool = position === undefined ? undefined : context.tools[position];
-  const parameters = tool === undefined ? undefined : toolParameters(tool);
+  const parameters = tool === undefined ? undefined : sglangParameters(tool, context);
   const properties = isPyDict(parameters) ? parameters.get("properties") : undefined;
   return isPyDict(properties) ? properties.get(key) : undefined;
 }
@@ -90,10 +101,26 @@ function readCalls(
   });
 }
 
-function detectGlm45(text: string, context: ParseContext): EngineResult {
+/** Ling 3: the name ends with its line, where the first argument begins, or with the call. */
+function splitLing3(inner: string): CallParts {
+  const argument = inner.indexOf("<arg_key>");
+  const end = argument === -1 ? inner.length : argument;
+  const start = end - pythonLstrip(inner.slice(0, end)).length;
+  const trimmed = Math.max(start, pythonRstrip(inner.slice(0, end)).length);
+  const lineBreak = inner.indexOf("\n", trimmed);
+  const isSpelled = trimmed - 2 >= start && inner.startsWith("\\n", trimmed - 2);
+  const nameEnd = isSpelled ? trimmed - 2 : lineBreak === -1 || lineBreak > end ? end : lineBreak;
+  return { name: inner.slice(start, nameEnd), body: inner.slice(end), isGlm47: false };
+}
+
+function detectBefore(
+  text: string,
+  context: ParseContext,
+  split: (inner: string) => CallParts | undefined,
+): EngineResult {
   const first = text.indexOf(open);
   if (first === -1) return { normalText: text, calls: [] };
-  const calls = readCalls(text, context, splitAtLineBreak);
+  const calls = readCalls(text, context, split);
   return { normalText: pythonStrip(text.slice(0, first)), calls };
 }
 
@@ -148,7 +175,10 @@ export const glm45 = defineParser({
       release: { stops: [open], strips: true },
       hasToolCall: (text) => text.includes(open),
       detect: (text, context) =>
-        catchPython(() => detectGlm45(text, context)) ?? { normalText: text, calls: [] },
+        catchPython(() => detectBefore(text, context, splitAtLineBreak)) ?? {
+          normalText: text,
+          calls: [],
+        },
     }),
     vllm: vllmGlm,
   },
@@ -185,5 +215,34 @@ export const glm47 = defineParser({
       close,
       begins: /^[^\s<]*\s*(?:<arg_key>|$)/,
       read: (frame) => readBlock(frame, context, splitAtArgument(frame.inner)),
+    }),
+});
+
+/**
+ * Ling 3: as GLM 4.5, but the line break after the name may be missing.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/ling3_detector.py`.
+ */
+export const ling3 = defineParser({
+  name: "ling3",
+  aliases: [],
+  markers: [open],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: true },
+      hasToolCall: (text) => text.includes(open),
+      detect: (text, context) =>
+        catchPython(() => detectBefore(text, context, splitLing3)) ?? {
+          normalText: text,
+          calls: [],
+        },
+    }),
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*[^\s<]*\s*(?:\\n|<arg_key>|$)/,
+      read: (frame) => readBlock(frame, context, splitLing3(frame.inner)),
     }),
 });

@@ -5,6 +5,7 @@ import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { findHunyuanSchema, readHunyuanValue } from "../hunyuan-value.ts";
+import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import type { Frame } from "../tag-blocks.ts";
@@ -12,6 +13,7 @@ import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { findArgPairs } from "./arg-pairs.ts";
 import { forwardsUnknown } from "./base-json.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { vllmHunyuan } from "../vllm/hunyuan.ts";
 
@@ -52,7 +54,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   const tokens = resolveTokens(context);
   const first = text.indexOf(tokens.calls);
   if (first === -1) return { normalText: text, calls: [] };
-  const calls = splitCalls(text, tokens).flatMap(({ name, body }): CompatCall[] => {
+  const calls = splitCalls(text, context).flatMap(({ name, body }): CompatCall[] => {
     const toolIndex = context.toolPositions.get(name);
     if (toolIndex === undefined && !forwardsUnknown(context)) return [];
     const values = readArguments(body, name, context);
@@ -62,17 +64,26 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: pythonStrip(text.slice(0, first)), calls };
 }
 
-function splitCalls(text: string, tokens: Tokens): { name: string; body: string }[] {
+/** Whether a key or the end of the call ends its name, too. */
+function endsName(context: ParseContext): boolean {
+  return isSince(sglangVersion(context), "0.5.23");
+}
+
+function splitCalls(text: string, context: ParseContext): { name: string; body: string }[] {
+  const tokens = resolveTokens(context);
   const close = closing(tokens.call);
+  const otherEnds = endsName(context) ? [tokens.key, close] : [];
   const found: { name: string; body: string }[] = [];
   let position = 0;
   for (;;) {
     const start = text.indexOf(tokens.call, position);
     if (start === -1) return found;
     const nameStart = start + tokens.call.length;
-    const nameEnd = text.indexOf(tokens.separator, nameStart);
-    if (nameEnd === -1) return found;
-    const bodyStart = nameEnd + tokens.separator.length;
+    const ends = [tokens.separator, ...otherEnds].map((token) => text.indexOf(token, nameStart));
+    const nameEnd = Math.min(...ends.filter((place) => place !== -1));
+    if (nameEnd === Infinity) return found;
+    const hasSeparator = nameEnd === ends[0];
+    const bodyStart = nameEnd + (hasSeparator ? tokens.separator.length : 0);
     const end = text.indexOf(close, bodyStart);
     if (end === -1) return found;
     found.push({
@@ -105,10 +116,16 @@ function readArguments(body: string, name: string, context: ParseContext): PyDic
 
 function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
   const { separator, key } = resolveTokens(context);
-  const nameEnd = inner.indexOf(separator);
-  if (nameEnd === -1) return [{ span, problem: malformed(`expected ${separator} after the name`) }];
+  const isNew = context.dialect === "sglang" && endsName(context);
+  const keyStart = isNew ? inner.indexOf(key) : -1;
+  const separatorStart = inner.indexOf(separator);
+  if (separatorStart === -1 && !isNew) {
+    return [{ span, problem: malformed(`expected ${separator} after the name`) }];
+  }
+  const places = [separatorStart, keyStart].filter((place) => place !== -1);
+  const nameEnd = Math.min(...places, inner.length);
   const name = pythonStrip(inner.slice(0, nameEnd));
-  const body = inner.slice(nameEnd + separator.length);
+  const body = inner.slice(nameEnd === separatorStart ? nameEnd + separator.length : nameEnd);
   const argumentValue = catchPython(() => readArguments(body, name, context));
   if (argumentValue === undefined) {
     return [{ span, name, problem: malformed("the arguments cannot be read") }];

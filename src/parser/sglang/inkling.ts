@@ -12,10 +12,9 @@ import { readJson } from "../json-payload.ts";
 import { catchPython } from "../python-catch.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
+import { hasJsonConstants } from "../json-constants.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { sglangReading } from "./sglang-reading.ts";
-
-const constantPattern = /"(?:[^"\\]|\\[^])*"|NaN|Infinity/g;
 
 /**
  * SGLang's detector for Inkling. One malformed call fails them all; then the last JSON call alone is
@@ -68,10 +67,7 @@ function readStrict(body: string, toolIndex: number): CompatCall | undefined {
   const json = pythonStrip(body);
   const payload = catchPython(() => parsePythonJson(json), "ValueError");
   if (!isPyDict(payload)) return undefined;
-  // Only where all strings are closed does the pattern take linear time.
-  const constants = json.match(constantPattern) ?? [];
-  const isStrict = constants.every((lexeme) => lexeme.startsWith('"'));
-  return isStrict ? toCall(payload, toolIndex) : undefined;
+  return hasJsonConstants(json) ? undefined : toCall(payload, toolIndex);
 }
 
 function readText(body: string, toolIndex: number): CompatCall {

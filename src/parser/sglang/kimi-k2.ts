@@ -2,7 +2,6 @@ import { parsePythonJson } from "../../python/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { isPyDict } from "../../python/value.ts";
 import { isPythonSpace } from "../../python/white-space.ts";
-import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import { isSince } from "../engine-version.ts";
 import type { EngineResult, Grammar } from "../grammar.ts";
@@ -10,12 +9,14 @@ import { defineParser } from "../grammar.ts";
 import { indexesOf } from "../indexes-of.ts";
 import { readJson } from "../json-payload.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { sglangParameters } from "../sglang-parameters.ts";
 import { catchPython } from "../python-catch.ts";
 import { parsePythonInt } from "../python-number.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
-import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { sglangReading } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { vllmKimiK2 } from "../vllm/kimi-k2.ts";
 
 const sectionOpen = "<|tool_calls_section_begin|>";
@@ -113,14 +114,15 @@ function numberOfId(id: string): bigint {
   return parsePythonInt(idPattern.exec(id)?.groups?.["index"] ?? id);
 }
 
-function inferName(json: string, { tools }: ParseContext): string | undefined {
+function inferName(json: string, context: ParseContext): string | undefined {
+  const { tools } = context;
   if (tools.length <= 1) return tools[0]?.name;
   const value = catchPython(() => parsePythonJson(json), "JSONDecodeError");
   if (!isPyDict(value)) return undefined;
   let best: string | undefined;
   let bestScore = -1;
   for (const tool of tools) {
-    const properties = propertyNames(toolParameters(tool) ?? null);
+    const properties = propertyNames(sglangParameters(tool, context) ?? null);
     if (properties.size === 0) continue;
     const overlap = [...value.keys()].filter((key) => properties.has(key)).length;
     const score = 2 * overlap - value.size;

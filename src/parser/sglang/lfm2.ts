@@ -20,7 +20,8 @@ import { findTagBlocks } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { argumentsOfEntry, forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
-import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { sglangReading } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { vllmLfm2 } from "../vllm/lfm2.ts";
 
 const open = "<|tool_call_start|>";

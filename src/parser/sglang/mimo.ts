@@ -4,12 +4,12 @@ import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
-import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { unescapeHtml } from "../html-unescape.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { sglangParameters } from "../sglang-parameters.ts";
 import { catchPython } from "../python-catch.ts";
 import type { PythonLiteral } from "../python-literal.ts";
 import { evaluatePythonLiteral } from "../python-literal.ts";
@@ -91,10 +91,10 @@ function readCall(body: string, context: ParseContext): ReadCall | undefined {
 }
 
 /** @throws PythonError where the schema is not what the engine expects. */
-function findType(name: string, key: string, { tools }: ParseContext): string {
-  for (const tool of tools) {
+function findType(name: string, key: string, context: ParseContext): string {
+  for (const tool of context.tools) {
     if (tool.name !== name) continue;
-    const properties = getFrom(toolParameters(tool) ?? null, "properties");
+    const properties = getFrom(sglangParameters(tool, context) ?? null, "properties");
     if (properties === undefined || !isPyDict(properties) || !properties.has(key)) continue;
     const type = getFrom(properties.get(key) ?? null, "type") ?? "string";
     if (typeof type === "string") return type;

@@ -4,11 +4,11 @@ import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
-import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { sglangParameters } from "../sglang-parameters.ts";
 import { catchPython } from "../python-catch.ts";
 import { parsePythonFloat, parsePythonInt, truncateFloat } from "../python-number.ts";
 import { pythonTextEnd } from "../python-pattern.ts";
@@ -104,9 +104,9 @@ function readCall(
   return { name, values };
 }
 
-function findTypes(name: string, key: string, { tools }: ParseContext): ReadonlySet<string> {
-  for (const tool of tools) {
-    const parameters = toolParameters(tool);
+function findTypes(name: string, key: string, context: ParseContext): ReadonlySet<string> {
+  for (const tool of context.tools) {
+    const parameters = sglangParameters(tool, context);
     if (tool.name !== name || !isPyDict(parameters) || !parameters.has("properties")) continue;
     const properties = parameters.get("properties");
     if (isPyDict(properties)) return typesOfSchema(properties.get(key));

@@ -4,6 +4,7 @@ import { pythonStrip } from "../../python/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 import { catchPython } from "../python-catch.ts";
+import { propertiesOfSchema } from "../sglang-parameters.ts";
 import { parsePythonFloat, parsePythonInt, truncateFloat } from "../python-number.ts";
 
 /** What stands before each tag of MiniMax M3. */
@@ -16,7 +17,9 @@ type Value = PyValue | PyValue[] | Map<string, PyValue>;
 interface Frame {
   readonly tag: string;
   readonly schema: PyDict | undefined;
-  readonly value: Value;
+  value: Value;
+  /** Whether the value is a list because its first element was an item. */
+  isInferredList: boolean;
 }
 
 /**
@@ -26,19 +29,29 @@ interface Frame {
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/minimax_m3.py`
  * (`_parse_parameter`).
  *
+ * Since 0.5.23 (`infersTypes`) JSON's constants and lists of items count as such where no schema
+ * says what they are.
+ *
  * @throws PythonError `ValueError` where the tags do not match.
  */
-export function readNestedElements(body: string, schema: PyDict | undefined): PyValue {
+export function readNestedElements(
+  body: string,
+  schema: PyDict | undefined,
+  infersTypes: boolean,
+): PyValue {
   const chunks = body
     .split(minimaxNamespace)
     .map((chunk) => pythonStrip(chunk))
     .filter((chunk) => chunk !== "");
   const isList = hasType(schema, "array") && chunks[0]?.startsWith("<item>") === true;
-  const root: Frame = { tag: "", schema, value: isList ? [] : new Map<string, PyValue>() };
+  const value = isList ? [] : new Map<string, PyValue>();
+  const root: Frame = { tag: "", schema, value, isInferredList: false };
   const stack: Frame[] = [root];
   for (const chunk of chunks) {
     if (chunk.startsWith("</")) closeElement(chunk, stack);
-    else if (chunk.startsWith("<")) stack.push(openElement(chunk, stack.at(-1) ?? root));
+    else if (chunk.startsWith("<")) {
+      stack.push(openElement(chunk, stack.at(-1) ?? root, infersTypes));
+    }
   }
   return root.value;
 }
@@ -54,19 +67,57 @@ function closeElement(chunk: string, stack: Frame[]): void {
   assign(stack.at(-1)?.value, frame);
 }
 
-function openElement(chunk: string, parent: Frame): Frame {
+function openElement(chunk: string, parent: Frame, infersTypes: boolean): Frame {
   const end = chunk.indexOf(">");
   if (end === -1) throw new PythonError("ValueError", "substring not found");
   const tag = pythonStrip(chunk.slice(1, end));
   const text = chunk.slice(end + 1);
-  const schema = childSchema(parent, tag);
+  if (infersTypes && isUntyped(parent.schema)) inferContainer(parent, tag);
+  const schema = childSchema(parent, tag, infersTypes);
   const types = typesOf(schema);
   const isScalar =
     types.some((type) => scalarTypes.has(type)) &&
     !types.some((type) => type === "object" || type === "array");
-  if (text !== "" || isScalar) return { tag, schema, value: convertLeaf(text, types) };
-  return { tag, schema, value: types.includes("array") ? [] : new Map<string, PyValue>() };
+  const isInferredList = false;
+  if (text !== "" || isScalar) {
+    const value = infersTypes && isUntyped(schema) ? readConstant(text) : convertLeaf(text, types);
+    return { tag, schema, value, isInferredList };
+  }
+  const value = types.includes("array") ? [] : new Map<string, PyValue>();
+  return { tag, schema, value, isInferredList };
 }
+
+/** Whether a schema says nothing of what its elements are. */
+function isUntyped(schema: PyDict | undefined): boolean {
+  if (schema === undefined) return true;
+  const hasParts = ["properties", "items", "prefixItems"].some((key) => schema.has(key));
+  return typesOf(schema).length === 0 && !hasParts;
+}
+
+/** A first item makes a list; a later element of another name makes an object of it again. */
+function inferContainer(frame: Frame, tag: string): void {
+  const { value } = frame;
+  if (tag === "item") {
+    if (!(value instanceof Map) || value.size > 0) return;
+    frame.value = [];
+    frame.isInferredList = true;
+  } else if (frame.isInferredList && Array.isArray(value)) {
+    const [first = null] = value;
+    frame.value = new Map([["item", value.length === 1 ? first : value]]);
+    frame.isInferredList = false;
+  }
+}
+
+function readConstant(text: string): PyValue {
+  const constant = constants.get(pythonStrip(text));
+  return constant === undefined ? text : constant;
+}
+
+const constants: ReadonlyMap<string, PyValue> = new Map([
+  ["true", true],
+  ["false", false],
+  ["null", null],
+]);
 
 function assign(parent: Value | undefined, { tag, value }: Frame): void {
   if (Array.isArray(parent)) {
@@ -80,11 +131,11 @@ function assign(parent: Value | undefined, { tag, value }: Frame): void {
   else parent.set(tag, [existing, value]);
 }
 
-function childSchema(parent: Frame, tag: string): PyDict | undefined {
+function childSchema(parent: Frame, tag: string, infersTypes: boolean): PyDict | undefined {
   const { schema } = parent;
   if (schema === undefined) return undefined;
   if (hasType(schema, "array") && tag === "item") return itemSchema(schema, parent.value);
-  const properties = schema.get("properties");
+  const properties = infersTypes ? propertiesOfSchema(schema) : schema.get("properties");
   if (isPyDict(properties) && properties.has(tag)) return asDict(properties.get(tag));
   return asDict(schema.get("additionalProperties"));
 }

@@ -1,3 +1,4 @@
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
@@ -5,6 +6,7 @@ import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
+import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import type { Frame } from "../tag-blocks.ts";
@@ -12,6 +14,7 @@ import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { parseBaseJson } from "./base-json.ts";
 import { minimaxNamespace, readNestedElements } from "./minimax-m3-elements.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { sglangReading } from "./sglang-reading.ts";
 
 const open = `${minimaxNamespace}<tool_call>`;
@@ -56,11 +59,19 @@ function readCalls(block: string, context: ParseContext): CompatCall[] {
       ["name", invoke.name],
       ["arguments", invoke.value],
     ]);
-    const read = catchPython(() => parseBaseJson(entry, context)) ?? [];
+    // Without tools the name is taken as it is.
+    const read =
+      context.tools.length === 0 && isNew(context)
+        ? [{ name: invoke.name, argumentsText: writeJson(invoke.value), toolIndex: -1 }]
+        : (catchPython(() => parseBaseJson(entry, context)) ?? []);
     // The engine numbers the calls of each block anew.
     for (const call of read) calls.push({ ...call, toolIndex: calls.length });
   }
   return calls;
+}
+
+function isNew(context: ParseContext): boolean {
+  return isSince(sglangVersion(context), "0.5.23");
 }
 
 function splitInvokes(block: string): { text: string; start: number; end: number }[] {
@@ -76,18 +87,22 @@ function splitInvokes(block: string): { text: string; start: number; end: number
   }
 }
 
+function writeJson(value: PyValue): string {
+  return stringifyPythonJson(value, { ensureAscii: false });
+}
+
 /** @throws PythonError where the tags do not match. */
 function readInvoke(
   text: string,
-  { tools }: ParseContext,
+  context: ParseContext,
 ): { name: string; value: PyValue } | undefined {
   const nameEnd = text.indexOf('">');
   if (nameEnd === -1) return undefined;
   const name = text.slice(0, nameEnd);
-  const tool = tools.find((candidate) => candidate.name === name);
+  const tool = context.tools.find((candidate) => candidate.name === name);
   const schema = tool === undefined ? undefined : toolParameters(tool);
   const known: PyDict | undefined = isPyDict(schema) ? schema : undefined;
-  return { name, value: readNestedElements(text.slice(nameEnd + 2), known) };
+  return { name, value: readNestedElements(text.slice(nameEnd + 2), known, isNew(context)) };
 }
 
 function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
@@ -116,6 +131,7 @@ export const minimaxM3 = defineParser({
   readings: {
     sglang: sglangReading({
       release: { stops: [minimaxNamespace], strips: false },
+      needsNoTools: true,
       hasToolCall: (text) => normalize(text).includes(open),
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },

@@ -5,11 +5,11 @@ import { pythonStr } from "../../python/str.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
-import { toolParameters } from "../../message.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { sglangParameters } from "../sglang-parameters.ts";
 import { catchPython } from "../python-catch.ts";
 import { evaluatePythonLiteral } from "../python-literal.ts";
 import type { Frame } from "../tag-blocks.ts";
@@ -62,9 +62,9 @@ function readArguments(body: string, name: string, context: ParseContext): PyDic
   );
 }
 
-function findSchemas(name: string, { tools }: ParseContext): PyValue | undefined {
-  for (const tool of tools) {
-    const parameters = toolParameters(tool);
+function findSchemas(name: string, context: ParseContext): PyValue | undefined {
+  for (const tool of context.tools) {
+    const parameters = sglangParameters(tool, context);
     const isFunction = (tool.openai.get("type") ?? "function") === "function";
     if (tool.name === name && isFunction && isPyDict(parameters)) {
       return parameters.get("properties");

@@ -11,7 +11,8 @@ import { catchPython } from "../python-catch.ts";
 import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import type { SglangDetector } from "./sglang-reading.ts";
-import { sglangReading, sglangVersion } from "./sglang-reading.ts";
+import { sglangReading } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 
 /**
  * The tags of a release: up to 0.4.6 without line breaks, and then a block that is no JSON raises;

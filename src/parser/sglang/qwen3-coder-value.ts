@@ -13,7 +13,7 @@ import type { PythonLiteral } from "../python-literal.ts";
 import { evaluatePythonLiteral } from "../python-literal.ts";
 import { parsePythonFloat, parsePythonInt, truncateFloat } from "../python-number.ts";
 import { inferSchemaType } from "../schema-type.ts";
-import { sglangVersion } from "./sglang-reading.ts";
+import { sglangVersion } from "../sglang-version.ts";
 
 /** Names of types whose values stay text. */
 export const textTypes: ReadonlySet<string> = new Set(

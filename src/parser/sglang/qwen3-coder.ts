@@ -2,17 +2,19 @@ import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
-import { toolParameters } from "../../message.ts";
 import type { Block, Diagnostic } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { sglangParameters } from "../sglang-parameters.ts";
 import { catchPython } from "../python-catch.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed, unclosed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { betweenTags } from "./between-tags.ts";
 import { convertQwen3CoderValue } from "./qwen3-coder-value.ts";
+import { isSince } from "../engine-version.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { vllmQwen3Coder } from "../vllm/qwen3-coder.ts";
 import { vllmStep3p5 } from "../vllm/step3p5.ts";
@@ -135,8 +137,12 @@ function findParameterSchemas(name: string, context: ParseContext): PyValue {
   const tool = context.tools.find((candidate) => {
     return candidate.name === name && (candidate.openai.get("type") ?? "function") === "function";
   });
-  const parameters = tool === undefined ? undefined : toolParameters(tool);
+  const parameters = tool === undefined ? undefined : sglangParameters(tool, context);
   if (!isPyDict(parameters)) return new Map();
+  if (isSince(sglangVersion(context), "0.5.23")) {
+    const properties = parameters.get("properties");
+    return isPyDict(properties) && properties.size > 0 ? properties : parameters;
+  }
   return parameters.has("properties") ? (parameters.get("properties") ?? null) : parameters;
 }
 
@@ -190,7 +196,7 @@ const markers = [`${open}\n${functionOpen}`, functionOpen];
 /** Qwen3-Coder: `<function=name><parameter=key>value</parameter></function>`. */
 export const qwen3Coder = defineParser({
   name: "qwen3_coder",
-  aliases: ["qwen3_xml"],
+  aliases: ["qwen3_xml", "nanbeige"],
   markers,
   readings: { sglang, vllm: vllmQwen3Coder },
   findBlocks,
@@ -199,7 +205,7 @@ export const qwen3Coder = defineParser({
 /** Step-3.5, which writes calls as Qwen3-Coder does; SGLang reads them in the same way, vLLM not. */
 export const step3p5 = defineParser({
   name: "step3p5",
-  aliases: [],
+  aliases: ["nanbeige"],
   markers,
   readings: { sglang, vllm: vllmStep3p5 },
   findBlocks,

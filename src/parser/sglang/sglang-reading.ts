@@ -1,23 +1,20 @@
-import { defaultEngineVersion, isSince } from "../engine-version.ts";
+import { isSince } from "../engine-version.ts";
 import type { SglangVersion } from "../engine-version.ts";
 import type { EngineReading, EngineResult } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import type { ReleaseRule } from "../tool-call-stream.ts";
 
 /** One of SGLang's detectors. */
 export interface SglangDetector {
   /** What a stream may release before the end. */
   readonly release: ReleaseRule;
+  /** Whether calls are found without tools, as since 0.5.23. Default false. */
+  readonly needsNoTools?: boolean;
   /** Whether the text holds the format's start marker. */
   hasToolCall(text: string, version: SglangVersion): boolean;
   /** Throws `PythonError` where the detector raises. */
   detect(text: string, context: ParseContext): EngineResult;
-}
-
-/** The SGLang release that is wanted; the default one where the dialect is another engine's. */
-export function sglangVersion({ dialect, engineVersion }: ParseContext): SglangVersion {
-  const version = dialect === "sglang" ? engineVersion : defaultEngineVersion.sglang;
-  return version as SglangVersion;
 }
 
 /**
@@ -32,7 +29,8 @@ export function sglangReading(detector: SglangDetector): EngineReading {
     release: detector.release,
     read(text, context) {
       const version = sglangVersion(context);
-      if (context.tools.length === 0 && isSince(version, "0.5.6")) {
+      const readsAnyway = detector.needsNoTools === true && isSince(version, "0.5.23");
+      if (context.tools.length === 0 && isSince(version, "0.5.6") && !readsAnyway) {
         return { normalText: text, calls: [] };
       }
       const result = detector.detect(text, context);

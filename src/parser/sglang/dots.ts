@@ -1,0 +1,148 @@
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { pythonStrip } from "../../python/strip.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict } from "../../python/value.ts";
+import type { Block } from "../attempt.ts";
+import type { EngineResult } from "../grammar.ts";
+import { defineParser } from "../grammar.ts";
+import { blocksOfPayload, readJson } from "../json-payload.ts";
+import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../python-catch.ts";
+import { pythonPattern } from "../python-pattern.ts";
+import type { Frame } from "../tag-blocks.ts";
+import { findTagBlocks, malformed } from "../tag-blocks.ts";
+import type { CompatCall } from "../tool-call-parser.ts";
+import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
+import { betweenTags } from "./between-tags.ts";
+import { readDotsValue } from "./dots-value.ts";
+import { sglangReading } from "./sglang-reading.ts";
+
+const open = "<dots_function_call>";
+const close = "</dots_function_call>";
+const invokeHead = pythonPattern(String.raw`<invoke\s+name\s*=`, "g");
+const parameterHead = pythonPattern(String.raw`<parameter\s+name\s*=`, "g");
+
+/** An element `<… name="…">…</…>`. */
+interface NamedElement {
+  readonly name: string;
+  readonly body: string;
+  readonly start: number;
+}
+
+/**
+ * SGLang's detector for dots: elements, or else one JSON object a block. JSON is not repaired, as where
+ * the engine runs without the package `json_repair`, which it does not install.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/dots_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const first = text.indexOf(open);
+  if (first === -1) return { normalText: text, calls: [] };
+  const calls: CompatCall[] = betweenTags(text, open, close).flatMap(
+    (block) => catchPython(() => readCalls(pythonStrip(block), context), ...skipped) ?? [],
+  );
+  return { normalText: pythonStrip(text.slice(0, first)), calls };
+}
+
+/** What loses a block alone. */
+const skipped = ["ValueError", "TypeError"] as const;
+
+function readCalls(content: string, context: ParseContext): CompatCall[] {
+  if (content.startsWith("<invoke")) {
+    return findElements(content, invokeHead, "</invoke>").flatMap(({ name, body }) => {
+      const entry = new Map<string, PyValue>([
+        ["name", name],
+        ["arguments", readArguments(name, body, context)],
+      ]);
+      return parseBaseJson(entry, context);
+    });
+  }
+  const payload = parsePythonJson(content);
+  return isPyDict(payload) ? parseBaseJson(payload, context) : [];
+}
+
+/** The elements that are closed, in order; their names end with the tag, quotes around them do not count. */
+function findElements(text: string, head: RegExp, elementClose: string): NamedElement[] {
+  const found: NamedElement[] = [];
+  const pattern = new RegExp(head);
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const nameStart = pattern.lastIndex;
+    const nameEnd = text.indexOf(">", nameStart);
+    if (nameEnd === -1) break;
+    if (nameEnd === nameStart) continue;
+    const end = text.indexOf(elementClose, nameEnd + 1);
+    if (end === -1) break;
+    const name = unquote(pythonStrip(text.slice(nameStart, nameEnd)));
+    found.push({ name, body: text.slice(nameEnd + 1, end), start: match.index });
+    pattern.lastIndex = end + elementClose.length;
+  }
+  return found;
+}
+
+function unquote(name: string): string {
+  const isQuoted = name.length > 1 && /^["']/.test(name) && name.endsWith(name[0] ?? "");
+  return isQuoted ? name.slice(1, -1) : name;
+}
+
+function readArguments(name: string, body: string, context: ParseContext): PyDict {
+  const values = new Map<string, PyValue>();
+  for (const parameter of findElements(body, parameterHead, "</parameter>")) {
+    const key = parameter.name;
+    values.set(key, readDotsValue(pythonStrip(parameter.body), { name, key }, context));
+  }
+  return values;
+}
+
+function readBlocks(frame: Frame, context: ParseContext): Block[] {
+  const { span, inner, innerStart } = frame;
+  const content = pythonStrip(inner);
+  if (!content.startsWith("<invoke")) return readJsonBlock(frame, content);
+  const whole = frame.closed ? inner : `${inner}</parameter></invoke>`;
+  const elements = findElements(whole, invokeHead, "</invoke>");
+  if (elements.length === 0) return [{ span, problem: malformed("expected an invoke element") }];
+  return elements.map(({ name, body, start }, index) => {
+    const next = elements[index + 1];
+    const from = index === 0 ? span[0] : innerStart + start;
+    const to = next === undefined ? span[1] : innerStart + next.start;
+    const argumentValue = catchPython(() => readArguments(name, body, context));
+    const count = body.split("<parameter").length - 1;
+    const isWhole = argumentValue !== undefined && count === argumentValue.size;
+    return {
+      span: [from, to] as const,
+      name,
+      ...(argumentValue === undefined ? {} : { argumentValue }),
+      ...(isWhole ? {} : { problem: malformed("expected </parameter>") }),
+    };
+  });
+}
+
+function readJsonBlock({ span, inner, innerStart }: Frame, content: string): Block[] {
+  const json = readJson(content);
+  if (json.type === "problem") {
+    return [{ span, problem: { status: "invalid-json", detail: json.detail } }];
+  }
+  const payload = { span, value: json.value, json: inner, jsonStart: innerStart };
+  const problem = isPyDict(json.value) ? undefined : malformed("expected one JSON object");
+  return blocksOfPayload(payload, { name: "name", readArguments: argumentsOfEntry }, problem);
+}
+
+/** dots: `<invoke name="…">` elements, or a JSON object, between tags. */
+export const dots = defineParser({
+  name: "dots",
+  aliases: [],
+  markers: [open],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: true },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*(?:[<{]|$)/,
+      read: (frame) => readBlocks(frame, context),
+    }),
+});
