@@ -54,6 +54,7 @@ export type {
   VllmTestServerOptions,
 } from "./vllm-test-server.ts";
 export { startVllmTestServer } from "./vllm-test-server.ts";
+export type { VllmRelease } from "./vllm/releases.ts";
 export type {
   LlamaCppTestControls,
   LlamaCppTestServer,
