@@ -40,6 +40,7 @@ export type {
   SglangTestServerOptions,
 } from "./sglang-test-server.ts";
 export { startSglangTestServer } from "./sglang-test-server.ts";
+export type { SglangRelease } from "./sglang/releases.ts";
 export type {
   RouterStats,
   SglangTestRouter,
