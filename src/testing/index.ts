@@ -62,3 +62,4 @@ export type {
   LlamaCppTestServerOptions,
 } from "./llama-cpp-test-server.ts";
 export { startLlamaCppTestServer } from "./llama-cpp-test-server.ts";
+export type { LlamaCppRelease } from "./llama-cpp/releases.ts";

@@ -10,7 +10,14 @@ import { normalise, readRecordings, replay, toEvents, toValue } from "./recordin
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** What no two servers say alike: names that the server makes, texts of ids, caches. */
-const VOLATILE = new Set(["id", "text", "created", "root", "cached_tokens", "device", "timestamp"]);
+const VOLATILE = new Set([
+  "id",
+  "text",
+  "created",
+  "root",
+  "cached_tokens",
+  "cached_tokens_details",
+]);
 
 /** How long things took, which our server does not say. */
 const TIMES = new Set([
