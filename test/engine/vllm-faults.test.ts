@@ -152,6 +152,11 @@ describe.each(APIS)("%s: a request that may have been sampled", (api) => {
 
 type Reply = Record<string, unknown> & { choices: Record<string, unknown>[] };
 
+/** A reply that does not list the prompt. */
+function withoutPrompt(reply: Record<string, unknown>): unknown {
+  return withChoice(reply, { prompt_token_ids: null });
+}
+
 function withChoice(reply: Record<string, unknown>, changes: Record<string, unknown>): unknown {
   const [choice] = (reply as Reply).choices;
   return { ...reply, choices: [{ ...choice, ...changes }] };
@@ -268,7 +273,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     ],
     [
       "another prompt length",
-      (reply) => ({ ...reply, usage: { prompt_tokens: 4 } }),
+      (reply) => withoutPrompt({ ...reply, usage: { prompt_tokens: 4 } }),
       "usage.prompt_tokens is 4, expected the 3 that were sent",
     ],
     [
@@ -278,7 +283,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     ],
     [
       "a count of another kind",
-      (reply) => ({ ...reply, usage: { prompt_tokens: "3" } }),
+      (reply) => withoutPrompt({ ...reply, usage: { prompt_tokens: "3" } }),
       'usage.prompt_tokens is "3", expected a count',
     ],
     [
@@ -336,6 +341,16 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
       expect(failure.message).toContain("5 ids were sampled, expected at most 4");
     });
   });
+});
+
+test("a wrong count of a prompt that the reply lists, as gateways have it, loses nothing", async () => {
+  const alter = (reply: Record<string, unknown>): unknown => ({
+    ...reply,
+    usage: { prompt_tokens: 1 },
+  });
+  await using tested = await start("completions", [{ kind: "alter", alter }]);
+  const generation = await tested.engine.generate(toRequest());
+  expect(generation).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [] });
 });
 
 describe("an id that its logprob does not name", () => {

@@ -190,10 +190,14 @@ function checkPiece({
   if (ids.length > request.maxNewTokens) {
     throw new ReplyProblem(`${ids.length} ids were sampled`, `at most ${request.maxNewTokens}`);
   }
-  checkPrompt(choice["prompt_token_ids"] ?? reply["prompt_token_ids"], request.inputIds);
+  const seenIds = choice["prompt_token_ids"] ?? reply["prompt_token_ids"];
+  checkPrompt(seenIds, request.inputIds);
   const usage = isObject(reply["usage"]) ? reply["usage"] : {};
   const sentCount = request.inputIds.length;
-  const promptTokenCount = readPromptCount(usage, "prompt_tokens", { place: "usage.", sentCount });
+  // Where the prompt is listed its ids are the proof, and a count that a gateway gets wrong is none.
+  const promptTokenCount = Array.isArray(seenIds)
+    ? sentCount
+    : readPromptCount(usage, "prompt_tokens", { place: "usage.", sentCount });
   const completionCount = readCount(usage, "completion_tokens", "usage.");
   if (completionCount !== undefined && completionCount !== ids.length) {
     throw new ReplyProblem(`usage.completion_tokens is ${completionCount}`, `${ids.length}`);
