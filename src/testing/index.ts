@@ -42,6 +42,7 @@ export type {
   SglangTestServerOptions,
 } from "./sglang-test-server.ts";
 export { startSglangTestServer } from "./sglang-test-server.ts";
+export type { SglangRelease } from "./sglang/releases.ts";
 export type {
   RouterStats,
   SglangTestRouter,
@@ -56,9 +57,11 @@ export type {
   VllmTestServerOptions,
 } from "./vllm-test-server.ts";
 export { startVllmTestServer } from "./vllm-test-server.ts";
+export type { VllmRelease } from "./vllm/releases.ts";
 export type {
   LlamaCppTestControls,
   LlamaCppTestServer,
   LlamaCppTestServerOptions,
 } from "./llama-cpp-test-server.ts";
 export { startLlamaCppTestServer } from "./llama-cpp-test-server.ts";
+export type { LlamaCppRelease } from "./llama-cpp/releases.ts";

@@ -1,6 +1,8 @@
 import type { CompletionContext } from "./llama-cpp/completion-route.ts";
 import { serveCompletion } from "./llama-cpp/completion-route.ts";
-import { sendError } from "./llama-cpp/error-replies.ts";
+import { JSON_UTF8, sendError } from "./llama-cpp/error-replies.ts";
+import type { LlamaCppRelease } from "./llama-cpp/releases.ts";
+import { LLAMA_CPP_RELEASES } from "./llama-cpp/releases.ts";
 import type { LlamaCppSequenceRequest } from "./llama-cpp/request-decoding.ts";
 import type { HttpExchange } from "./server/http-exchange.ts";
 import { sendJson } from "./server/http-exchange.ts";
@@ -9,6 +11,8 @@ import { createServerCore, startServing } from "./server/server-core.ts";
 
 /** Settings of `startLlamaCppTestServer()`. `contextLength` is a slot's. */
 export interface LlamaCppTestServerOptions extends Omit<TestServerOptions, "maxRunning"> {
+  /** Whose behaviour it has. Default `2026-10`. */
+  readonly release?: LlamaCppRelease;
   /** Default `test-model.gguf`. */
   readonly modelPath?: string;
   /** Sequences sampled at a time; further ones wait. Default 4. */
@@ -23,7 +27,10 @@ export interface LlamaCppTestServerOptions extends Omit<TestServerOptions, "maxR
   readonly unlikelyIds?: readonly number[];
   /** Whether a draft model proposes tokens, whose probabilities are then not reported. Default false. */
   readonly speculates?: boolean;
-  /** Whether it knows how to leave the text unparsed, refuses that, or passes it over. Default `known`. */
+  /**
+   * Whether it knows how to leave the text unparsed, refuses that, or passes it over. Default: by the
+   * release.
+   */
   readonly textGrammar?: "known" | "refused" | "unknown";
 }
 
@@ -86,7 +93,7 @@ async function route(exchange: HttpExchange, state: ServerState): Promise<void> 
   const page = method === "GET" ? PAGES[path] : undefined;
   if (page === undefined) {
     sendError(exchange, { type: "not_found_error", message: "File Not Found" });
-  } else sendJson(exchange, page(state));
+  } else sendJson(exchange, page(state), JSON_UTF8);
 }
 
 /** Pages by path. `/test/stats` is this server's own. */
@@ -124,7 +131,8 @@ function toModels(state: ServerState): unknown {
 function createServerState(options: LlamaCppTestServerOptions): ServerState {
   let idCount = 0;
   let slotIndex = 0;
-  const { slotCount = 4 } = options;
+  const { slotCount = 4, release = "2026-10" } = options;
+  const traits = LLAMA_CPP_RELEASES[release];
   const core = createServerCore<LlamaCppSequenceRequest>(
     { ...options, maxRunning: slotCount },
     { weightVersion: () => "", stopsBeforeBudget: true },
@@ -138,7 +146,9 @@ function createServerState(options: LlamaCppTestServerOptions): ServerState {
     partialIds: options.partialIds ?? [],
     unlikelyIds: options.unlikelyIds ?? [],
     speculates: options.speculates ?? false,
-    textGrammar: options.textGrammar ?? "known",
+    refusesCutText: traits.refusesCutText,
+    blamesClient: traits.blamesClient,
+    textGrammar: options.textGrammar ?? traits.textGrammar,
     isLoading: false,
     newId: () => `task-${idCount++}`,
     nextSlot: () => slotIndex++ % slotCount,

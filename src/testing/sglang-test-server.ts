@@ -9,10 +9,12 @@ import type {
 } from "./server/server-core.ts";
 import { createServerCore, startServing } from "./server/server-core.ts";
 import type { ControlContext } from "./sglang/control-routes.ts";
-import { CONTROL_ROUTES } from "./sglang/control-routes.ts";
+import { CONTROL_ROUTES, sendLoads } from "./sglang/control-routes.ts";
 import { sendErrorResponse } from "./sglang/error-replies.ts";
 import type { GenerateContext } from "./sglang/generate-route.ts";
 import { serveGenerate } from "./sglang/generate-route.ts";
+import type { SglangRelease } from "./sglang/releases.ts";
+import { SGLANG_RELEASES } from "./sglang/releases.ts";
 import type { DecodedRequest } from "./sglang/request-decoding.ts";
 
 export type { RecordedRequest } from "./server/request-log.ts";
@@ -20,14 +22,18 @@ export type { ServerStats } from "./server/server-core.ts";
 
 /** Settings of `startSglangTestServer()`. */
 export interface SglangTestServerOptions extends TestServerOptions {
+  /** Whose behaviour it has. Default `0.5.23`. */
+  readonly release?: SglangRelease;
   /** Default `test-model`. */
   readonly modelPath?: string;
   /** Whether stream frames bring only what is new. Default false. */
   readonly incrementalStreaming?: boolean;
   /** The version of the weights at first. Default `default`. */
   readonly weightVersion?: string;
-  /** Whether replies say which version sampled which tokens, as newer releases do. Default false. */
-  readonly reportsVersionSpans?: boolean;
+  /** The model's own end of a turn, which ends one unless it is to be ignored. Default 2. */
+  readonly eosTokenId?: number;
+  /** Ids are below it. One that is not ends the server, as it ends SGLang. Default: any id is taken. */
+  readonly vocabularySize?: number;
   /** Whether `/abort_request` is never answered, as on an engine that hangs. Default false. */
   readonly hangsOnAbort?: boolean;
 }
@@ -71,6 +77,10 @@ export async function startSglangTestServer(
 
 async function route(exchange: HttpExchange, state: ServerState): Promise<void> {
   const { path, request } = exchange;
+  if (state.isDead) {
+    request.socket.destroy();
+    return;
+  }
   const isOpen = path.startsWith("/health") || path === "/test/stats";
   const { apiKey } = state;
   if (apiKey !== undefined && !isOpen && request.headers.authorization !== `Bearer ${apiKey}`) {
@@ -83,7 +93,8 @@ async function route(exchange: HttpExchange, state: ServerState): Promise<void> 
   } else {
     if (path === "/abort_request") state.counts.abort += 1;
     if (path === "/abort_request" && state.hangsOnAbort) return;
-    const handler = CONTROL_ROUTES[path];
+    const { loadPaths } = state.traits;
+    const handler = loadPaths.includes(path) ? sendLoads : CONTROL_ROUTES[path];
     if (handler === undefined) sendJson(exchange, { detail: "Not Found" }, { status: 404 });
     else await handleControl(handler, exchange, state);
   }
@@ -123,7 +134,10 @@ function createServerState(options: SglangTestServerOptions): ServerState {
     hangsOnAbort: options.hangsOnAbort ?? false,
     modelPath: options.modelPath ?? "test-model",
     incrementalStreaming: options.incrementalStreaming ?? false,
-    reportsVersionSpans: options.reportsVersionSpans ?? false,
+    traits: SGLANG_RELEASES[options.release ?? "0.5.23"],
+    vocabularySize: options.vocabularySize ?? Number.POSITIVE_INFINITY,
+    eosTokenId: options.eosTokenId ?? 2,
+    isDead: false,
     weightVersion,
     setWeightVersion: (changed) => {
       version = changed;

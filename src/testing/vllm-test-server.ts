@@ -3,20 +3,35 @@ import { sendJson } from "./server/http-exchange.ts";
 import type { TestServer, TestServerOptions } from "./server/server-core.ts";
 import { createServerCore, startServing } from "./server/server-core.ts";
 import type { ControlContext } from "./vllm/control-routes.ts";
-import { CONTROL_ROUTES, DEVELOPMENT_ROUTES, serveControl } from "./vllm/control-routes.ts";
-import { sendNoSuchRoute } from "./vllm/error-replies.ts";
+import {
+  CONTROL_ROUTES,
+  DEVELOPMENT_ROUTES,
+  TOKENS_ROUTES,
+  serveControl,
+} from "./vllm/control-routes.ts";
+import { sendDisabled, sendNoSuchRoute } from "./vllm/error-replies.ts";
+import type { VllmRelease } from "./vllm/releases.ts";
+import { VLLM_RELEASES } from "./vllm/releases.ts";
 import type { VllmSequenceRequest } from "./vllm/request-decoding.ts";
 import { decodeCompletions, decodeGenerate } from "./vllm/request-decoding.ts";
 import { serveSampling } from "./vllm/sampling-routes.ts";
 
 /** Settings of `startVllmTestServer()`. */
 export interface VllmTestServerOptions extends TestServerOptions {
+  /** Whose behaviour it has. Default `0.32`. */
+  readonly release?: VllmRelease;
   /** Names of the model and, after it, of LoRA adapters. Default `["test-model"]`. */
   readonly servedModels?: readonly string[];
-  /** Which of the ways to send and get ids it has. Default both. */
+  /**
+   * Which of the ways to send and get ids it has. Default both, as `--enable-scale-out` makes it.
+   */
   readonly apis?: readonly ("generate" | "completions")[];
   /** Whether it has the control paths of `VLLM_SERVER_DEV_MODE=1`. Default false. */
   readonly isDevelopment?: boolean;
+  /** Whether `/server_info`, of servers in development mode, can be answered. Default true. */
+  readonly answersServerInfo?: boolean;
+  /** Ids are below it, in the prompt. Default: any id is taken. */
+  readonly vocabularySize?: number;
   /** What the reported logprobs are of: the policy's as they are, or after the sampling transforms. Default raw. */
   readonly logprobsMode?: "raw_logprobs" | "processed_logprobs";
   /** The model's own end of a turn. Default 2. */
@@ -74,7 +89,7 @@ interface ServerState extends ControlContext {
 
 async function route(exchange: HttpExchange, state: ServerState): Promise<void> {
   const { path, request } = exchange;
-  const { apiKey, counts, apis } = state;
+  const { apiKey, counts, apis, traits } = state;
   const isGuarded = GUARDED.some((prefix) => path.startsWith(prefix));
   if (apiKey !== undefined && isGuarded && request.headers.authorization !== `Bearer ${apiKey}`) {
     sendJson(exchange, { error: "Unauthorized" }, { status: 401 });
@@ -91,12 +106,26 @@ async function route(exchange: HttpExchange, state: ServerState): Promise<void> 
     await serveSampling(exchange, { decode, context: state });
     return;
   }
-  if (path === "/abort_requests") counts.abort += 1;
-  const routes = state.isDevelopment
-    ? { ...CONTROL_ROUTES, ...DEVELOPMENT_ROUTES }
-    : CONTROL_ROUTES;
-  await serveControl(routes, exchange, state);
+  if (ABORT_PATHS.has(path)) counts.abort += 1;
+  if (traits.refusesDisabledPaths && !apis.includes("generate") && TOKENS_PATHS.has(path)) {
+    sendDisabled(exchange);
+    return;
+  }
+  await serveControl(routesOf(state), exchange, state);
 }
+
+function routesOf({ apis, isDevelopment, traits }: ServerState): typeof CONTROL_ROUTES {
+  return {
+    ...CONTROL_ROUTES,
+    ...(traits.hasTokensOutput && apis.includes("generate") ? TOKENS_ROUTES : {}),
+    ...(isDevelopment ? DEVELOPMENT_ROUTES : {}),
+  };
+}
+
+const ABORT_PATHS = new Set(["/abort_requests", "/inference/v1/abort_requests"]);
+
+/** Paths that `--enable-scale-out` opens. */
+const TOKENS_PATHS = new Set(["/inference/v1/generate", "/inference/v1/abort_requests"]);
 
 const SAMPLING_PATHS: Readonly<Record<string, "generate" | "completions">> = {
   "/inference/v1/generate": "generate",
@@ -106,13 +135,16 @@ const SAMPLING_PATHS: Readonly<Record<string, "generate" | "completions">> = {
 function createServerState(options: VllmTestServerOptions): ServerState {
   let version = options.weightVersion ?? "default";
   let idCount = 0;
-  const { servedModels = ["test-model"] } = options;
+  const { servedModels = ["test-model"], release = "0.32" } = options;
   const core = createServerCore<VllmSequenceRequest>(options, {
     weightVersion: () => version,
     stopsBeforeBudget: true,
   });
   return {
     ...core,
+    traits: VLLM_RELEASES[release],
+    vocabularySize: options.vocabularySize,
+    answersServerInfo: options.answersServerInfo ?? true,
     servedModels,
     modelName: servedModels[0] ?? "test-model",
     apis: options.apis ?? ["generate", "completions"],

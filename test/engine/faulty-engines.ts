@@ -100,7 +100,7 @@ export interface FaultyEngine {
   /** What a generation says of its prompt of three ids. */
   readonly promptCounts: { readonly promptTokenCount: number; readonly cachedTokenCount?: number };
   /** How often the server is told to abort a request that may have been sampled. */
-  readonly abortCount: 0 | 1;
+  readonly abortCount: number;
 }
 
 /** An engine that resumes turns which the server interrupts. */
@@ -123,14 +123,20 @@ export const INTERRUPTED_ENGINES: readonly InterruptedEngine[] = [
     abortCount: 1,
     interruption: "Aborted",
   },
-  ...(["generate", "completions"] as const).map((api) => ({
-    name: `vllm, ${api}`,
+  ...(
+    [
+      { api: "generate", release: "0.32", policyVersion: "default", abortCount: 1 },
+      // Nobody listens for it: the server is asked once at each of two paths, and then no more.
+      { api: "generate", release: "0.24", policyVersion: "", abortCount: 2 },
+      { api: "completions", release: "0.32", policyVersion: "", abortCount: 2 },
+    ] as const
+  ).map(({ api, release, policyVersion, abortCount }) => ({
+    name: `vllm ${release}, ${api}`,
     start: (faults: Faults, changes?: Parameters<InterruptedEngine["start"]>[1]) =>
-      startFaultyVllm(api, faults, changes),
-    policyVersion: "",
+      startFaultyVllm(api, faults, { ...changes, server: { release } }),
+    policyVersion,
     promptCounts: { promptTokenCount: 3 },
-    // Nobody listens for it: the server is asked once, and then no more.
-    abortCount: 1 as const,
+    abortCount,
     interruption: "the server aborted it",
   })),
 ];

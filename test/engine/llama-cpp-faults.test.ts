@@ -292,7 +292,7 @@ describe("tokens that end within a character", () => {
   test("a turn whose text the server cannot show is sampled again, and recorded", async () => {
     await using tested = await start([], {
       turns: [{ outputIds: [10, 200] }],
-      server: { partialIds: [200], textGrammar: "unknown" },
+      server: { release: "2026-08", partialIds: [200], textGrammar: "unknown" },
       retry: { maxAttempts: 2 },
     });
     const failure = await failureOf(tested.engine.generate(toRequest({ maxNewTokens: 2 })));

@@ -386,6 +386,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
           output_token_logprobs: [],
           output_token_logprobs_length: 0,
           completion_tokens: 0,
+          weight_versions: [],
         },
       }),
       "no ids were sampled",

@@ -39,7 +39,8 @@ describe("what is sent", () => {
       routingKey: "s",
       inputIds: [1, 2, 3],
       maxNewTokens: 16,
-      stopTokenIds: [2, 9],
+      // The model's own end besides.
+      stopTokenIds: [2, 9, 2],
     });
     expect(request?.samplingParams).toMatchObject({
       temperature: 0.7,

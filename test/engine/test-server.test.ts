@@ -45,9 +45,60 @@ const BODY = {
 const GATED = Array.from({ length: 1_000 }, (_, index) => 10 + index);
 
 describe("/generate", () => {
-  test("answers as SGLang does, the stop id in the ids and not in the text", async () => {
+  test("answers as SGLang 0.5.23 does: which version sampled what, and where the cache was", async () => {
+    const turns = [{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }, { outputIds: [11, 2] }];
+    await using tested = await start({ policy: scriptedPolicy(turns) });
+    expect((await tested.generate(BODY)).meta_info).toMatchObject({
+      weight_version: "default",
+      weight_versions: [{ version: "default", start: 0, end: 2 }],
+      cached_tokens: 0,
+      cached_tokens_details: null,
+      dp_rank: null,
+    });
+    const next = await tested.generate({ ...BODY, input_ids: [1, 2, 3, 10, 2, 7] });
+    expect(next.meta_info["cached_tokens_details"]).toEqual({
+      device: next.meta_info["cached_tokens"],
+      host: 0,
+    });
+  });
+
+  test.each([
+    ["0.5.23", [], { type: "length", length: 0 }],
+    ["0.5.15", [0], { type: "length", length: 1 }],
+  ] as const)("a budget of 0 samples what it does in %s: %j", async (release, ids, finish) => {
+    await using tested = await start({ policy: seededPolicy(), release });
+    const sampling_params = { max_new_tokens: 0 };
+    const reply = await tested.generate({ ...BODY, logprob_start_len: 0, sampling_params });
+    expect(reply.output_ids).toEqual(ids);
+    expect(reply.meta_info.finish_reason).toEqual(finish);
+  });
+
+  test("names the vocabulary's last id 0 among scores", async () => {
+    await using tested = await start({ policy: seededPolicy(), vocabularySize: 4 });
+    const { meta_info: scored } = await tested.generate({ ...BODY, logprob_start_len: 0 });
+    const entries = scored["input_token_logprobs"] as [unknown, number, unknown][];
+    expect(entries.map(([, id]) => id)).toEqual([1, 2, 0]);
+  });
+
+  test("an id outside the vocabulary ends the server", async () => {
+    await using tested = await start({ vocabularySize: 4 });
+    await expect(tested.send("/generate", { ...BODY, input_ids: [4] })).rejects.toThrow();
+    await expect(tested.send("/generate", BODY)).rejects.toThrow();
+  });
+
+  test("ends on the model's own end, unless it is to be ignored", async () => {
+    const policy = scriptedPolicy([{ outputIds: [10, 9] }, { outputIds: [10, 9, 11] }]);
+    await using tested = await start({ policy, eosTokenId: 9 });
+    const first = await tested.generate(BODY);
+    expect(first.meta_info.finish_reason).toEqual({ type: "stop", matched: 9 });
+    const sampling_params = { max_new_tokens: 3, ignore_eos: true };
+    const second = await tested.generate({ ...BODY, input_ids: [5], sampling_params });
+    expect(second.output_ids).toEqual([10, 9, 11]);
+  });
+
+  test("answers as SGLang 0.5.15 does, the stop id in the ids and not in the text", async () => {
     const policy = scriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
-    await using tested = await start({ policy });
+    await using tested = await start({ policy, release: "0.5.15" });
     expect(await tested.generate(BODY)).toEqual({
       text: "<10>",
       output_ids: [10, 2],
@@ -276,8 +327,23 @@ describe("/generate refuses", () => {
     expect(await response.json()).toMatchObject(reply as object);
   });
 
-  test("an unknown sampling parameter with a crash", async () => {
+  test("an unknown sampling parameter, and one of another type, by name", async () => {
     await using tested = await start();
+    const unknown = { input_ids: [1], sampling_params: { tempature: 1 } };
+    const response = await tested.send("/generate", unknown);
+    expect(response.status).toBe(400);
+    const { error } = (await response.json()) as { error: string };
+    expect(error).toMatch(/^unknown field `tempature`, expected one of `max_new_tokens`, `stop`, /);
+    const body = { input_ids: [1], sampling_params: { temperature: "hot" } };
+    const other = await tested.send("/generate", body);
+    expect([other.status, await other.json()]).toEqual([
+      400,
+      { error: 'invalid type: string "hot", expected f64' },
+    ]);
+  });
+
+  test("an unknown sampling parameter with a crash, as 0.5.15 does", async () => {
+    await using tested = await start({ release: "0.5.15" });
     const body = { input_ids: [1], sampling_params: { tempature: 1 } };
     const response = await tested.send("/generate", body);
     expect([response.status, await response.text()]).toEqual([500, "Internal Server Error"]);
@@ -335,7 +401,7 @@ describe("streams", () => {
     const policy = scriptedPolicy([{ outputIds: [10, 11, 2] }]);
     await using tested = await start({ policy, incrementalStreaming });
     const response = await tested.send("/generate", { ...BODY, stream: true });
-    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     const replies = await frames(response);
     expect(replies.map(({ output_ids: output }) => output)).toEqual(ids);
     const logprobs = replies.map(({ meta_info: meta }) => meta["output_token_logprobs"] as []);
@@ -363,7 +429,7 @@ describe("streams", () => {
 
   test("show a new version in the middle", async () => {
     const { policy, atGate, open } = gatedPolicy(GATED);
-    await using tested = await start({ policy, weightVersion: "1", reportsVersionSpans: true });
+    await using tested = await start({ policy, weightVersion: "1" });
     const response = await tested.send("/generate", { ...BODY, stream: true });
     await atGate;
     await tested.send("/update_weight_version", { new_version: "2", abort_all_requests: false });
@@ -418,6 +484,7 @@ describe("aborting", () => {
       type: "abort",
       message: "Aborted",
       status_code: null,
+      err_type: null,
     });
     expect(reply.meta_info["prompt_tokens"]).toBe(3);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ServerFault } from "../../src/testing/index.ts";
+import type { ServerFault, VllmRelease } from "../../src/testing/index.ts";
 import { vllmError } from "./failures.ts";
 import { failureOf, toRequest } from "./request.ts";
 import { backOff, SAMPLED } from "./under-test.ts";
@@ -102,7 +102,8 @@ describe("a request that the engine refuses without sampling", () => {
         retryable: false,
         message:
           `Cannot sample request a at ${tested.server.url}: HTTP 404 (The model \`other\` does not ` +
-          'exist.), expected model to be one that is served: "org/base", "adapter-1"',
+          "exist. Valid aliases: org/base, adapter-1.), expected model to be one that is served: " +
+          '"org/base", "adapter-1"',
       });
       expect(tested.server.stats.generateCount).toBe(1);
     });
@@ -133,7 +134,8 @@ describe.each(APIS)("%s: a request that may have been sampled", (api) => {
       { requestId: "a", reason: "HTTP 500 (EngineCore died)" },
     ]);
     expect(generation.pieces.map(({ requestId }) => requestId)).toEqual(["r1~a"]);
-    expect(tested.server.stats.abortCount).toBe(1);
+    // Nobody listens: it is asked once at each path.
+    expect(tested.server.stats.abortCount).toBe(api === "generate" ? 1 : 2);
   });
 
   test("finish reason `error` under HTTP 200 is a server error, with its tokens counted", async () => {
@@ -149,6 +151,11 @@ describe.each(APIS)("%s: a request that may have been sampled", (api) => {
 });
 
 type Reply = Record<string, unknown> & { choices: Record<string, unknown>[] };
+
+/** A reply that does not list the prompt. */
+function withoutPrompt(reply: Record<string, unknown>): unknown {
+  return withChoice(reply, { prompt_token_ids: null });
+}
 
 function withChoice(reply: Record<string, unknown>, changes: Record<string, unknown>): unknown {
   const [choice] = (reply as Reply).choices;
@@ -242,7 +249,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     [
       "other ids than the logprobs name",
       (reply) => withChoice(reply, { token_ids: [10, 11, 13, 2] }),
-      'is "token_id:12", expected "token_id:13", as in choices[0].token_ids',
+      ", as in choices[0].token_ids",
     ],
     [
       "fewer ids than logprobs",
@@ -266,7 +273,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     ],
     [
       "another prompt length",
-      (reply) => ({ ...reply, usage: { prompt_tokens: 4 } }),
+      (reply) => withoutPrompt({ ...reply, usage: { prompt_tokens: 4 } }),
       "usage.prompt_tokens is 4, expected the 3 that were sent",
     ],
     [
@@ -276,7 +283,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
     ],
     [
       "a count of another kind",
-      (reply) => ({ ...reply, usage: { prompt_tokens: "3" } }),
+      (reply) => withoutPrompt({ ...reply, usage: { prompt_tokens: "3" } }),
       'usage.prompt_tokens is "3", expected a count',
     ],
     [
@@ -307,6 +314,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
             ...(reply as Reply).choices[0],
             token_ids: [],
             logprobs: null,
+            weight_versions: [],
           },
         ],
       }),
@@ -335,9 +343,86 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
   });
 });
 
+test("a wrong count of a prompt that the reply lists, as gateways have it, loses nothing", async () => {
+  const alter = (reply: Record<string, unknown>): unknown => ({
+    ...reply,
+    usage: { prompt_tokens: 1 },
+  });
+  await using tested = await start("completions", [{ kind: "alter", alter }]);
+  const generation = await tested.engine.generate(toRequest());
+  expect(generation).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [] });
+});
+
+describe("an id that its logprob does not name", () => {
+  test.each([
+    ["generate", "0.32", "content[2].token_id is 12, expected 13"],
+    ["generate", "0.24", 'content[2].token is "token_id:12", expected "token_id:13"'],
+    ["completions", "0.32", 'tokens[2] is "token_id:12", expected "token_id:13"'],
+  ] as [VllmApi, VllmRelease, string][])("%s of %s: is refused", async (api, release, problem) => {
+    const alter = (reply: Record<string, unknown>): unknown =>
+      withChoice(reply, { token_ids: [10, 11, 13, 2] });
+    await using tested = await start(api, [{ kind: "alter", alter }], { server: { release } });
+    const { code, message } = await failureOf(tested.engine.generate(toRequest()));
+    expect(code).toBe("engine/bad-reply");
+    expect(message).toContain(`choices[0].logprobs.${problem}, as in choices[0].token_ids`);
+  });
+});
+
+describe("which version of the policy sampled what, as the ids-only API says it", () => {
+  test.each([
+    [
+      [{ version: "1", start: 0, end: 3 }],
+      "choices[0].weight_versions ends at token 3, expected the end, at 4",
+    ],
+    [
+      [{ version: "1", start: 1, end: 4 }],
+      'choices[0].weight_versions holds {"version":"1","start":1,"end":4}, expected a span that ' +
+        "begins at token 0",
+    ],
+    ["1", 'choices[0].weight_versions holds "1", expected a span that begins at token 0'],
+  ])("%j is refused", async (spans, message) => {
+    const alter = (reply: Record<string, unknown>): unknown =>
+      withChoice(reply, { weight_versions: spans });
+    await using tested = await start("generate", [{ kind: "alter", alter }]);
+    const failure = await failureOf(tested.engine.generate(toRequest()));
+    expect(failure.code).toBe("engine/bad-reply");
+    expect(failure.message).toContain(message);
+  });
+
+  test("none at all is what the server says of itself", async () => {
+    const alter = (reply: Record<string, unknown>): unknown =>
+      withChoice(reply, { weight_versions: null });
+    const server = { isDevelopment: true, weightVersion: "9" };
+    await using tested = await start("generate", [{ kind: "alter", alter }], { server });
+    const { pieces } = await tested.engine.generate(toRequest());
+    expect(pieces.map(({ policyVersion }) => policyVersion)).toEqual(["9"]);
+  });
+});
+
+describe("a prompt that fills the context", () => {
+  test.each(APIS)("%s: is too long, whatever the server complains of", async (api) => {
+    await using tested = await start(api, [], { server: { contextLength: 3 } });
+    const failure = await failureOf(tested.engine.generate(toRequest()));
+    expect(failure).toMatchObject({ code: "engine/prompt-too-long", retryable: false });
+    expect(failure.message).toContain("expected prompt and output to fit the context");
+  });
+
+  test.each(APIS)("%s: with room for less than the budget is sampled to its end", async (api) => {
+    const turns = [{ outputIds: [10, 11, 12, 13] }];
+    await using tested = await start(api, [], { turns, server: { contextLength: 5 } });
+    const generation = await tested.engine.generate(toRequest({ maxNewTokens: 4 }));
+    expect(generation).toMatchObject({ outputIds: [10, 11], finish: { type: "length" } });
+  });
+});
+
 describe.each(APIS)("%s: interruptions", (api) => {
   test("ids that are null under an abort are none", async () => {
-    const changes = { token_ids: null, logprobs: null, finish_reason: "abort" };
+    const changes = {
+      token_ids: null,
+      logprobs: null,
+      finish_reason: "abort",
+      weight_versions: [],
+    };
     await using tested = await start(api, [
       {
         kind: "alter",
@@ -364,13 +449,14 @@ describe("how a turn ends", () => {
   });
 
   test.each([
-    ["generate", { type: "stop" }],
-    ["completions", { type: "stop", matched: "</answer>" }],
-  ] as [VllmApi, object][])(
-    "%s: a stop string leaves the ids that completed it, and is named where the server names it",
-    async (api, finish) => {
+    ["generate", "0.32", { type: "stop", matched: "</answer>" }],
+    ["generate", "0.24", { type: "stop" }],
+    ["completions", "0.32", { type: "stop", matched: "</answer>" }],
+  ] as [VllmApi, VllmRelease, object][])(
+    "%s of %s: a stop string leaves the ids that completed it, and is named where the server names it",
+    async (api, release, finish) => {
       const turns = [{ outputIds: [10, 11, 12], matched: "</answer>" }];
-      await using tested = await start(api, [], { turns });
+      await using tested = await start(api, [], { turns, server: { release } });
       const sampling = { extra: { stop: ["</answer>"] } };
       const generation = await tested.engine.generate(toRequest({ sampling }));
       expect(generation.outputIds).toEqual([10, 11, 12]);

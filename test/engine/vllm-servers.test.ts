@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import type { VllmEngineOptions } from "../../src/engine/vllm/vllm-options.ts";
-import type { ServerPolicy } from "../../src/testing/index.ts";
+import type { ServerPolicy, VllmRelease } from "../../src/testing/index.ts";
 import {
   echoPolicy,
   manualClock,
@@ -185,7 +185,39 @@ describe("which API is used", () => {
     const engine = createVllmEngine({ url: server.url, api: "generate" });
     expect(await failureOf(engine.generate(toRequest()))).toMatchObject({
       code: "engine/bad-request",
-      message: expect.stringContaining("HTTP 404 (Not Found)") as string,
+      message:
+        `Cannot sample request a at ${server.url}: HTTP 403 (the server was started without ` +
+        "/inference/v1/generate), expected `vllm serve` with --enable-scale-out, or --engine-api " +
+        "completions",
+    });
+    await engine.close();
+  });
+});
+
+describe("a server that was started without the ids-only API", () => {
+  test("is asked by completions, and what to start it with is a warning", async () => {
+    await using server = await startVllmTestServer({
+      policy: echoPolicy(),
+      apis: ["completions"],
+    });
+    const engine = createVllmEngine({ url: server.url });
+    expect((await engine.describe()).warnings).toEqual([
+      "the server was started without /inference/v1/generate, so turns go to /v1/completions, whose " +
+        "replies name no version of the policy; start `vllm serve` with --enable-scale-out",
+    ]);
+    expect((await engine.generate(toRequest())).finish).toEqual({ type: "stop", matched: 2 });
+    await engine.close();
+  });
+
+  test("of a release that has the path at all is still asked with its key", async () => {
+    await using server = await startVllmTestServer({
+      policy: echoPolicy(),
+      faults: [{ kind: "status", status: 403, body: { error: "Forbidden" } }],
+    });
+    const engine = createVllmEngine({ url: server.url });
+    expect(await failureOf(engine.generate(toRequest()))).toMatchObject({
+      code: "engine/unauthorized",
+      message: expect.stringContaining("HTTP 403 (Forbidden), expected a valid apiKey") as string,
     });
     await engine.close();
   });
@@ -352,9 +384,10 @@ describe("the logprob convention", () => {
 });
 
 describe("the policy's version", () => {
-  async function start(options: Partial<VllmEngineOptions> = {}) {
+  async function start(options: Partial<VllmEngineOptions> = {}, release: VllmRelease = "0.24") {
     const gated = gatedPolicy([10, 11, 12, 2], { resumes: true });
     const server = await startVllmTestServer({
+      release,
       policy: gated.policy,
       isDevelopment: true,
       weightVersion: "7",
@@ -383,19 +416,29 @@ describe("the policy's version", () => {
     ]);
   });
 
-  test("is the one at the end where an update was slipped under a frozen request", async () => {
-    await using tested = await start();
-    const { server, engine } = tested;
-    const call = engine.generate(toRequest());
-    await tested.atGate;
-    await server.pause("keep");
-    server.setWeightVersion("8");
-    tested.open();
-    server.resume();
-    expect((await call).pieces).toEqual([
-      { requestId: "a", tokenCount: 4, policyVersion: "8", finish: "stop" },
-    ]);
-  });
+  test.each([
+    ["0.24", [{ requestId: "a", tokenCount: 4, policyVersion: "8", finish: "stop" }]],
+    [
+      "0.32",
+      [
+        { requestId: "a", tokenCount: 2, policyVersion: "7", finish: "abort" },
+        { requestId: "a", tokenCount: 2, policyVersion: "8", finish: "stop" },
+      ],
+    ],
+  ] as const)(
+    "is the one at the end where an update was slipped under a frozen request, but token by token where the server tells (%s)",
+    async (release, pieces) => {
+      await using tested = await start({}, release);
+      const { server, engine } = tested;
+      const call = engine.generate(toRequest());
+      await tested.atGate;
+      await server.pause("keep");
+      server.setWeightVersion("8");
+      tested.open();
+      server.resume();
+      expect((await call).pieces).toEqual(pieces);
+    },
+  );
 
   test("is what is configured, read anew for each request; the server is not asked", async () => {
     let version = "step-1";
@@ -442,7 +485,7 @@ describe("the policy's version", () => {
   });
 
   test("is empty where the server does not tell, and the server is asked for it once", async () => {
-    await using server = await startVllmTestServer({ policy: echoPolicy() });
+    await using server = await startVllmTestServer({ release: "0.24", policy: echoPolicy() });
     const engine = createVllmEngine({ url: server.url });
     const { pieces } = await engine.generate(toRequest());
     expect(pieces[0]?.policyVersion).toBe("");
@@ -470,14 +513,14 @@ describe("cancelling", () => {
       controller.abort(reason);
       await expect(call).rejects.toBe(reason);
       await server.until(({ stats }) => stats.finished.abort === 1);
-      expect(server.stats.abortCount).toBe(1);
+      expect(server.stats.abortCount).toBe(api === "generate" ? 1 : 2);
       expect(server.requests[0]).toMatchObject({ rid: "a", outputIds: [10] });
       await engine.close();
     },
   );
 
-  test("without development mode the dropped connection aborts it", async () => {
-    await using server = await startVllmTestServer({ policy: stuckPolicy(10) });
+  test("where no path takes aborts the dropped connection aborts it", async () => {
+    await using server = await startVllmTestServer({ release: "0.24", policy: stuckPolicy(10) });
     const engine = createVllmEngine({ url: server.url });
     for (const requestId of ["a", "b"]) {
       const controller = new AbortController();
@@ -487,7 +530,7 @@ describe("cancelling", () => {
       await expect(call).rejects.toThrow("enough");
     }
     await server.until(({ stats }) => stats.finished.abort === 2);
-    expect(server.stats.abortCount).toBe(1);
+    expect(server.stats.abortCount).toBe(2);
     await engine.close();
   });
 

@@ -40,9 +40,36 @@ const COMPLETIONS = {
 const GATED = [10, 11, 12, 2];
 
 describe("/inference/v1/generate", () => {
-  test("answers as vLLM does, the stop id in the ids", async () => {
+  test("answers as vLLM 0.32 does: ids by number, and the version that sampled each", async () => {
     const policy = scriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
     await using tested = await start({ policy });
+    const token = (id: number, logprob: number) => ({
+      token_id: id,
+      logprob,
+      rank: 1,
+      top_logprobs: [{ token_id: id, logprob, rank: 1 }],
+    });
+    const { status, body } = await tested.send("/inference/v1/generate", GENERATE);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      request_id: "generate-tokens-x",
+      output_mode: "tokens",
+      prompt_token_ids: null,
+      choices: [
+        {
+          logprobs: { content: [token(10, -0.5), token(2, -0.25)] },
+          finish_reason: "stop",
+          stop_reason: null,
+          token_ids: [10, 2],
+          weight_versions: [{ version: "default", start: 0, end: 2 }],
+        },
+      ],
+    });
+  });
+
+  test("answers as vLLM 0.24 does, the stop id in the ids", async () => {
+    const policy = scriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
+    await using tested = await start({ release: "0.24", policy });
     const token = (id: number, logprob: number) => ({
       token: `token_id:${id}`,
       logprob,
@@ -214,7 +241,11 @@ describe("refusals", () => {
       "/inference/v1/generate",
       { ...GENERATE, model: "other" },
       404,
-      { message: "The model `other` does not exist.", type: "NotFoundError", param: "model" },
+      {
+        message: "The model `other` does not exist. Valid aliases: test-model.",
+        type: "NotFoundError",
+        param: "model",
+      },
     ],
     [
       "/inference/v1/generate",
@@ -257,7 +288,7 @@ describe("refusals", () => {
       { message: "list index out of range", type: "InternalServerError", param: null },
     ],
   ])("%s %o is HTTP %d", async (path, body, status, error) => {
-    await using tested = await start({ contextLength: 8 });
+    await using tested = await start({ contextLength: 8, release: "0.24" });
     expect(await tested.send(path, body)).toEqual({
       status,
       body: { error: { message: expect.any(String) as string, ...error, code: status } },
@@ -265,7 +296,7 @@ describe("refusals", () => {
   });
 
   test("paths that it does not have, and control paths outside development mode", async () => {
-    await using tested = await start({ apis: ["completions"] });
+    await using tested = await start({ apis: ["completions"], release: "0.24" });
     const notFound = { status: 404, body: { detail: "Not Found" } };
     expect(await tested.send("/inference/v1/generate", GENERATE)).toEqual(notFound);
     expect(await tested.send("/weight_info")).toEqual(notFound);

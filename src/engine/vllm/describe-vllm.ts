@@ -18,6 +18,14 @@ export interface DescribeContext {
   /** Aborts when the engine is closed. */
   readonly closing: AbortSignal;
   readonly versionsOf: (worker: Worker) => PolicyVersions;
+  readonly warningOf: (worker: Worker) => string | undefined;
+}
+
+/** What a server said of itself. */
+export interface DescribedServer {
+  readonly description: EngineDescription;
+  /** Whether what its logprobs are of is but assumed. */
+  readonly isConventionAssumed: boolean;
 }
 
 interface VllmControl extends ControlContext {
@@ -33,16 +41,19 @@ interface VllmControl extends ControlContext {
  */
 export async function describeVllm(
   workers: readonly Worker[],
-  { settings, call, closing, versionsOf }: DescribeContext,
-): Promise<EngineDescription> {
+  { settings, call, closing, versionsOf, warningOf }: DescribeContext,
+): Promise<DescribedServer> {
+  let isConventionAssumed = false;
   const context = { settings, signal: call.signal, closing, expected: "a vLLM server" };
-  return describeFirst(workers, async (worker) => {
+  const description = await describeFirst(workers, async (worker) => {
     const model = await getModel(worker, context);
     const engineVersion = await getVersion(worker, context);
     const signal = call.signal ?? closing;
     const policyVersion = await versionsOf(worker).readNow(signal);
     call.signal?.throwIfAborted();
-    const { convention, warnings } = await getConvention(worker, { context, call });
+    const { convention, assumption } = await getConvention(worker, { context, call });
+    isConventionAssumed = assumption !== undefined;
+    const warnings = [assumption, warningOf(worker)].filter((warning) => warning !== undefined);
     return {
       kind: "vllm",
       url: worker.url,
@@ -54,6 +65,7 @@ export async function describeVllm(
       ...(warnings.length === 0 ? {} : { warnings }),
     };
   });
+  return { description, isConventionAssumed };
 }
 
 async function getModel(worker: Worker, context: VllmControl): Promise<ServedModel> {
@@ -88,17 +100,17 @@ async function getVersion(worker: Worker, context: VllmControl): Promise<string 
 async function getConvention(
   worker: Worker,
   { context, call }: { context: VllmControl; call: DescribeCall },
-): Promise<{ convention: LogprobConvention; warnings: readonly string[] }> {
+): Promise<{ convention: LogprobConvention; assumption?: string }> {
   const { logprobConvention: configured, probePrompts: prompts, random } = context.settings;
-  if (configured !== undefined) return { convention: configured, warnings: [] };
+  if (configured !== undefined) return { convention: configured };
   const { generate } = call;
   const found = await findConvention({ prompts, unique: random(), generate });
   const convention = found.convention ?? (await getStatedConvention(worker, context));
-  if (convention !== undefined) return { convention, warnings: [] };
-  const warning =
+  if (convention !== undefined) return { convention };
+  const assumption =
     "logprobConvention is assumed to be raw, vLLM's default: " +
     `the server's --logprobs-mode could not be found out (${found.problem})`;
-  return { convention: "raw", warnings: [warning] };
+  return { convention: "raw", assumption };
 }
 
 /** From the server's own configuration, which servers show that run in development mode. */

@@ -15,6 +15,7 @@ import {
   readTokenIds,
   show,
 } from "../reply-reading.ts";
+import { readVersionSpans } from "../version-spans.ts";
 import type { VllmApi } from "./vllm-options.ts";
 
 /** What vLLM writes for minus infinity and for a logprob that it lacks. */
@@ -24,7 +25,7 @@ const PLACE = "choices[0].";
 
 /**
  * Reads the body of an HTTP 200 of either API. What the reply says of ids, logprobs and counts must
- * agree wherever it says it twice. Replies carry no version of the policy: it is left empty.
+ * agree wherever it says it twice. The policy's version is left empty where the reply names none.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/serving.py and
  * vllm/entrypoints/openai/completion/serving.py; vllm/v1/engine/__init__.py (finish reasons).
@@ -109,7 +110,10 @@ function hasStopStrings({ turn }: PieceRequest): boolean {
   return typeof stop === "string" || (Array.isArray(stop) && stop.length > 0);
 }
 
-/** Logprobs as the ids-only API has them: one object a token, which names its id. */
+/**
+ * Logprobs as the ids-only API has them: one object a token, which names its id; as a number, and as
+ * `token_id:7` in releases before 0.32.
+ */
 function readContent(choice: JsonObject, ids: readonly number[]): readonly number[] {
   if (ids.length === 0 && !isObject(choice["logprobs"])) return [];
   const place = `${PLACE}logprobs.content`;
@@ -120,8 +124,9 @@ function readContent(choice: JsonObject, ids: readonly number[]): readonly numbe
     if (!isObject(entry)) {
       throw new ReplyProblem(`${place}[${index}] is ${show(entry)}`, "an object");
     }
-    checkToken(entry["token"], { id, place: `${place}[${index}].token` });
-    const { logprob } = entry;
+    const { token_id: named, logprob } = entry;
+    if (named === undefined) checkToken(entry["token"], { id, place: `${place}[${index}].token` });
+    else checkId(named, { id, place: `${place}[${index}].token_id` });
     return readLogprob(logprob, { place: `${place}[${index}].logprob`, id, floor: LOGPROB_FLOOR });
   });
 }
@@ -164,6 +169,11 @@ function checkToken(token: unknown, { id, place }: { id: number; place: string }
   );
 }
 
+function checkId(named: unknown, { id, place }: { id: number; place: string }): void {
+  if (named === id) return;
+  throw new ReplyProblem(`${place} is ${show(named)}`, `${id}, as in choices[0].token_ids`);
+}
+
 function checkPiece({
   ids,
   logprobs,
@@ -180,10 +190,14 @@ function checkPiece({
   if (ids.length > request.maxNewTokens) {
     throw new ReplyProblem(`${ids.length} ids were sampled`, `at most ${request.maxNewTokens}`);
   }
-  checkPrompt(choice["prompt_token_ids"] ?? reply["prompt_token_ids"], request.inputIds);
+  const seenIds = choice["prompt_token_ids"] ?? reply["prompt_token_ids"];
+  checkPrompt(seenIds, request.inputIds);
   const usage = isObject(reply["usage"]) ? reply["usage"] : {};
   const sentCount = request.inputIds.length;
-  const promptTokenCount = readPromptCount(usage, "prompt_tokens", { place: "usage.", sentCount });
+  // Where the prompt is listed its ids are the proof, and a count that a gateway gets wrong is none.
+  const promptTokenCount = Array.isArray(seenIds)
+    ? sentCount
+    : readPromptCount(usage, "prompt_tokens", { place: "usage.", sentCount });
   const completionCount = readCount(usage, "completion_tokens", "usage.");
   if (completionCount !== undefined && completionCount !== ids.length) {
     throw new ReplyProblem(`usage.completion_tokens is ${completionCount}`, `${ids.length}`);
@@ -195,7 +209,9 @@ function checkPiece({
   return {
     ids,
     logprobs,
-    versions: [{ tokenCount: ids.length, policyVersion: "" }],
+    versions: readVersionSpans(choice, { tokenCount: ids.length, place: PLACE }) ?? [
+      { tokenCount: ids.length, policyVersion: "" },
+    ],
     ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
     ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
   };

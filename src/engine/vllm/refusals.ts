@@ -13,6 +13,53 @@ export function lacksPath(outcome: HttpOutcome): boolean {
 }
 
 /**
+ * Whether the server says that it was started without the paths that take and give ids. Releases from
+ * 0.32 on have them behind a flag.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/factories.py.
+ */
+export function isDisabled(outcome: HttpOutcome): boolean {
+  return (
+    outcome.type === "reply" && outcome.status === 403 && /--enable-scale-out\b/.test(outcome.text)
+  );
+}
+
+/** The reply for a path that the server was started without and that alone is to be used. */
+export function refuseDisabled(): FailedReply {
+  return failed({
+    problem: "HTTP 403 (the server was started without /inference/v1/generate)",
+    expected: "`vllm serve` with --enable-scale-out, or --engine-api completions",
+  });
+}
+
+/**
+ * Whether the server says that the prompt leaves no room for one token more. Completions say so of the
+ * budget that is left, which they work out from a prompt that fills the context to the last token.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/serve/utils/api_utils.py (`get_max_tokens`) and
+ * vllm/sampling_params.py.
+ */
+export function leavesNoRoom({ status, text }: HttpReply): boolean {
+  return (
+    status === 400 && readErrorMessage(text).startsWith("max_tokens must be at least 1, got 0")
+  );
+}
+
+/** The reply for a prompt that fills the context. */
+export function refuseFullContext({ text }: HttpReply, promptLength: number): FailedReply {
+  return {
+    type: "failed",
+    failure: {
+      code: "engine/prompt-too-long",
+      problem: `HTTP 400 (${readErrorMessage(text)}) for a prompt of ${promptLength} ids`,
+      expected: "prompt and output to fit the context",
+      retry: false,
+      maySample: false,
+    },
+  };
+}
+
+/**
  * Whether the server says that it does not serve the model.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/serve/engine/serving.py (`_check_model`).

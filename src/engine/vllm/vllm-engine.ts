@@ -1,7 +1,7 @@
 import type { DescribeCall, ScoringHttpEngine } from "../http-engine.ts";
 import { createHttpEngine } from "../http-engine.ts";
-import type { EngineDescription } from "../engine.ts";
 import type { Worker } from "../worker-set.ts";
+import type { DescribedServer } from "./describe-vllm.ts";
 import { describeVllm } from "./describe-vllm.ts";
 import type { VllmEngineOptions } from "./vllm-options.ts";
 import { toVllmSettings } from "./vllm-options.ts";
@@ -32,25 +32,24 @@ export function createVllmEngine(options: VllmEngineOptions): VllmEngine {
   const settings = toVllmSettings(options);
   return createHttpEngine("vllm", settings, (closing) => {
     const protocol = createVllmProtocol(settings, closing);
-    const { versionsOf } = protocol;
+    const { versionsOf, warningOf } = protocol;
     /** What the server last said of itself. */
-    let known: EngineDescription | undefined;
+    let known: DescribedServer | undefined;
     const describe = async (
       workers: readonly Worker[],
       call: DescribeCall,
-    ): Promise<EngineDescription> => {
-      known = await describeVllm(workers, { settings, call, closing, versionsOf });
+    ): Promise<DescribedServer> => {
+      known = await describeVllm(workers, { settings, call, closing, versionsOf, warningOf });
       return known;
     };
     return {
       protocol,
-      describe,
+      describe: async (workers, call) => (await describe(workers, call)).description,
       scoring: {
         scoreIds: (piece, exchange) => protocol.scoreIds(piece, exchange),
         async findConvention(workers, call) {
-          const { logprobConvention, warnings } = known ?? (await describe(workers, call));
-          // A warning says that it is only assumed.
-          return warnings === undefined ? logprobConvention : undefined;
+          const { description, isConventionAssumed } = known ?? (await describe(workers, call));
+          return isConventionAssumed ? undefined : description.logprobConvention;
         },
       },
     };

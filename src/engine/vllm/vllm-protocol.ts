@@ -16,28 +16,43 @@ import type { PolicyVersions } from "./policy-versions.ts";
 import { createPolicyVersions } from "./policy-versions.ts";
 import { readPromptLogprobs } from "./prompt-logprobs.ts";
 import {
+  isDisabled,
   isNanRefusal,
   lacksModel,
   lacksPath,
+  leavesNoRoom,
+  refuseDisabled,
+  refuseFullContext,
   refuseModel,
   refuseNan,
   refuseUnsaid,
 } from "./refusals.ts";
-import { encodeCompletionsBody, encodeGenerateBody, toServerRequestIds } from "./request-body.ts";
+import { createRequestAborter } from "./request-aborter.ts";
+import { encodeCompletionsBody, encodeGenerateBody } from "./request-body.ts";
 import { readServedModels } from "./served-models.ts";
 import type { VllmApi, VllmSettings } from "./vllm-options.ts";
 
 /** How vLLM servers are asked to sample, and what was found out about each. */
 export interface VllmProtocol extends SamplingProtocol, ScoringProtocol {
   readonly versionsOf: (worker: Worker) => PolicyVersions;
+  /** Why a server is asked otherwise than it should be, where it is. */
+  readonly warningOf: (worker: Worker) => string | undefined;
 }
 
 /** What is known of one address. */
 interface ServerState {
   api: VllmApi;
-  canAbort: boolean;
+  /** Whether it has `/inference/v1/generate` but was started without it. */
+  isDisabled: boolean;
+  /** Whether its replies say which version sampled what. */
+  reportsSpans: boolean;
   readonly versions: PolicyVersions;
+  readonly abort: (requestId: string) => Promise<void>;
 }
+
+const DISABLED_WARNING =
+  "the server was started without /inference/v1/generate, so turns go to /v1/completions, whose " +
+  "replies name no version of the policy; start `vllm serve` with --enable-scale-out";
 
 /** How old a reading of the policy's version may be when a request is sent, in milliseconds. */
 const VERSION_AGE_MS = 500;
@@ -45,10 +60,10 @@ const VERSION_AGE_MS = 500;
 /**
  * Makes the protocol.
  *
- * Replies carry no version. A piece that ended is stamped with what the server says right after it,
- * because a request that came while the server was paused is sampled by the version that follows the
- * pause. A piece that was interrupted is stamped with what it said before: the interruption is the
- * update's beginning.
+ * The ids-only replies of 0.32 and newer say which version sampled which token. Others carry no version:
+ * a piece that ended is stamped with what the server says right after it, because a request that came
+ * while the server was paused is sampled by the version that follows the pause. A piece that was
+ * interrupted is stamped with what it said before: the interruption is the update's beginning.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/serve/dev/rlhf/api_router.py (pause, abort).
  */
@@ -61,7 +76,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     if (state === undefined) {
       const versions = createPolicyVersions({ worker, settings, closing });
       const api = settings.api === "completions" ? "completions" : "generate";
-      state = { api, canAbort: true, versions };
+      const abort = createRequestAborter(worker, settings);
+      state = { api, isDisabled: false, reportsSpans: false, versions, abort };
       states.set(worker, state);
     }
     return state;
@@ -76,14 +92,18 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const state = stateOf(exchange.worker);
     const { versions } = state;
     const { signal } = exchange;
-    const versionBefore = await versions.readRecent(VERSION_AGE_MS, signal);
+    const versionBefore = state.reportsSpans
+      ? ""
+      : await versions.readRecent(VERSION_AGE_MS, signal);
     const { outcome, api } = await askEither(piece, exchange);
     if (outcome.type !== "reply") return { type: "unanswered", outcome };
     if (isNanRefusal(outcome)) return { type: "nan-happened" };
-    if (lacksModel(outcome)) return await refuseLackingModel(outcome, exchange);
-    if (outcome.status !== 200) return { type: "unanswered", outcome };
+    const refused = await readRefusal(outcome, { exchange, promptLength: piece.inputIds.length });
+    if (refused !== undefined) return refused;
     const { text } = outcome;
     const reply = await readPieceReply(() => readVllmReply(text, { request: piece, api }));
+    state.reportsSpans = settings.policyVersion === undefined && reportsSpans(reply);
+    if (state.reportsSpans) return reply;
     if (reply.type === "interrupted") {
       versions.expire();
       return withVersion(reply, versionBefore);
@@ -100,10 +120,12 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const state = stateOf(exchange.worker);
     const { api } = state;
     const outcome = await ask(api, { piece, exchange, model });
-    if (settings.api !== "auto" || api !== "generate" || !lacksPath(outcome)) {
+    const disabled = isDisabled(outcome);
+    if (settings.api !== "auto" || api !== "generate" || (!disabled && !lacksPath(outcome))) {
       return { outcome, api };
     }
     state.api = "completions";
+    state.isDisabled = disabled;
     return { outcome: await ask(state.api, { piece, exchange, model }), api: state.api };
   }
 
@@ -121,8 +143,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const { outcome, api } = await askEither(piece, exchange);
     if (outcome.type !== "reply") return { type: "unanswered", outcome };
     if (isNanRefusal(outcome)) return refuseNan();
-    if (lacksModel(outcome)) return await refuseLackingModel(outcome, exchange);
-    if (outcome.status !== 200) return { type: "unanswered", outcome };
+    const refused = await readRefusal(outcome, { exchange, promptLength: ids.length });
+    if (refused !== undefined) return refused;
     const { text } = outcome;
     return await readPieceReply<ScoreReply>(() => {
       const reply = readVllmReply(text, { request: piece, api });
@@ -130,6 +152,18 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
       if (reply.type !== "finished") return reply;
       return { type: "scored", logprobs: readPromptLogprobs(text, { ids, from, api }) };
     });
+  }
+
+  /** What another status than 200 means here; `undefined` for 200. */
+  async function readRefusal(
+    reply: HttpReply,
+    { exchange, promptLength }: { exchange: PieceExchange; promptLength: number },
+  ): Promise<FailedReply | Unanswered | undefined> {
+    if (reply.status === 200) return undefined;
+    if (lacksModel(reply)) return await refuseLackingModel(reply, exchange);
+    if (isDisabled(reply)) return refuseDisabled();
+    if (leavesNoRoom(reply)) return refuseFullContext(reply, promptLength);
+    return { type: "unanswered", outcome: reply };
   }
 
   async function refuseLackingModel(
@@ -150,15 +184,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     samplePiece,
     scoreIds,
     versionsOf: (worker) => stateOf(worker).versions,
-    async abortRequest(worker, requestId) {
-      const state = stateOf(worker);
-      if (!state.canAbort) return;
-      // The dropped connection aborts too; behind a proxy it may not reach the server.
-      const body = JSON.stringify({ request_ids: toServerRequestIds(requestId) });
-      const request = { method: "POST", path: "/abort_requests", body } as const;
-      const outcome = await callControl(worker, request, { settings, parents: [] });
-      if (outcome.type === "reply" && outcome.status === 404) state.canAbort = false;
-    },
+    warningOf: (worker) => (stateOf(worker).isDisabled ? DISABLED_WARNING : undefined),
+    abortRequest: (worker, requestId) => stateOf(worker).abort(requestId),
   };
 }
 
@@ -182,6 +209,12 @@ function ask(
         headers,
         body: encodeCompletionsBody(piece, model),
       });
+}
+
+/** Where it has tokens at all. */
+function reportsSpans(reply: PieceReply): boolean {
+  if (reply.type !== "finished" && reply.type !== "interrupted") return false;
+  return reply.piece.versions.some(({ policyVersion }) => policyVersion !== "");
 }
 
 function withVersion<Reply extends PieceReply & { readonly type: "finished" | "interrupted" }>(

@@ -4,10 +4,15 @@ import { answerWithFault, sendReply, toForcedEnd } from "../server/faults.ts";
 import type { HttpExchange } from "../server/http-exchange.ts";
 import type { LiveSequence } from "../server/request-scheduler.ts";
 import type { ServerCore } from "../server/server-core.ts";
-import { RequestRefused, sendError } from "./error-replies.ts";
+import type { LlamaCppError } from "./error-replies.ts";
+import { JSON_UTF8, RequestRefused, sendError } from "./error-replies.ts";
 import type { ReplyContext } from "./reply-encoding.ts";
 import { encodeChunk, encodeReply, toSampled } from "./reply-encoding.ts";
-import type { DecodingContext, LlamaCppSequenceRequest } from "./request-decoding.ts";
+import type {
+  DecodedCompletion,
+  DecodingContext,
+  LlamaCppSequenceRequest,
+} from "./request-decoding.ts";
 import { decodeCompletion } from "./request-decoding.ts";
 
 /** What serving `/completion` works with. */
@@ -18,6 +23,8 @@ export interface CompletionContext
   readonly detokenize: (ids: readonly number[]) => string;
   /** The slot for a request that asks for none. */
   readonly nextSlot: () => number;
+  /** Whether a text that ends within a character is an error. */
+  readonly refusesCutText: boolean;
 }
 
 type Sequence = LiveSequence<LlamaCppSequenceRequest>;
@@ -27,31 +34,41 @@ export async function serveCompletion(
   exchange: HttpExchange,
   context: CompletionContext,
 ): Promise<void> {
-  const request = decodeOrRefuse(exchange, context);
-  if (request === undefined) return;
+  const decoded = decodeOrRefuse(exchange, context);
+  const [first] = decoded?.requests ?? [];
+  if (decoded === undefined || first === undefined) return;
   const session = exchange.request.headers["x-session-id"];
   const routingKey = typeof session === "string" ? session : undefined;
-  const recordEnd = context.log.add(request, routingKey);
-  const { inputIds, rid } = request;
+  const recordEnds = decoded.requests.map((request) => context.log.add(request, routingKey));
+  const { inputIds, rid } = first;
   const fault = context.faults.next({ inputIds, rid, routingKey });
   if (answerWithFault(exchange, fault)) return;
-  const sequence = context.scheduler.admit(request, {
-    routingKey,
-    cachedTokenCount: context.cache.take(routingKey, inputIds),
-    forcedEnd: toForcedEnd(fault, request),
-  });
-  watchDisconnect(exchange, [sequence], context);
-  const slotIndex = request.slotIndex ?? context.nextSlot();
-  if (request.stream) streamReply(exchange, sequence, { context, slotIndex });
-  await sequence.done;
-  recordEnd(sequence);
-  if (!request.stream) answer(exchange, sequence, { context, slotIndex, fault });
+  const slotted = decoded.requests.map((request) => ({
+    sequence: context.scheduler.admit(request, {
+      routingKey,
+      cachedTokenCount: context.cache.take(routingKey, request.inputIds),
+      forcedEnd: toForcedEnd(fault, request),
+    }),
+    slotIndex: request.slotIndex ?? context.nextSlot(),
+  }));
+  const sequences = slotted.map(({ sequence }) => sequence);
+  watchDisconnect(exchange, sequences, context);
+  if (first.stream) streamReplies(exchange, slotted, context);
+  await Promise.all(sequences.map(({ done }) => done));
+  for (const [index, sequence] of sequences.entries()) recordEnds[index]?.(sequence);
+  if (!first.stream) answer(exchange, slotted, { context, fault, isList: decoded.isList });
+}
+
+/** A sequence, and the slot that it is said to be in. */
+interface SlottedSequence {
+  readonly sequence: Sequence;
+  readonly slotIndex: number;
 }
 
 function decodeOrRefuse(
   exchange: HttpExchange,
   context: CompletionContext,
-): LlamaCppSequenceRequest | undefined {
+): DecodedCompletion | undefined {
   try {
     return decodeCompletion(exchange.body, context);
   } catch (error) {
@@ -63,52 +80,67 @@ function decodeOrRefuse(
 
 interface AnswerOptions {
   readonly context: CompletionContext;
-  readonly slotIndex: number;
   readonly fault?: ServerFault | undefined;
+  readonly isList: boolean;
 }
 
 /** The server has no word for an abort: whoever is there to be told is told of an error. */
 function answer(
   exchange: HttpExchange,
-  sequence: Sequence,
-  { context, slotIndex, fault }: AnswerOptions,
+  slotted: readonly SlottedSequence[],
+  { context, fault, isList }: AnswerOptions,
 ): void {
-  const { finish, request, outputLogprobs } = sequence;
+  for (const { sequence } of slotted) {
+    const error = errorOf(sequence, context);
+    if (error === undefined) continue;
+    sendError(exchange, error);
+    return;
+  }
+  if (fault?.kind === "null-logprob") {
+    for (const { sequence } of slotted) sequence.outputLogprobs[fault.position] = Number.NaN;
+  }
+  const replies = slotted.map(({ sequence, slotIndex }, index) =>
+    encodeReply(sequence, { context, slotIndex, index }),
+  );
+  sendReply(exchange, isList ? replies : (replies[0] ?? {}), fault, JSON_UTF8);
+}
+
+function errorOf(sequence: Sequence, context: CompletionContext): LlamaCppError | undefined {
+  const { finish, request } = sequence;
   if (finish?.type === "abort") {
     const type = finish.status_code === 400 ? "invalid_request_error" : "server_error";
-    sendError(exchange, { type, message: finish.message });
-    return;
+    return { type, message: finish.message };
   }
+  if (request.leavesTextUnparsed || !context.refusesCutText) return undefined;
   const last = toSampled(sequence).ids.at(-1) ?? -1;
-  if (!request.leavesTextUnparsed && context.partialIds.includes(last)) {
-    const message =
-      "The model produced output that does not match the expected Content-only format";
-    sendError(exchange, { type: "server_error", message });
-    return;
-  }
-  if (fault?.kind === "null-logprob") outputLogprobs[fault.position] = Number.NaN;
-  sendReply(exchange, encodeReply(sequence, { context, slotIndex }), fault);
+  if (!context.partialIds.includes(last)) return undefined;
+  const message = "The model produced output that does not match the expected Content-only format";
+  return { type: "server_error", message };
 }
 
 /** Server-sent events, one for each token, then one that says how it ended. */
-function streamReply(
+function streamReplies(
   { response }: HttpExchange,
-  sequence: Sequence,
-  { context, slotIndex }: AnswerOptions,
+  slotted: readonly SlottedSequence[],
+  context: CompletionContext,
 ): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.flushHeaders();
   const sendEvent = (value: unknown): void => {
     response.write(`data: ${JSON.stringify(value)}\n\n`);
   };
-  let sentCount = 0;
-  sequence.onProgress = () => {
-    for (; sentCount < sequence.outputIds.length; sentCount++) {
-      const chunk = encodeChunk(sequence, { index: sentCount, context });
-      if (chunk !== undefined) sendEvent(chunk);
-    }
-    if (sequence.state !== "finished") return;
-    sendEvent(encodeReply(sequence, { context, slotIndex }));
-    response.end();
-  };
+  let openCount = slotted.length;
+  for (const [index, { sequence, slotIndex }] of slotted.entries()) {
+    let sentCount = 0;
+    sequence.onProgress = () => {
+      for (; sentCount < sequence.outputIds.length; sentCount++) {
+        const chunk = encodeChunk(sequence, { index, tokenIndex: sentCount, context });
+        if (chunk !== undefined) sendEvent(chunk);
+      }
+      if (sequence.state !== "finished") return;
+      sendEvent(encodeReply(sequence, { context, slotIndex, index }));
+      openCount -= 1;
+      if (openCount === 0) response.end();
+    };
+  }
 }

@@ -11,6 +11,9 @@ const STATUSES = {
   unavailable_error: 503,
 } as const;
 
+/** How its replies name their kind. */
+export const JSON_UTF8 = { headers: { "content-type": "application/json; charset=utf-8" } };
+
 /** What llama.cpp says of a failure. */
 export interface LlamaCppError {
   readonly type: keyof typeof STATUSES;
@@ -36,7 +39,8 @@ export class RequestRefused extends Error {
  */
 export function sendError(exchange: HttpExchange, { type, message, details }: LlamaCppError): void {
   const status = STATUSES[type];
-  sendJson(exchange, { error: { code: status, message, type, ...details } }, { status });
+  const body = { error: { code: status, message, type, ...details } };
+  sendJson(exchange, body, { status, ...JSON_UTF8 });
 }
 
 /** The refusal of a value. */

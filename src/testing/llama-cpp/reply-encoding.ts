@@ -37,7 +37,10 @@ const LOGPROB_FLOOR = -3.4028234663852886e38;
 export function toSampled({ request, outputIds, outputLogprobs }: Sequence): SampledTokens {
   const { forcedId } = request;
   if (forcedId === undefined) return { ids: outputIds, logprobs: outputLogprobs };
-  return { ids: [forcedId], logprobs: [FORCED_LOGPROB] };
+  return {
+    ids: outputIds.map(() => forcedId),
+    logprobs: outputIds.map(() => FORCED_LOGPROB),
+  };
 }
 
 /**
@@ -47,14 +50,14 @@ export function toSampled({ request, outputIds, outputLogprobs }: Sequence): Sam
  */
 export function encodeReply(
   sequence: Sequence,
-  { context, slotIndex }: { context: ReplyContext; slotIndex: number },
+  { context, slotIndex, index }: { context: ReplyContext; slotIndex: number; index: number },
 ): Record<string, unknown> {
   const { request, cachedTokenCount } = sequence;
   const { ids, logprobs } = toSampled(sequence);
   const promptLength = request.inputIds.length;
   const isFull = promptLength + ids.length >= context.contextLength;
   const whole = {
-    index: 0,
+    index,
     content: request.stream ? "" : context.detokenize(ids),
     tokens: request.stream || !request.returnsTokens ? [] : ids,
     id_slot: slotIndex,
@@ -79,19 +82,19 @@ export function encodeReply(
 /** One token of a stream. Those that end within a character are not sent. */
 export function encodeChunk(
   sequence: Sequence,
-  { index, context }: { index: number; context: ReplyContext },
+  { index, tokenIndex, context }: { index: number; tokenIndex: number; context: ReplyContext },
 ): Record<string, unknown> | undefined {
   const { ids, logprobs } = toSampled(sequence);
-  const id = ids[index];
+  const id = ids[tokenIndex];
   if (id === undefined || context.partialIds.includes(id)) return undefined;
-  const one = { ids: [id], logprobs: [logprobs[index]] };
+  const one = { ids: [id], logprobs: [logprobs[tokenIndex]] };
   return {
-    index: 0,
+    index,
     content: context.detokenize([id]),
     tokens: [id],
     stop: false,
     id_slot: -1,
-    tokens_predicted: index + 1,
+    tokens_predicted: tokenIndex + 1,
     tokens_evaluated: sequence.request.inputIds.length,
     ...encodeProbabilities(sequence, one, context),
   };
@@ -108,7 +111,10 @@ function encodeStop(
   return { stop_type: isEnd ? "eos" : "limit", stopping_word: "" };
 }
 
-/** None for tokens that end within a character, and none at all where no token has one. */
+/**
+ * None for tokens that end within a character, nor for what completed a stop string, and none at all
+ * where no token has one.
+ */
 function encodeProbabilities(
   sequence: Sequence,
   { ids, logprobs }: SampledTokens,
@@ -116,8 +122,11 @@ function encodeProbabilities(
 ): Record<string, unknown> {
   const { shownCount } = sequence.request;
   if (shownCount === 0) return {};
+  const { finish } = sequence;
+  const completesStop = finish?.type === "stop" && typeof finish.matched === "string";
   const entries = ids.flatMap((id, index) => {
     if (context.partialIds.includes(id)) return [];
+    if (completesStop && index === sequence.outputIds.length - 1) return [];
     const token = describeToken(id, context);
     const logprob = toJsonNumber(context.speculates ? 0 : logprobs[index]);
     const top = context.speculates ? [] : listTop(sequence, { id, logprob, context });

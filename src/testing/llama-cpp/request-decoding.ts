@@ -26,7 +26,16 @@ export interface DecodingContext {
   readonly slotCount: number;
   /** What becomes of a grammar for the text: understood, refused as malformed, or passed over. */
   readonly textGrammar: "known" | "refused" | "unknown";
+  /** Whether a body that is no JSON is the client's fault. */
+  readonly blamesClient: boolean;
   readonly newId: () => string;
+}
+
+/** What one HTTP request asks for. */
+export interface DecodedCompletion {
+  readonly requests: readonly LlamaCppSequenceRequest[];
+  /** Answered with a list: a batch, or several samples of one prompt. */
+  readonly isList: boolean;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -78,12 +87,31 @@ const FORCING_BIAS = 1e6;
  *
  * @throws RequestRefused
  */
-export function decodeCompletion(
-  bodyText: string,
+export function decodeCompletion(bodyText: string, context: DecodingContext): DecodedCompletion {
+  const body = parseBody(bodyText, context);
+  const { prompt } = body;
+  const isBatch = Array.isArray(prompt) && prompt.length > 0 && prompt.every(Array.isArray);
+  const prompts = isBatch ? (prompt as unknown[]) : [prompt];
+  const copyCount = readCopyCount(body);
+  const requests = prompts.flatMap((each) =>
+    Array.from({ length: copyCount }, () => decodeOne(body, each, context)),
+  );
+  return { requests, isList: isBatch || copyCount > 1 };
+}
+
+/** Under either of its names. */
+function readCopyCount({ n, n_cmpl: count = n }: JsonObject): number {
+  if (count === undefined || count === null) return 1;
+  checkType("n_cmpl", count, 1);
+  return Math.max(Number(count), 1);
+}
+
+function decodeOne(
+  body: JsonObject,
+  prompt: unknown,
   context: DecodingContext,
 ): LlamaCppSequenceRequest {
-  const body = parseBody(bodyText);
-  const inputIds = readPrompt(body["prompt"], context);
+  const inputIds = readPrompt(prompt, context);
   const stated = Object.entries(body).filter(([name, value]) => name in DEFAULTS && value !== null);
   const settings: JsonObject = { ...DEFAULTS, ...Object.fromEntries(stated) };
   for (const [name, value] of Object.entries(DEFAULTS)) {
@@ -169,12 +197,16 @@ function readFields(fields: unknown): readonly string[] {
   return Array.isArray(fields) ? (fields as string[]) : [];
 }
 
-function parseBody(text: string): JsonObject {
+function parseBody(text: string, { blamesClient }: DecodingContext): JsonObject {
   try {
     return JSON.parse(text) as JsonObject;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    const message = `[json.exception.parse_error.101] ${error.message}`;
-    throw new RequestRefused({ type: "server_error", message });
+    const problem = `parse error at line 1, column ${text.length + 1}: ${error.message}`;
+    const message = `[json.exception.parse_error.101] ${problem}`;
+    throw new RequestRefused({
+      type: blamesClient ? "invalid_request_error" : "server_error",
+      message,
+    });
   }
 }

@@ -62,6 +62,7 @@ export function sendReply(
   exchange: HttpExchange,
   reply: Record<string, unknown> | readonly unknown[],
   fault: ServerFault | undefined,
+  init: { readonly headers?: Readonly<Record<string, string>> } = {},
 ): void {
   switch (fault?.kind) {
     case "reset": {
@@ -82,9 +83,9 @@ export function sendReply(
       return;
     }
     case "alter":
-      sendJson(exchange, Array.isArray(reply) ? reply : fault.alter({ ...reply }));
+      sendJson(exchange, Array.isArray(reply) ? reply : fault.alter({ ...reply }), init);
       return;
     default:
-      sendJson(exchange, reply);
+      sendJson(exchange, reply, init);
   }
 }

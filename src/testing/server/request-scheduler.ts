@@ -292,6 +292,10 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     const { tokenLatencyMs, tokensPerTick } = this.#options;
     entry.iterator ??= iterate(await this.#begin(entry));
     if (entry.forcedEnd?.afterTokens === 0) return entry.forcedEnd.finish;
+    if (entry.request.samplesNothing === true) {
+      entry.versionSpans.push({ version: this.#options.weightVersion(), start: 0, end: 0 });
+      return { type: "length", length: 0 };
+    }
     for (let count = 1; ; count++) {
       await this.#untilThawed(entry);
       if (entry.wantsRetraction) return undefined;

@@ -12,4 +12,6 @@ export interface SequenceRequest {
    * filler that the policy is not asked for.
    */
   readonly scoresInput?: boolean;
+  /** It ends, as having used its budget up, before anything is sampled. */
+  readonly samplesNothing?: boolean;
 }

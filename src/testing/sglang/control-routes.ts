@@ -23,7 +23,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const PAUSE_MODES: readonly PauseMode[] = ["abort", "retract", "in_place"];
 
 /**
- * The engine's endpoints besides `/generate`, by path. `/test/stats` is this server's own.
+ * The engine's endpoints besides `/generate` and those that tell its load, by path. `/test/stats` is this server's own.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py.
  */
@@ -35,8 +35,6 @@ export const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
   "/server_info": sendServerInfo,
   "/get_server_info": sendServerInfo,
   "/v1/models": sendModels,
-  "/v1/loads": sendLoads,
-  "/get_load": sendLoads,
   "/abort_request": abortRequest,
   "/pause_generation": pauseGeneration,
   "/continue_generation": continueGeneration,
@@ -77,11 +75,22 @@ function sendModels(exchange: HttpExchange, context: ControlContext): void {
   const { modelPath: id, contextLength } = context;
   sendJson(exchange, {
     object: "list",
-    data: [{ id, object: "model", root: id, max_model_len: contextLength }],
+    data: [
+      {
+        id,
+        object: "model",
+        created: 0,
+        owned_by: "sglang",
+        root: id,
+        parent: null,
+        max_model_len: contextLength,
+      },
+    ],
   });
 }
 
-function sendLoads(exchange: HttpExchange, { scheduler }: ControlContext): void {
+/** Tells how much there is to do. */
+export function sendLoads(exchange: HttpExchange, { scheduler }: ControlContext): void {
   sendJson(exchange, {
     version: "test",
     num_accelerators: 1,

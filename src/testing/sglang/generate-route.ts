@@ -3,7 +3,7 @@ import { watchDisconnect } from "../server/disconnect.ts";
 import type { FaultQueue } from "../server/fault-queue.ts";
 import { answerWithFault, sendReply, toForcedEnd } from "../server/faults.ts";
 import type { HttpExchange } from "../server/http-exchange.ts";
-import { sendText } from "../server/http-exchange.ts";
+import { sendJson, sendText } from "../server/http-exchange.ts";
 import type { PrefixCache } from "../server/prefix-cache.ts";
 import type { RequestLog } from "../server/request-log.ts";
 import type { LiveSequence, RequestScheduler } from "../server/request-scheduler.ts";
@@ -24,6 +24,12 @@ export interface GenerateContext extends ReplyContext {
   readonly faults: FaultQueue;
   readonly cache: PrefixCache;
   readonly log: RequestLog;
+  /** The model's own end of a turn. */
+  readonly eosTokenId: number;
+  /** Ids are below it. */
+  readonly vocabularySize: number;
+  /** Whether it was asked for an id that is not. */
+  isDead: boolean;
 }
 
 /** Serves one `/generate` request. */
@@ -33,6 +39,12 @@ export async function serveGenerate(
 ): Promise<void> {
   const decoded = decodeOrRefuse(exchange, context);
   if (decoded === undefined) return;
+  if (
+    decoded.requests.some(({ inputIds }) => inputIds.some((id) => id >= context.vocabularySize))
+  ) {
+    die(exchange, context);
+    return;
+  }
   const header = exchange.request.headers["x-smg-routing-key"];
   const routingKey = typeof header === "string" ? header : undefined;
   const [first] = decoded.requests;
@@ -56,6 +68,17 @@ export async function serveGenerate(
   if (!decoded.stream) sendReplies(exchange, sequences, { decoded, context, fault });
 }
 
+/**
+ * Looking such an id up ends the engine's process: nobody is answered any more.
+ *
+ * **Source:** recorded from SGLang 0.5.23.
+ */
+function die({ request }: HttpExchange, context: GenerateContext): void {
+  context.isDead = true;
+  context.scheduler.abortAll();
+  request.socket.destroy();
+}
+
 /** What is scored is computed anew. */
 function countCached(
   { inputIds, scoresInput, logprobStartLen }: DecodedRequest,
@@ -69,14 +92,15 @@ function decodeOrRefuse(
   exchange: HttpExchange,
   context: GenerateContext,
 ): DecodedGenerate | undefined {
-  const { scheduler, contextLength, newRid } = context;
+  const { scheduler, contextLength, newRid, traits, eosTokenId } = context;
   try {
     const isLive = (rid: string): boolean => scheduler.isLive(rid);
-    return decodeGenerate(exchange.body, { contextLength, newRid, isLive });
+    return decodeGenerate(exchange.body, { contextLength, newRid, isLive, traits, eosTokenId });
   } catch (error) {
     if (!(error instanceof RequestRefused)) throw error;
     const { style, status, message, isStream } = error;
-    if (isStream && style === "value") sendStreamedError(exchange, message);
+    if (style === "text") sendJson(exchange, { error: message }, { status });
+    else if (isStream && style === "value") sendStreamedError(exchange, message);
     else if (style === "value") sendValueError(exchange, message);
     else if (style === "shape") {
       sendErrorResponse(exchange, { status, message, type: "Bad Request" });
@@ -119,7 +143,10 @@ function streamReplies(
   sequences: readonly LiveSequence<DecodedRequest>[],
   { decoded, context }: ReplyOptions,
 ): void {
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  response.writeHead(200, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+  });
   response.flushHeaders();
   let openCount = sequences.length;
   for (const [index, sequence] of sequences.entries()) {
@@ -139,7 +166,7 @@ function streamReplies(
 function sendStreamedError(exchange: HttpExchange, message: string): void {
   const error = { message, type: "invalid_request_error", code: 400, retryable: false };
   sendText(exchange, `${toEvent({ error })}data: [DONE]\n\n`, {
-    headers: { "content-type": "text/event-stream" },
+    headers: { "content-type": "text/event-stream; charset=utf-8" },
   });
 }
 

@@ -1,11 +1,13 @@
-import type { LiveSequence } from "../server/request-scheduler.ts";
+import type { FinishReason, LiveSequence } from "../server/request-scheduler.ts";
+import type { ReleaseTraits } from "./releases.ts";
 import type { DecodedRequest } from "./request-decoding.ts";
 
 /** What replies depend on. */
 export interface ReplyContext {
   readonly weightVersion: () => string;
-  /** Whether `meta_info.weight_versions` is reported, as releases from mid-2026 do. */
-  readonly reportsVersionSpans: boolean;
+  readonly traits: ReleaseTraits;
+  /** Ids are below it; the last of them is reported as 0 where it is scored. */
+  readonly vocabularySize: number;
   /** Text of ids. */
   readonly detokenize: (ids: readonly number[]) => string;
 }
@@ -43,21 +45,28 @@ function encodeMeta(
   context: ReplyContext,
   window: Window,
 ): Record<string, unknown> {
-  const { request, outputIds, versionSpans } = sequence;
+  const { request, outputIds, versionSpans, finish } = sequence;
+  const { reportsVersionSpans } = context.traits;
   return {
     id: request.rid,
-    finish_reason: sequence.finish ?? null,
+    finish_reason: finish === undefined ? null : encodeFinish(finish, context),
     // A request that was aborted in the queue says nothing of its prompt.
     ...(sequence.hasRun
       ? {
           prompt_tokens: request.inputIds.length,
           cached_tokens: sequence.cachedTokenCount,
+          ...(reportsVersionSpans
+            ? {
+                cached_tokens_details: toCacheDetails(sequence.cachedTokenCount),
+                dp_rank: null,
+              }
+            : {}),
           num_retractions: sequence.retractionCount,
           reasoning_tokens: 0,
         }
       : {}),
     weight_version: context.weightVersion(),
-    ...(context.reportsVersionSpans && sequence.hasRun
+    ...(reportsVersionSpans && sequence.hasRun && finish !== undefined
       ? { weight_versions: versionSpans, weight_version: versionSpans.at(-1)?.version }
       : {}),
     ...(request.returnLogprob ? encodeLogprobs(sequence, context, window) : {}),
@@ -66,9 +75,20 @@ function encodeMeta(
   };
 }
 
+/** Where the cached tokens were; nothing where there are none. */
+function toCacheDetails(count: number): unknown {
+  return count === 0 ? null : { device: count, host: 0 };
+}
+
+/** An abort that is no failure says so of its kind as well. */
+function encodeFinish(finish: FinishReason, { traits }: ReplyContext): unknown {
+  const isPlainAbort = finish.type === "abort" && finish.status_code === null;
+  return isPlainAbort && traits.reportsVersionSpans ? { ...finish, err_type: null } : finish;
+}
+
 function encodeLogprobs(
   { request, outputIds, outputLogprobs, inputLogprobs }: LiveSequence<DecodedRequest>,
-  { detokenize }: ReplyContext,
+  { detokenize, vocabularySize }: ReplyContext,
   { start, end }: Window,
 ): Record<string, unknown> {
   const toText = (id: number): string | null =>
@@ -84,7 +104,10 @@ function encodeLogprobs(
     .slice(logprobStartLen)
     .map((logprob, index) => [index === 0 ? null : logprob, inputIds[logprobStartLen + index]!]);
   return {
-    input_token_logprobs: input.map(([logprob, id]) => [logprob, id, toText(Number(id))]),
+    input_token_logprobs: input.map(([logprob, id]) => {
+      const named = id === vocabularySize - 1 ? 0 : Number(id);
+      return [logprob, named, toText(named)];
+    }),
     output_token_logprobs: output,
     output_token_logprobs_length: outputIds.length,
     ...(request.topLogprobsNum > 0 ? { output_top_logprobs: output.map((entry) => [entry]) } : {}),

@@ -1,10 +1,14 @@
+import type { ReleaseTraits } from "./releases.ts";
 import type { SequenceRequest } from "../server/sequence-request.ts";
 
 /** A request that the engine refuses before it is queued. */
 export class RequestRefused extends Error {
   readonly status: 400 | 500;
-  /** `value`: `{"error": {"message"}}`; `shape`: `{"object": "error", …}`; `crash`: plain text. */
-  readonly style: "value" | "shape" | "crash";
+  /**
+   * `value`: `{"error": {"message"}}`; `text`: `{"error": "…"}`; `shape`: `{"object": "error", …}`;
+   * `crash`: plain text.
+   */
+  readonly style: "value" | "text" | "shape" | "crash";
   /** Whether the request asked for a stream, in which refusals of values are frames. */
   isStream = false;
 
@@ -74,11 +78,20 @@ const RANGES: readonly [name: string, isRight: (value: number) => boolean, range
   ["max_new_tokens", (value) => value >= 0, "non-negative"],
 ];
 
+/** Parameters of newer releases, which this server passes over. */
+const NEWER_PARAMETERS = ["beam_width", "watermark", "choice"];
+
+/** Parameters that are whole numbers in the server. */
+const WHOLE_PARAMETERS = new Set(["max_new_tokens", "top_k", "min_new_tokens", "n"]);
+
 /** Below this a temperature means greedy sampling. */
 const GREEDY_TEMPERATURE = 1e-6;
 
 /** What decoding depends on. */
 export interface DecodingContext {
+  readonly traits: ReleaseTraits;
+  /** The model's own end of a turn. */
+  readonly eosTokenId: number;
   readonly contextLength: number;
   readonly newRid: () => string;
   /** Whether a request of this name is being served. */
@@ -107,8 +120,11 @@ export function decodeGenerate(bodyText: string, context: DecodingContext): Deco
 function decodeBody(body: JsonObject, context: DecodingContext): DecodedGenerate {
   const { input_ids: inputIds, rid, stream = false } = body;
   if (inputIds === undefined || inputIds === null) {
-    const why = body["text"] === undefined ? "input_ids should be provided" : "has no tokenizer";
-    throw new RequestRefused("value", `Either text, input_ids or input_embeds: ${why}.`);
+    const message =
+      body["text"] === undefined
+        ? "Either text, input_ids or input_embeds should be provided."
+        : "The server has no tokenizer.";
+    throw new RequestRefused("value", message);
   }
   if (!Array.isArray(inputIds)) throw new RequestRefused("shape", "input_ids: not a list");
   if (inputIds.length === 0) throw new RequestRefused("value", "input_ids cannot be empty.");
@@ -116,14 +132,14 @@ function decodeBody(body: JsonObject, context: DecodingContext): DecodedGenerate
   const prompts = (isBatch ? inputIds : [inputIds]) as unknown[];
 
   const samplings = prompts.map((_, index) =>
-    readSampling(perItem(body["sampling_params"], index) ?? {}),
+    readSampling(perItem(body["sampling_params"], index) ?? {}, context.traits),
   );
   const n = Number(samplings[0]?.parameters["n"] ?? 1);
   const isList = isBatch || n > 1;
   const requests = prompts.flatMap((prompt, index) =>
     Array.from({ length: n }, () => {
       const name = nameRequest({ rid, index, isBatch, isRepeated: n > 1, context });
-      const sampling = samplings[index] ?? readSampling({});
+      const sampling = samplings[index] ?? readSampling({}, context.traits);
       return toRequest(body, { prompt, name, sampling, index, context });
     }),
   );
@@ -191,7 +207,8 @@ function toRequest(
     inputIds,
     samplingParams: parameters,
     maxNewTokens,
-    stopTokenIds: parameters["ignore_eos"] === true ? [] : stopTokenIds,
+    samplesNothing: maxNewTokens === 0 && context.traits.samplesNothing,
+    stopTokenIds: parameters["ignore_eos"] === true ? [] : [...stopTokenIds, context.eosTokenId],
     returnLogprob,
     scoresInput: returnLogprob && logprobStartLen >= 0,
     logprobStartLen,
@@ -216,7 +233,10 @@ function fitBudget(promptLength: number, sampling: Sampling, contextLength: numb
     throw new RequestRefused(
       "value",
       "Requested token count exceeds the model's maximum context length of " +
-        `${contextLength} tokens. You requested a total of ${promptLength + budget} tokens.`,
+        `${contextLength} tokens. You requested a total of ${promptLength + budget} tokens: ` +
+        `${promptLength} tokens from the input messages and ${budget} tokens for the completion. ` +
+        "Please reduce the number of tokens in the input messages or the completion to fit within " +
+        "the limit.",
     );
   }
   return Math.max(Math.min(budget, contextLength - promptLength - 1), 0);
@@ -227,13 +247,14 @@ interface Sampling {
   readonly isBudgetStated: boolean;
 }
 
-function readSampling(given: unknown): Sampling {
+function readSampling(given: unknown, { checksParameters }: ReleaseTraits): Sampling {
   if (given === null || typeof given !== "object") {
     throw new RequestRefused("shape", "sampling_params: not an object");
   }
   const stated = Object.entries(given).filter(([, value]) => value !== null);
+  if (checksParameters) checkParameters(given as JsonObject);
   // The engine builds a typed structure from it: a name it lacks is a TypeError that nothing catches.
-  if (Object.keys(given).some((name) => !(name in SAMPLING_DEFAULTS))) {
+  else if (Object.keys(given).some((name) => !(name in SAMPLING_DEFAULTS))) {
     throw new RequestRefused("crash", "Internal Server Error");
   }
   const sampling: JsonObject = { ...SAMPLING_DEFAULTS, ...Object.fromEntries(stated) };
@@ -249,6 +270,27 @@ function readSampling(given: unknown): Sampling {
   };
 }
 
+/**
+ * Refuses names that there are not, and texts for numbers.
+ *
+ * **Source:** recorded from SGLang 0.5.23.
+ */
+function checkParameters(given: JsonObject): void {
+  const names = [...Object.keys(SAMPLING_DEFAULTS), ...NEWER_PARAMETERS];
+  for (const [name, value] of Object.entries(given)) {
+    if (!names.includes(name)) {
+      const known = names.map((each) => `\`${each}\``).join(", ");
+      const message = `unknown field \`${name}\`, expected one of ${known}`;
+      throw new RequestRefused("text", message);
+    }
+    if (typeof value === "string" && typeof SAMPLING_DEFAULTS[name] === "number") {
+      const kind = WHOLE_PARAMETERS.has(name) ? "i64" : "f64";
+      const message = `invalid type: string ${JSON.stringify(value)}, expected ${kind}`;
+      throw new RequestRefused("text", message);
+    }
+  }
+}
+
 function perItem(value: unknown, index: number): unknown {
   return Array.isArray(value) ? (value as unknown[])[index] : value;
 }
@@ -259,7 +301,9 @@ function parseBody(text: string): JsonObject {
     value = JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new RequestRefused("shape", `JSON decode error: ${error.message}`);
+    const what = `'msg': 'JSON decode error', 'input': {}, 'ctx': {'error': 'unexpected end of data'}`;
+    const message = `1 validation error:\n  {'type': 'json_invalid', 'loc': ('body', ${text.length}), ${what}}`;
+    throw new RequestRefused("shape", message);
   }
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
     throw new RequestRefused("shape", "body: not an object");

@@ -8,6 +8,8 @@ import type { SamplingContext } from "./sampling-routes.ts";
 export interface ControlContext extends SamplingContext {
   readonly weightVersion: () => string;
   readonly setWeightVersion: (version: string) => void;
+  /** Whether `/server_info` can be answered. */
+  readonly answersServerInfo: boolean;
 }
 
 interface Route {
@@ -24,9 +26,24 @@ type JsonObject = Readonly<Record<string, unknown>>;
  */
 export const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
   "/health": { method: "GET", serve: (exchange) => sendText(exchange, "") },
+  "/ping": { method: "GET", serve: (exchange) => sendText(exchange, "") },
+  "/load": {
+    method: "GET",
+    serve: (exchange, { scheduler }) =>
+      sendJson(exchange, { server_load: scheduler.runningCount + scheduler.waitingCount }),
+  },
   "/version": { method: "GET", serve: (exchange) => sendJson(exchange, { version: "0.0.0+test" }) },
   "/v1/models": { method: "GET", serve: sendModels },
   "/test/stats": { method: "GET", serve: (exchange, { stats }) => sendJson(exchange, stats()) },
+};
+
+/**
+ * Paths that come with the ids-only API, besides the one that samples.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/api_router.py.
+ */
+export const TOKENS_ROUTES: Readonly<Record<string, Route>> = {
+  "/inference/v1/abort_requests": { method: "POST", serve: abortNamed },
 };
 
 /**
@@ -89,8 +106,19 @@ function sendModels(exchange: HttpExchange, context: ControlContext): void {
   sendJson(exchange, { object: "list", data });
 }
 
-/** Answers with the configuration, as text unless asked for as JSON. */
-function sendServerInfo(exchange: HttpExchange, { logprobsMode, modelName }: ControlContext): void {
+/**
+ * Answers with the configuration, as text unless asked for as JSON. A server that cannot find out what
+ * machine it runs on fails with words of Python's.
+ */
+function sendServerInfo(
+  exchange: HttpExchange,
+  { logprobsMode, modelName, answersServerInfo }: ControlContext,
+): void {
+  if (!answersServerInfo) {
+    const message = "'NoneType' object has no attribute 'splitlines'";
+    sendError(exchange, { status: 500, message, type: "InternalServerError" });
+    return;
+  }
   const isJson = exchange.query.get("config_format") === "json";
   const config = { model_config: { model: modelName, logprobs_mode: logprobsMode } };
   sendJson(exchange, {
@@ -124,10 +152,26 @@ function abortRequests(exchange: HttpExchange, context: ControlContext): void {
     sendJson(exchange, { status: "aborted", aborted: context.scheduler.dropAll() });
     return;
   }
-  for (const name of names) {
-    for (const rid of [...(context.liveNames.get(String(name)) ?? [])]) context.scheduler.drop(rid);
-  }
+  dropNamed(names, context);
   sendJson(exchange, { status: "aborted", aborted: names.length });
+}
+
+/** Says nothing of what it aborted. */
+function abortNamed(exchange: HttpExchange, context: ControlContext): void {
+  const { request_ids: ids } = readBody(exchange);
+  if (ids === undefined || ids === null) {
+    const detail = "Missing 'request_ids' in request body";
+    sendJson(exchange, { detail }, { status: 400 });
+    return;
+  }
+  dropNamed(Array.isArray(ids) ? (ids as unknown[]) : [ids], context);
+  sendText(exchange, "");
+}
+
+function dropNamed(names: readonly unknown[], { liveNames, scheduler }: ControlContext): void {
+  for (const name of names) {
+    for (const rid of [...(liveNames.get(String(name)) ?? [])]) scheduler.drop(rid);
+  }
 }
 
 function acknowledge(message: string): Route {

@@ -1,8 +1,10 @@
 import type { FinishReason, LiveSequence } from "../server/request-scheduler.ts";
+import type { ReleaseTraits } from "./releases.ts";
 import type { DecodedRequest, VllmSequenceRequest } from "./request-decoding.ts";
 
 /** What replies depend on. */
 export interface ReplyContext {
+  readonly traits: ReleaseTraits;
   readonly modelName: string;
   readonly eosTokenId: number;
   /** What the reported logprobs are of. */
@@ -52,7 +54,8 @@ export function encodeReply(
   if (api === "generate") {
     const head = { request_id: replyId, model, created: 0 };
     const promptLogprobs = encodePromptLogprobs(sequences[0], context);
-    return { ...head, choices, usage, prompt_logprobs: promptLogprobs, ...transfers };
+    const reply = { ...head, choices, usage, prompt_logprobs: promptLogprobs, ...transfers };
+    return context.traits.hasTokensOutput ? { ...reply, ...TOKENS_OUTPUT } : reply;
   }
   return {
     id: replyId,
@@ -61,12 +64,26 @@ export function encodeReply(
     model,
     choices,
     service_tier: null,
-    system_fingerprint: null,
+    system_fingerprint: toFingerprint(context),
     usage,
     ...transfers,
     metrics: null,
   };
 }
+
+/** What names the build, in completions. */
+export function toFingerprint({ traits }: Pick<ReplyContext, "traits">): string | null {
+  return traits.hasTokensOutput ? "vllm-0.0.0+test" : null;
+}
+
+/** What a reply of ids says besides, without the means to have it. */
+const TOKENS_OUTPUT = {
+  prompt_token_id_logprobs: null,
+  prompt_token_ids: null,
+  mm_placeholders: null,
+  metrics: null,
+  output_mode: "tokens",
+};
 
 /** How many tokens were read and sampled. */
 export function encodeUsage(
@@ -100,13 +117,21 @@ export function encodeChoice(
   );
   const finishReason = finish?.type ?? null;
   if (decoded.api === "generate") {
+    const { hasTokensOutput } = context.traits;
+    const encode = hasTokensOutput ? encodeNumbered : encodeContent;
     return {
       index,
-      logprobs: request.logprobCount === undefined ? null : encodeContent(ids, logprobs),
+      logprobs: request.logprobCount === undefined ? null : encode(ids, logprobs),
       finish_reason: finishReason,
       token_ids: ids,
       routed_experts: null,
       sampling_mask: null,
+      ...(hasTokensOutput
+        ? {
+            stop_reason: toStopReason(finish, context),
+            weight_versions: finish === undefined ? null : sequence.versionSpans,
+          }
+        : {}),
     };
   }
   return {
@@ -115,7 +140,7 @@ export function encodeChoice(
     logprobs:
       request.logprobCount === undefined
         ? null
-        : encodeColumns(ids, { logprobs, decoded, context }),
+        : encodeColumns(outputIds, { since, logprobs, decoded, context }),
     finish_reason: finishReason,
     stop_reason: toStopReason(finish, context),
     token_ids: decoded.returnTokenIds ? ids : null,
@@ -167,6 +192,23 @@ function encodePromptLogprobs(
   });
 }
 
+/** Ids by number, each with its place among all. */
+function encodeNumbered(
+  ids: readonly number[],
+  logprobs: readonly (number | undefined)[],
+): Record<string, unknown> {
+  return {
+    content: ids.map((id, index) => {
+      const logprob = logprobs[index];
+      if (logprob === undefined) {
+        return { token_id: id, logprob: LOGPROB_FLOOR, rank: null, top_logprobs: [] };
+      }
+      const top = { token_id: id, logprob, rank: 1 };
+      return { ...top, top_logprobs: [top] };
+    }),
+  };
+}
+
 function encodeContent(
   ids: readonly number[],
   logprobs: readonly (number | undefined)[],
@@ -184,28 +226,33 @@ function encodeContent(
   };
 }
 
+/** Of the ids from `since` on, whose `logprobs` are given. Places count from the first id. */
 function encodeColumns(
-  ids: readonly number[],
+  outputIds: readonly number[],
   {
+    since,
     logprobs,
     decoded,
     context,
   }: {
+    since: number;
     logprobs: readonly (number | undefined)[];
     decoded: DecodedRequest;
     context: ReplyContext;
   },
 ): Record<string, unknown> {
-  const tokens = ids.map((id) =>
+  const all = outputIds.map((id) =>
     decoded.returnTokensAsTokenIds ? `token_id:${id}` : context.detokenize([id]),
   );
   let offset = 0;
+  const offsets = all.map((token) => {
+    const start = offset;
+    offset += token.length;
+    return start;
+  });
+  const tokens = all.slice(since);
   return {
-    text_offset: tokens.map((token) => {
-      const start = offset;
-      offset += token.length;
-      return start;
-    }),
+    text_offset: offsets.slice(since),
     token_logprobs: logprobs.map((logprob) => logprob ?? null),
     tokens,
     top_logprobs: tokens.map((token, index) => {

@@ -1,6 +1,8 @@
 import type { HttpExchange } from "../server/http-exchange.ts";
 import type { SequenceRequest } from "../server/sequence-request.ts";
-import { RequestRefused, badRequest, badShape } from "./error-replies.ts";
+import { RequestRefused, badRequest, badShape, missing, toPython } from "./error-replies.ts";
+import { findJsonProblem } from "./json-problem.ts";
+import type { ReleaseTraits } from "./releases.ts";
 import { checkModel, fitCompletionBudget, readPrompt } from "./request-checks.ts";
 import { readSampling } from "./sampling-parameters.ts";
 
@@ -27,6 +29,9 @@ export interface DecodedRequest {
 
 /** What decoding depends on. */
 export interface DecodingContext {
+  readonly traits: ReleaseTraits;
+  /** Ids are below it. */
+  readonly vocabularySize: number | undefined;
   readonly servedModels: readonly string[];
   readonly contextLength: number;
   /** The model's own end of a turn. */
@@ -49,13 +54,23 @@ type JsonObject = Readonly<Record<string, unknown>>;
  */
 export function decodeGenerate(exchange: HttpExchange, context: DecodingContext): DecodedRequest {
   const body = parseBody(exchange.body);
-  const inputIds = readPrompt(body["token_ids"], "token_ids");
+  const memberCount = Object.keys(body).length;
+  const { vocabularySize } = context;
+  const inputIds = readPrompt(body["token_ids"], {
+    field: "token_ids",
+    memberCount,
+    vocabularySize,
+  });
   const given = body["sampling_params"];
-  if (!isObject(given)) throw new RequestRefused(badShape("sampling_params", "Field required"));
+  if (!isObject(given)) throw new RequestRefused(missing("sampling_params", { memberCount }));
   checkModel(body["model"], context.servedModels);
   const { contextLength } = context;
   const remaining = Math.max(contextLength - inputIds.length, 1);
-  const sampling = readSampling(given, { maxTokens: remaining, eosTokenId: context.eosTokenId });
+  const sampling = readSampling(given, {
+    maxTokens: remaining,
+    eosTokenId: context.eosTokenId,
+    place: "sampling_params",
+  });
   if (inputIds.length >= contextLength) {
     const suffix =
       inputIds.length === contextLength
@@ -64,7 +79,7 @@ export function decodeGenerate(exchange: HttpExchange, context: DecodingContext)
     const message =
       `The decoder prompt (length ${inputIds.length})${suffix} is longer than the maximum model ` +
       `length of ${contextLength}. Make sure that \`max_model_len\` is no smaller than the number ` +
-      "of text tokens.";
+      `of text tokens${suffix === "" ? "" : " (prompt + requested output tokens)"}.`;
     throw new RequestRefused(badRequest(message));
   }
   const name = nameRequest(exchange, body, context);
@@ -112,21 +127,30 @@ export function decodeCompletions(
   }
   const isBatch = Array.isArray(prompt) && Array.isArray(prompt[0]);
   const prompts = (isBatch ? (prompt as unknown[]) : [prompt]).map((item) =>
-    readPrompt(item, "prompt"),
+    readPrompt(item, {
+      field: "prompt",
+      memberCount: Object.keys(body).length,
+      vocabularySize: context.vocabularySize,
+    }),
   );
   checkModel(body["model"], context.servedModels);
   const name = nameRequest(exchange, body, context);
-  const sampling = readSampling(body, { maxTokens: 16, eosTokenId: context.eosTokenId });
+  const sampling = readSampling(body, {
+    maxTokens: 16,
+    eosTokenId: context.eosTokenId,
+    place: "",
+  });
   const requests = prompts.flatMap((inputIds, index) => {
-    const { maxNewTokens } = sampling.sequence;
-    fitCompletionBudget({
+    const maxNewTokens = fitCompletionBudget({
       promptLength: inputIds.length,
-      maxNewTokens,
+      maxNewTokens: sampling.sequence.maxNewTokens,
       contextLength: context.contextLength,
+      traits: context.traits,
     });
     return Array.from({ length: sampling.sampleCount }, () => ({
       ...sampling.sequence,
       inputIds,
+      maxNewTokens,
       rid: context.toUniqueName(name),
       externalId: `cmpl-${name}-${index}`,
     }));
@@ -151,7 +175,9 @@ export function decodeCompletions(
 function nameRequest(exchange: HttpExchange, body: JsonObject, { newId }: DecodingContext): string {
   const { request_id: given } = body;
   if (given !== undefined && typeof given !== "string") {
-    throw new RequestRefused(badShape("request_id", "Input should be a valid string"));
+    const message = "Input should be a valid string";
+    const input = toPython(given);
+    throw new RequestRefused(badShape({ kind: "string_type", at: "request_id", message, input }));
   }
   return readHeader(exchange, "x-request-id") ?? given ?? newId();
 }
@@ -172,10 +198,18 @@ function parseBody(text: string): JsonObject {
     value = JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new RequestRefused(badShape("0", `JSON decode error: ${error.message}`));
+    const { place, problem } = findJsonProblem(text);
+    const details = `'error': "${problem}"`;
+    const input = "'<dict of 0 items>'";
+    const message = "JSON decode error";
+    const kind = "json_invalid";
+    throw new RequestRefused(badShape({ kind, at: `${place}`, message, input, details }));
   }
   if (isObject(value)) return value;
-  throw new RequestRefused(badShape("", "Input should be a valid dictionary"));
+  const message = "Input should be a valid dictionary";
+  throw new RequestRefused(
+    badShape({ kind: "model_attributes_type", at: "", message, input: toPython(value) }),
+  );
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -1,4 +1,5 @@
-import { RequestRefused, badRequest, badShape } from "./error-replies.ts";
+import { RequestRefused, badRequest, badShape, toPython } from "./error-replies.ts";
+import type { ShapeProblem, VllmError } from "./error-replies.ts";
 import type { VllmSequenceRequest } from "./request-decoding.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -72,7 +73,16 @@ export interface DecodedSampling {
  */
 export function readSampling(
   given: JsonObject,
-  { maxTokens, eosTokenId }: { maxTokens: number; eosTokenId: number },
+  {
+    maxTokens,
+    eosTokenId,
+    place,
+  }: {
+    maxTokens: number;
+    eosTokenId: number;
+    /** The member of the body that holds the parameters, if one does. */
+    place: "" | "sampling_params";
+  },
 ): DecodedSampling {
   const known = Object.entries(given).filter(
     ([name, value]) => (name in DEFAULTS || name === "max_tokens") && value !== null,
@@ -80,10 +90,7 @@ export function readSampling(
   const stated: JsonObject = { ...DEFAULTS, max_tokens: maxTokens, ...Object.fromEntries(known) };
   for (const { name, isRight, range, isNamed } of RANGES) {
     const number = stated[name];
-    if (typeof number !== "number") {
-      const message = "Input should be a valid number";
-      throw new RequestRefused(badShape(`sampling_params.${name}`, message));
-    }
+    if (typeof number !== "number") throw new RequestRefused(badNumber(name, { given, place }));
     if (isRight(number)) continue;
     const value = WHOLE.has(name) || !Number.isInteger(number) ? `${number}` : `${number}.0`;
     const message = `${name} must be ${range}, got ${value}.`;
@@ -92,7 +99,7 @@ export function readSampling(
   const samplingParams = rewrite(stated);
   const stopIds = (samplingParams["stop_token_ids"] ?? []) as readonly number[];
   const { logprobs, prompt_logprobs: promptLogprobs } = samplingParams;
-  if (promptLogprobs !== null) checkPromptLogprobs(promptLogprobs);
+  if (promptLogprobs !== null) checkPromptLogprobs(promptLogprobs, place);
   return {
     sampleCount: Number(samplingParams["n"]),
     sequence: {
@@ -106,11 +113,43 @@ export function readSampling(
   };
 }
 
-function checkPromptLogprobs(count: unknown): void {
+/** Parameters within a member are first held against a type, and then against each of its fields. */
+function badNumber(
+  name: string,
+  { given, place }: { given: JsonObject; place: "" | "sampling_params" },
+): VllmError {
+  const value = given[name];
+  const isText = typeof value === "string";
+  const field: ShapeProblem = {
+    kind: isText ? "float_parsing" : "float_type",
+    at: toPlace(name, place),
+    message: `Input should be a valid number${
+      isText ? ", unable to parse string as a number" : ""
+    }`,
+    input: toPython(value),
+  };
+  if (place === "") return badShape(field);
+  const whole: ShapeProblem = {
+    kind: "is_instance_of",
+    at: place,
+    message: "Input should be an instance of SamplingParams",
+    input: toPython(given),
+    details: "'class': 'SamplingParams'",
+  };
+  return badShape(whole, field);
+}
+
+function toPlace(name: string, place: "" | "sampling_params"): string {
+  return place === "" ? name : `${place}.${name}`;
+}
+
+function checkPromptLogprobs(count: unknown, place: "" | "sampling_params"): void {
   const name = "prompt_logprobs";
   if (!Number.isInteger(count)) {
+    const message = "Input should be a valid integer";
+    const input = toPython(count);
     throw new RequestRefused(
-      badShape(`sampling_params.${name}`, "Input should be a valid integer"),
+      badShape({ kind: "int_type", at: toPlace(name, place), message, input }),
     );
   }
   if ((count as number) >= -1) return;

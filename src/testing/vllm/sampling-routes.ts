@@ -7,7 +7,13 @@ import type { ServerCore } from "../server/server-core.ts";
 import type { VllmError } from "./error-replies.ts";
 import { RequestRefused, badRequest, encodeError, sendError } from "./error-replies.ts";
 import type { ReplyContext } from "./reply-encoding.ts";
-import { NotJsonCompliant, encodeChoice, encodeReply, encodeUsage } from "./reply-encoding.ts";
+import {
+  NotJsonCompliant,
+  encodeChoice,
+  encodeReply,
+  encodeUsage,
+  toFingerprint,
+} from "./reply-encoding.ts";
 import type { DecodedRequest, DecodingContext, VllmSequenceRequest } from "./request-decoding.ts";
 
 /** What serving requests for tokens works with. */
@@ -189,13 +195,18 @@ function toChunk(
   const head = toChunkHead(decoded, context);
   if (decoded.api === "generate") return { ...head, choices: [choice], usage: null };
   const { prompt_logprobs: _logprobs, routed_experts: _experts, ...rest } = choice;
-  return { ...head, choices: [rest] };
+  const fingerprint = toFingerprint(context);
+  // Only the last piece names the build.
+  const isNamed = fingerprint !== null && rest["finish_reason"] !== null;
+  return { ...head, choices: [rest], ...(isNamed ? { system_fingerprint: fingerprint } : {}) };
 }
 
 function toChunkHead(
   { api, replyId }: DecodedRequest,
-  { modelName }: SamplingContext,
+  { modelName, traits }: SamplingContext,
 ): Record<string, unknown> {
-  if (api === "generate") return { request_id: replyId };
+  if (api === "generate") {
+    return { request_id: replyId, ...(traits.hasTokensOutput ? { output_mode: "tokens" } : {}) };
+  }
   return { id: replyId, object: "text_completion", created: 0, model: modelName };
 }

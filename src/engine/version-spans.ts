@@ -1,0 +1,40 @@
+import type { VersionRun } from "./piece-reply.ts";
+import type { JsonObject } from "./reply-reading.ts";
+import { ReplyProblem, show } from "./reply-reading.ts";
+
+/**
+ * Reads which version sampled what from `weight_versions`: spans of tokens, one behind the other, as
+ * SGLang and vLLM write them. `undefined` where the reply has none, or none for its tokens.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/utils/weight_versions.py; vllm-project/vllm
+ * vllm/v1/engine/output_processor.py (`_weight_version_spans`).
+ *
+ * @throws ReplyProblem
+ */
+export function readVersionSpans(
+  parent: JsonObject,
+  { tokenCount, place: before = "" }: { tokenCount: number; place?: string },
+): readonly VersionRun[] | undefined {
+  const spans = parent["weight_versions"];
+  if (spans === undefined || spans === null) return undefined;
+  const runs: VersionRun[] = [];
+  let place = 0;
+  for (const span of Array.isArray(spans) ? (spans as unknown[]) : [spans]) {
+    const { version, start, end } = (span ?? {}) as JsonObject;
+    if (typeof version !== "string" || start !== place || typeof end !== "number" || end < place) {
+      throw new ReplyProblem(
+        `${before}weight_versions holds ${show(span)}`,
+        `a span that begins at token ${place}`,
+      );
+    }
+    if (end > place) runs.push({ tokenCount: end - place, policyVersion: version });
+    place = end;
+  }
+  if (place !== tokenCount) {
+    throw new ReplyProblem(
+      `${before}weight_versions ends at token ${place}`,
+      `the end, at ${tokenCount}`,
+    );
+  }
+  return runs;
+}

@@ -1,0 +1,34 @@
+import { callControl } from "../control-call.ts";
+import type { Worker } from "../worker-set.ts";
+import { toServerRequestIds } from "./request-body.ts";
+import type { VllmSettings } from "./vllm-options.ts";
+
+/** Where servers take aborts: those that sample ids, and those in development mode. */
+const PATHS = ["/inference/v1/abort_requests", "/abort_requests"];
+
+/** What says that the server has no such path, or was started without it. */
+const ABSENT = new Set([403, 404, 405]);
+
+/**
+ * Makes what tells one server to stop sampling a request. The dropped connection tells it too; behind
+ * a proxy that may not reach the server. Bounded, never throws; a path that is absent is asked once.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/api_router.py and
+ * vllm/entrypoints/rl/online/api_router.py.
+ */
+export function createRequestAborter(
+  worker: Worker,
+  settings: VllmSettings,
+): (requestId: string) => Promise<void> {
+  const absent = new Set<string>();
+  return async (requestId) => {
+    const body = JSON.stringify({ request_ids: toServerRequestIds(requestId) });
+    for (const path of PATHS) {
+      if (absent.has(path)) continue;
+      const request = { method: "POST", path, body } as const;
+      const outcome = await callControl(worker, request, { settings, parents: [] });
+      if (outcome.type !== "reply" || !ABSENT.has(outcome.status)) return;
+      absent.add(path);
+    }
+  };
+}
