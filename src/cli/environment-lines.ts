@@ -11,7 +11,8 @@ import { isPyDict, type PlainJson, type PyDict } from "../python/value.ts";
 import type { Task } from "../task.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
-import { isTauName, loadEnvironment, loadOwnUser, loadTauEnvironment } from "./environments.ts";
+import { isTauName } from "../setup/environment-names.ts";
+import { loadEnvironment, loadOwnUser, loadTauEnvironment } from "../setup/environments.ts";
 import { dictListMember, LineError, listMember, textMember } from "./json-lines.ts";
 
 /** Answers the lines of `env play` and of `env replay`. */

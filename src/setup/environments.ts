@@ -4,51 +4,22 @@ import type { TauEnvironment } from "../../environments/tau-bench/index.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 import type { User } from "../user/user.ts";
-import { isModulePath, loadModuleEnvironment, loadModuleUser } from "./environment-module.ts";
-
-/** How an environment is found by name. */
-interface EnvironmentEntry {
-  readonly name: string;
-  /** Whether it plays on a τ-bench bundle. */
-  readonly needsBundle: boolean;
-  readonly load: (dataDir: string | undefined) => Promise<Environment>;
-  /** Who speaks for the environment's users where no model does; absent: nobody of its own. */
-  readonly loadUser?: () => Promise<User>;
-}
-
-/** Every environment that the command line knows by name. */
-export const environmentEntries: readonly EnvironmentEntry[] = [
-  { name: "tau-retail", needsBundle: true, load: (dir) => loadTauEnvironment("tau-retail", dir) },
-  { name: "tau-airline", needsBundle: true, load: (dir) => loadTauEnvironment("tau-airline", dir) },
-  {
-    name: "storefront",
-    needsBundle: false,
-    load: async () => (await import("../../environments/storefront/index.ts")).createStorefront(),
-    loadUser: async () => (await import("../../environments/storefront/index.ts")).storefrontUser(),
-  },
-];
+import { loadModuleEnvironment, loadModuleUser } from "./environment-module.ts";
+import { isModulePath, isTauName, readEnvironmentName, type TauName } from "./environment-names.ts";
 
 /**
  * Loads one of τ-bench's domains.
  *
- * @throws UsageError for any other environment, or a bundle that is absent or broken.
+ * @throws UsageError where its bundle is absent or broken.
  */
 export async function loadTauEnvironment(
-  name: string,
+  name: TauName,
   dataDir: string | undefined,
 ): Promise<TauEnvironment> {
   const { createTauAirline, createTauRetail, loadTauBenchBundle } =
     await import("../../environments/tau-bench/index.ts");
   const create = { "tau-retail": createTauRetail, "tau-airline": createTauAirline }[name];
-  if (create === undefined) {
-    throw new UsageError(`Cannot play "${name}" this way: expected tau-retail or tau-airline`);
-  }
   return create({ bundle: await loadTauBenchBundle(await bundleDir(dataDir)) });
-}
-
-/** Whether the name is one of τ-bench's domains. */
-export function isTauName(name: string): boolean {
-  return environmentEntries.some((entry) => entry.name === name && entry.needsBundle);
 }
 
 /**
@@ -62,26 +33,20 @@ export async function loadEnvironment(
   dataDir: string | undefined,
 ): Promise<Environment> {
   if (isModulePath(name)) return await loadModuleEnvironment(name);
-  return await findEntry(name).load(dataDir);
+  const known = readEnvironmentName(name);
+  if (isTauName(known)) return await loadTauEnvironment(known, dataDir);
+  return (await import("../../environments/storefront/index.ts")).createStorefront();
 }
 
 /**
- * The user that an environment brings itself, if it does.
+ * Who speaks for the environment's users where no model does; `undefined` where it brings nobody.
  *
  * @throws UsageError as `loadEnvironment()` does.
  */
 export async function loadOwnUser(name: string): Promise<User | undefined> {
   if (isModulePath(name)) return await loadModuleUser(name);
-  return await findEntry(name).loadUser?.();
-}
-
-function findEntry(name: string): EnvironmentEntry {
-  const entry = environmentEntries.find((candidate) => candidate.name === name);
-  if (entry !== undefined) return entry;
-  const known = environmentEntries.map((candidate) => candidate.name).join(", ");
-  throw new UsageError(
-    `Cannot find environment "${name}": expected one of ${known}, or a module such as ./${name}.js`,
-  );
+  if (readEnvironmentName(name) !== "storefront") return undefined;
+  return (await import("../../environments/storefront/index.ts")).storefrontUser();
 }
 
 /** Where a bundle is looked for when no folder is named, in this order. */
@@ -98,7 +63,12 @@ export async function findBundle(): Promise<string | undefined> {
   return undefined;
 }
 
-async function bundleDir(dataDir: string | undefined): Promise<string> {
+/**
+ * The folder of the bundle that τ-bench's domains play on.
+ *
+ * @throws UsageError where none is named and none is at hand.
+ */
+export async function bundleDir(dataDir: string | undefined): Promise<string> {
   const dir = dataDir ?? (await findBundle());
   if (dir !== undefined) return dir;
   throw new UsageError(
