@@ -139,7 +139,7 @@ function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined
     case "flag":
       return expect(typeof value === "boolean", "true or false");
     case "list":
-      return checkList(value, kind.choices);
+      return checkList(value, { shown, choices: kind.choices });
     case "number": {
       if (typeof value !== "number") return expect(false, "a number");
       const expected = checkNumber(value, kind);
@@ -150,10 +150,10 @@ function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined
 
 function checkList(
   value: unknown,
-  choices: readonly string[] | undefined,
+  { shown, choices }: { readonly shown: string; readonly choices: readonly string[] | undefined },
 ): ValueProblem | undefined {
   if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) {
-    return { shown: JSON.stringify(value), expected: "expected a list of texts" };
+    return { shown, expected: "expected a list of texts" };
   }
   const wrong = value.find((item) => choices?.includes(item) === false);
   if (wrong === undefined) return undefined;
