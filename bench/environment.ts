@@ -5,7 +5,7 @@ import {
   loadTauBenchBundle,
 } from "../environments/tau-bench/index.ts";
 import type { Environment, World } from "../src/environment/environment.ts";
-import { findBundle } from "../src/cli/environments.ts";
+import { findBundle } from "../src/setup/environments.ts";
 import { defaultScript, scriptedUser } from "../src/user/scripted-user.ts";
 import type { User } from "../src/user/user.ts";
 import type { BenchFigure } from "./bench-figure.ts";

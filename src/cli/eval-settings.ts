@@ -1,11 +1,19 @@
-import { withDefaults, type Setting, type Settings } from "./option.ts";
-import { rolloutSettings } from "./rollout-settings.ts";
+import { runSettings } from "../setup/run-config.ts";
+import {
+  completeSettings,
+  count,
+  flag,
+  price,
+  type GivenSettings,
+  type Setting,
+} from "../setup/setting.ts";
+import { displaySettings, pickSettings } from "./display-settings.ts";
 
 /** Settings that an evaluation names or defaults otherwise than a rollout. */
 const replaced: Readonly<Record<string, Setting>> = {
   samples: {
     name: "trials",
-    kind: { type: "number", min: 1, max: Infinity, whole: true },
+    kind: count(1),
     value: "k",
     help: "attempts per task: pass^1 to pass^k",
     default: 1,
@@ -19,15 +27,8 @@ const replaced: Readonly<Record<string, Setting>> = {
   },
 };
 
-const price = { type: "number", min: 0, max: Infinity } as const;
-
-/** What only an evaluation has; none of it changes what is played. */
-const own: readonly Setting[] = [
-  {
-    name: "resume",
-    kind: { type: "flag" },
-    help: "go on with the run in --out: settings that are not given are taken from it",
-  },
+/** What a report needs to know of the policy's cost. */
+export const priceSettings = [
   {
     name: "policy-input-price",
     kind: price,
@@ -40,22 +41,37 @@ const own: readonly Setting[] = [
     value: "usd",
     help: "US dollars per million sampled tokens, for the report",
   },
-];
+] as const satisfies readonly Setting[];
 
 /** Every setting of `turnwright eval`. */
 export const evalSettings: readonly Setting[] = [
-  ...rolloutSettings.map((setting) => replaced[setting.name] ?? setting),
-  ...own,
+  ...runSettings.map((setting) => replaced[setting.name] ?? setting),
+  ...displaySettings,
+  {
+    name: "resume",
+    kind: flag,
+    help: "go on with the run in --out: settings that are not given are taken from it",
+  },
+  ...priceSettings,
 ];
 
-/** An evaluation's settings as those of the rollout that it plays. */
-export function toRolloutSettings({ trials, ...settings }: Settings): Settings {
-  const ownNames = new Set(own.map(({ name }) => name));
-  const kept = Object.entries(settings).filter(([name]) => !ownNames.has(name));
-  return { ...Object.fromEntries(kept), samples: trials };
+/** An evaluation's settings as those of the run that it plays. */
+export function toRunSettings(settings: GivenSettings): GivenSettings {
+  const { trials: samples, ...values } = completeSettings(evalSettings, settings);
+  return { ...pickSettings(runSettings, values), samples };
 }
 
-/** The table with the settings of a stored run as its defaults. */
-export function withStoredDefaults(stored: Settings): readonly Setting[] {
-  return withDefaults(evalSettings, { ...stored, trials: stored["samples"] });
+/** The settings of a run as those of the evaluation that goes on with it. */
+export function toEvalSettings({ samples, ...settings }: GivenSettings): GivenSettings {
+  return samples === undefined ? settings : { ...settings, trials: samples };
+}
+
+/** US dollars per million tokens; a price that is not given beside the other is 0. */
+export function readPrices(
+  settings: GivenSettings,
+): { readonly inputUsd: number; readonly outputUsd: number } | undefined {
+  const values = completeSettings(priceSettings, pickSettings(priceSettings, settings));
+  const { "policy-input-price": inputUsd, "policy-output-price": outputUsd } = values;
+  if (inputUsd === undefined && outputUsd === undefined) return undefined;
+  return { inputUsd: inputUsd ?? 0, outputUsd: outputUsd ?? 0 };
 }

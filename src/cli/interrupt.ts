@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { writeError } from "./write-out.ts";
 
 /**
  * A signal that is aborted by the first Ctrl-C (or SIGTERM): the run then stops cleanly. A second
@@ -10,7 +11,7 @@ export function stopOnInterrupt(): AbortSignal {
   setMaxListeners(0, controller.signal);
   const onSignal = () => {
     if (controller.signal.aborted) process.exit(130);
-    process.stderr.write("\nstopping: finished episodes are kept (Ctrl-C again to quit at once)\n");
+    writeError("\nstopping: finished episodes are kept (Ctrl-C again to quit at once)\n");
     controller.abort(new DOMException("the run was interrupted", "AbortError"));
   };
   process.on("SIGINT", onSignal);

@@ -3,6 +3,7 @@ import { access } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
 import { splitLines } from "../internal/split-lines.ts";
+import { toolsFromOpenAi, type ToolDefinition } from "../message.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { isPyDict, toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
@@ -12,6 +13,11 @@ export interface LinesInput {
   /** A file; absent: standard input. */
   readonly file?: string;
   readonly stdin: Readable;
+}
+
+/** Standard input, or the file that `--in` names. */
+export function toLinesInput(file: string | undefined): LinesInput {
+  return { stdin: process.stdin, ...(file === undefined ? {} : { file }) };
 }
 
 /** What a line that cannot be handled says in its place. */
@@ -127,4 +133,9 @@ export function dictMember(line: PyDict, name: string): PyDict {
   if (value === undefined || value === null) return new Map();
   if (!isPyDict(value)) throw new LineError("bad-line", `"${name}" must be an object`);
   return value;
+}
+
+/** The tools of a line, in OpenAI's form; none where the line has none. */
+export function toolsMember(line: PyDict): readonly ToolDefinition[] {
+  return toolsFromOpenAi(listMember(line, "tools"), "tools");
 }

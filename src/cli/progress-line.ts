@@ -9,7 +9,9 @@ export interface ProgressLine {
 
 /** Where progress goes. */
 export interface ProgressOutput {
-  readonly stream: NodeJS.WriteStream;
+  /** Whether it is a terminal, and how wide. */
+  readonly stream: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
+  readonly write: (text: string) => void;
   readonly now: () => number;
 }
 
@@ -17,7 +19,7 @@ const terminalIntervalMs = 100;
 const plainIntervalMs = 5_000;
 
 /** A progress line on a terminal or, where the stream is piped, plain lines every few seconds. */
-export function createProgressLine({ stream, now }: ProgressOutput): ProgressLine {
+export function createProgressLine({ stream, write, now }: ProgressOutput): ProgressLine {
   const isTerminal = stream.isTTY;
   let shownAtMs = -Infinity;
   let latest: RunProgress | undefined;
@@ -28,11 +30,11 @@ export function createProgressLine({ stream, now }: ProgressOutput): ProgressLin
     isShown = true;
     const text = describeProgress(progress);
     if (!isTerminal) {
-      stream.write(`${text}\n`);
+      write(`${text}\n`);
       return;
     }
     const width = stream.columns || 80;
-    stream.write(`\r\u001b[2K${text.length < width ? text : `${text.slice(0, width - 2)}…`}`);
+    write(`\r\u001b[2K${text.length < width ? text : `${text.slice(0, width - 2)}…`}`);
   }
 
   return {
@@ -44,7 +46,7 @@ export function createProgressLine({ stream, now }: ProgressOutput): ProgressLin
     },
     end() {
       if (latest !== undefined && !isShown) show(latest);
-      if (isTerminal && latest !== undefined) stream.write("\n");
+      if (isTerminal && latest !== undefined) write("\n");
     },
   };
 }

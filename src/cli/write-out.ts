@@ -1,6 +1,20 @@
 import { once } from "node:events";
+import { Redactor } from "../internal/redactor.ts";
+
+/** What must not reach the terminal. One for the process, as its standard output and error are. */
+const redactor = new Redactor();
+
+/** Keeps secrets out of all that is written from now on. */
+export function hideSecrets(known: Redactor): void {
+  redactor.learnFrom(known);
+}
 
 /** Writes to standard output, and waits where the reader is slower than we are. */
 export async function writeOut(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, "drain");
+  if (!process.stdout.write(redactor.text(text))) await once(process.stdout, "drain");
+}
+
+/** Writes to standard error: notes, progress, complaints. */
+export function writeError(text: string): void {
+  process.stderr.write(redactor.text(text));
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { aiSdkChatModel } from "./ai-sdk-chat-model.ts";
+import { aiSdkChatModel, type MeteredChatModel } from "./ai-sdk-chat-model.ts";
 import type { ChatModelConfig } from "./chat-model-config.ts";
 import { chatModelFromConfig, parseConfig } from "./chat-model-config.ts";
 import type { ChatModel } from "./chat-model.ts";
@@ -106,28 +106,42 @@ function createModelUser(
     qualityGate,
     ...rest
   } = { judge: undefined, ...config };
-  const model = toChatModel(modelChoice, { place: "model", env });
+  const made: MeteredChatModel[] = [];
+  const model = toChatModel(modelChoice, { place: "model", env, made });
   const repairs = repair === undefined ? {} : { repair: readUserRepairs(repair) };
   const shared = { ...rest, ...repairs, model };
   const judge =
-    judgeChoice === undefined ? model : toChatModel(judgeChoice, { place: "judge", env });
+    judgeChoice === undefined ? model : toChatModel(judgeChoice, { place: "judge", env, made });
   const user = {
     llm: () => llmUser(shared),
     react: () => reactUser(shared),
     verify: () => verifyUser({ ...shared, judge }),
     reflection: () => reflectionUser({ ...shared, judge }),
   }[strategy]();
-  return qualityGate === undefined ? user : withQualityGate(user, qualityGate);
+  return {
+    ...(qualityGate === undefined ? user : withQualityGate(user, qualityGate)),
+    async close() {
+      await Promise.all(made.map((each) => each.close()));
+    },
+  };
 }
 
+/** A model of the caller's is the caller's to close; `made` gets the others. */
 function toChatModel(
   choice: unknown,
-  { place, env }: { place: string; env: Readonly<Record<string, string | undefined>> },
+  around: {
+    readonly place: string;
+    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly made: MeteredChatModel[];
+  },
 ): ChatModel {
   if (hasMethod(choice, "complete")) return choice as ChatModel;
   if (hasMethod(choice, "doGenerate"))
     return aiSdkChatModel({ model: choice as AiSdkLanguageModel });
-  return chatModelFromConfig(choice, { place, env, party: "user" });
+  const { place, env, made } = around;
+  const model = chatModelFromConfig(choice, { place, env, party: "user" });
+  made.push(model);
+  return model;
 }
 
 function hasMethod(value: unknown, name: string): boolean {

@@ -50,6 +50,8 @@ export interface User {
   readonly strategy: string;
   /** Opens a conversation about a task. Makes no network call. */
   open(task: Task, options: { seed: number }): UserSession;
+  /** Closes kept connections; absent where there are none. The user takes no tasks afterwards. */
+  close?(): Promise<void>;
 }
 
 /** One conversation with a user, from their side. */

@@ -22,6 +22,7 @@ afterAll(async () => {
 });
 
 const unreachable = ["--url", "http://127.0.0.1:9", "--parser", "qwen25"];
+const nowhere = [...unreachable, "--model", "/nowhere", "--user", "scripted"];
 const shop = ["rollout", "--env", "storefront", "--user", "scripted", "--tasks", "0"];
 
 describe("bad input gets one clear line on standard error and exit status 2", () => {
@@ -36,19 +37,19 @@ describe("bad input gets one clear line on standard error and exit status 2", ()
     ],
     [
       "an unknown split",
-      () => ["rollout", "--env", "storefront", "--split", "dev"],
+      () => ["rollout", "--env", "storefront", "--split", "dev", ...nowhere],
       'Cannot find split "dev" of storefront: expected one of train, test',
     ],
     [
       "a task out of range",
-      () => ["rollout", "--env", "storefront", "--tasks", "0-500"],
+      () => ["rollout", "--env", "storefront", "--tasks", "0-500", ...nowhere],
       'Cannot play task 500: split "test" has 200 tasks, expected 0 to 199',
     ],
     ["no user", () => ["rollout", "--env", "storefront", "--tasks", "0"], "Missing --user"],
     ["no engine", () => shop, "Missing --url"],
     [
       "a bundle that is none",
-      () => ["rollout", "--env", "tau-retail", "--data", scratch],
+      () => ["rollout", "--env", "tau-retail", "--data", scratch, ...nowhere],
       "/retail/orders.json: expected a τ-bench bundle",
     ],
     [

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
 import { evaluate } from "../../src/cli/commands/eval.ts";
 import { scriptSessions } from "../../src/cli/demo/session-scripts.ts";
-import { evalSettings, withStoredDefaults } from "../../src/cli/eval-settings.ts";
-import { resolveSettings, type Settings } from "../../src/cli/option.ts";
+import type { GivenSettings } from "../../src/setup/setting.ts";
 import type { Evaluation } from "../../src/report/evaluation.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
 import { planRun } from "../../src/run/plan-run.ts";
@@ -34,19 +33,14 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-async function runEval(flags: Readonly<Record<string, unknown>>): Promise<string> {
-  const settings = await resolveSettings(evalSettings, { ...flags, quiet: true }, undefined);
-  return await captured(settings);
-}
-
-async function captured(settings: Settings): Promise<string> {
+async function runEval(settings: GivenSettings): Promise<string> {
   let text = "";
   const write = vi.spyOn(process.stdout, "write").mockImplementation((chunk) => {
     text += String(chunk);
     return true;
   });
   try {
-    await evaluate(settings);
+    await evaluate({ ...settings, quiet: true });
   } finally {
     write.mockRestore();
   }
@@ -66,7 +60,7 @@ describe("turnwright eval", () => {
       parser: "qwen25",
       out,
     };
-    const text = await runEval({ ...flags, engineMode: "direct" });
+    const text = await runEval({ ...flags, "engine-mode": "direct" });
     expect(text).toMatch(/pass\^1 +1\.000 {2}\(95 %: 0\.4\d\d to 1\.000\)/);
     const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as {
       readonly end: string;
@@ -89,16 +83,8 @@ describe("turnwright eval", () => {
     expect(pairs.toSorted()).toEqual(["0/0", "0/1", "1/0", "1/1", "2/0", "2/1"]);
     expect(await readFile(path.join(out, "report.md"), "utf8")).toContain("| temperature | `0` |");
 
-    const { manifest } = await openStoredRun(out);
-    const stored = manifest.found["settings"] as Settings;
     const before = server.stats.generateCount;
-    const resumed = await resolveSettings(
-      withStoredDefaults(stored),
-      { resume: true, out, json: true, quiet: true },
-      undefined,
-    );
-    expect(resumed["trials"]).toBe(2);
-    const line = JSON.parse(await captured(resumed)) as Evaluation;
+    const line = JSON.parse(await runEval({ resume: true, out, json: true })) as Evaluation;
     expect(line.episodes).toEqual({ planned: 6, finished: 6, scored: 6, unscored: 0 });
     expect(server.stats.generateCount).toEqual(before);
   });

@@ -238,10 +238,11 @@ describe("a module in the place of an environment's name", () => {
 test("a module that cannot be used gets one clear line and exit status 2", async () => {
   const file = path.join(scratch, "empty.mjs");
   await writeFile(file, "");
+  const further = ["--user", "scripted", "--url", "http://127.0.0.1:9", "--model", "/nowhere"];
   for (const args of [
     ["env", "play", file],
-    ["rollout", "--env", file],
-    ["eval", "--env", file],
+    ["rollout", "--env", file, ...further],
+    ["eval", "--env", file, ...further],
   ]) {
     const { status, stdout, stderr } = await runCli(args, { input: "{}" });
     expect(stderr).toBe(

@@ -4,18 +4,14 @@ import { readRunResults } from "../../report/run-results.ts";
 import { writeOut } from "../write-out.ts";
 
 /** `turnwright compare`: whether one run is better than another, and on which tasks. */
-export function addCompareCommand(program: Command): void {
-  program
-    .command("compare")
-    .summary("compare two runs task by task, with a paired test")
+export function defineCompare(command: Command): void {
+  command
     .description(
       "Says on which tasks run B is better or worse than run A, how large the\n" +
         "difference in mean reward is (95 % interval, bootstrap over tasks), and\n" +
         "whether chance explains it (exact sign test over tasks; with one attempt a\n" +
         "task that is McNemar's). Attempts without a score are left out and counted.",
     )
-    .argument("<a>", "a run's folder, or a results file of τ-bench")
-    .argument("<b>", "another")
     .option("--json", "print the comparison as JSON")
     .action(async (a: string, b: string, flags: { readonly json?: boolean }) => {
       const comparison = compareRuns(await readRunResults(a), await readRunResults(b));

@@ -1,6 +1,4 @@
 import type { Command } from "commander";
-import { demoModelDir, playPolicyDemo } from "../demo/policy-demo.ts";
-import { playStandInDemo } from "../demo/stand-in-demo.ts";
 import { UsageError } from "../../errors.ts";
 
 interface DemoFlags {
@@ -14,10 +12,8 @@ interface DemoFlags {
 }
 
 /** `turnwright demo`: the whole way on this machine alone, in less than a minute. */
-export function addDemoCommand(program: Command): void {
-  program
-    .command("demo")
-    .summary("play the whole way on this machine alone, no GPU or key needed")
+export function defineDemo(command: Command): void {
+  command
     .description(
       "Plays 32 tasks of the built-in shop 4 times each with a small policy that is sampled in this\n" +
         "process, verifies the samples, and shows what came of it.\n\n" +
@@ -56,6 +52,7 @@ async function demo({ standIn, env, data, mistakes, model, ...flags }: DemoFlags
     if (!(mistakeRate >= 0 && mistakeRate <= 1)) {
       throw new UsageError(`Cannot use --mistakes ${mistakes}: expected a number from 0 to 1`);
     }
+    const { playStandInDemo } = await import("../demo/stand-in-demo.ts");
     await playStandInDemo({ env, data, model, out, seed, mistakeRate });
     return;
   }
@@ -63,5 +60,6 @@ async function demo({ standIn, env, data, mistakes, model, ...flags }: DemoFlags
   for (const [name, value] of Object.entries(others)) {
     if (value !== undefined) throw new UsageError(`Cannot use --${name} without --stand-in`);
   }
+  const { demoModelDir, playPolicyDemo } = await import("../demo/policy-demo.ts");
   await playPolicyDemo({ model: model ?? demoModelDir(), out, seed });
 }

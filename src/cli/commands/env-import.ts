@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
-import { writeOut } from "../write-out.ts";
+import { writeError, writeOut } from "../write-out.ts";
 
 interface ImportFlags {
   readonly from: string;
@@ -65,14 +65,14 @@ async function pullBundle(benchmark: string, { to, url }: PullFlags): Promise<vo
         if (received - shownBytes < progressBytes) return;
         shownBytes = received;
         const ofTotal = total === undefined ? "" : ` of ${megabytes(total)}`;
-        process.stderr.write(`${megabytes(received)}${ofTotal} MB\n`);
+        writeError(`${megabytes(received)}${ofTotal} MB\n`);
       },
     });
-    if (!isNew) process.stderr.write(`${to} is there already, unchanged\n`);
+    if (!isNew) writeError(`${to} is there already, unchanged\n`);
     await writeOut(`${describeBundle(to, manifest)}\n`);
   } catch (error) {
     if (!controller.signal.aborted) throw error;
-    process.stderr.write("interrupted: start the same command again to go on\n");
+    writeError("interrupted: start the same command again to go on\n");
     process.exitCode = 130;
   }
 }

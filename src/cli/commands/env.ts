@@ -1,8 +1,9 @@
 import type { Command } from "commander";
-import { openEnvironmentLines } from "../environment-lines.ts";
-import { environmentEntries, findBundle, isTauName, loadEnvironment } from "../environments.ts";
-import { answerJsonLines, type LinesInput } from "../json-lines.ts";
-import { writeOut } from "../write-out.ts";
+import { environmentNames, isTauName } from "../../setup/environment-names.ts";
+import { findBundle, loadEnvironment } from "../../setup/environments.ts";
+import { answerJsonLines, toLinesInput } from "../json-lines.ts";
+import { addEnvImportCommands } from "./env-import.ts";
+import { writeError, writeOut } from "../write-out.ts";
 
 interface EnvFlags {
   readonly data?: string;
@@ -10,10 +11,8 @@ interface EnvFlags {
 }
 
 /** `turnwright env`: environments, and playing them without a model. */
-export function addEnvCommand(program: Command): Command {
-  const env = program
-    .command("env")
-    .description("list environments, and play them without a model");
+export function defineEnv(env: Command): void {
+  env.description("list environments, and play them without a model");
   env
     .command("list")
     .description("list environments: splits with their sizes, tools, source of the data")
@@ -33,8 +32,9 @@ export function addEnvCommand(program: Command): Command {
     .option("--data <dir>", "a τ-bench bundle folder")
     .option("--in <file>", "read from a file instead of standard input")
     .action(async (name: string, flags: EnvFlags) => {
+      const { openEnvironmentLines } = await import("../environment-lines.ts");
       const lines = await openEnvironmentLines(name, flags.data);
-      process.exitCode = await answerJsonLines(inputOf(flags), writeOut, lines.replay);
+      process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.replay);
     });
   env
     .command("play")
@@ -48,10 +48,11 @@ export function addEnvCommand(program: Command): Command {
     .option("--data <dir>", "a τ-bench bundle folder")
     .option("--in <file>", "read from a file instead of standard input")
     .action(async (name: string, flags: EnvFlags) => {
+      const { openEnvironmentLines } = await import("../environment-lines.ts");
       const lines = await openEnvironmentLines(name, flags.data);
-      process.exitCode = await answerJsonLines(inputOf(flags), writeOut, lines.play);
+      process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.play);
     });
-  return env;
+  addEnvImportCommands(env);
 }
 
 const environmentHelp = "such as tau-retail, or a module such as ./lamps.js";
@@ -59,9 +60,9 @@ const environmentHelp = "such as tau-retail, or a module such as ./lamps.js";
 async function listEnvironments(named: readonly string[], flags: EnvFlags): Promise<void> {
   const bundle = flags.data ?? (await findBundle());
   const isAll = named.length === 0;
-  for (const name of isAll ? environmentEntries.map((entry) => entry.name) : named) {
+  for (const name of isAll ? environmentNames : named) {
     if (isAll && isTauName(name) && bundle === undefined) {
-      process.stderr.write(`${name} is left out: it needs a τ-bench bundle (--data DIR)\n`);
+      writeError(`${name} is left out: it needs a τ-bench bundle (--data DIR)\n`);
       continue;
     }
     const environment = await loadEnvironment(name, bundle);
@@ -74,8 +75,4 @@ async function listEnvironments(named: readonly string[], flags: EnvFlags): Prom
     };
     await writeOut(`${JSON.stringify(line)}\n`);
   }
-}
-
-function inputOf(flags: EnvFlags): LinesInput {
-  return { stdin: process.stdin, ...(flags.in === undefined ? {} : { file: flags.in }) };
 }

@@ -7,14 +7,12 @@ import {
   type TauBenchMetrics,
 } from "../../report/tau-bench-metrics.ts";
 import type { TrialResult } from "../../report/trial-result.ts";
-import { LineError, answerJsonLines, dictListMember } from "../json-lines.ts";
-import { writeOut } from "../write-out.ts";
+import { LineError, answerJsonLines, dictListMember, toLinesInput } from "../json-lines.ts";
+import { writeError, writeOut } from "../write-out.ts";
 
 /** `turnwright eval-metrics`: τ-bench's figures from rewards. */
-export function addEvalMetricsCommand(program: Command): void {
-  program
-    .command("eval-metrics")
-    .summary("compute average reward, pass^k and pass@k from rewards")
+export function defineEvalMetrics(command: Command): void {
+  command
     .description(
       'Reads lines {"id","results":[{"task","trial","reward"}]} and answers each\n' +
         "with averageReward, passHatK and passAtK by k, as τ-bench computes them: a\n" +
@@ -23,8 +21,9 @@ export function addEvalMetricsCommand(program: Command): void {
     )
     .option("--in <file>", "read from a file instead of standard input")
     .action(async (flags: { readonly in?: string }) => {
-      const input = { stdin: process.stdin, ...(flags.in === undefined ? {} : { file: flags.in }) };
-      process.exitCode = await answerJsonLines(input, writeOut, (line) => ({ ...metricsOf(line) }));
+      process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, (line) => ({
+        ...metricsOf(line),
+      }));
     });
 }
 
@@ -36,7 +35,7 @@ function metricsOf(line: PyDict): TauBenchMetrics {
     ...(missingCount > 0 ? [`missing trials, counted as failed: ${missingCount}`] : []),
     ...(duplicateCount > 0 ? [`results beyond one a trial, counted again: ${duplicateCount}`] : []),
   ];
-  if (notes.length > 0) process.stderr.write(`${nameOf(line)}: ${notes.join("; ")}\n`);
+  if (notes.length > 0) writeError(`${nameOf(line)}: ${notes.join("; ")}\n`);
   return tauBenchMetrics(results);
 }
 

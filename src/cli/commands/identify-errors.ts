@@ -1,66 +1,76 @@
 import type { Command } from "commander";
 import path from "node:path";
+import { Redactor } from "../../internal/redactor.ts";
 import { UsageError } from "../../errors.ts";
 import { errorFiles, identifyErrors, type ErrorSummary } from "../../report/identify-errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import { chatModelFromConfig } from "../../user/chat-model-config.ts";
-import { loadEnvironment } from "../environments.ts";
+import { loadEnvironment } from "../../setup/environments.ts";
+import { readEnvironmentConfig, scopeSettings } from "../../setup/scope-config.ts";
 import {
-  addSettings,
-  numberWithDefault,
-  requiredText,
-  resolveSettings,
-  textOf,
-} from "../option.ts";
-import type { Setting, Settings } from "../option.ts";
+  completeSettings,
+  count,
+  flag,
+  requireSetting,
+  seconds,
+  text,
+  type Setting,
+  type SettingValues,
+} from "../../setup/setting.ts";
+import { redactChatModel } from "../../setup/redact-errors.ts";
+import { storedSettings } from "../../setup/stored-settings.ts";
+import { addSettings, givenSettings } from "../option.ts";
 import { tauTaskInfo } from "../tau-task-info.ts";
-import { writeOut } from "../write-out.ts";
+import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
-const whole = { type: "number", min: 1, max: Infinity, whole: true } as const;
-
-const judgeSettings: readonly Setting[] = [
+const judgeSettings = [
   {
     name: "judge-url",
-    kind: { type: "text" },
+    kind: text,
     value: "url",
     help: "OpenAI-compatible endpoint of the judge model",
   },
-  { name: "judge-model", kind: { type: "text" }, value: "name", help: "name of the judge model" },
+  { name: "judge-model", kind: text, value: "name", help: "name of the judge model" },
   {
     name: "judge-api-key-env",
-    kind: { type: "text" },
+    kind: text,
     value: "variable",
     help: "environment variable that holds the judge model's API key",
   },
   {
     name: "judge-concurrency",
-    kind: whole,
+    kind: count(1),
     value: "n",
     help: "episodes judged at once",
     default: 8,
   },
   {
     name: "judge-timeout",
-    kind: { type: "number", min: 0.001, max: 604_800 },
+    kind: seconds,
     value: "s",
     help: "seconds for one answer",
     default: 120,
   },
-  { name: "max-episodes", kind: whole, value: "n", help: "most episodes to judge (default: all)" },
+  {
+    name: "max-episodes",
+    kind: count(1),
+    value: "n",
+    help: "most episodes to judge (default: all)",
+  },
   {
     name: "data",
-    kind: { type: "text" },
+    kind: text,
     value: "dir",
     help: "a τ-bench bundle folder (default: the run's)",
   },
-  { name: "json", kind: { type: "flag" }, help: "print the summary as JSON" },
-];
+  { name: "json", kind: flag, help: "print the summary as JSON" },
+] as const satisfies readonly Setting[];
+
+type JudgeValues = SettingValues<(typeof judgeSettings)[number]>;
 
 /** `turnwright identify-errors`: who is to blame for unsuccessful episodes, and for what. */
-export function addIdentifyErrorsCommand(program: Command): void {
-  const command = program
-    .command("identify-errors")
-    .summary("let a judge model say who is to blame for unsuccessful episodes, and for what")
+export function defineIdentifyErrors(command: Command): void {
+  command
     .description(
       "Judges each scored, unsuccessful episode of a run: the fault of the user, the\n" +
         "agent or the environment; the agent's by type. Writes errors.jsonl (a verdict\n" +
@@ -70,58 +80,65 @@ export function addIdentifyErrorsCommand(program: Command): void {
     .argument("<run>", "a run's folder");
   addSettings(command, judgeSettings);
   command.action(async (dir: string, flags: Record<string, unknown>) => {
-    await identify(dir, await resolveSettings(judgeSettings, flags, undefined));
+    const given = await givenSettings(judgeSettings, flags);
+    await identify(dir, completeSettings(judgeSettings, given));
   });
 }
 
-async function identify(dir: string, settings: Settings): Promise<void> {
+async function identify(dir: string, values: JudgeValues): Promise<void> {
   const run = await openStoredRun(dir);
-  const stored = (run.manifest.found["settings"] ?? {}) as Settings;
-  const environment = await loadEnvironment(
-    requiredText(stored, "env", "the run does not name its environment"),
-    textOf(settings, "data") ?? textOf(stored, "data"),
-  );
-  const judge = buildJudge(settings);
+  const stored = storedSettings(run.manifest, scopeSettings);
+  const { data = stored["data"] } = values;
+  const played = readEnvironmentConfig(completeSettings(scopeSettings, { ...stored, data }));
+  const environment = await loadEnvironment(played.name, played.dataDir);
+  const { model, redactor } = createJudge(values);
   const controller = new AbortController();
   process.once("SIGINT", () => controller.abort());
   try {
     const summary = await identifyErrors(run, {
-      judge,
+      judge: redactChatModel(model, redactor),
       taskInfo: tauTaskInfo(environment),
-      concurrency: numberWithDefault(settings, "judge-concurrency"),
-      maxCount: Number(settings["max-episodes"] ?? Infinity),
+      concurrency: values["judge-concurrency"],
+      maxCount: values["max-episodes"] ?? Infinity,
       signal: controller.signal,
       onJudged: ({ rolloutId, fault, failure }) => {
         const verdict = fault === undefined ? failure?.code : (fault.type ?? fault.party);
-        process.stderr.write(`${rolloutId}: ${verdict}\n`);
+        writeError(`${rolloutId}: ${verdict}\n`);
       },
     });
     await writeOut(
-      settings["json"] === true ? `${JSON.stringify(summary)}\n` : printErrors(summary, dir),
+      values.json === true ? `${JSON.stringify(summary)}\n` : printErrors(summary, dir),
     );
     if (summary.judgedCount < summary.episodeCount) process.exitCode = 1;
   } catch (error) {
     if (!controller.signal.aborted) throw error;
-    process.stderr.write("interrupted: start the same command again to go on\n");
+    writeError("interrupted: start the same command again to go on\n");
     process.exitCode = 130;
   } finally {
-    await judge.close();
+    await model.close();
   }
 }
 
-function buildJudge(settings: Settings) {
-  const apiKeyEnv = textOf(settings, "judge-api-key-env");
-  if (apiKeyEnv !== undefined && (process.env[apiKeyEnv] ?? "") === "") {
+/** The judge's key and what is secret in its URL are hidden from then on. */
+function createJudge(values: JudgeValues) {
+  const { "judge-api-key-env": apiKeyEnv, "judge-concurrency": maxConcurrent } = values;
+  const key = apiKeyEnv === undefined ? undefined : (process.env[apiKeyEnv] ?? "");
+  if (key === "") {
     throw new UsageError(`Cannot read the judge's key: the variable ${apiKeyEnv} is not set`);
   }
+  const endpoint = "the endpoint, such as http://127.0.0.1:8000/v1";
   const config = {
-    baseUrl: requiredText(settings, "judge-url", "the endpoint, such as http://127.0.0.1:8000/v1"),
-    model: requiredText(settings, "judge-model", "the name of the judge model"),
-    maxConcurrent: numberWithDefault(settings, "judge-concurrency"),
-    timeoutMs: numberWithDefault(settings, "judge-timeout") * 1000,
+    baseUrl: requireSetting(values["judge-url"], "judge-url", endpoint),
+    model: requireSetting(values["judge-model"], "judge-model", "the name of the judge model"),
+    maxConcurrent,
+    timeoutMs: values["judge-timeout"] * 1000,
     ...(apiKeyEnv === undefined ? {} : { apiKeyEnv }),
   };
-  return chatModelFromConfig(config, { place: "judge", party: "grader", env: process.env });
+  const redactor = new Redactor(key === undefined ? [] : [key]);
+  redactor.learnUrl(config.baseUrl);
+  hideSecrets(redactor);
+  const place = { place: "judge", party: "grader", env: process.env } as const;
+  return { model: chatModelFromConfig(config, place), redactor };
 }
 
 function printErrors(summary: ErrorSummary, dir: string): string {

@@ -12,7 +12,14 @@ import type {
 import type { PlainJson, PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 import { assertInvariant, UsageError } from "../../errors.ts";
-import { answerJsonLines, dictMember, LineError, listMember, textMember } from "../json-lines.ts";
+import {
+  answerJsonLines,
+  dictMember,
+  LineError,
+  listMember,
+  textMember,
+  toLinesInput,
+} from "../json-lines.ts";
 import { writeOut } from "../write-out.ts";
 
 interface ParseFlags {
@@ -25,10 +32,8 @@ interface ParseFlags {
 }
 
 /** `turnwright parse`: sampled text to tool calls. */
-export function addParseCommand(program: Command): void {
-  program
-    .command("parse")
-    .summary("read tool calls from sampled text")
+export function defineParse(command: Command): void {
+  command
     .description(
       'Reads lines {"id","text","tools","finishReason"?} and answers each with what the engine would\n' +
         'report (normalText, calls) and every attempt that the engine hides. With "chunks":["…"] in\n' +
@@ -74,8 +79,7 @@ async function parseLines(flags: ParseFlags): Promise<void> {
     throw new UsageError("Missing --parser: name a parser (see `parse --list`)");
   }
   const parser = findToolCallParser(flags.parser);
-  const input = { stdin: process.stdin, ...(flags.in === undefined ? {} : { file: flags.in }) };
-  process.exitCode = await answerJsonLines(input, writeOut, (line) => {
+  process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, (line) => {
     const options = optionsOf(line, flags);
     return line.has("chunks")
       ? streamChunks(parser.createStream(options), chunksOf(line))

@@ -5,7 +5,7 @@ import type {
   ReasoningResult,
   ReasoningStream,
 } from "../../parser/reasoning/reasoning-parser.ts";
-import { answerJsonLines, textMember } from "../json-lines.ts";
+import { answerJsonLines, textMember, toLinesInput } from "../json-lines.ts";
 import { writeOut } from "../write-out.ts";
 import { chunksOf } from "./parse.ts";
 
@@ -17,10 +17,8 @@ interface ReasonFlags {
 }
 
 /** `turnwright reason`: sampled text to reasoning and the rest. */
-export function addReasonCommand(program: Command): void {
-  program
-    .command("reason")
-    .summary("part reasoning from the rest of sampled text")
+export function defineReason(command: Command): void {
+  command
     .description(
       'Reads lines {"id","text"} or {"id","chunks"} and answers each with reasoning and normalText;\n' +
         "chunks go through the streaming parser one by one.",
@@ -31,8 +29,7 @@ export function addReasonCommand(program: Command): void {
     .option("--in <file>", "read from a file instead of standard input")
     .action(async ({ parser: name, engineVersion, force, in: file }: ReasonFlags) => {
       const parser = findReasoningParser(name);
-      const input = { stdin: process.stdin, ...(file === undefined ? {} : { file }) };
-      process.exitCode = await answerJsonLines(input, writeOut, (line) => {
+      process.exitCode = await answerJsonLines(toLinesInput(file), writeOut, (line) => {
         const options: ReasoningOptions = {
           ...(engineVersion === undefined ? {} : { engineVersion }),
           ...(force === undefined ? {} : { forceReasoning: force }),

@@ -6,9 +6,9 @@ import { showTokens } from "../../report/show-tokens.ts";
 import { plainStyle, terminalStyle, type TextStyle } from "../../report/text-style.ts";
 import type { EpisodeRow } from "../../run/run-folder.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
+import { storedSettings } from "../../setup/stored-settings.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
-import { textOf, type Settings } from "../option.ts";
-import { writeOut } from "../write-out.ts";
+import { writeError, writeOut } from "../write-out.ts";
 
 interface ShowFlags {
   readonly tokens?: boolean;
@@ -18,16 +18,12 @@ interface ShowFlags {
 }
 
 /** `turnwright show`: one conversation of a run, readable. */
-export function addShowCommand(program: Command): void {
-  program
-    .command("show")
-    .summary("print one conversation of a run: what was said and called, and why it got its reward")
+export function defineShow(command: Command): void {
+  command
     .description(
       "Prints an episode turn by turn with its reward and what differs from what was\n" +
         "wanted. Without an episode, lists the episodes.",
     )
-    .argument("<run>", "a run's folder")
-    .argument("[episode]", "its id, or the end of it such as 7#3, or a task's number")
     .option("--tokens", "print the training rows instead, with the sampled tokens marked")
     .option("--model <dir>", "model folder to decode tokens with (default: the run's)")
     .option("--full", "print long texts whole")
@@ -96,14 +92,14 @@ async function findCodec(
   model: string | undefined,
 ): Promise<TokenCodec | undefined> {
   if (model !== undefined) return await loadTokenCodec(model);
-  const folder = textOf((run.manifest.found["settings"] ?? {}) as Settings, "model");
-  if (folder !== undefined) {
+  const { model: folder } = storedSettings(run.manifest);
+  if (typeof folder === "string") {
     try {
       return await loadTokenCodec(folder);
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
     }
   }
-  process.stderr.write("the run's tokenizer is not here: ids are shown (name it with --model)\n");
+  writeError("the run's tokenizer is not here: ids are shown (name it with --model)\n");
   return undefined;
 }

@@ -6,29 +6,29 @@ import type { EngineDescription } from "../../engine/engine.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
-import { buildEngine } from "../build-engine.ts";
+import { createEngine } from "../../setup/create-engine.ts";
+import { readEngineConfig } from "../../setup/engine-config.ts";
+import { runSettings, type RunSettings } from "../../setup/run-config.ts";
+import { createRunRedactor } from "../../setup/run-secrets.ts";
+import { completeSettings, type GivenSettings, type Setting } from "../../setup/setting.ts";
+import { storedSettings } from "../../setup/stored-settings.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
-import {
-  addSettings,
-  numberWithDefault,
-  resolveSettings,
-  withDefaults,
-  type Settings,
-} from "../option.ts";
-import { rolloutSettings } from "../rollout-settings.ts";
-import { writeOut } from "../write-out.ts";
+import { addSettings, givenSettings } from "../option.ts";
+import { hideSecrets, writeOut } from "../write-out.ts";
 
 /** What narrows the choice of a token; some engines report logprobs of what is left. */
-const truncationNames = ["top-p", "top-k", "min-p"];
+const truncationNames = ["top-p", "top-k", "min-p"] as const;
 
-const engineSettingNames = [
+const engineSettingNames: readonly string[] = [
   ...["engine", "url", "engine-mode", "engine-api", "served-model", "api-key-env", "gguf"],
   ...["threads", "sequences", "model", "max-context", "temperature", "engine-timeout"],
   ...truncationNames,
 ];
 
 /** Settings of a rollout that decide what scores. */
-const engineSettings = rolloutSettings.filter(({ name }) => engineSettingNames.includes(name));
+const engineSettings: readonly Setting[] = runSettings.filter(({ name }) =>
+  engineSettingNames.includes(name),
+);
 
 interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly rescore?: true;
@@ -36,10 +36,8 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
 }
 
 /** `turnwright verify`: checks files of samples against the invariants. */
-export function addVerifyCommand(program: Command): void {
-  const command = program
-    .command("verify")
-    .summary("check samples against the token invariants")
+export function defineVerify(command: Command): void {
+  command
     .description(
       "Checks samples.jsonl files: trained ids are the sampled ids, the mask follows from the turns,\n" +
         "logprobs and policy versions are aligned, each turn's request was the ledger, nothing is\n" +
@@ -50,7 +48,6 @@ export function addVerifyCommand(program: Command): void {
         "another than 1 or 0 only where the logprobs that they report have none either (vLLM's own\n" +
         "default). What they compute in 16 bits differs by how it was batched: raise --tolerance.",
     )
-    .argument("<files...>", "samples.jsonl files")
     .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
   addSettings(
@@ -76,11 +73,13 @@ async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<File
     throw new UsageError(`Cannot use --tolerance ${flags.tolerance}: expected nats, 0 or more`);
   }
   const settings = await findSettings(file, flags);
-  const engine = await buildEngine(settings);
+  const config = readEngineConfig(settings);
+  hideSecrets(createRunRedactor({ engine: config }, process.env));
+  const engine = await createEngine(config, process.env);
   try {
-    const temperature = numberWithDefault(settings, "temperature");
     const signal = stopOnInterrupt();
     checkTruncation(settings, await engine.describe({ signal }));
+    const { temperature } = settings;
     return await rescoreFile(file, { engine, temperature, tolerance, signal });
   } finally {
     await engine.close();
@@ -88,33 +87,32 @@ async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<File
 }
 
 /** @throws UsageError where the recorded logprobs are of a distribution that nothing can score. */
-function checkTruncation(settings: Settings, engine: EngineDescription): void {
+function checkTruncation(settings: RunSettings, engine: EngineDescription): void {
   if (engine.logprobConvention !== "processed") return;
   for (const name of truncationNames) {
     const value = settings[name];
     if (value === engineSettings.find((setting) => setting.name === name)?.default) continue;
     throw new UsageError(
       `Cannot score samples with ${engine.kind} again: it reports logprobs of what --${name} ` +
-        `${String(value)} left, which cannot be scored`,
+        `${value} left, which cannot be scored`,
     );
   }
 }
 
 /** Flags before what the file's run was played with, before defaults. */
-async function findSettings(file: string, flags: VerifyFlags): Promise<Settings> {
+async function findSettings(file: string, flags: VerifyFlags): Promise<RunSettings> {
   const ofRun = await settingsOfRun(path.dirname(file));
-  const isSameEngine = flags["engine"] === undefined || flags["engine"] === ofRun["engine"];
+  const given = await givenSettings(engineSettings, flags);
+  const isSameEngine = given["engine"] === undefined || given["engine"] === ofRun["engine"];
   const { model, temperature } = ofRun;
   const played = isSameEngine ? ofRun : { model, temperature };
-  return await resolveSettings(withDefaults(engineSettings, played), flags, undefined);
+  return completeSettings(runSettings, { ...played, ...given });
 }
 
-async function settingsOfRun(dir: string): Promise<Settings> {
+async function settingsOfRun(dir: string): Promise<GivenSettings> {
   const isRun = await stat(path.join(dir, "run.json")).then(
     () => true,
     () => false,
   );
-  if (!isRun) return {};
-  const { manifest } = await openStoredRun(dir);
-  return (manifest.found["settings"] ?? {}) as Settings;
+  return isRun ? storedSettings((await openStoredRun(dir)).manifest, engineSettings) : {};
 }

@@ -5,9 +5,8 @@ import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
 import { plainStyle, terminalStyle } from "../../report/text-style.ts";
 import { isSuccess } from "../../report/trial-result.ts";
 import type { EpisodeRow } from "../../run/run-folder.ts";
+import { readRunConfig } from "../../setup/run-config.ts";
 import { rollout } from "../commands/rollout.ts";
-import { resolveSettings } from "../option.ts";
-import { rolloutSettings } from "../rollout-settings.ts";
 import { writeOut } from "../write-out.ts";
 import { commandLine, isFinished, verdictOn } from "./conclusion.ts";
 import { demoScope } from "./demo-scope.ts";
@@ -28,13 +27,13 @@ export async function playPolicyDemo(demo: {
   readonly seed: number;
 }): Promise<void> {
   const { model, out, seed } = demo;
-  const flags = {
+  const config = readRunConfig({
     ...{ engine: "reference", model, env: "storefront", split: "test", user: "scripted" },
     ...{ tasks: `0-${taskCount - 1}`, samples: sampleCount, concurrency: taskCount * sampleCount },
-    ...{ maxTokensPerTurn: 128, seed, samplingSeed: seed, format: "slime", out },
-  };
+    ...{ "max-tokens-per-turn": 128, seed, "sampling-seed": seed, format: "slime", out },
+  });
   await writeOut(introduction());
-  await rollout(await resolveSettings(rolloutSettings, flags, undefined));
+  await rollout(config, { json: false, quiet: false });
   if (!(await isFinished(out))) return;
   const run = await openStoredRun(out);
   const rows: EpisodeRow[] = [];

@@ -7,9 +7,9 @@ import { UsageError } from "../../errors.ts";
 import { planRun } from "../../run/plan-run.ts";
 import { spawnSglangTestServer, type SpawnedServer } from "../../testing/index.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
-import { findBundle, loadEnvironment } from "../environments.ts";
-import { resolveSettings, type Settings } from "../option.ts";
-import { rolloutSettings } from "../rollout-settings.ts";
+import { findBundle, loadEnvironment } from "../../setup/environments.ts";
+import { readRunConfig } from "../../setup/run-config.ts";
+import type { GivenSettings } from "../../setup/setting.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
 import { commandLine, isFinished, verdictOn } from "./conclusion.ts";
@@ -35,12 +35,11 @@ export async function playStandInDemo(demo: StandInDemo): Promise<void> {
   const env = demo.env ?? (data === undefined ? "storefront" : "tau-retail");
   const model = demo.model ?? findQwen3Folder();
   const { out, seed } = demo;
-  const flags = {
+  const settings = {
     ...{ env, data, model, out, seed, split: "test", tasks: `0-${taskCount - 1}` },
-    ...{ samples: sampleCount, engineMode: "direct", user: "scripted", parser: "qwen25" },
+    ...{ samples: sampleCount, "engine-mode": "direct", user: "scripted", parser: "qwen25" },
     format: "slime",
   };
-  const settings = await resolveSettings(rolloutSettings, flags, undefined);
   await writeOut(introduction(env));
   const scratch = await mkdtemp(path.join(tmpdir(), "turnwright-demo-"));
   try {
@@ -55,13 +54,14 @@ export async function playStandInDemo(demo: StandInDemo): Promise<void> {
   }
 }
 
-async function playAgainstServer(settings: Settings, file: string): Promise<void> {
+async function playAgainstServer(settings: GivenSettings, file: string): Promise<void> {
   await using server: SpawnedServer = await spawnSglangTestServer({
     policy: fileURLToPath(new URL("../../testing/session-script-policy.js", import.meta.url)),
     policyOptions: { file },
     options: { modelPath: "scripted-policy", weightVersion: "1" },
   });
-  await rollout({ ...settings, url: [server.url] });
+  const config = readRunConfig({ ...settings, url: [server.url] });
+  await rollout(config, { json: false, quiet: false });
 }
 
 async function writeScripts(
@@ -83,8 +83,12 @@ async function writeScripts(
   });
   const codec = await loadTokenCodec(run.model);
   const { mistakeRate } = run;
-  const scripts = await scriptSessions(plan, { environment, codec, mistakeRate });
-  await writeFile(file, JSON.stringify(scripts));
+  try {
+    const scripts = await scriptSessions(plan, { environment, codec, mistakeRate });
+    await writeFile(file, JSON.stringify(scripts));
+  } finally {
+    await codec.close?.();
+  }
 }
 
 /** The tokenizer comes with the development dependencies, not with the package. */

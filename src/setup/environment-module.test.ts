@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { UsageError } from "../errors.ts";
-import { isModulePath, loadModuleEnvironment, loadModuleUser } from "./environment-module.ts";
+import { loadModuleEnvironment, loadModuleUser } from "./environment-module.ts";
 
 let scratch = "";
 let moduleCount = 0;
@@ -23,17 +23,6 @@ async function writeModule(source: string): Promise<string> {
 
 const members =
   'name: "x", source: "here", splits: { test: 1 }, tools: [], policyText: "", task() {}, open() {}';
-
-describe("isModulePath()", () => {
-  test.each(["./lamps.js", "lamps.mjs", "../a/b.ts", "/a/b.cjs", "C:\\lamps.js", "a/b"])(
-    "takes %s for a module",
-    (name) => expect(isModulePath(name)).toBe(true),
-  );
-
-  test.each(["storefront", "tau-retail", "js", ""])("takes %j for a name", (name) =>
-    expect(isModulePath(name)).toBe(false),
-  );
-});
 
 describe("loadModuleEnvironment()", () => {
   test("takes what an async createEnvironment() returns", async () => {

@@ -5,11 +5,6 @@ import type { Environment } from "../environment/environment.ts";
 import { UsageError, describeError } from "../errors.ts";
 import type { User } from "../user/user.ts";
 
-/** Whether an environment is named by the path of a module, such as `./lamps.js`. */
-export function isModulePath(name: string): boolean {
-  return /[/\\]|\.[cm]?[jt]s$/.test(name);
-}
-
 /**
  * The environment that a module's `createEnvironment()` makes. A relative path starts from the
  * working folder.

@@ -1,14 +1,12 @@
 import path from "node:path";
 import type { Agent } from "../agent/agent.ts";
-import { refusableNotes, repairableStatuses, type CallPolicy } from "../agent/call-policy.ts";
-import { fewShotAgent, type FewShotDraw } from "../agent/few-shot-agent.ts";
+import { fewShotAgent } from "../agent/few-shot-agent.ts";
 import { ownTextActionPrompts } from "../agent/own-text-action-prompts.ts";
 import { readFewShotExamples } from "../agent/read-few-shot-examples.ts";
 import { readTextActionPrompts } from "../agent/read-text-action-prompts.ts";
 import type { SplitReasoning } from "../agent/split-reasoning.ts";
 import { textActionAgent } from "../agent/text-action-agent.ts";
 import { toolCallingAgent, type ToolCallingOptions } from "../agent/tool-calling-agent.ts";
-import { findToolUsePolicy, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
 import type { ReasoningMarkup } from "../agent/turn-form.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
@@ -16,27 +14,35 @@ import { findReasoningParser } from "../parser/reasoning/registry.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import type { CapabilityCard } from "../renderer/capability-card.ts";
 import type { Renderer } from "../renderer/renderer.ts";
+import type { AgentConfig } from "./agent-config.ts";
+import { isTauName } from "./environment-names.ts";
 import { findBundle } from "./environments.ts";
-import { listOf, numberWithDefault, requiredText, textOf, type Settings } from "./option.ts";
 
 /** What an agent is made for. */
 interface AgentPlace {
   readonly renderer: Renderer;
   readonly environment: Environment;
+  /** The environment's data; absent: the places where a bundle is looked for. */
+  readonly dataDir?: string;
 }
 
-/** The agent that the settings name, with the prompts of the environment's own benchmark. */
-export async function buildAgent(settings: Settings, place: AgentPlace): Promise<Agent> {
-  const strategy = requiredText(settings, "agent", "the strategy around the policy");
-  requirePlayable(place.renderer.card, strategy);
-  switch (strategy) {
+type ToolCallingConfig = Extract<AgentConfig, { readonly calls: unknown }>;
+
+/**
+ * The agent of a configuration, with the prompts of the environment's own benchmark.
+ *
+ * @throws UsageError where the chat template or the environment does not have what it needs.
+ */
+export async function createAgent(config: AgentConfig, place: AgentPlace): Promise<Agent> {
+  requirePlayable(place.renderer.card, config.strategy);
+  switch (config.strategy) {
     case "act":
     case "react":
-      return await buildTextActionAgent(settings, strategy, place);
+      return await createTextActionAgent(config, place);
     case "few-shot":
-      return await buildFewShotAgent(settings, place);
-    default:
-      return toolCallingAgent(toolCallingOptions(settings, place.renderer));
+      return await createFewShotAgent(config, place);
+    case "tool-calling":
+      return toolCallingAgent(toolCallingOptions(config, place.renderer));
   }
 }
 
@@ -44,7 +50,10 @@ export async function buildAgent(settings: Settings, place: AgentPlace): Promise
  * @throws UsageError where the chat template cannot express what the agent's turns are answered with:
  *   every episode would fail.
  */
-function requirePlayable({ source, stopLiterals, supports }: CapabilityCard, strategy: string) {
+function requirePlayable(
+  { source, stopLiterals, supports }: CapabilityCard,
+  strategy: AgentConfig["strategy"],
+): void {
   const cannot = (why: string): UsageError =>
     new UsageError(`Cannot play with the chat template of ${source}: ${why}`);
   if (stopLiterals.length === 0) throw cannot("no control token ends a turn of the assistant");
@@ -55,19 +64,11 @@ function requirePlayable({ source, stopLiterals, supports }: CapabilityCard, str
   }
 }
 
-/**
- * The tool-use policy that the settings name.
- *
- * @throws UsageError for an unknown one.
- */
-export function buildToolUsePolicy(settings: Settings): ToolUsePolicy {
-  const policy = findToolUsePolicy(textOf(settings, "tool-use") ?? "many");
-  if (policy === undefined) throw new UsageError("Cannot use --tool-use: unknown policy");
-  return policy;
-}
-
 /** Parsers are those that the settings or the template name. */
-function toolCallingOptions(settings: Settings, renderer: Renderer): ToolCallingOptions {
+function toolCallingOptions(
+  { toolUse, calls }: ToolCallingConfig,
+  renderer: Renderer,
+): ToolCallingOptions {
   const { card, codec } = renderer;
   const { parser: parserName, reasoningParser, dialect, engineVersion } = card;
   if (parserName === undefined) {
@@ -80,9 +81,9 @@ function toolCallingOptions(settings: Settings, renderer: Renderer): ToolCalling
   return {
     parser: findToolCallParser(parserName),
     vocabulary: codec.addedTokens.map(({ content }) => content),
-    toolUsePolicy: buildToolUsePolicy(settings),
+    toolUsePolicy: toolUse,
     parallelResults: card.supports.parallelTools,
-    ...buildCallPolicy(settings),
+    ...calls,
     ...(dialect === undefined ? {} : { dialect }),
     ...(engineVersion === undefined ? {} : { engineVersion }),
     ...(splitReasoning === undefined ? {} : { splitReasoning }),
@@ -97,92 +98,50 @@ function findReasoningMarkup(parserName: string | undefined): ReasoningMarkup | 
   return opener === undefined || closer === undefined ? undefined : { opener, closer };
 }
 
-function buildCallPolicy(settings: Settings): CallPolicy {
-  return {
-    unknownTools: textOf(settings, "unknown-tools") as "refuse" | "perform",
-    execute: textOf(settings, "execute-calls") as "well-formed" | "reported",
-    refuse: namesOf(settings, "refuse-calls", refusableNotes),
-    repair: namesOf(settings, "repair-calls", repairableStatuses),
-  };
-}
-
-/** The entries of a setting that is a list of names. */
-function namesOf<Name extends string>(
-  settings: Settings,
-  setting: string,
-  names: readonly Name[],
-): readonly Name[] {
-  return listOf(settings, setting).map((entry) => {
-    const name = names.find((known) => known === entry);
-    if (name !== undefined) return name;
-    throw new UsageError(`Cannot use --${setting} ${entry}: expected one of ${names.join(", ")}`);
-  });
-}
-
-async function buildTextActionAgent(
-  settings: Settings,
-  strategy: "act" | "react",
-  { renderer, environment }: AgentPlace,
+async function createTextActionAgent(
+  { strategy, invalidAction }: Extract<AgentConfig, { readonly invalidAction: unknown }>,
+  place: AgentPlace,
 ): Promise<Agent> {
-  const policy = buildToolUsePolicy(settings);
-  if (policy.name !== "many") {
-    throw new UsageError(
-      `Cannot use --tool-use ${policy.name} with --agent ${strategy}: ` +
-        "it calls no tools through the chat template, and takes one action a turn anyway",
-    );
-  }
-  const file = await findBundleFile(settings, environment, () => "agent-prompts.json");
+  const file = await findBundleFile(place, () => "agent-prompts.json");
   const prompts = file === undefined ? ownTextActionPrompts : await readTextActionPrompts(file);
-  const splitReasoning = buildSplitReasoning(renderer.card, { toolCallParserActive: false });
+  const splitReasoning = buildSplitReasoning(place.renderer.card, { toolCallParserActive: false });
   return textActionAgent({
     strategy,
     prompt: prompts[strategy],
-    invalidAction: textOf(settings, "invalid-action") as "say" | "refuse",
+    invalidAction,
     ...(splitReasoning === undefined ? {} : { splitReasoning }),
   });
 }
 
-async function buildFewShotAgent(
-  settings: Settings,
-  { renderer, environment }: AgentPlace,
+async function createFewShotAgent(
+  config: Extract<AgentConfig, { readonly strategy: "few-shot" }>,
+  place: AgentPlace,
 ): Promise<Agent> {
-  const file =
-    textOf(settings, "few-shot-file") ??
-    (await findBundleFile(settings, environment, (domain) => `few-shot/${domain}.jsonl`));
+  const { count: exampleCount, file: ownFile, draw, seed } = config.examples;
+  const file = ownFile ?? (await findBundleFile(place, (domain) => `few-shot/${domain}.jsonl`));
   if (file === undefined) {
     throw new UsageError(
-      `Missing --few-shot-file: ${environment.name} brings no examples of its own`,
+      `Missing --few-shot-file: ${place.environment.name} brings no examples of its own`,
     );
   }
-  const options = toolCallingOptions(settings, renderer);
+  const options = toolCallingOptions(config, place.renderer);
   const examples = await readFewShotExamples(file);
-  const exampleCount = numberWithDefault(settings, "few-shot-examples");
   if (exampleCount > examples.length) {
     throw new UsageError(
       `Cannot use --few-shot-examples ${exampleCount}: ${file} holds ${examples.length}`,
     );
   }
-  return fewShotAgent({
-    ...options,
-    examples,
-    exampleCount,
-    draw: textOf(settings, "few-shot-draw") as FewShotDraw,
-    seed: numberWithDefault(settings, "seed"),
-  });
+  return fewShotAgent({ ...options, examples, exampleCount, draw, seed });
 }
-
-const tauPrefix = "tau-";
 
 /** A file of τ-bench's bundle, where the environment is one of its domains. */
 async function findBundleFile(
-  settings: Settings,
-  environment: Environment,
+  { environment: { name }, dataDir }: AgentPlace,
   nameFor: (domain: string) => string,
 ): Promise<string | undefined> {
-  if (!environment.name.startsWith(tauPrefix)) return undefined;
-  const dir = textOf(settings, "data") ?? (await findBundle());
-  const name = nameFor(environment.name.slice(tauPrefix.length));
-  return dir === undefined ? undefined : path.join(dir, name);
+  if (!isTauName(name)) return undefined;
+  const dir = dataDir ?? (await findBundle());
+  return dir === undefined ? undefined : path.join(dir, nameFor(name.slice("tau-".length)));
 }
 
 /** `none` reads the whole text. vLLM's reasoning parsers are taken to part it as SGLang's do. */

@@ -5,34 +5,32 @@ import { createStorefront } from "../../environments/storefront/index.ts";
 import { sharedData } from "../testing/shared-data.fixture.ts";
 import type { Environment } from "../environment/environment.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
-import { buildAgent } from "./build-agent.ts";
+import { agentSettings, readAgentConfig } from "./agent-config.ts";
+import { createAgent } from "./create-agent.ts";
 import { loadEnvironment } from "./environments.ts";
-import { resolveSettings } from "./option.ts";
-import { rolloutSettings } from "./rollout-settings.ts";
+import { completeSettings, given as present, type GivenSettings } from "./setting.ts";
 
 const shared = sharedData();
 const bundle = path.join(shared ?? "", "data/tau-bench");
 
-async function build(flags: Readonly<Record<string, unknown>>, environment: Environment) {
-  const settings = await resolveSettings(rolloutSettings, flags, undefined);
+async function build({ parser, data, ...given }: GivenSettings, environment: Environment) {
+  const config = readAgentConfig(completeSettings(agentSettings, given), 0);
   const renderer = characterRenderer();
   // The parser that the settings name comes by way of the renderer's card.
-  const parser = typeof flags["parser"] === "string" ? { parser: flags["parser"] } : {};
-  const card = { ...renderer.card, ...parser };
-  return await buildAgent(settings, { renderer: { ...renderer, card }, environment });
+  const card = { ...renderer.card, ...(typeof parser === "string" ? { parser } : {}) };
+  const dataDir = typeof data === "string" ? data : undefined;
+  const place = { renderer: { ...renderer, card }, environment, ...present({ dataDir }) };
+  return await createAgent(config, place);
 }
 
-async function systemMessage(
-  flags: Readonly<Record<string, unknown>>,
-  environment: Environment,
-): Promise<string> {
+async function systemMessage(flags: GivenSettings, environment: Environment): Promise<string> {
   const { policyText, tools } = environment;
   const agent = await build(flags, environment);
   const start = { policyText, tools, firstUserText: "Hi", seed: 17, taskIndex: 0 };
   return agent.open(start).messages[0]!.content;
 }
 
-describe("buildAgent()", () => {
+describe("createAgent()", () => {
   test("builds the strategy that is named, tool-calling by default", async () => {
     const environment = createStorefront();
     expect(await build({ parser: "qwen25" }, environment)).toHaveProperty(
@@ -46,9 +44,12 @@ describe("buildAgent()", () => {
   });
 
   test.each([
-    [{ agent: "act", toolUse: "one" }, "Cannot use --tool-use one with --agent act"],
+    [{ agent: "act", "tool-use": "one" }, "Cannot use --tool-use one with --agent act"],
     [{ agent: "few-shot", parser: "qwen25" }, "Missing --few-shot-file: storefront brings no"],
-    [{ agent: "few-shot", parser: "qwen25", fewShotFile: "absent" }, "Cannot read the examples"],
+    [
+      { agent: "few-shot", parser: "qwen25", "few-shot-file": "absent" },
+      "Cannot read the examples",
+    ],
     [{ agent: "tool-calling" }, "Cannot tell the tool-call parser"],
   ])("refuses %j", async (flags, message) => {
     await expect(build(flags, createStorefront())).rejects.toThrow(message);
@@ -71,7 +72,7 @@ describe.skipIf(shared === null)("the agents of τ-bench's domains", () => {
   });
 
   test("few-shot refuses more examples than the bundle has", async () => {
-    const flags = { agent: "few-shot", data: bundle, parser: "qwen25", fewShotExamples: 20 };
+    const flags = { agent: "few-shot", data: bundle, parser: "qwen25", "few-shot-examples": 20 };
     await expect(build(flags, await loadEnvironment("tau-airline", bundle))).rejects.toThrow(
       /^Cannot use --few-shot-examples 20: .*airline\.jsonl holds 19$/,
     );

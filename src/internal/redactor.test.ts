@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { RolloutError } from "../errors.ts";
+import { Redactor } from "./redactor.ts";
+
+const secret = 'sk-"s\\ecret/+ü 123';
+
+describe("Redactor", () => {
+  test.each([
+    ["as it is", secret],
+    ["in JSON", JSON.stringify(secret).slice(1, -1)],
+    ["percent-encoded", encodeURIComponent(secret)],
+    [
+      "percent-encoded in lower case",
+      encodeURIComponent(secret).replaceAll(/%../g, (octet) => octet.toLowerCase()),
+    ],
+    ["as a form field", encodeURIComponent(secret).replaceAll("%20", "+")],
+  ])("finds a secret %s", (_, form) => {
+    expect(new Redactor([secret]).text(`a ${form} b ${form}`)).toBe("a [redacted] b [redacted]");
+  });
+
+  test.each([0, 1, 2, 3, 4, 5])("finds it in base64, %i bytes into a text", (offset) => {
+    const whole = Buffer.from(`${"u".repeat(offset)}${secret}`);
+    for (const encoding of ["base64", "base64url"] as const) {
+      const clean = new Redactor([secret]).text(whole.toString(encoding));
+      expect(clean).toContain("[redacted]");
+      expect(clean.length).toBeLessThan(offset * 2 + "[redacted]".length + 6);
+    }
+  });
+
+  test("hides a short key behind its scheme only", () => {
+    const redactor = new Redactor(["EMPTY", ""]);
+    expect(redactor.text("Bearer EMPTY is EMPTY")).toBe("Bearer [redacted] is EMPTY");
+  });
+
+  test.each([
+    ["http://me:pw@host:1/v1?x=1", "http://[redacted]@host:1/v1?x=1"],
+    ["http://me%40x:p%20w@host/", "http://[redacted]@host/"],
+    ["http://token@host/", "http://[redacted]@host/"],
+    [
+      "http://host/?api_key=a1&key=b&model=m",
+      "http://host/?api_key=[redacted]&key=[redacted]&model=m",
+    ],
+  ])("knows what is secret in %s", (url, clean) => {
+    const redactor = new Redactor();
+    redactor.learnUrl(url);
+    expect(redactor.text(`at ${url}.`)).toBe(`at ${clean}.`);
+  });
+
+  test("finds a URL's password where a server repeats it", () => {
+    const redactor = new Redactor();
+    redactor.learnUrl("http://me:long%20password@host/");
+    const basic = Buffer.from("me:long password").toString("base64");
+    expect(redactor.text(`Basic ${basic}; long password`)).toMatch(
+      /^Basic \[redacted\].?=*; \[redacted\]$/,
+    );
+  });
+
+  test("json() cleans texts and keys, and leaves numbers alone", () => {
+    const redactor = new Redactor(["12345678"]);
+    const value = { a: [0.12345678, 12345678, "x12345678"], "12345678": { b: null } };
+    expect(redactor.json(value)).toBe(
+      '{"[redacted]":{"b":null},"a":[0.12345678,12345678,"x[redacted]"]}',
+    );
+    expect(redactor.json({ a: 1 }, 2)).toBe('{\n  "a": 1\n}');
+  });
+
+  test("error() cleans messages and stacks, those of causes too", () => {
+    const cause = new Error(`said ${secret}`);
+    const error = new Error(`Cannot reach it: ${secret}`, { cause });
+    new Redactor([secret]).error(error);
+    expect(error.message).toBe("Cannot reach it: [redacted]");
+    expect(error.stack).not.toContain(secret);
+    expect(cause.message).toBe("said [redacted]");
+    expect(cause.stack).not.toContain(secret);
+  });
+
+  test("error() cleans what else an error carries, and leaves an abort's alone", async () => {
+    const redactor = new Redactor([secret]);
+    const discarded = [{ requestId: "1", reason: `HTTP 401 (${secret})`, tokenCount: 3 }];
+    const error = new RolloutError("engine/unauthorized", secret, { discarded });
+    await expect(redactor.guard(() => Promise.reject(error))).rejects.toBe(error);
+    expect(error.toFailure()).toEqual({
+      party: "engine",
+      code: "engine/unauthorized",
+      message: "[redacted]",
+      discarded: [{ requestId: "1", reason: "HTTP 401 ([redacted])", tokenCount: 3 }],
+    });
+    const { reason } = AbortSignal.abort() as { reason: unknown };
+    expect(() => redactor.error(reason)).not.toThrow();
+  });
+});

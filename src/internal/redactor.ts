@@ -1,0 +1,161 @@
+/** What stands in the place of a secret. */
+export const redactionMark = "[redacted]";
+
+/** Shorter ones would also be found where they are none; they are hidden in their places only. */
+const minSecretLength = 8;
+
+/**
+ * Takes secrets out of what leaves the process: texts, JSON lines, errors. Besides a secret itself its
+ * spellings in JSON strings, URLs and base64 are found, the latter also within a longer text.
+ */
+export class Redactor {
+  /** What to look for, and what stands in its place; longest first, so that none hides a part of another. */
+  #forms: readonly (readonly [form: string, replacement: string])[] = [];
+
+  /** Learns secrets such as API keys. */
+  constructor(secrets: Iterable<string> = []) {
+    for (const secret of secrets) this.learn(secret);
+  }
+
+  /** Learns one more secret; the empty text is none. */
+  learn(secret: string): void {
+    if (secret === "") return;
+    for (const form of formsOf(secret)) this.#add(form, redactionMark);
+    this.#add(`Bearer ${secret}`, `Bearer ${redactionMark}`);
+  }
+
+  /** Learns what is secret in a URL: user and password, and the values of such keys as `api_key`. */
+  learnUrl(address: string): void {
+    if (!URL.canParse(address)) return;
+    const { username, password, searchParams } = new URL(address);
+    if (username !== "" || password !== "") {
+      const user = decode(username);
+      const pair = `${user}:${decode(password)}`;
+      for (const form of [`${username}:${password}@`, `${pair}@`, `${username}@`]) {
+        this.#add(`//${form}`, `//${redactionMark}@`);
+      }
+      this.learn(pair);
+      this.learn(password === "" ? user : decode(password));
+    }
+    for (const [name, value] of searchParams) {
+      if (!secretName.test(name) || value === "") continue;
+      for (const form of [value, encodeURIComponent(value)]) {
+        this.#add(`${name}=${form}`, `${name}=${redactionMark}`);
+      }
+      this.learn(value);
+    }
+  }
+
+  /** Learns all that another knows. */
+  learnFrom(other: Redactor): void {
+    for (const [form, replacement] of other.#forms) this.#add(form, replacement);
+  }
+
+  /** The text without its secrets. */
+  text(text: string): string {
+    let clean = text;
+    for (const [form, replacement] of this.#forms) {
+      if (clean.includes(form)) clean = clean.replaceAll(form, replacement);
+    }
+    return clean;
+  }
+
+  /**
+   * The JSON of a value, without the secrets of its texts and keys; numbers stay what they are.
+   * `space` as in `JSON.stringify()`.
+   */
+  json(value: unknown, space?: number): string {
+    const text = JSON.stringify(value, undefined, space);
+    // Nearly always there is nothing to do, and a row of samples is large.
+    if (!this.#forms.some(([form]) => text.includes(form))) return text;
+    return JSON.stringify(this.#clean(JSON.parse(text)), undefined, space);
+  }
+
+  /** A JSON-able value without the secrets of its texts and keys. */
+  clean<Value>(value: Value): Value {
+    return JSON.parse(this.json(value)) as Value;
+  }
+
+  /** What the work comes to; where it throws, the error is cleaned. */
+  async guard<Value>(work: () => Promise<Value>): Promise<Value> {
+    try {
+      return await work();
+    } catch (error) {
+      this.error(error);
+      throw error;
+    }
+  }
+
+  /** Takes the secrets out of an error's message and further texts, and out of those of its causes. */
+  error(error: unknown): void {
+    // A chain of causes longer than this is a loop.
+    for (let depth = 0, current = error; depth < 16 && current instanceof Error; depth++) {
+      for (const name of new Set(["message", "stack", ...Object.keys(current)])) {
+        this.#cleanMember(current, name);
+      }
+      current = current.cause;
+    }
+  }
+
+  #cleanMember(error: Error, name: string): void {
+    const value = (error as unknown as Readonly<Record<string, unknown>>)[name];
+    if (typeof value !== "string" && !Array.isArray(value)) return;
+    const clean = this.#clean(value);
+    // Most have nothing to hide, and some of these, such as an abort's, cannot be written.
+    if (JSON.stringify(clean) === JSON.stringify(value)) return;
+    Object.defineProperty(error, name, { value: clean, configurable: true, writable: true });
+  }
+
+  #clean(value: unknown): unknown {
+    if (typeof value === "string") return this.text(value);
+    if (Array.isArray(value)) return value.map((item) => this.#clean(item));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [this.text(key), this.#clean(member)]),
+    );
+  }
+
+  #add(form: string, replacement: string): void {
+    if (this.#forms.some(([known]) => known === form)) return;
+    this.#forms = [...this.#forms, [form, replacement] as const].toSorted(
+      ([a], [b]) => b.length - a.length,
+    );
+  }
+}
+
+const secretName = /key|token|secret|passw|auth|credential|signature|^sig$/i;
+
+function formsOf(secret: string): readonly string[] {
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  const encoded = encodeURIComponent(secret);
+  const lowerCase = encoded.replaceAll(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase());
+  const spaces = encoded.replaceAll("%20", "+");
+  const base64 = base64Forms(secret);
+  return [secret, escaped, encoded, lowerCase, spaces, ...base64].filter(
+    ({ length }) => length >= minSecretLength,
+  );
+}
+
+/** The letters that the secret's bytes give in base64, wherever in a longer text they begin. */
+function base64Forms(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret, "utf8");
+  return [0, 1, 2].flatMap((offset) => {
+    const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
+    // The first letters hold bits of what stands before, the last ones of what follows.
+    const start = Math.ceil((offset * 8) / 6);
+    const end = Math.floor((padded.length * 8) / 6);
+    return [
+      padded.toString("base64").slice(start, end),
+      padded.toString("base64url").slice(start, end),
+    ];
+  });
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    return text;
+  }
+}

@@ -1,0 +1,87 @@
+import type { SinkFormat } from "../run/run-folder.ts";
+import type { EngineConfig } from "./engine-config.ts";
+import { count, flag, given, text, type Setting, type SettingValues } from "./setting.ts";
+
+/** How the run is carried out, and where it is written. */
+export const conductSettings = [
+  {
+    name: "concurrency",
+    kind: count(1),
+    value: "n",
+    help: "episodes at once (default: 64; llama: its sequences)",
+    operational: true,
+  },
+  {
+    name: "attempts",
+    kind: count(1),
+    value: "n",
+    help: "plays of an episode before its failure is final",
+    default: 2,
+    operational: true,
+  },
+  {
+    name: "max-failures",
+    kind: count(1),
+    value: "n",
+    help: "failed episodes in a row that stop the run",
+    default: 20,
+    operational: true,
+  },
+  {
+    name: "out",
+    kind: text,
+    value: "dir",
+    help: "the run's folder; the same command on it resumes",
+    operational: true,
+  },
+  {
+    name: "format",
+    kind: { type: "choice", choices: ["slime"] },
+    help: "also write the samples for this trainer",
+  },
+  {
+    name: "retry-failed",
+    kind: flag,
+    help: "on resuming, play failed episodes again",
+    operational: true,
+  },
+] as const satisfies readonly Setting[];
+
+/** How a run is carried out, and where it is written. */
+export interface ConductConfig {
+  /** Episodes at once. */
+  readonly concurrency: number;
+  /** Plays of an episode before its failure is final. */
+  readonly attempts: number;
+  /** Failed episodes in a row that stop the run. */
+  readonly maxFailuresInRow: number;
+  /** The run's folder; absent: a new one below `runs/`. */
+  readonly dir?: string;
+  /** A trainer's format to write besides. */
+  readonly format?: SinkFormat;
+  /** On resuming, whether failed episodes are played again. */
+  readonly retryFailed: boolean;
+}
+
+/** Episodes at once where nothing says how many. */
+const DEFAULT_CONCURRENCY = 64;
+/** The llama engine's own default. */
+const DEFAULT_LLAMA_SEQUENCES = 2;
+
+/** Reads how a run is carried out. */
+export function readConductConfig(
+  values: SettingValues<(typeof conductSettings)[number]>,
+  engine: EngineConfig,
+): ConductConfig {
+  const fitting =
+    engine.kind === "llama"
+      ? (engine.sequenceCount ?? DEFAULT_LLAMA_SEQUENCES)
+      : DEFAULT_CONCURRENCY;
+  return {
+    concurrency: values.concurrency ?? fitting,
+    attempts: values.attempts,
+    maxFailuresInRow: values["max-failures"],
+    retryFailed: values["retry-failed"] === true,
+    ...given({ dir: values.out, format: values.format }),
+  };
+}

@@ -1,0 +1,64 @@
+import type { Engine } from "../engine/engine.ts";
+import type { HttpEngineOptions } from "../engine/http-engine-options.ts";
+import { UsageError } from "../errors.ts";
+import type { EngineConfig } from "./engine-config.ts";
+import { given } from "./setting.ts";
+
+/** Environment variables: keys are read from them. */
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The engine of a configuration. The code of each is loaded only where it is wanted.
+ *
+ * @throws UsageError where a key is not in the environment, or the model cannot be loaded.
+ */
+export async function createEngine(config: EngineConfig, env: Variables): Promise<Engine> {
+  switch (config.kind) {
+    case "sglang": {
+      const { createSglangEngine } = await import("../engine/sglang/sglang-engine.ts");
+      return createSglangEngine({ ...serverOptions(config, env), ...given({ mode: config.mode }) });
+    }
+    case "vllm": {
+      const { createVllmEngine } = await import("../engine/vllm/vllm-engine.ts");
+      const { servedModel: model, api } = config;
+      return createVllmEngine({ ...serverOptions(config, env), ...given({ model, api }) });
+    }
+    case "llama-cpp": {
+      const { createLlamaCppEngine } = await import("../engine/llama-cpp/llama-cpp-engine.ts");
+      const { servedModel: model } = config;
+      return createLlamaCppEngine({ ...serverOptions(config, env), ...given({ model }) });
+    }
+    case "llama": {
+      const { createLlamaEngine } = await import("../engine/llama/llama-engine.ts");
+      const { file, sequenceCount: sequences, threadCount: threads, contextLength } = config;
+      return await createLlamaEngine({ file, ...given({ sequences, threads, contextLength }) });
+    }
+    case "reference": {
+      const { createReferenceEngine } = await import("../engine/reference/reference-engine.ts");
+      const { modelDir, threadCount: threads, sequenceCount: maxBatch } = config;
+      return await createReferenceEngine({ modelDir, ...given({ threads, maxBatch }) });
+    }
+  }
+}
+
+function serverOptions(
+  { urls, turnTimeoutMs, apiKeyEnv }: Extract<EngineConfig, { readonly urls: unknown }>,
+  env: Variables,
+): HttpEngineOptions {
+  return {
+    url: urls,
+    timeouts: { turnMs: turnTimeoutMs },
+    // About two and a half minutes: an engine that is restarted has to load its weights again.
+    retry: { maxAttempts: 20 },
+    ...given({ apiKey: apiKeyEnv === undefined ? undefined : readKey(apiKeyEnv, env) }),
+  };
+}
+
+/** Keys come from the environment only, so that they are in no file and no process list. */
+function readKey(variable: string, env: Variables): string {
+  const key = env[variable];
+  if (key !== undefined && key !== "") return key;
+  throw new UsageError(
+    `Cannot read the key for --api-key-env: the variable ${variable} is not set`,
+  );
+}

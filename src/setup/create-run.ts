@@ -1,0 +1,171 @@
+import path from "node:path";
+import type { EngineDescription } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { planRun, type PlannedEpisode, type PlanRecord, type RunScope } from "../run/plan-run.ts";
+import { RunFolder, type RunManifest } from "../run/run-folder.ts";
+import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { createAgent } from "./create-agent.ts";
+import { createEngine, type Variables } from "./create-engine.ts";
+import { createRunRenderer } from "./create-run-renderer.ts";
+import { createRunUser } from "./create-run-user.ts";
+import { loadEnvironment } from "./environments.ts";
+import { toRunScope } from "./run-scope.ts";
+import type { RunConfig } from "./run-config.ts";
+import { redactEngine, redactUser } from "./redact-errors.ts";
+import { describeIdentity } from "./run-identity.ts";
+import { createRunRedactor } from "./run-secrets.ts";
+import { describeSettings } from "./stored-settings.ts";
+import { given } from "./setting.ts";
+import { readVersion } from "./version.ts";
+
+/** What a run is told of while it is played. */
+export type PlayOptions = Pick<RunOptions, "signal" | "onProgress" | "onEpisode">;
+
+/** Everything that a configuration describes, put together and ready to be played. */
+export interface Run extends AsyncDisposable {
+  readonly config: RunConfig;
+  readonly environment: Environment;
+  readonly plan: readonly PlannedEpisode[];
+  /** Who plays, and how: also for `playEpisode()`. */
+  readonly setup: Omit<EpisodeSetup, "onTurn">;
+  /** What the run's folder says of it. */
+  readonly manifest: RunManifest;
+  /** What a person should know of engine and template before the run. */
+  readonly warnings: readonly string[];
+  /**
+   * Opens the run's folder: the one that is named, to begin in it or to go on, or a new one.
+   *
+   * @throws UsageError where the folder holds a run of another configuration, or cannot be written.
+   */
+  openFolder(): Promise<RunFolder>;
+  /** Plays the episodes that the folder lacks. Throws as `runRollouts()` does. */
+  play(folder: RunFolder, options: PlayOptions): Promise<RunResult>;
+  /** Closes the engine, the tokenizer and the connections of the user's model. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Where a run reaches the world outside. */
+export interface RunSurroundings {
+  /** Ends the wait for an engine that does not answer. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number;
+  /** Environment variables that hold keys. Default: the process's. */
+  readonly env?: Variables;
+}
+
+/**
+ * Puts a run together: the same one for the command line, a service and a library's user.
+ *
+ * @throws UsageError for what cannot be loaded or played together.
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function createRun(config: RunConfig, around: RunSurroundings = {}): Promise<Run> {
+  const { now = Date.now, env = process.env, signal } = around;
+  const redactor = createRunRedactor(config, env);
+  const opened: Closable[] = [];
+  const close = async () => {
+    for (const part of opened.splice(0).toReversed()) await part.close?.();
+  };
+  try {
+    const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
+    const scope = toRunScope(config.scope, environment);
+    const plan = planRun(environment, scope);
+    const user = await createRunUser(config.user, { environment: config.environment, env });
+    opened.push(user);
+    const engine = await createEngine(config.engine, env);
+    opened.push(engine);
+    const renderer = await createRunRenderer(config, now);
+    opened.push(renderer.codec);
+    const place = { renderer, environment, ...given({ dataDir: config.environment.dataDir }) };
+    const agent = await createAgent(config.agent, place);
+    const description = await engine.describe(given({ signal }));
+    const { contextLength = Infinity } = description;
+    const limits = { maxContextTokens: contextLength, ...config.limits };
+    const { sampling } = config;
+    const setup = {
+      environment,
+      user: redactUser(user, redactor),
+      engine: redactEngine(engine, redactor),
+      renderer,
+      agent,
+      sampling,
+      limits,
+      now,
+    };
+    const parts = { environment, scope, renderer, engine: description };
+    const manifest = redactor.clean(await describeRun(config, parts));
+    return {
+      config,
+      environment,
+      plan,
+      setup,
+      manifest,
+      warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
+        redactor.text(each),
+      ),
+      async openFolder() {
+        const { dir = newFolder(environment, now), retryFailed, format } = config.conduct;
+        return await RunFolder.open(dir, manifest, { retryFailed, ...given({ format }) });
+      },
+      async play(folder, options) {
+        const { concurrency, attempts, maxFailuresInRow } = config.conduct;
+        const conduct = { concurrency, attempts, maxFailuresInRow };
+        return await runRollouts({ plan, setup, folder, ...conduct, ...options });
+      },
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    redactor.error(error);
+    throw error;
+  }
+}
+
+interface Closable {
+  close?(): Promise<void>;
+}
+
+function newFolder({ name }: Environment, now: () => number): string {
+  const stamp = new Date(now()).toISOString().replaceAll(/[:.]/g, "-");
+  return path.join("runs", `${name}-${stamp}`);
+}
+
+async function describeRun(
+  config: RunConfig,
+  parts: {
+    readonly environment: Environment;
+    readonly scope: RunScope;
+    readonly renderer: Renderer;
+    readonly engine: EngineDescription;
+  },
+): Promise<RunManifest & { readonly identity: Readonly<Record<string, string>> }> {
+  const { configuration, settings } = describeSettings(config.settings);
+  return {
+    format: 1,
+    turnwright: await readVersion(),
+    configuration,
+    identity: await describeIdentity(config, parts),
+    found: {
+      engine: parts.engine,
+      template: parts.renderer.card,
+      vocabularySize: parts.renderer.codec.vocabularySize,
+      plan: { environment: parts.environment.name, ...parts.scope } satisfies PlanRecord,
+      settings,
+    },
+  };
+}
+
+function warningsOf(
+  { kind, logprobConvention, warnings = [] }: EngineDescription,
+  { sampling: { temperature = 1 } }: RunConfig,
+): readonly string[] {
+  if (logprobConvention !== "raw" || temperature === 1 || temperature === 0) return warnings;
+  return [
+    ...warnings,
+    `${kind} gives logprobs of the untempered distribution, and turns are sampled at ` +
+      `temperature ${temperature}: they are not the logprobs of what was sampled from`,
+  ];
+}

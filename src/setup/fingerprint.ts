@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { open, readdir } from "node:fs/promises";
+import path from "node:path";
+
+/** Files up to this size are hashed whole; of larger ones, such as weights, so much in three places. */
+const wholeBytes = 64 * 2 ** 20;
+
+/** The SHA-256 of a text, as 64 hexadecimal digits. */
+export function hashOf(text: string): string {
+  return createHash("sha256").update(text, "utf8").digest("hex");
+}
+
+/**
+ * A hash by which a file is known again wherever it lies: the SHA-256 of its bytes or, beyond 64 MiB,
+ * of its size and its first, middle and last 16 MiB. `undefined` where there is no such file.
+ */
+export async function fingerprintFile(file: string): Promise<string | undefined> {
+  const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
+    throw error;
+  });
+  if (handle === undefined) return undefined;
+  try {
+    const { size } = await handle.stat();
+    const hash = createHash("sha256");
+    for (const [start, length] of stretchesOf(size)) {
+      const stream = handle.createReadStream({ start, end: start + length - 1, autoClose: false });
+      for await (const chunk of stream) hash.update(chunk as Buffer);
+    }
+    if (size > wholeBytes) hash.update(`size ${size}`);
+    return hash.digest("hex");
+  } finally {
+    await handle.close();
+  }
+}
+
+function stretchesOf(size: number): readonly (readonly [start: number, length: number])[] {
+  if (size === 0) return [];
+  if (size <= wholeBytes) return [[0, size]];
+  const length = wholeBytes / 4;
+  return [0, Math.floor((size - length) / 2), size - length].map((start) => [start, length]);
+}
+
+/** A hash of files by their names below a folder: the same contents elsewhere give the same. */
+export async function fingerprintFiles(dir: string, names: readonly string[]): Promise<string> {
+  const lines: string[] = [];
+  for (const name of names.toSorted()) {
+    const print = await fingerprintFile(path.join(dir, name));
+    if (print !== undefined) lines.push(`${name} ${print}`);
+  }
+  return hashOf(lines.join("\n"));
+}
+
+/** The files below a folder of another, by their names below the latter; `/` parts them everywhere. */
+export async function listFiles(dir: string, below: string): Promise<readonly string[]> {
+  const root = path.join(dir, below);
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(dir, path.join(entry.parentPath, entry.name)))
+    .map((name) => name.replaceAll(path.sep, "/"));
+}

@@ -1,0 +1,100 @@
+import path from "node:path";
+import type { EngineDescription } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { readModelFolder } from "../tokenizer/model-folder.ts";
+import type { EngineConfig } from "./engine-config.ts";
+import { isModulePath, isTauName } from "./environment-names.ts";
+import { bundleDir } from "./environments.ts";
+import { fingerprintFile, fingerprintFiles, hashOf, listFiles } from "./fingerprint.ts";
+import type { RunConfig } from "./run-config.ts";
+import type { EnvironmentConfig } from "./scope-config.ts";
+import { given } from "./setting.ts";
+
+/** What a run plays with, as it was made of its configuration. */
+interface RunParts {
+  readonly environment: Environment;
+  readonly renderer: Renderer;
+  readonly engine: EngineDescription;
+}
+
+/**
+ * What a run's content is known by: a run that is resumed with another model folder, other data or
+ * another engine would mix two. Hashes are SHA-256; paths are not in it, since the same files may lie
+ * elsewhere.
+ */
+export async function describeIdentity(
+  config: RunConfig,
+  { environment, renderer, engine }: RunParts,
+): Promise<Readonly<Record<string, string>>> {
+  const { modelDir, variables } = config.renderer;
+  const { card, codec, stopTokenIds } = renderer;
+  const { specialTokens } = await readModelFolder(modelDir);
+  const tools = environment.tools.map((tool) => tool.openai);
+  return {
+    engine: engine.kind,
+    ...(await describeModel(config.engine, engine)),
+    tokenizer: await fingerprintFiles(modelDir, ["tokenizer.json"]),
+    vocabularySize: String(codec.vocabularySize),
+    stopTokens: stopTokenIds.join(" "),
+    chatTemplate: card.templateHash,
+    templateVariables: hashJson(new Map([...Object.entries(specialTokens), ...variables])),
+    tools: hashJson(tools),
+    policyText: hashOf(environment.policyText),
+    ...given({
+      environmentData: await fingerprintEnvironment(config.environment),
+      fewShotFile: await fingerprintGiven(fewShotFileOf(config)),
+      userScript: await fingerprintGiven(userScriptOf(config)),
+    }),
+  };
+}
+
+function hashJson(value: PyDict | readonly PyValue[]): string {
+  return hashOf(stringifyPythonJson(value, { ensureAscii: false }));
+}
+
+/** A server's model is known by its name, one that is computed here by its weights. */
+async function describeModel(
+  config: EngineConfig,
+  { model }: EngineDescription,
+): Promise<Readonly<Record<string, string>>> {
+  switch (config.kind) {
+    case "reference": {
+      const { modelDir } = config;
+      const names = await listFiles(modelDir, "");
+      const isWeights = (name: string) => /^[^/]*\.safetensors$|^config\.json$/.test(name);
+      return { weights: await fingerprintFiles(modelDir, names.filter(isWeights)) };
+    }
+    case "llama":
+      return { weights: (await fingerprintFile(config.file)) ?? config.file };
+    default:
+      return given({ servedModel: model });
+  }
+}
+
+/** Absent where the environment is a part of this package. */
+async function fingerprintEnvironment({
+  name,
+  dataDir,
+}: EnvironmentConfig): Promise<string | undefined> {
+  if (isModulePath(name)) return await fingerprintFile(path.resolve(name));
+  if (!isTauName(name)) return undefined;
+  const dir = await bundleDir(dataDir);
+  const domain = name.slice("tau-".length);
+  const besides = ["agent-prompts.json", "user-simulator-prompts.json", `few-shot/${domain}.jsonl`];
+  return await fingerprintFiles(dir, [...(await listFiles(dir, domain)), ...besides]);
+}
+
+async function fingerprintGiven(file: string | undefined): Promise<string | undefined> {
+  return file === undefined ? undefined : await fingerprintFile(file);
+}
+
+function fewShotFileOf({ agent }: RunConfig): string | undefined {
+  return agent.strategy === "few-shot" ? agent.examples.file : undefined;
+}
+
+function userScriptOf({ user }: RunConfig): string | undefined {
+  return user.strategy === "scripted" ? user.scriptFile : undefined;
+}

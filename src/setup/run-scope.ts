@@ -1,0 +1,24 @@
+import type { Environment } from "../environment/environment.ts";
+import { UsageError } from "../errors.ts";
+import { parseTaskIndexes, type RunScope } from "../run/plan-run.ts";
+import type { ScopeConfig } from "./scope-config.ts";
+
+/**
+ * Which tasks of an environment a configuration plays, and how often each.
+ *
+ * @throws UsageError for a split or tasks that the environment does not have.
+ */
+export function toRunScope(
+  { split, tasks, sampleCount, seed }: ScopeConfig,
+  environment: Environment,
+): RunScope {
+  const size = environment.splits[split];
+  if (size === undefined) {
+    const known = Object.keys(environment.splits).join(", ");
+    throw new UsageError(
+      `Cannot find split "${split}" of ${environment.name}: expected one of ${known}`,
+    );
+  }
+  const taskIndexes = parseTaskIndexes(tasks, { split, size });
+  return { split, taskIndexes, sampleCount, seed };
+}

@@ -1,0 +1,18 @@
+import { Redactor } from "../internal/redactor.ts";
+import type { Variables } from "./create-engine.ts";
+import type { RunConfig } from "./run-config.ts";
+
+/** Knows the secrets of a run: the keys of its engine and of its user's model, and what their URLs hold. */
+export function createRunRedactor(
+  { engine, user }: Pick<RunConfig, "engine"> & Partial<Pick<RunConfig, "user">>,
+  env: Variables,
+): Redactor {
+  const model = user !== undefined && "model" in user ? user.model : undefined;
+  const urls = [...("urls" in engine ? engine.urls : []), ...(model ? [model.baseUrl] : [])];
+  const variables = ["apiKeyEnv" in engine ? engine.apiKeyEnv : undefined, model?.apiKeyEnv];
+  const redactor = new Redactor(
+    variables.flatMap((name) => (name === undefined ? [] : (env[name] ?? []))),
+  );
+  for (const url of urls) redactor.learnUrl(url);
+  return redactor;
+}

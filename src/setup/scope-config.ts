@@ -1,0 +1,71 @@
+import { isModulePath, readEnvironmentName } from "./environment-names.ts";
+import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
+
+/** What is played. */
+export const scopeSettings = [
+  {
+    name: "env",
+    kind: text,
+    value: "name",
+    help: "environment: a name (see `env list`), or a module such as ./lamps.js",
+  },
+  {
+    name: "data",
+    kind: text,
+    value: "dir",
+    help: "the environment's data: a τ-bench bundle folder",
+    operational: true,
+  },
+  { name: "split", kind: text, help: "which tasks", default: "test" },
+  {
+    name: "tasks",
+    kind: text,
+    value: "list",
+    help: "task indexes: all, or such as 0-31,40",
+    default: "all",
+  },
+  {
+    name: "samples",
+    kind: count(1),
+    value: "n",
+    help: "episodes per task: the group's size",
+    default: 1,
+  },
+  { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
+] as const satisfies readonly Setting[];
+
+/** The environment, by name or as a module, and where its data is. */
+export interface EnvironmentConfig {
+  /** A name that `env list` shows, or the path of a module such as `./lamps.js`. */
+  readonly name: string;
+  /** A τ-bench bundle's folder; absent: the places where one is looked for. */
+  readonly dataDir?: string;
+}
+
+/** Which tasks are played, and how often each. */
+export interface ScopeConfig {
+  readonly split: string;
+  /** `all`, or indexes and rising ranges such as `0-31,40`. */
+  readonly tasks: string;
+  /** Episodes per task: the group's size. */
+  readonly sampleCount: number;
+  readonly seed: number;
+}
+
+type ScopeValues = SettingValues<(typeof scopeSettings)[number]>;
+
+/**
+ * Reads which environment is played.
+ *
+ * @throws UsageError where none is named, or one by a name that there is not.
+ */
+export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentConfig {
+  const name = requireSetting(env, "env", "the environment to play (see `env list`)");
+  if (!isModulePath(name)) readEnvironmentName(name);
+  return { name, ...(data === undefined ? {} : { dataDir: data }) };
+}
+
+/** Reads which tasks are played; whether the environment has them turns out where they are planned. */
+export function readScopeConfig({ split, tasks, samples, seed }: ScopeValues): ScopeConfig {
+  return { split, tasks, sampleCount: samples, seed };
+}

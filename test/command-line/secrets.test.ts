@@ -1,0 +1,159 @@
+import { once } from "node:events";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { scriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
+import { qwen3Folder } from "../support/qwen3-model.ts";
+import { runCli, type CliResult } from "../support/run-cli.ts";
+
+const secrets = {
+  TEST_ENGINE_KEY: "sk-engine/0123+abc",
+  TEST_USER_KEY: 'sk-"user"-4567-xyz',
+};
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-secrets-"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+/** A server that repeats in its refusals how it was asked, as careless ones do. */
+async function startEcho(forward: (request: IncomingMessage) => string | undefined) {
+  const server = createServer((request, response) => {
+    const target = forward(request);
+    if (target !== undefined) {
+      void fetch(target).then(async (reply) => {
+        response.writeHead(reply.status, { "content-type": "application/json" });
+        response.end(await reply.text());
+      });
+      return;
+    }
+    request.resume();
+    const { authorization = "" } = request.headers;
+    const message = `no access with ${authorization} to ${encodeURIComponent(authorization)}`;
+    response.writeHead(401, { "content-type": "application/json" });
+    response.end(JSON.stringify({ error: { message, type: "auth" } }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** Everything that a run says of itself, by the place where it says it. */
+async function sayings(out: string, { stdout, stderr }: CliResult) {
+  const files = (await readdir(out)).filter((name) => /\.(json|jsonl|md)$/.test(name));
+  const texts = await Promise.all(files.map((name) => readFile(path.join(out, name), "utf8")));
+  return new Map([
+    ...files.map((name, at) => [name, texts[at]!] as const),
+    ...Object.entries({ stdout, stderr }),
+  ]);
+}
+
+/** The places of the saying that hold one of the texts. */
+function placesOf(said: ReadonlyMap<string, string>, texts: readonly string[]): readonly string[] {
+  return [...said]
+    .filter(([, text]) => texts.some((each) => text.includes(each)))
+    .map(([name]) => name);
+}
+
+const formsOf = (secret: string) => [
+  secret,
+  JSON.stringify(secret).slice(1, -1),
+  JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1),
+  encodeURIComponent(secret),
+];
+
+const shop = ["--env", "storefront", "--tasks", "0", "--attempts", "1", "--parser", "qwen25"];
+
+describe("a secret reaches neither the run's folder nor the terminal", () => {
+  test("the engine's key, in a 401 that repeats it", async () => {
+    await using engine = await startSglangTestServer({ policy: scriptedPolicy([]) });
+    await using echo = await startEcho(({ method, url = "" }) =>
+      method === "GET" ? `${engine.url}${url}` : undefined,
+    );
+    const out = path.join(scratch, "engine");
+    const printed = await runCli(
+      [
+        ...["eval", ...shop, "--user", "scripted", "--model", qwen3Folder(), "--out", out],
+        ...["--url", `http://127.0.0.1:${echo.port}`, "--api-key-env", "TEST_ENGINE_KEY"],
+      ],
+      { env: secrets },
+    );
+    const said = await sayings(out, printed);
+    expect(placesOf(said, formsOf(secrets.TEST_ENGINE_KEY))).toEqual([]);
+    const told = placesOf(said, ["no access with Bearer [redacted]"]);
+    expect(told).toEqual(
+      expect.arrayContaining(["episodes.jsonl", "events.jsonl", "summary.json"]),
+    );
+    expect(printed.status).toBe(1);
+  });
+
+  test("the engine's key, where it refuses to be described", async () => {
+    await using echo = await startEcho(() => undefined);
+    const { status, stderr } = await runCli(
+      [
+        ...["rollout", ...shop, "--user", "scripted", "--model", qwen3Folder()],
+        ...["--url", `http://127.0.0.1:${echo.port}`, "--api-key-env", "TEST_ENGINE_KEY"],
+        ...["--out", path.join(scratch, "never")],
+      ],
+      { env: secrets },
+    );
+    expect(stderr).toContain("[redacted]");
+    expect(formsOf(secrets.TEST_ENGINE_KEY).filter((form) => stderr.includes(form))).toEqual([]);
+    expect(status).toBe(2);
+  });
+
+  test("the key of the user's model", async () => {
+    await using engine = await startSglangTestServer({ policy: scriptedPolicy([]) });
+    await using echo = await startEcho(() => undefined);
+    const out = path.join(scratch, "user");
+    const printed = await runCli(
+      [
+        ...["rollout", ...shop, "--model", qwen3Folder(), "--out", out, "--url", engine.url],
+        ...["--user", "llm", "--user-url", `http://127.0.0.1:${echo.port}/v1`],
+        ...["--user-model", "m", "--user-api-key-env", "TEST_USER_KEY"],
+      ],
+      { env: secrets },
+    );
+    const said = await sayings(out, printed);
+    expect(placesOf(said, formsOf(secrets.TEST_USER_KEY))).toEqual([]);
+    const told = placesOf(said, ["no access with Bearer [redacted]"]);
+    expect(told).toEqual(
+      expect.arrayContaining(["episodes.jsonl", "events.jsonl", "summary.json", "stdout"]),
+    );
+    expect(printed.status).toBe(1);
+  });
+
+  test("the password and the key in an address", async () => {
+    await using engine = await startSglangTestServer({ policy: scriptedPolicy([]) });
+    const out = path.join(scratch, "address");
+    const { port } = new URL(engine.url);
+    const printed = await runCli([
+      ...["rollout", ...shop, "--user", "scripted", "--model", qwen3Folder(), "--out", out],
+      ...["--url", `http://me:open%20sesame@127.0.0.1:${port}/?api_key=key-89012345`],
+    ]);
+    const said = await sayings(out, printed);
+    expect(placesOf(said, ["open sesame", "open%20sesame", "key-89012345"])).toEqual([]);
+    expect(placesOf(said, [`//[redacted]@127.0.0.1:${port}/?api_key=[redacted]`])).toContain(
+      "run.json",
+    );
+
+    const resumed = await runCli([
+      ...["eval", "--resume", "--out", out, "--trials", "1", "--temperature", "1"],
+    ]);
+    expect(resumed.stderr).toContain("Missing --url");
+  });
+});
