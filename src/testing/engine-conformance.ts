@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
-import { RolloutError } from "../errors.ts";
+import { InvariantError, RolloutError } from "../errors.ts";
+import type { MalformedToken } from "./malformed-turn.ts";
+import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
 /** One turn that the engine under test is made to sample. `logprobs[i]` belongs to `outputIds[i]`. */
 export interface ConformanceTurn {
@@ -17,6 +19,16 @@ export type EngineScenario =
       readonly kind: "interrupts";
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
       readonly afterTokens: number;
+    }
+  /**
+   * Samples the turn, but says of its token at index 1 what cannot be, in so many replies. When asked
+   * to score, it says that of the second score.
+   */
+  | {
+      readonly kind: "malforms";
+      readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
+      readonly token: MalformedToken;
+      readonly replyCount: number;
     }
   /** Answers every call with a failure of this kind. */
   | {
@@ -104,6 +116,11 @@ const TURN: ConformanceTurn = {
   logprobs: [-0.5, -0.0625, -3.25, 0, -0.1],
 };
 const PLAYS_TURN: EngineScenario = { kind: "plays", turns: { "session-0": [TURN] } };
+const MALFORMS = { kind: "malforms", turns: { "session-0": [TURN] } } as const;
+
+/** Above all ids of the turn. */
+const VOCABULARY_SIZE = 1_000;
+const IN_VOCABULARY = toRequest({ vocabularySize: VOCABULARY_SIZE });
 
 const CASES = {
   "returns ids and logprobs as they were sampled, the stop id included": async (
@@ -202,6 +219,53 @@ const CASES = {
     ]);
   },
 
+  "refuses an id that is not of the vocabulary, and tells what is lost": async (
+    harness: EngineHarness,
+  ) => {
+    for (const id of foreignIds(VOCABULARY_SIZE)) {
+      const error = await refusalOf(harness, { id });
+      assert.equal(error.code, "engine/bad-reply", `for the id ${id}`);
+      assert.ok(error.discarded.some(({ requestId }) => requestId === "request-0"));
+    }
+  },
+
+  "refuses a logprob that no sampled token has, and tells what is lost": async (
+    harness: EngineHarness,
+  ) => {
+    for (const logprob of IMPOSSIBLE_LOGPROBS) {
+      const error = await refusalOf(harness, { logprob });
+      const codes = ["engine/bad-reply", "engine/nan"];
+      assert.ok(codes.includes(error.code), `Expected a refusal of ${logprob}, got ${error.code}`);
+      assert.ok(error.discarded.some(({ requestId }) => requestId === "request-0"));
+    }
+  },
+
+  "samples a turn again whose reply it refused, and records that": async (
+    harness: EngineHarness,
+  ) => {
+    for (const token of [{ id: VOCABULARY_SIZE }, { logprob: 0.1 }]) {
+      await using tested = await harness.start({ ...MALFORMS, token, replyCount: 1 });
+      const generation = await tested.engine.generate(IN_VOCABULARY);
+      assert.deepEqual(generation.outputIds, TURN.outputIds);
+      assert.deepEqual(generation.logprobs, TURN.logprobs);
+      assert.deepEqual(
+        generation.discarded.map(({ requestId }) => requestId),
+        ["request-0"],
+      );
+      assert.deepEqual(tested.seenPrompts(), [IN_VOCABULARY.promptIds, IN_VOCABULARY.promptIds]);
+    }
+  },
+
+  "sends no id that is not of the vocabulary": async (harness: EngineHarness) => {
+    await using tested = await harness.start(PLAYS_TURN);
+    const beyond = { ...IN_VOCABULARY, promptIds: [5, VOCABULARY_SIZE] };
+    await assert.rejects(tested.engine.generate(beyond), InvariantError);
+    for (const id of foreignIds(VOCABULARY_SIZE)) {
+      await assert.rejects(tested.engine.generate({ ...IN_VOCABULARY, promptIds: [5, id] }));
+    }
+    assert.deepEqual(tested.seenPrompts(), []);
+  },
+
   "fails as `engine/overloaded`, retryable, where the engine has no room": (harness) =>
     assertFails(harness, "engine/overloaded", true),
 
@@ -269,6 +333,12 @@ const CASES = {
     await assert.rejects(tested.engine.generate(toRequest()));
   },
 } satisfies Readonly<Record<string, (harness: EngineHarness) => Promise<void>>>;
+
+/** What a call fails with of which every reply is malformed. */
+async function refusalOf(harness: EngineHarness, token: MalformedToken): Promise<RolloutError> {
+  await using tested = await harness.start({ ...MALFORMS, token, replyCount: Infinity });
+  return await failureOf(tested.engine.generate(IN_VOCABULARY));
+}
 
 async function assertFails(
   harness: EngineHarness,

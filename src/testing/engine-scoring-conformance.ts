@@ -7,6 +7,7 @@ import type {
   EngineScenario,
   EngineUnderTest,
 } from "./engine-conformance.ts";
+import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
 /** How the suite gets engines that can score; nothing in it is skipped. */
 export type ScoringHarness = Pick<EngineHarness, "name" | "start">;
@@ -122,6 +123,7 @@ const CASES = {
       { from: 0 },
       { from: 5 },
       { from: 1.5 },
+      ...foreignIds(1_000).map((id) => ({ ids: [5, 6, id, 8], vocabularySize: 1_000 })),
       { sampling: { temperature: -1 } },
       { sampling: { temperature: Number.NaN } },
     ];
@@ -132,6 +134,25 @@ const CASES = {
       );
     }
     assert.deepEqual(tested.seenPrompts(), []);
+  },
+
+  "refuses a score that none can be": async (harness: ScoringHarness) => {
+    for (const logprob of IMPOSSIBLE_LOGPROBS) {
+      const token = { logprob };
+      const scenario = { kind: "malforms", turns: {}, token, replyCount: Infinity } as const;
+      await using tested = await start(harness, scenario);
+      const { code } = await failureOf(tested.score(SCORED));
+      const codes = ["engine/bad-reply", "engine/nan"];
+      assert.ok(codes.includes(code), `Expected a refusal of ${logprob}, got ${code}`);
+    }
+  },
+
+  "scores again where it refused a score": async (harness: ScoringHarness) => {
+    const token = { logprob: 0.1 };
+    const turns = { "session-0": TURNS };
+    await using tested = await start(harness, { kind: "malforms", turns, token, replyCount: 1 });
+    assert.equal((await tested.score(SCORED)).length, 3);
+    assert.deepEqual(tested.seenPrompts(), [SCORED.ids, SCORED.ids]);
   },
 
   "scores again what the engine interrupted": async (harness: ScoringHarness) => {

@@ -13,6 +13,8 @@ export type {
 export { registerEngineConformance } from "./engine-conformance.ts";
 export type { ScoringHarness } from "./engine-scoring-conformance.ts";
 export { registerScoringConformance } from "./engine-scoring-conformance.ts";
+export type { MalformedToken } from "./malformed-turn.ts";
+export { malformTurn } from "./malformed-turn.ts";
 export type { ManualClock, ManualClockOptions } from "./manual-clock.ts";
 export { manualClock } from "./manual-clock.ts";
 export type {

@@ -15,6 +15,7 @@ import type {
   VllmTestServerOptions,
 } from "../../src/testing/index.ts";
 import {
+  malformTurn,
   registerEngineConformance,
   registerScoringConformance,
   scriptedEngine,
@@ -26,6 +27,8 @@ import {
 } from "../../src/testing/index.ts";
 import type { ServerFailures } from "./failures.ts";
 import { llamaCppFailures, sglangFailures, vllmFailures } from "./failures.ts";
+import type { MalformReply } from "./malformed-replies.ts";
+import { malformLlamaCppReply, malformSglangReply, malformVllmReply } from "./malformed-replies.ts";
 
 const retry = { maxAttempts: 3, baseDelayMs: 1, maxDelayMs: 2 };
 const resume = { delayMs: 1 };
@@ -41,10 +44,20 @@ interface Served {
   readonly stop: () => Promise<void>;
 }
 
+/** How one kind of server says what goes wrong. */
+interface ServerWords {
+  readonly failures: ServerFailures;
+  readonly malform: MalformReply;
+}
+
+const sglangWords: ServerWords = { failures: sglangFailures, malform: malformSglangReply };
+const vllmWords: ServerWords = { failures: vllmFailures, malform: malformVllmReply };
+const llamaCppWords: ServerWords = { failures: llamaCppFailures, malform: malformLlamaCppReply };
+
 /** A harness that has a server do what the scenario says, in that server's own words. */
 function serverHarness(
   name: string,
-  failures: ServerFailures,
+  words: ServerWords,
   serve: (behaviour: { policy: ServerPolicy; faults: ServerFaults }) => Promise<Served>,
 ): EngineHarness {
   return {
@@ -52,7 +65,7 @@ function serverHarness(
     async start(scenario): Promise<EngineUnderTest> {
       const { server, engine, stop } = await serve({
         policy: scriptedPolicy("turns" in scenario ? scenario.turns : {}),
-        faults: (_request, requestIndex) => toFault(scenario, failures, requestIndex),
+        faults: (_request, requestIndex) => toFault(scenario, words, requestIndex),
       });
       if (scenario.kind === "unreachable") await stop();
       return {
@@ -70,7 +83,7 @@ function serverHarness(
 
 function toFault(
   scenario: EngineScenario,
-  failures: ServerFailures,
+  { failures, malform }: ServerWords,
   requestIndex: number,
 ): ServerFault | undefined {
   switch (scenario.kind) {
@@ -78,6 +91,11 @@ function toFault(
       return failures[scenario.code];
     case "hangs":
       return { kind: "hang" };
+    case "malforms": {
+      const { token, replyCount } = scenario;
+      if (requestIndex >= replyCount) return undefined;
+      return { kind: "alter", alter: (reply) => malform(reply, token) };
+    }
     case "interrupts":
       return requestIndex === 0 ? { kind: "abort-after", tokens: scenario.afterTokens } : undefined;
     default:
@@ -86,7 +104,7 @@ function toFault(
 }
 
 function vllmHarness(name: string, options: VllmTestServerOptions): EngineHarness {
-  return serverHarness(name, vllmFailures, async (behaviour) => {
+  return serverHarness(name, vllmWords, async (behaviour) => {
     const server = await startVllmTestServer({ ...options, ...behaviour });
     const engine = createVllmEngine({ url: server.url, retry, resume });
     return { server, engine, stop: () => server.close() };
@@ -98,12 +116,12 @@ const interruption =
 
 /** Engines that score, too. */
 const SCORING_HARNESSES: readonly EngineHarness[] = [
-  serverHarness("sglang, direct,", sglangFailures, async (behaviour) => {
+  serverHarness("sglang, direct,", sglangWords, async (behaviour) => {
     const server = await startSglangTestServer(behaviour);
     const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
     return { server, engine, stop: () => server.close() };
   }),
-  serverHarness("sglang, behind a router,", sglangFailures, async (behaviour) => {
+  serverHarness("sglang, behind a router,", sglangWords, async (behaviour) => {
     const server = await startSglangTestServer(behaviour);
     const router = await startSglangTestRouter({ workers: [server.url], retryDelayMs: 1 });
     const engine = createSglangEngine({ url: router.url, mode: "router", retry, resume });
@@ -121,7 +139,7 @@ const SCORING_HARNESSES: readonly EngineHarness[] = [
 const HARNESSES: readonly EngineHarness[] = [
   ...SCORING_HARNESSES,
   {
-    ...serverHarness("llama.cpp", llamaCppFailures, async (behaviour) => {
+    ...serverHarness("llama.cpp", llamaCppWords, async (behaviour) => {
       const server = await startLlamaCppTestServer(behaviour);
       const engine = createLlamaCppEngine({ url: server.url, retry });
       return { server, engine, stop: () => server.close() };
@@ -133,6 +151,8 @@ const HARNESSES: readonly EngineHarness[] = [
     start: startScripted,
     skip: {
       [interruption]: "nothing interrupts a script",
+      "samples a turn again whose reply it refused, and records that":
+        "a script has each turn once",
       "fails as `engine/unreachable`, retryable, where nothing listens": "it lives in this process",
     },
   },
@@ -154,6 +174,10 @@ function toScript(
   switch (scenario.kind) {
     case "plays":
       return scenario.turns;
+    case "malforms": {
+      const { turns, token } = scenario;
+      return { "session-0": (turns["session-0"] ?? []).map((turn) => malformTurn(turn, token)) };
+    }
     case "fails": {
       const { code } = scenario;
       const retryable = code === "engine/overloaded" || code === "engine/server-error";

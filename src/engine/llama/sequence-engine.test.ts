@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { RolloutError } from "../../errors.ts";
 import type { EngineScenario, EngineUnderTest } from "../../testing/engine-conformance.ts";
 import { registerEngineConformance } from "../../testing/engine-conformance.ts";
+import { malformTurn } from "../../testing/malformed-turn.ts";
 import type { EvaluatedNext, LlamaSequence } from "./llama-library.ts";
 import { createSequenceEngine } from "./sequence-engine.ts";
 import type { SequenceSource } from "./sequence-pool.ts";
@@ -69,7 +70,8 @@ async function startScenario(scenario: EngineScenario): Promise<EngineUnderTest>
       }
       const turnIndex = turnIndexes.get(sessionId) ?? 0;
       turnIndexes.set(sessionId, turnIndex + 1);
-      const turn = turns[sessionId]?.[turnIndex];
+      const scripted = turns[sessionId]?.[turnIndex];
+      const turn = scenario.kind === "malforms" ? malformTurn(scripted!, scenario.token) : scripted;
       let index = 0;
       const sequence = scriptedSequence((ids) => {
         if (index === 0) seen.push(ids);
@@ -112,6 +114,10 @@ registerEngineConformance(
     skip: {
       "resumes a turn that the engine interrupted, keeping what was sampled":
         "weights do not change under a running engine",
+      "samples a turn again whose reply it refused, and records that":
+        "what is computed in this process comes out the same again",
+      "refuses a logprob that no sampled token has, and tells what is lost":
+        "logprobs are computed here, from logits that are checked below",
       "fails as `engine/overloaded`, retryable, where the engine has no room": noServer,
       "fails as `engine/server-error`, retryable, where the engine breaks":
         "how llama.cpp breaks is tested below",

@@ -3,6 +3,7 @@ import { InvariantError } from "../../errors.ts";
 import { createDeferred } from "../../testing/deferred.ts";
 import type { EngineScenario, EngineUnderTest } from "../../testing/engine-conformance.ts";
 import { registerEngineConformance } from "../../testing/engine-conformance.ts";
+import { malformTurn } from "../../testing/malformed-turn.ts";
 import type { GenerateRequest } from "../engine.ts";
 import type { SamplingThread, StartThread, ThreadListeners } from "./thread/start-thread.ts";
 import type { ThreadReply, ThreadRequest } from "./thread/thread-message.ts";
@@ -82,6 +83,8 @@ function skipped() {
   return {
     "resumes a turn that the engine interrupted, keeping what was sampled":
       "weights do not change under a running engine",
+    "samples a turn again whose reply it refused, and records that":
+      "what is computed in this process comes out the same again",
     "fails as `engine/overloaded`, retryable, where the engine has no room": noServer,
     "fails as `engine/server-error`, retryable, where the engine breaks": noServer,
     "fails as `engine/unauthorized` where the engine wants another key": noServer,
@@ -99,8 +102,9 @@ function startScenario(scenario: EngineScenario): Promise<EngineUnderTest> {
     if (message.type !== "generate") return undefined;
     prompts.push([...message.promptIds]);
     for (const { count, resolve } of waits) if (prompts.length >= count) resolve();
-    const turn = turns.get(message.sessionId)?.shift();
-    if (turn === undefined) return undefined;
+    const scripted = turns.get(message.sessionId)?.shift();
+    if (scripted === undefined) return undefined;
+    const turn = scenario.kind === "malforms" ? malformTurn(scripted, scenario.token) : scripted;
     const last = turn.outputIds.at(-1);
     const finish =
       last !== undefined && message.stopTokenIds.includes(last)

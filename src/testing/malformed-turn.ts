@@ -1,0 +1,38 @@
+/** A turn as an engine reports it. `logprobs[i]` belongs to `outputIds[i]`. */
+interface ReportedTurn {
+  readonly outputIds: readonly number[];
+  readonly logprobs: readonly number[];
+}
+
+/** What an engine says of a token that it cannot be: another id, another logprob, or no logprob. */
+export type MalformedToken =
+  | { readonly id: number }
+  | { readonly logprob: number | null }
+  | { readonly logprob: "missing" };
+
+/** Which token of a turn is malformed. */
+export const MALFORMED_INDEX = 1;
+
+/** Ids that no token has, or none of a vocabulary of `vocabularySize`. */
+export function foreignIds(vocabularySize: number): readonly number[] {
+  return [vocabularySize, 2 ** 31, 2 ** 53, -1, 10.5];
+}
+
+/** What cannot be the logprob of a sampled token. */
+export const IMPOSSIBLE_LOGPROBS = [-1e308, -10_001, 0.1, Number.NaN, null, "missing"] as const;
+
+/** The turn as an engine in this process returns it that is wrong about one of its tokens. */
+export function malformTurn(
+  { outputIds, logprobs }: ReportedTurn,
+  token: MalformedToken,
+): ReportedTurn {
+  if ("id" in token) return { outputIds: outputIds.with(MALFORMED_INDEX, token.id), logprobs };
+  const { logprob } = token;
+  return {
+    outputIds,
+    logprobs:
+      logprob === "missing"
+        ? logprobs.toSpliced(MALFORMED_INDEX, 1)
+        : logprobs.with(MALFORMED_INDEX, logprob as number),
+  };
+}
