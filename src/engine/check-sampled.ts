@@ -75,18 +75,21 @@ function showNumber(value: unknown): string {
  * @throws RolloutError `engine/bad-reply`, or `engine/nan` where a logprob is not a number, with what
  *   was sampled as discarded.
  */
-export function checkGeneration(generation: Generation, request: GenerateRequest): void {
+export function checkGeneration(generation: Generation, request: GenerateRequest): Generation {
   const problem = findGenerationProblem(generation, request);
-  if (problem === undefined) return;
+  if (problem === undefined) return generation;
   const { requestId } = request;
   const { outputIds, discarded } = (isObject(generation) ? generation : {}) as Partial<Generation>;
   const sampled = Array.isArray(outputIds) ? { tokenCount: outputIds.length } : {};
   const before = Array.isArray(discarded) ? discarded : [];
   throw new RolloutError(
     problem.code,
-    `Cannot use what was sampled for request ${requestId}: ` +
+    `Cannot use the engine's reply to request ${requestId}: ` +
       `${problem.message}, expected ${problem.expected}`,
-    { discarded: [...before, { requestId, reason: problem.message, ...sampled }] },
+    {
+      retryable: true,
+      discarded: [...before, { requestId, reason: problem.message, ...sampled }],
+    },
   );
 }
 
@@ -103,7 +106,6 @@ function findGenerationProblem(
     if (!Array.isArray(value)) return new ReplyProblem(`${name} is ${show(value)}`, "a list");
   }
   const ids = outputIds as readonly unknown[];
-  if (ids.length === 0) return new ReplyProblem("no ids were sampled", "at least one");
   return (
     findSampledProblem({ ids, logprobs: logprobs as readonly unknown[] }, request) ??
     findFinishProblem(finish, ids) ??
@@ -114,8 +116,10 @@ function findGenerationProblem(
 
 function findFinishProblem(finish: unknown, ids: readonly unknown[]): ReplyProblem | undefined {
   const { type, matched } = isObject(finish) ? finish : {};
+  // Nothing may have been sampled of a turn that was cut short.
   if (type === "length") return undefined;
   if (type !== "stop") return new ReplyProblem(`finish is ${show(finish)}`, "`stop` or `length`");
+  if (ids.length === 0) return new ReplyProblem("no ids were sampled", "at least one");
   if (matched === undefined || typeof matched === "string" || matched === ids.at(-1)) {
     return undefined;
   }
@@ -136,8 +140,7 @@ function findPieceProblem(
       typeof requestId === "string" &&
       typeof policyVersion === "string" &&
       ["stop", "length", "abort"].includes(finish as string) &&
-      isCount(count) &&
-      count > 0;
+      isCount(count);
     if (!isPiece) return new ReplyProblem(`pieces[${index}] is ${show(piece)}`, "a piece");
     tokenCount += count;
   }

@@ -102,9 +102,7 @@ export function scriptedEngine(
     if (refusal !== undefined) {
       return complain(`Cannot sample request ${request.requestId}: ${refusal}`);
     }
-    const generation = toGeneration(turn, request);
-    checkGeneration(generation, request);
-    return generation;
+    return checkGeneration(toGeneration(turn, request), request);
   }
 
   return {

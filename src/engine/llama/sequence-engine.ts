@@ -93,9 +93,7 @@ export function createSequenceEngine({
         sampleTurn(sequence, { request, sampling, random, endsGeneration, signal: stop });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
       const { policyVersion = "" } = description;
-      const generation = toGeneration(request, { turn, policyVersion });
-      checkGeneration(generation, request);
-      return generation;
+      return checkGeneration(toGeneration(request, { turn, policyVersion }), request);
     },
     async score(request: ScoreRequest, { signal } = {}) {
       signal?.throwIfAborted();

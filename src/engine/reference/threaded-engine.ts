@@ -118,9 +118,7 @@ export function createThreadedEngine({
     } as const;
     const reply = await send(call, { sessionId, signal });
     if (reply.type !== "generated") throw failureOf(reply);
-    const generation = toGeneration(request, reply, description.policyVersion ?? "");
-    checkGeneration(generation, request);
-    return generation;
+    return checkGeneration(toGeneration(request, reply, description.policyVersion ?? ""), request);
   }
 
   async function score(

@@ -1,0 +1,113 @@
+import { describe, expect, test } from "vitest";
+import { RolloutError } from "../errors.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import type { GenerateRequest, Generation } from "./engine.ts";
+import { toHttpEngineSettings } from "./http-engine-options.ts";
+import type { PieceReply, SampledPiece } from "./piece-reply.ts";
+import type { PieceRequest } from "./piece-request.ts";
+import { sampleTurn } from "./sample-turn.ts";
+import type { Worker } from "./worker-set.ts";
+import { createWorkerSet } from "./worker-set.ts";
+
+const request: GenerateRequest = {
+  promptIds: [5, 6, 7],
+  sampling: {},
+  maxNewTokens: 8,
+  stopTokenIds: [2],
+  vocabularySize: 100,
+  requestId: "a",
+  sessionId: "s",
+};
+
+/** Samples a turn of which the server's replies are these, one after the other. */
+async function sample(
+  replies: readonly PieceReply[],
+): Promise<{ generation: Generation | RolloutError; pieces: readonly PieceRequest[] }> {
+  const clock = manualClock({ skipUpToMs: 60_000 });
+  const settings = toHttpEngineSettings({ url: "http://server", ...clock, random: () => 0.5 });
+  const transport = { url: "http://server", send: fails, close: fails };
+  const worker: Worker = { url: "http://server", transport, control: transport };
+  const workers = createWorkerSet({ workers: [worker], cooldownMs: 0, clock: settings.clock });
+  const pieces: PieceRequest[] = [];
+  const left = [...replies];
+  const generation = await sampleTurn(request, {
+    workers,
+    settings,
+    signal: undefined,
+    closing: new AbortController().signal,
+    protocol: {
+      async samplePiece(piece) {
+        pieces.push(piece);
+        return left.shift() ?? fails();
+      },
+      abortRequest: async () => undefined,
+    },
+  }).catch((error: unknown) => {
+    if (error instanceof RolloutError) return error;
+    throw error;
+  });
+  return { generation, pieces };
+}
+
+function fails(): never {
+  throw new Error("nobody asked for this");
+}
+
+function pieceOf(ids: readonly number[], logprobs = ids.map(() => -1)): SampledPiece {
+  return { ids, logprobs, versions: [{ tokenCount: ids.length, policyVersion: "" }] };
+}
+
+const finish = { type: "stop", matched: 2 } as const;
+const good: PieceReply = { type: "finished", piece: pieceOf([10, 2]), finish };
+
+describe("a piece that no sample may carry", () => {
+  const wrong: [string, SampledPiece, string][] = [
+    ["an id of another vocabulary", pieceOf([10, 100]), "sampled id 1 is 100"],
+    ["half an id", pieceOf([10.5]), "sampled id 0 is 10.5"],
+    ["a logprob above 0", pieceOf([10], [0.1]), "the logprob of sampled id 10 is 0.1"],
+    ["a logprob far below", pieceOf([10], [-1e308]), "the logprob of sampled id 10 is -1e+308"],
+    ["too few logprobs", pieceOf([10, 11], [-1]), "2 ids were sampled with 1 logprobs"],
+    ["too many ids", pieceOf([1, 2, 3, 4, 5, 6, 7, 8, 9]), "9 ids were sampled"],
+  ];
+  test.each(wrong)("finished, of %s, is discarded and asked for anew", async (_, piece, reason) => {
+    const { generation, pieces } = await sample([{ type: "finished", piece, finish }, good]);
+    expect(generation).toMatchObject({
+      outputIds: [10, 2],
+      discarded: [{ requestId: "a", reason, tokenCount: piece.ids.length }],
+    });
+    expect(pieces.map(({ inputIds }) => inputIds)).toEqual([request.promptIds, request.promptIds]);
+  });
+
+  test.each(wrong)("interrupted, of %s, is not resumed", async (_, piece, reason) => {
+    const interrupted: PieceReply = { type: "interrupted", piece, message: "" };
+    const { generation, pieces } = await sample([
+      { type: "interrupted", piece: pieceOf([9]), message: "" },
+      interrupted,
+      good,
+    ]);
+    expect(generation).toMatchObject({
+      outputIds: [9, 10, 2],
+      discarded: [{ requestId: "r1~a", reason, tokenCount: piece.ids.length }],
+    });
+    expect(pieces.map(({ inputIds }) => inputIds)).toEqual([
+      [5, 6, 7],
+      [5, 6, 7, 9],
+      [5, 6, 7, 9],
+    ]);
+  });
+
+  test("fails the turn the third time, though something came in between", async () => {
+    const bad: PieceReply = { type: "finished", piece: pieceOf([100]), finish };
+    const kept: PieceReply = { type: "interrupted", piece: pieceOf([9]), message: "" };
+    const { generation, pieces } = await sample([bad, kept, bad, bad]);
+    expect(generation).toMatchObject({
+      code: "engine/bad-reply",
+      retryable: false,
+      message:
+        "Cannot sample request r3~a at http://server (attempt 2): " +
+        "sampled id 0 is 100, expected an id, 0 to 99",
+    });
+    expect((generation as RolloutError).discarded).toHaveLength(4);
+    expect(pieces).toHaveLength(4);
+  });
+});
