@@ -36,7 +36,6 @@ export async function buildUser(settings: Settings, environment: Environment): P
       ),
       model: requiredText(settings, "user-model", "the name of the user model"),
       maxConcurrent: numberWithDefault(settings, "user-concurrency"),
-      timeoutMs: numberWithDefault(settings, "user-timeout") * 1000,
       ...(apiKeyEnv === undefined ? {} : { apiKeyEnv }),
       ...(prices === undefined ? {} : { prices }),
     },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { MeteredChatModel } from "./ai-sdk-chat-model.ts";
 import { aiSdkChatModel } from "./ai-sdk-chat-model.ts";
 import type { ChatModelConfig } from "./chat-model-config.ts";
 import { chatModelFromConfig, parseConfig } from "./chat-model-config.ts";
@@ -106,28 +107,45 @@ function createModelUser(
     qualityGate,
     ...rest
   } = { judge: undefined, ...config };
-  const model = toChatModel(modelChoice, { place: "model", env });
+  const made: MeteredChatModel[] = [];
+  const model = toChatModel(modelChoice, { place: "model", env, made });
   const repairs = repair === undefined ? {} : { repair: readUserRepairs(repair) };
   const shared = { ...rest, ...repairs, model };
   const judge =
-    judgeChoice === undefined ? model : toChatModel(judgeChoice, { place: "judge", env });
+    judgeChoice === undefined ? model : toChatModel(judgeChoice, { place: "judge", env, made });
   const user = {
     llm: () => llmUser(shared),
     react: () => reactUser(shared),
     verify: () => verifyUser({ ...shared, judge }),
     reflection: () => reflectionUser({ ...shared, judge }),
   }[strategy]();
-  return qualityGate === undefined ? user : withQualityGate(user, qualityGate);
+  const watched = qualityGate === undefined ? user : withQualityGate(user, qualityGate);
+  if (made.length === 0) return watched;
+  const close = async (): Promise<void> => {
+    await Promise.all(made.map((model) => model.close()));
+  };
+  return { ...watched, close };
 }
 
 function toChatModel(
   choice: unknown,
-  { place, env }: { place: string; env: Readonly<Record<string, string | undefined>> },
+  {
+    place,
+    env,
+    made,
+  }: {
+    place: string;
+    env: Readonly<Record<string, string | undefined>>;
+    /** Gains the model where it is made here, so that it can be closed here. */
+    made: MeteredChatModel[];
+  },
 ): ChatModel {
   if (hasMethod(choice, "complete")) return choice as ChatModel;
   if (hasMethod(choice, "doGenerate"))
     return aiSdkChatModel({ model: choice as AiSdkLanguageModel });
-  return chatModelFromConfig(choice, { place, env, party: "user" });
+  const model = chatModelFromConfig(choice, { place, env, party: "user" });
+  made.push(model);
+  return model;
 }
 
 function hasMethod(value: unknown, name: string): boolean {

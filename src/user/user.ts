@@ -50,6 +50,11 @@ export interface User {
   readonly strategy: string;
   /** Opens a conversation about a task. Makes no network call. */
   open(task: Task, options: { seed: number }): UserSession;
+  /**
+   * Drops the connections that it keeps, once nobody talks to it any more; absent where it keeps none.
+   * A model that was given ready-made is closed by whoever made it.
+   */
+  close?(): Promise<void>;
 }
 
 /** One conversation with a user, from their side. */
