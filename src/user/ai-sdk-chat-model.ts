@@ -2,6 +2,7 @@ import { RolloutError } from "../errors.ts";
 import type { Party } from "../errors.ts";
 import { type Clock, createClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import { createCallQueue } from "./call-queue.ts";
 import type { BudgetMeter, ChatBudget, ChatPrices, ChatSpending } from "./chat-budget.ts";
 import { createBudgetMeter } from "./chat-budget.ts";
@@ -20,7 +21,11 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
   readonly maxConcurrent?: number;
   /** Calls waiting for their turn; one more fails as `user/overloaded`. Default 4,096. */
   readonly maxWaiting?: number;
-  /** Deadline of one attempt in milliseconds, without the wait for its turn. Default 120,000. */
+  /**
+   * Longest wait for a reply in milliseconds: for its turn, for all attempts, and for the pauses
+   * between them. Default: none of its own, because the caller's signal is the limit, as an episode's
+   * `userTimeoutMs` is for all that one line of the user's takes.
+   */
   readonly timeoutMs?: number;
   readonly budget?: ChatBudget;
   readonly prices?: ChatPrices;
@@ -38,7 +43,7 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
 export const chatCallDefaults = {
   maxConcurrent: 32,
   maxWaiting: 4096,
-  timeoutMs: 120_000,
+  timeoutMs: Infinity,
   maxAttempts: 4,
   firstPauseMs: 1000,
   maxPauseMs: 30_000,
@@ -48,7 +53,7 @@ export const chatCallDefaults = {
 export interface MeteredChatModel extends ChatModel {
   /** What all calls together took, failed attempts included. */
   spent(): ChatSpending;
-  /** Closes kept connections. */
+  /** Drops its connections; calls under way fail. */
   close(): Promise<void>;
 }
 
@@ -85,7 +90,7 @@ function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): 
   const { party = "user", now = Date.now, random = Math.random } = options;
   const clock = createClock({ sleep: options.sleep });
   const settings = { ...chatCallDefaults, ...options };
-  const { maxConcurrent, maxWaiting, budget, prices } = settings;
+  const { maxConcurrent, maxWaiting, timeoutMs, budget, prices } = settings;
   const meter = createBudgetMeter({ budget, prices });
   const queue = createCallQueue({
     maxConcurrent,
@@ -104,10 +109,22 @@ function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): 
   return {
     name: source.name,
     async complete(request, { signal }) {
-      const call = { ...settings, request, source, meter, now, clock, random, signal };
+      const call = { ...settings, request, source, meter, now, clock, random };
       try {
-        // A call keeps its turn while it pauses: an overloaded server is asked less, not more.
-        return await queue.run(() => completeWithRetries(call), { signal });
+        return await withDeadline(
+          // A call keeps its turn while it pauses: an overloaded server is asked less, not more.
+          (inner) =>
+            queue.run(() => completeWithRetries({ ...call, signal: inner }), { signal: inner }),
+          {
+            ms: timeoutMs,
+            signal,
+            clock,
+            onLate: () => {
+              const message = `no reply within ${timeoutMs} ms`;
+              throw new ChatFailure("timeout", message, { retryable: true });
+            },
+          },
+        );
       } catch (error) {
         throw error instanceof ChatFailure ? toRolloutError(error) : error;
       }
@@ -125,7 +142,6 @@ interface ChatCall extends ChatRetryOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  readonly timeoutMs: number;
 }
 
 async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
@@ -155,21 +171,27 @@ async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
 }
 
 async function attempt(call: ChatCall): Promise<LanguageModelAnswer> {
-  const { request, source, meter, now, clock, signal, timeoutMs } = call;
+  const { request, source, meter, now, signal } = call;
   meter.assertLeft();
   const model = await source.load();
   try {
-    return await withDeadline((inner) => callLanguageModel(model, request, { signal: inner }), {
-      ms: timeoutMs,
-      signal,
-      clock,
-      onLate: () => {
-        throw new ChatFailure("timeout", `no reply within ${timeoutMs} ms`, { retryable: true });
-      },
-    });
+    return await untilAborted(callLanguageModel(model, request, { signal }), signal);
   } catch (error) {
     signal.throwIfAborted();
     throw classifyChatError(error, { now });
+  }
+}
+
+/** A model that ignores its signal is not waited for: its turn goes to the next call. */
+async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise, resolve, reject } = withResolvers<Result>();
+  const onAbort = (): void => reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  work.then(resolve, reject);
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }
 

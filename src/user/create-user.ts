@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { aiSdkChatModel, type MeteredChatModel } from "./ai-sdk-chat-model.ts";
+import type { MeteredChatModel } from "./ai-sdk-chat-model.ts";
+import { aiSdkChatModel } from "./ai-sdk-chat-model.ts";
 import type { ChatModelConfig } from "./chat-model-config.ts";
 import { chatModelFromConfig, parseConfig } from "./chat-model-config.ts";
 import type { ChatModel } from "./chat-model.ts";
@@ -118,27 +119,30 @@ function createModelUser(
     verify: () => verifyUser({ ...shared, judge }),
     reflection: () => reflectionUser({ ...shared, judge }),
   }[strategy]();
-  return {
-    ...(qualityGate === undefined ? user : withQualityGate(user, qualityGate)),
-    async close() {
-      await Promise.all(made.map((each) => each.close()));
-    },
+  const watched = qualityGate === undefined ? user : withQualityGate(user, qualityGate);
+  if (made.length === 0) return watched;
+  const close = async (): Promise<void> => {
+    await Promise.all(made.map((model) => model.close()));
   };
+  return { ...watched, close };
 }
 
-/** A model of the caller's is the caller's to close; `made` gets the others. */
 function toChatModel(
   choice: unknown,
-  around: {
-    readonly place: string;
-    readonly env: Readonly<Record<string, string | undefined>>;
-    readonly made: MeteredChatModel[];
+  {
+    place,
+    env,
+    made,
+  }: {
+    place: string;
+    env: Readonly<Record<string, string | undefined>>;
+    /** Gains the model where it is made here, so that it can be closed here. */
+    made: MeteredChatModel[];
   },
 ): ChatModel {
   if (hasMethod(choice, "complete")) return choice as ChatModel;
   if (hasMethod(choice, "doGenerate"))
     return aiSdkChatModel({ model: choice as AiSdkLanguageModel });
-  const { place, env, made } = around;
   const model = chatModelFromConfig(choice, { place, env, party: "user" });
   made.push(model);
   return model;

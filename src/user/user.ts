@@ -50,7 +50,10 @@ export interface User {
   readonly strategy: string;
   /** Opens a conversation about a task. Makes no network call. */
   open(task: Task, options: { seed: number }): UserSession;
-  /** Closes kept connections; absent where there are none. The user takes no tasks afterwards. */
+  /**
+   * Drops the connections that it keeps, once nobody talks to it any more; absent where it keeps none.
+   * A model that was given ready-made is closed by whoever made it.
+   */
   close?(): Promise<void>;
 }
 
