@@ -1,0 +1,97 @@
+// Runs a real inference server on this machine's CPU and plays storefront with it.
+//
+//   npm run interop -- llama-cpp|vllm|sglang [--episodes 64] [--skip kill-server,update] [--keep]
+//
+// Prints one JSON line a round. Exit status: 0 where everything held, 1 where something did not, 3
+// where the server cannot be installed here; why stands on standard error.
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { build, isStale } from "../scripts/build.mjs";
+import { CannotInstall, install } from "./install.mjs";
+import { findFreePort, startServer } from "./running-server.mjs";
+import { servers } from "./servers.mjs";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    episodes: { type: "string", default: "64" },
+    skip: { type: "string", default: "" },
+    keep: { type: "boolean", default: false },
+  },
+});
+const server = servers[positionals[0] ?? ""];
+if (server === undefined || positionals.length !== 1) {
+  console.error(`Usage: npm run interop -- ${Object.keys(servers).join("|")}`);
+  process.exit(2);
+}
+if (isStale()) build();
+const { abort, killRun, killServer, play, rescore, update } = await import("./rounds.mjs");
+
+const count = Number(values.episodes);
+const skipped = new Set(values.skip.split(","));
+const dir = mkdtempSync(path.join(tmpdir(), `turnwright-interop-${server.name}-`));
+const logFile = path.join(dir, "server.log");
+
+/** Prints what a round brought. */
+async function report(round, figures) {
+  if (skipped.has(round)) return;
+  const line = { server: server.name, version: server.version, round, ...(await figures()) };
+  console.log(JSON.stringify(line));
+}
+
+async function main() {
+  mkdirSync(dir, { recursive: true });
+  const folder = install(server);
+  const port = await findFreePort();
+  const startedAt = Date.now();
+  let running = await startServer(server, { folder, port, logFile });
+  const context = {
+    server,
+    dir,
+    url: running.url,
+    async restart(tag) {
+      await running.stop();
+      running = await startServer(server, { folder, port, tag, logFile });
+    },
+  };
+  try {
+    await report("start", async () => ({ seconds: (Date.now() - startedAt) / 1_000 }));
+    await report("play", () => play(context, { count }));
+    await report("rescore", () => rescore(context, {}));
+    for (const flags of server.otherApis ?? []) {
+      const name = flags.join("");
+      await report(`play ${flags[1]}`, () => play(context, { count: 16, flags, name }));
+      await report(`rescore ${flags[1]}`, () => rescore(context, { name }));
+    }
+    await report("kill-run", () => killRun(context));
+    await report("abort", () => abort(context));
+    if (server.updateWeights !== undefined) {
+      await report("update", () => update(context));
+      await report("rescore update", () => rescore(context, { name: "updated" }));
+    }
+    if (server.exact !== undefined) {
+      await report("kill-server", () => killServer(context));
+      await context.restart(server.exact.tag);
+      await report("play exact", () => play(context, { count: 16, name: "exact" }));
+      const limits = server.exact;
+      await report("rescore exact", () => rescore(context, { name: "exact", limits }));
+    }
+  } finally {
+    await running.stop();
+  }
+}
+
+try {
+  await main();
+  if (!values.keep) rmSync(dir, { recursive: true });
+} catch (error) {
+  if (!(error instanceof CannotInstall)) {
+    console.error(`What was played and the server's log are in ${dir}`);
+    throw error;
+  }
+  console.error(`Cannot install ${server.name} ${server.version}: ${error.message}`);
+  rmSync(dir, { recursive: true });
+  process.exitCode = 3;
+}

@@ -1,0 +1,183 @@
+// What is done with a running server. Each round returns its figures and throws where a check fails.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createLlamaCppEngine } from "../dist/src/engine/llama-cpp/llama-cpp-engine.js";
+import { createSglangEngine } from "../dist/src/engine/sglang/sglang-engine.js";
+import { createVllmEngine } from "../dist/src/engine/vllm/vllm-engine.js";
+import { modelDir } from "./servers.mjs";
+
+const cliFile = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
+
+/** Episodes of the rounds in which something happens in the middle. */
+const EVENTFUL_COUNT = 16;
+
+/** How many of these are over when it happens. */
+const BEFORE_COUNT = 4;
+
+/** Plays episodes and verifies them. */
+export async function play(context, { count, flags = [], name = "play" }) {
+  const { out, args } = toRollout(context, { name, first: 0, count, flags });
+  const startedAt = Date.now();
+  await command(args);
+  const seconds = (Date.now() - startedAt) / 1_000;
+  return { ...(await check(out, count)), seconds };
+}
+
+/** Computes the logprobs of the played episodes again. */
+export async function rescore({ server, dir }, { name = "play", limits = server.rescore }) {
+  const { engine, flags = [] } = server.rescore;
+  const file = path.join(dir, name, "samples.jsonl");
+  const which = engine === undefined ? [] : ["--engine", engine];
+  const { stdout } = await command(["verify", "--rescore", ...which, ...flags, file], [0, 1]);
+  const { rescore: figures } = JSON.parse(stdout);
+  const { meanDifference: mean, largest, beyondToleranceCount, tokenCount } = figures;
+  assert.ok(mean <= limits.meanLimit, `rescored with a mean difference of ${mean}`);
+  return {
+    by: engine ?? server.name,
+    tokenCount,
+    mean,
+    largest: largest.difference,
+    beyond1e5: beyondToleranceCount,
+  };
+}
+
+/** Kills a run in the middle, and goes on with it. */
+export async function killRun(context) {
+  const { out, args } = toRollout(context, { name: "killed", first: 64 });
+  const run = start(args);
+  await untilOver(out, run);
+  run.child.kill("SIGKILL");
+  await run.closed;
+  await command(args);
+  const figures = await check(out, EVENTFUL_COUNT);
+  assert.ok(figures.resumed >= BEFORE_COUNT, `only ${figures.resumed} episodes were kept`);
+  return figures;
+}
+
+/** Kills the server in the middle, and starts it again. */
+export async function killServer(context) {
+  const { out, args } = toRollout(context, { name: "server-killed", first: 80 });
+  const run = start(args);
+  await untilOver(out, run);
+  await context.restart();
+  await run.closed;
+  return await check(out, EVENTFUL_COUNT);
+}
+
+/** Updates the weights in the middle; the samples name both versions. */
+export async function update(context) {
+  const { out, args } = toRollout(context, { name: "updated", first: 96 });
+  const run = start(args);
+  await untilOver(out, run);
+  const version = `updated-${Date.now()}`;
+  await context.server.updateWeights(context.url, version);
+  await run.closed;
+  const figures = await check(out, EVENTFUL_COUNT);
+  const samples = readLines(path.join(out, "samples.jsonl"));
+  const isNew = (sample) => sample.policyVersions.includes(version);
+  const isOld = (sample) => sample.policyVersions.some((each) => each !== "" && each !== version);
+  const both = samples.filter((sample) => isNew(sample) && isOld(sample)).length;
+  assert.ok(samples.some(isNew) && samples.some(isOld), "not both versions are named");
+  return { ...figures, samplesOfBothVersions: both };
+}
+
+/** Cancels turns that would go on for long, and waits until the server does nothing. */
+export async function abort({ server, url }) {
+  const create = {
+    "llama-cpp": createLlamaCppEngine,
+    vllm: createVllmEngine,
+    sglang: createSglangEngine,
+  };
+  const engine = create[server.name]({ url });
+  const reason = new Error("enough");
+  const turns = Array.from({ length: 4 }, async (_, index) => {
+    const controller = new AbortController();
+    const call = engine.generate(
+      {
+        promptIds: [1, 2, 3, 4],
+        sampling: { extra: { ignore_eos: true } },
+        maxNewTokens: 3_000,
+        stopTokenIds: [],
+        requestId: `abort-${index}-`,
+        sessionId: `abort-${index}`,
+      },
+      { signal: controller.signal },
+    );
+    await sleep(1_000);
+    controller.abort(reason);
+    await assert.rejects(call, reason);
+  });
+  await Promise.all(turns);
+  const startedAt = Date.now();
+  while (!(await server.isIdle(url))) await sleep(100);
+  await engine.close();
+  return { aborted: turns.length, idleAfterMs: Date.now() - startedAt };
+}
+
+function toRollout({ server, url, dir }, { name, first, count = EVENTFUL_COUNT, flags = [] }) {
+  const out = path.join(dir, name);
+  const tasks = `${first}-${first + count - 1}`;
+  const args = [
+    ...["rollout", "--env", "storefront", "--user", "scripted", "--tasks", tasks],
+    ...["--engine", server.name, "--url", url, "--model", modelDir],
+    ...["--concurrency", "8", "--quiet", "--out", out, ...flags],
+  ];
+  return { out, args };
+}
+
+/** Whether a run is whole, none of its episodes failed, and its samples hold. */
+async function check(out, count) {
+  const { stdout } = await command(["verify", path.join(out, "samples.jsonl")]);
+  const { samples, violations } = JSON.parse(stdout);
+  const summary = JSON.parse(readFileSync(path.join(out, "summary.json"), "utf8"));
+  const { finished, resumed, outcomes, retried, sampledTokenCount, rewardMean } = summary;
+  assert.deepEqual(violations, []);
+  assert.equal(finished, count, `${finished} of ${count} episodes are finished`);
+  assert.equal(outcomes.failed, 0, `${outcomes.failed} episodes failed`);
+  assert.equal(samples, count, `${samples} samples of ${count} episodes`);
+  return { episodes: finished, resumed, retried, sampledTokenCount, rewardMean, verified: true };
+}
+
+/** Waits until some episodes of a run are over. */
+async function untilOver(out, { closed }) {
+  const file = path.join(out, "episodes.jsonl");
+  let isClosed = false;
+  void closed.then(() => {
+    isClosed = true;
+  });
+  while (!existsSync(file) || readLines(file).length < BEFORE_COUNT) {
+    assert.ok(!isClosed, "The run was over before anything happened to it");
+    await sleep(50);
+  }
+}
+
+/** Whole lines only: another process may be writing. */
+function readLines(file) {
+  const lines = readFileSync(file, "utf8").split("\n").slice(0, -1);
+  return lines.map((line) => JSON.parse(line));
+}
+
+function start(args) {
+  const child = spawn(process.execPath, [cliFile, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
+  const closed = new Promise((resolve) => {
+    child.once("close", (status) => resolve({ status, stdout, stderr }));
+  });
+  return { child, closed };
+}
+
+async function command(args, statuses = [0]) {
+  const result = await start(args).closed;
+  assert.ok(
+    statuses.includes(result.status),
+    `turnwright ${args[0]} ended with status ${result.status}: ${result.stderr}${result.stdout.slice(0, 2_000)}`,
+  );
+  return result;
+}

@@ -1,0 +1,64 @@
+// Starts a server, waits until it answers, and ends it with all that it started.
+import { spawn } from "node:child_process";
+import { openSync } from "node:fs";
+import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Longest start, in milliseconds: the large ones read gigabytes of Python. */
+const START_MS = 20 * 60_000;
+
+/** Any port that is free now. */
+export async function findFreePort() {
+  const probe = createServer();
+  await new Promise((resolve) => {
+    probe.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = probe.address();
+  await new Promise((resolve) => {
+    probe.close(resolve);
+  });
+  return port;
+}
+
+/** Starts a server; its output goes to a file. */
+export async function startServer(server, { folder, port, tag, logFile }) {
+  const { command, args, env } = server.toCommand(folder, { port, tag });
+  const log = openSync(logFile, "a");
+  const child = spawn(command, args, {
+    detached: true,
+    stdio: ["ignore", log, log],
+    env: { ...process.env, ...env },
+  });
+  const closed = new Promise((resolve) => {
+    child.once("close", resolve);
+    child.once("error", resolve);
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const stop = async () => {
+    try {
+      // With its children, which the large ones compute in.
+      process.kill(-child.pid, "SIGKILL");
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error;
+    }
+    await closed;
+  };
+  process.once("exit", () => void stop());
+  const deadline = Date.now() + START_MS;
+  while (!(await answers(url))) {
+    if (child.exitCode !== null || child.pid === undefined || Date.now() > deadline) {
+      await stop();
+      throw new Error(`Cannot start ${server.name}: it did not answer; see ${logFile}`);
+    }
+    await sleep(250);
+  }
+  return { url, stop };
+}
+
+async function answers(url) {
+  try {
+    return (await fetch(`${url}/health`)).ok;
+  } catch {
+    return false;
+  }
+}
