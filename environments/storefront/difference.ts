@@ -3,13 +3,22 @@ import type {
   DifferenceCall,
   StateDifference,
 } from "../../src/environment/difference.ts";
+import { briefText, briefValue } from "../../src/environment/brief-value.ts";
 import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
-import type { PyDict } from "../../src/python/value.ts";
-import type { Goal } from "./goal.ts";
+import type { PyDict, PyValue } from "../../src/python/value.ts";
+import type { Goal, WriteCall } from "./goal.ts";
 import type { Order, Shop } from "./shop.ts";
 
 /** What can differ in an order. */
 const changeable = ["status", "address", "items", "returnedIds"] as const satisfies (keyof Order)[];
+
+/** A call that an episode made. */
+export interface MadeCall {
+  readonly name: string;
+  readonly arguments: PyDict;
+  /** What the tool answered, where it refused. */
+  readonly error?: string;
+}
 
 /** Tools that change nothing. */
 const readingTools = /^(?:find|get)_/;
@@ -21,32 +30,46 @@ export function shopDifference(
   {
     calls,
     missingOutputs,
-  }: { readonly calls: readonly DifferenceCall[]; readonly missingOutputs: readonly string[] },
+  }: { readonly calls: readonly MadeCall[]; readonly missingOutputs: readonly string[] },
 ): Difference {
-  const wantedCalls = goals.flatMap(({ end }) =>
-    end.type === "done"
-      ? [toDifferenceCall(end.call.name, new Map(Object.entries(end.call.arguments)))]
-      : [],
-  );
-  const isSame = (left: DifferenceCall) => (right: DifferenceCall) =>
-    left.name === right.name && left.argumentsText === right.argumentsText;
+  const wantedCalls = goals.flatMap(({ end }) => (end.type === "done" ? [end.call] : []));
   return {
     state: [...wanted.orders.entries()].flatMap(([id, order]) =>
       orderDifference(id, reached.orders.get(id), order),
     ),
-    missingCalls: wantedCalls.filter((call) => !calls.some(isSame(call))),
-    extraCalls: calls.filter(
-      (call) => !readingTools.test(call.name) && !wantedCalls.some(isSame(call)),
-    ),
+    missingCalls: wantedCalls
+      .filter((wantedCall) => !calls.some((call) => isSame(call, wantedCall)))
+      .map((call) => toDifferenceCall({ ...call, arguments: toDict(call) })),
+    extraCalls: calls
+      .filter(
+        (call) =>
+          !readingTools.test(call.name) &&
+          !wantedCalls.some((wantedCall) => isSame(call, wantedCall)),
+      )
+      .map(toDifferenceCall),
     missingOutputs,
   };
 }
 
+function isSame({ name, arguments: given }: MadeCall, wanted: WriteCall): boolean {
+  const pairs = Object.entries(wanted.arguments);
+  return (
+    name === wanted.name &&
+    given.size === pairs.length &&
+    pairs.every(([key, value]) => given.get(key) === value)
+  );
+}
+
+function toDict({ arguments: given }: WriteCall): PyDict {
+  return new Map(Object.entries<PyValue>(given));
+}
+
 /** A call as differences show it: the arguments in the order of their names. */
-export function toDifferenceCall(name: string, given: PyDict, error?: string): DifferenceCall {
-  const sorted = [...given].toSorted(([left], [right]) => (left < right ? -1 : 1));
+function toDifferenceCall({ name, arguments: given, error }: MadeCall): DifferenceCall {
+  const brief = [...(briefValue(given) as PyDict)];
+  const sorted = brief.toSorted(([left], [right]) => (left < right ? -1 : 1));
   const argumentsText = stringifyPythonJson(new Map(sorted), { ensureAscii: false });
-  return { name, argumentsText, ...(error === undefined ? {} : { error }) };
+  return { name, argumentsText, ...(error === undefined ? {} : { error: briefText(error) }) };
 }
 
 function orderDifference(id: string, got: Order | undefined, wanted: Order): StateDifference[] {
@@ -57,6 +80,11 @@ function orderDifference(id: string, got: Order | undefined, wanted: Order): Sta
       record: id,
       field,
       wanted: wanted[field],
-      got: got?.[field],
+      got: briefly(got?.[field]),
     }));
+}
+
+/** An address is what the policy wrote. */
+function briefly<Value>(value: Value): Value | string {
+  return typeof value === "string" ? briefText(value) : value;
 }

@@ -125,6 +125,46 @@ describe("createStorefront()", () => {
     );
   });
 
+  test("repeats of what a policy writes only the beginning", async () => {
+    const index = taskEnding("done");
+    const { task, world } = await openSilent(index);
+    const long = "x".repeat(1_000_000);
+    const [goal] = task.data.goals;
+    const call = { name: "change_address", arguments: { order: long, address: long } };
+    const step = await world.step(toAction(call), { signal });
+    expect(step.observation).toBe(`Error: no order ${"x".repeat(1984)}…`);
+    const pending = task.data.records.orders.find(({ status }) => status === "pending");
+    const moved = { ...call, arguments: { order: pending?.id ?? "", address: long } };
+    await world.step(toAction(moved), { signal });
+    const { details } = await world.score({ signal });
+    expect(goal).toBeDefined();
+    expect(details).toMatchObject({
+      difference: {
+        extraCalls: [
+          { name: "change_address", error: step.observation },
+          { name: "change_address" },
+        ],
+        state: expect.arrayContaining([
+          expect.objectContaining({ field: "address", got: `${"x".repeat(2000)}…` }),
+        ]) as unknown,
+      },
+    });
+    expect(JSON.stringify(details).length).toBeLessThan(20_000);
+  });
+
+  test("does nothing once its signal is aborted", async () => {
+    const index = taskEnding("done");
+    const { task, world } = await openSilent(index);
+    const reason = new Error("cancelled");
+    const aborted = { signal: AbortSignal.abort(reason) };
+    const [goal] = task.data.goals;
+    if (goal?.end.type !== "done") throw new Error("expected a write");
+    await expect(world.begin(aborted)).rejects.toBe(reason);
+    await expect(world.step(toAction(goal.end.call), aborted)).rejects.toBe(reason);
+    await expect(world.score(aborted)).rejects.toBe(reason);
+    expect((await world.score({ signal })).reward).toBe(0);
+  });
+
   test("changes one episode's shop and no other's", async () => {
     const index = taskEnding("done");
     const { task, world } = await openSilent(index);

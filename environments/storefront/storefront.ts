@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import type { DifferenceCall } from "../../src/environment/difference.ts";
 import type { Action, Environment, Score, Step, World } from "../../src/environment/environment.ts";
 import { InvariantError, UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
 import { isLeaving, textOfLine, type UserSession } from "../../src/user/user.ts";
-import { shopDifference, toDifferenceCall } from "./difference.ts";
+import { type MadeCall, shopDifference } from "./difference.ts";
 import { drawTask, type StorefrontData } from "./draw-task.ts";
 import { fulfil, toInstruction, wantedOutputs } from "./goal.ts";
 import { policyText } from "./policy-text.ts";
@@ -57,7 +56,7 @@ function isSplit(name: string): name is keyof typeof splits {
 function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World {
   const shop = openShop(data.records);
   const said: string[] = [];
-  const calls: DifferenceCall[] = [];
+  const calls: MadeCall[] = [];
   let isDone = false;
 
   async function say(content: string, signal: AbortSignal): Promise<Step> {
@@ -74,17 +73,22 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
 
   function call({ name, arguments: given }: Extract<Action, { type: "call" }>): Step {
     const { text, isError } = callTool(shop, name, given);
-    calls.push(toDifferenceCall(name, given, isError ? text : undefined));
+    calls.push({ name, arguments: given, ...(isError ? { error: text } : {}) });
     return { observation: text, from: "tool", source: name, ...(isError ? { isError } : {}) };
   }
 
   return {
-    begin: (options) => user.begin(options),
+    async begin({ signal }) {
+      signal.throwIfAborted();
+      return await user.begin({ signal });
+    },
     async step(action, { signal }) {
+      signal.throwIfAborted();
       if (isDone) throw new InvariantError(`Cannot step task ${id}: the user has left`);
       return action.type === "say" ? await say(action.content, signal) : call(action);
     },
-    async score(): Promise<Score> {
+    async score({ signal }): Promise<Score> {
+      signal.throwIfAborted();
       const wanted = openShop(data.records);
       fulfil(wanted, data.goals);
       const stateMatches = shopState(shop) === shopState(wanted);

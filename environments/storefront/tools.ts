@@ -1,3 +1,4 @@
+import { briefText } from "../../src/environment/brief-value.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../../src/message.ts";
 import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
 import { type PlainJson, type PyDict, toPyValue } from "../../src/python/value.ts";
@@ -131,8 +132,9 @@ function answer(value: PlainJson): ToolAnswer {
   return { text: stringifyPythonJson(toPyValue(value), { ensureAscii: false }), isError: false };
 }
 
+/** What was wrong, without all of what was written: it may have any length. */
 function refuse(why: string): ToolAnswer {
-  return { text: `Error: ${why}`, isError: true };
+  return { text: briefText(`Error: ${why}`), isError: true };
 }
 
 function defineTool(

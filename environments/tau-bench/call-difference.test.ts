@@ -36,6 +36,38 @@ describe("callDifference()", () => {
     });
   });
 
+  test("shows of long arguments and errors the beginning", () => {
+    const address = "x".repeat(5_000_000);
+    const { extraCalls } = callDifference({
+      wanted: [],
+      made: [{ name: "move", arguments: given({ address }), error: `Error: ${address}` }],
+      terminatingTools,
+    });
+    expect(extraCalls).toEqual([
+      {
+        name: "move",
+        argumentsText: `{"address": "${"x".repeat(1991)}…"}`,
+        error: `Error: ${"x".repeat(1993)}…`,
+      },
+    ]);
+  });
+
+  test("tells apart what only prints alike, and finds what is nested in another order", () => {
+    const made = (value: PlainJson) => [{ name: "pay", arguments: given({ value }) }];
+    const missing = (wanted: PlainJson, got: PlainJson) =>
+      callDifference({
+        wanted: [{ name: "pay", kwargs: given({ value: wanted }) }],
+        made: made(got),
+        terminatingTools,
+      }).missingCalls.length;
+    expect(missing([{ a: 1, b: [null] }], [{ b: [null], a: 1 }])).toBe(0);
+    expect(missing([1, 2], [1])).toBe(1);
+    expect(missing([1], [1, 2])).toBe(1);
+    expect(missing({ a: 1 }, { b: 1 })).toBe(1);
+    expect(missing("1", 1)).toBe(1);
+    expect(missing(true, 1)).toBe(1);
+  });
+
   test("tells an integer from a float", () => {
     expect(
       callDifference({

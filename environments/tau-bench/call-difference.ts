@@ -1,7 +1,7 @@
+import { briefText, briefValue } from "../../src/environment/brief-value.ts";
 import type { DifferenceCall } from "../../src/environment/difference.ts";
 import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
-import type { PyDict } from "../../src/python/value.ts";
-import { hashableText } from "./database-text.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../src/python/value.ts";
 
 /** A call that an episode made. */
 export interface MadeCall {
@@ -27,26 +27,42 @@ export function callDifference({ wanted, made, terminatingTools }: CallsToCompar
   readonly missingCalls: readonly DifferenceCall[];
   readonly extraCalls: readonly DifferenceCall[];
 } {
-  const keyOf = (name: string, given: PyDict) =>
-    terminatingTools.has(name) ? name : `${name} ${hashableText(given)}`;
-  const open = new Map<string, MadeCall[]>();
-  for (const call of made) {
-    const key = keyOf(call.name, call.arguments);
-    open.set(key, [...(open.get(key) ?? []), call]);
-  }
   const missingCalls: DifferenceCall[] = [];
   const matched = new Set<MadeCall>();
   for (const { name, kwargs } of wanted) {
-    const call = open.get(keyOf(name, kwargs))?.shift();
+    const isAsWanted = (call: MadeCall): boolean =>
+      call.name === name && (terminatingTools.has(name) || isSame(call.arguments, kwargs));
+    const call = made.find((candidate) => !matched.has(candidate) && isAsWanted(candidate));
     if (call === undefined) missingCalls.push({ name, argumentsText: textOf(kwargs) });
     else matched.add(call);
   }
   const extraCalls = made
     .filter((call) => !matched.has(call) && !readingTools.test(call.name))
-    .map(({ arguments: given, ...call }) => ({ ...call, argumentsText: textOf(given) }));
+    .map(({ name, arguments: given, error }) => ({
+      name,
+      argumentsText: textOf(given),
+      ...(error === undefined ? {} : { error: briefText(error) }),
+    }));
   return { missingCalls, extraCalls };
 }
 
 function textOf(given: PyDict): string {
-  return stringifyPythonJson(given, { ensureAscii: false });
+  return stringifyPythonJson(briefValue(given), { ensureAscii: false });
+}
+
+/** Whether two values are alike, types included; dictionaries in whatever order. */
+function isSame(left: PyValue, right: PyValue): boolean {
+  if (isPyDict(left) && isPyDict(right)) {
+    return (
+      left.size === right.size &&
+      [...right].every(([key, member]) => {
+        const other = left.get(key);
+        return other !== undefined && isSame(other, member);
+      })
+    );
+  }
+  if (isPyList(left) && isPyList(right)) {
+    return left.length === right.length && right.every((item, i) => isSame(left[i] ?? null, item));
+  }
+  return Object.is(left, right);
 }

@@ -35,7 +35,22 @@ export function sameDatabase(left: Tables, right: Tables): boolean {
 function sameRecord(left: PyDict | undefined, right: PyDict | undefined): boolean {
   if (left === right) return true;
   if (left === undefined || right === undefined) return false;
-  return hashableText(left) === hashableText(right);
+  return sameText(left, right);
+}
+
+/** Whether two values have the same text; made for the first to be of any length. */
+export function sameText(long: PyValue, short: PyValue): boolean {
+  const text = hashableText(short);
+  return fits(long, { left: text.length }) && hashableText(long) === text;
+}
+
+/** Whether a value's text may be no longer than what is left: each value has a character at least. */
+function fits(value: PyValue, room: { left: number }): boolean {
+  room.left -= typeof value === "string" ? value.length + 2 : 1;
+  if (room.left < 0) return false;
+  if (!isPyList(value) && !isPyDict(value)) return true;
+  for (const member of value.values()) if (!fits(member, room)) return false;
+  return true;
 }
 
 function sortedEntries(dict: PyDict): (readonly [string, PyValue])[] {

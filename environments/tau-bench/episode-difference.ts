@@ -19,8 +19,6 @@ export interface EpisodeToCompare {
   readonly terminatingTools: ReadonlySet<string>;
 }
 
-const maxPlaces = 100;
-
 /** What lies between the end of an episode and what its task wanted. */
 export function episodeDifference({
   task,
@@ -30,11 +28,9 @@ export function episodeDifference({
   said,
   terminatingTools,
 }: EpisodeToCompare): Difference {
-  const places = stateDifference(reached, wanted);
   const wantedCalls = task.actions.filter(({ name }) => name !== RESPOND_ACTION);
   return {
-    state: places.slice(0, maxPlaces),
-    ...(places.length <= maxPlaces ? {} : { moreState: places.length - maxPlaces }),
+    ...stateDifference(reached, wanted),
     ...callDifference({ wanted: wantedCalls, made, terminatingTools }),
     missingOutputs: unsaidOutputs(task, said),
   };

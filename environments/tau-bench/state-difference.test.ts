@@ -32,8 +32,10 @@ const original = '{"status": "pending", "items": [{"price": 10.0}, {"price": 2}]
 describe("stateDifference()", () => {
   test("finds nothing where a record was only copied, or its fields moved", () => {
     const moved = '{"note": null, "items": [{"price": 10.0}, {"price": 2}], "status": "pending"}';
-    expect(stateDifference(database({ "#1": original }), database({}))).toEqual([]);
-    expect(stateDifference(database({ "#1": moved }), database({ "#1": original }))).toEqual([]);
+    expect(stateDifference(database({ "#1": original }), database({})).state).toEqual([]);
+    expect(stateDifference(database({ "#1": moved }), database({ "#1": original })).state).toEqual(
+      [],
+    );
   });
 
   test.each<[string, Record<string, string | null>, Record<string, string | null>, object[]]>([
@@ -110,9 +112,27 @@ describe("stateDifference()", () => {
     ],
   ])("finds %s", (_, reached, wanted, differences) => {
     const [left, right] = [database(reached), database(wanted)];
-    expect(stateDifference(left, right)).toEqual(
-      differences.map((difference) => ({ table: "orders", ...difference })),
-    );
+    expect(stateDifference(left, right)).toEqual({
+      state: differences.map((difference) => ({ table: "orders", ...difference })),
+    });
     expect(sameDatabase(left, right)).toBe(false);
+  });
+
+  test("shows a hundred places, and of each as much as can be read", () => {
+    const many = Array.from({ length: 200_000 }, (_, index) => `"k${index}": ${index}`).join();
+    const long = "x".repeat(5_000_000);
+    const left = database({ "#1": `{"status": "${long}", "items": {${many}}}`, "#2": `{${many}}` });
+    const { state, moreState } = stateDifference(left, database({}));
+    expect(state).toHaveLength(100);
+    expect(moreState).toBe(199_903);
+    expect(state[0]).toEqual({
+      table: "orders",
+      record: "#1",
+      field: "status",
+      wanted: "pending",
+      got: `${"x".repeat(2000)}…`,
+    });
+    expect(JSON.stringify(state[1]).length).toBeLessThan(10_000);
+    expect(sameDatabase(left, database({}))).toBe(false);
   });
 });

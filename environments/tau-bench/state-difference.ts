@@ -1,29 +1,42 @@
-import type { StateDifference } from "../../src/environment/difference.ts";
+import { briefValue } from "../../src/environment/brief-value.ts";
+import type { Difference, StateDifference } from "../../src/environment/difference.ts";
 import { compareCodePoints } from "../../src/python/compare-code-points.ts";
 import { pythonRepr } from "../../src/python/repr.ts";
 import type { PyDict, PyList, PyValue } from "../../src/python/value.ts";
 import { isPyDict, isPyList, toPlainJson } from "../../src/python/value.ts";
-import { hashableText } from "./database-text.ts";
+import { sameText } from "./database-text.ts";
 import type { Tables } from "./tau-domain.ts";
+
+/** Places beyond these are only counted. */
+const maxPlaces = 100;
 
 /**
  * Where two databases over the same base differ: table by table, record by record, field by field.
  * Empty exactly where τ-bench's hashes agree: an integer and a float of the same value differ.
  */
-export function stateDifference(reached: Tables, wanted: Tables): readonly StateDifference[] {
-  const differences: StateDifference[] = [];
+export function stateDifference(
+  reached: Tables,
+  wanted: Tables,
+): Pick<Difference, "state" | "moreState"> {
+  const state: StateDifference[] = [];
+  let moreState = 0;
   for (const [table, records] of Object.entries(reached)) {
     const others = wanted[table];
     const ids = new Set([...records.changes.keys(), ...(others?.changes.keys() ?? [])]);
     for (const record of [...ids].sort(compareCodePoints)) {
       const pair = { got: records.get(record), wanted: others?.get(record) };
-      for (const place of compare(pair, "")) differences.push({ table, record, ...place });
+      for (const { field, ...values } of compare(pair, "")) {
+        if (state.length < maxPlaces) state.push({ table, record, ...describe(values, field) });
+        else moreState += 1;
+      }
     }
   }
-  return differences;
+  return moreState === 0 ? { state } : { state, moreState };
 }
 
-type Place = Omit<StateDifference, "table" | "record">;
+interface Place extends Pair {
+  readonly field: string;
+}
 
 /** A value on either side; `undefined` where there is none. */
 interface Pair {
@@ -38,9 +51,9 @@ function* compare({ wanted, got }: Pair, field: string): Generator<Place> {
   } else if (isPyList(wanted) && isPyList(got)) {
     yield* compareItems(wanted, got, field);
   } else if (wanted === undefined || got === undefined) {
-    yield describe({ wanted, got }, field);
-  } else if (hashableText(wanted) !== hashableText(got)) {
-    yield describe({ wanted, got }, field);
+    yield { wanted, got, field };
+  } else if (!sameText(got, wanted)) {
+    yield { wanted, got, field };
   }
 }
 
@@ -58,7 +71,9 @@ function* compareItems(wanted: PyList, got: PyList, field: string): Generator<Pl
   }
 }
 
-function describe({ wanted, got }: Pair, field: string): Place {
+function describe(pair: Pair, field: string): Omit<StateDifference, "table" | "record"> {
+  const wanted = pair.wanted === undefined ? undefined : briefValue(pair.wanted);
+  const got = pair.got === undefined ? undefined : briefValue(pair.got);
   const place = {
     field,
     ...(wanted === undefined ? {} : { wanted: toPlainJson(wanted) }),

@@ -3,7 +3,7 @@ import { InvariantError, UsageError } from "../../src/errors.ts";
 import type { Action, World } from "../../src/environment/environment.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { scriptedUser } from "../../src/user/scripted-user.ts";
-import type { UserLine } from "../../src/user/user.ts";
+import type { UserLine, UserSession } from "../../src/user/user.ts";
 import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";
 import type { TauEnvironment } from "./tau-environment.ts";
 
@@ -236,6 +236,35 @@ describe("a τ-bench episode", () => {
     );
     await world.score({ signal });
     await expect(world.score({ signal })).rejects.toThrow("the episode is scored already");
+  });
+
+  test("does nothing once its signal is aborted", async () => {
+    const reason = new Error("cancelled");
+    const aborted = { signal: AbortSignal.abort(reason) };
+    await using world = await begin({ lines: ["###STOP###"] });
+    await expect(world.step(cancel, aborted)).rejects.toBe(reason);
+    await world.step({ type: "say", content: "x" }, { signal });
+    await expect(world.score(aborted)).rejects.toBe(reason);
+    expect((await world.score({ signal })).reward).toBe(0);
+  });
+
+  test("a user who never answers is given up with the signal", async () => {
+    const task = retail.task("test", 0);
+    const user: UserSession = {
+      begin: async () => "Hi",
+      reply: (_said, { signal: given }) =>
+        new Promise((_resolve, reject) => {
+          given.addEventListener("abort", () => reject(given.reason as Error));
+        }),
+      usage: () => ({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 }),
+    };
+    await using world = await retail.open(task, { user, signal });
+    await world.begin({ signal });
+    const abort = new AbortController();
+    const step = world.step({ type: "say", content: "x" }, { signal: abort.signal });
+    const reason = new Error("over");
+    abort.abort(reason);
+    await expect(step).rejects.toBe(reason);
   });
 
   test("does not see what others write", async () => {

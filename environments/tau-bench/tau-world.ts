@@ -49,6 +49,7 @@ export class TauWorld<Database extends Tables> implements World {
   /** A stop marker in the opening line does not end the episode. */
   async begin({ signal }: { signal: AbortSignal }): Promise<string> {
     assertInvariant(this.#state === "new", "Cannot begin: the episode has begun already");
+    signal.throwIfAborted();
     this.#state = "running";
     return await this.#options.user.begin({ signal });
   }
@@ -59,13 +60,15 @@ export class TauWorld<Database extends Tables> implements World {
         `Cannot step: the episode is ${this.#state}, expected one that is running`,
       );
     }
+    signal.throwIfAborted();
     const step = await this.#perform(action, signal);
     if (step.done !== undefined) this.#state = "done";
     return step;
   }
 
-  async score(): Promise<Score> {
+  async score({ signal }: { signal: AbortSignal }): Promise<Score> {
     assertInvariant(this.#state !== "scored", "Cannot score: the episode is scored already");
+    signal.throwIfAborted();
     const isDone = this.#state === "done";
     this.#state = "scored";
     try {

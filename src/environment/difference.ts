@@ -5,9 +5,9 @@ export interface StateDifference {
   readonly record: string;
   /** Where in the record, such as `items[0].price`; empty for the record as a whole. */
   readonly field: string;
-  /** What was wanted there; absent where nothing was. */
+  /** What was wanted there, of a long value the beginning; absent where nothing was. */
   readonly wanted?: unknown;
-  /** What is there; absent where nothing is. */
+  /** What is there, of a long value the beginning; absent where nothing is. */
   readonly got?: unknown;
   /** What tells the two apart where they print alike, such as `int` and `float`. */
   readonly note?: string;
@@ -16,7 +16,7 @@ export interface StateDifference {
 /** A call of a tool. JSON-able. */
 export interface DifferenceCall {
   readonly name: string;
-  /** As Python writes them in JSON, so that 5 and 5.0 stay apart. */
+  /** As Python writes them in JSON, so that 5 and 5.0 stay apart; of long ones the beginning. */
   readonly argumentsText: string;
   /** What the tool answered, where it refused. */
   readonly error?: string;

@@ -3,6 +3,7 @@ import type { ValidateFunction } from "ajv";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
+import { checkUniqueItemsByText } from "./unique-items.ts";
 
 /** Formats are not checked, unknown keywords pass, and all mismatches of a call are wanted. */
 const ajv = new Ajv2020({
@@ -13,6 +14,7 @@ const ajv = new Ajv2020({
   addUsedSchema: false,
   logger: false,
 });
+checkUniqueItemsByText(ajv);
 
 /** A compiled schema; `null` where it is broken. */
 type Validator = ValidateFunction | null;
