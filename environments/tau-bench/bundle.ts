@@ -39,34 +39,51 @@ export interface DomainData {
   readonly terminatingTools: ReadonlySet<string>;
 }
 
-const bundles = new Map<string, Promise<TauBenchBundle>>();
+/** The name of one of a bundle's domains, and of its folder. */
+export type TauDomainName = "retail" | "airline";
+
+const domains = {
+  retail: retailDomain as unknown as TauDomain,
+  airline: airlineDomain as unknown as TauDomain,
+} as const;
+
+const loaded = new Map<string, Promise<DomainData>>();
 
 /**
- * Loads a bundle. A folder is read once per process; all callers share what was read. Where it has a
- * manifest, its files must be the ones that the manifest names.
+ * Loads a bundle, or the named domains of it: each takes a good part of a second. A domain is read
+ * once per process; all callers share what was read. Where the folder has a manifest, the files must
+ * be the ones that the manifest names.
  *
  * @throws UsageError naming the file and the field where something is missing or of another type.
  */
-export function loadTauBenchBundle(directory: string): Promise<TauBenchBundle> {
+export async function loadTauBenchBundle<Name extends TauDomainName = TauDomainName>(
+  directory: string,
+  { only }: { readonly only?: readonly Name[] } = {},
+): Promise<Pick<TauBenchBundle, "directory" | Name>> {
   const folder = path.resolve(directory);
-  let bundle = bundles.get(folder);
-  if (bundle === undefined) {
-    bundle = readBundle(folder);
-    bundles.set(folder, bundle);
-    // A folder that could not be read may be mended and tried again.
-    bundle.catch(() => bundles.delete(folder));
-  }
-  return bundle;
+  const names: readonly TauDomainName[] = only ?? ["retail", "airline"];
+  const bundle: { directory: string; retail?: DomainData; airline?: DomainData } = {
+    directory: folder,
+  };
+  // One after the other, so that the first fault of several is always the one that is named.
+  for (const name of names) bundle[name] = await loadDomain(folder, name);
+  return Object.freeze(bundle) as Pick<TauBenchBundle, "directory" | Name>;
 }
 
-async function readBundle(directory: string): Promise<TauBenchBundle> {
-  await checkBundle(directory);
-  const retail = await readDomain(directory, retailDomain as unknown as TauDomain);
-  const airline = await readDomain(directory, airlineDomain as unknown as TauDomain);
-  return Object.freeze({ directory, retail, airline });
+function loadDomain(directory: string, name: TauDomainName): Promise<DomainData> {
+  const key = path.join(directory, name);
+  let data = loaded.get(key);
+  if (data === undefined) {
+    data = readDomain(directory, domains[name]);
+    loaded.set(key, data);
+    // A folder that could not be read may be mended and tried again.
+    data.catch(() => loaded.delete(key));
+  }
+  return data;
 }
 
 async function readDomain(directory: string, domain: TauDomain): Promise<DomainData> {
+  await checkBundle(directory, { under: `${domain.name}/` });
   const folder = path.join(directory, domain.name);
   const tables: Record<string, SharedTable> = {};
   for (const name of domain.tableNames) tables[name] = await readTable(folder, name);

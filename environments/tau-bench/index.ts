@@ -4,7 +4,7 @@
  * @module
  */
 export { createTauAirline } from "./airline/create-tau-airline.ts";
-export type { DomainData, TauBenchBundle } from "./bundle.ts";
+export type { DomainData, TauBenchBundle, TauDomainName } from "./bundle.ts";
 export { loadTauBenchBundle } from "./bundle.ts";
 export type { ToolOutcome } from "./call-tool.ts";
 export type { Play, PlayedEpisode, PlayedStep } from "./play-actions.ts";

@@ -39,11 +39,18 @@ export async function loadTauEnvironment(
 ): Promise<TauEnvironment> {
   const { createTauAirline, createTauRetail, loadTauBenchBundle } =
     await import("../../environments/tau-bench/index.ts");
-  const create = { "tau-retail": createTauRetail, "tau-airline": createTauAirline }[name];
-  if (create === undefined) {
-    throw new UsageError(`Cannot play "${name}" this way: expected tau-retail or tau-airline`);
+  switch (name) {
+    case "tau-retail": {
+      const bundle = await loadTauBenchBundle(await bundleDir(dataDir), { only: ["retail"] });
+      return createTauRetail({ bundle });
+    }
+    case "tau-airline": {
+      const bundle = await loadTauBenchBundle(await bundleDir(dataDir), { only: ["airline"] });
+      return createTauAirline({ bundle });
+    }
+    default:
+      throw new UsageError(`Cannot play "${name}" this way: expected tau-retail or tau-airline`);
   }
-  return create({ bundle: await loadTauBenchBundle(await bundleDir(dataDir)) });
 }
 
 /** Whether the name is one of τ-bench's domains. */

@@ -7,7 +7,11 @@ import { airlineDomain } from "./airline-domain.ts";
  * τ-bench's airline as an environment: `tau-airline`, with the split `test`. It behaves as the Python
  * original does, byte for byte.
  */
-export function createTauAirline({ bundle }: { readonly bundle: TauBenchBundle }): TauEnvironment {
+export function createTauAirline({
+  bundle,
+}: {
+  readonly bundle: Pick<TauBenchBundle, "directory" | "airline">;
+}): TauEnvironment {
   return createTauEnvironment({
     domain: airlineDomain,
     data: bundle.airline,

@@ -56,16 +56,20 @@ export async function readBundleManifest(directory: string): Promise<BundleManif
 }
 
 /**
- * Checks that a bundle's files are those that its manifest names. A folder without a manifest passes:
- * there is nothing to check it against.
+ * Checks that a bundle's files, or those under a folder such as `retail/`, are the ones that its
+ * manifest names. A folder without a manifest passes: there is nothing to check it against.
  *
  * @returns the manifest, where there is one.
  * @throws UsageError naming the file that is absent or was changed, or the manifest's broken field.
  */
-export async function checkBundle(directory: string): Promise<BundleManifest | undefined> {
+export async function checkBundle(
+  directory: string,
+  { under = "" }: { readonly under?: string } = {},
+): Promise<BundleManifest | undefined> {
   const manifest = await readBundleManifest(directory);
   if (manifest === undefined) return undefined;
   for (const [name, wanted] of Object.entries(manifest.files)) {
+    if (!name.startsWith(under)) continue;
     const file = path.join(directory, name);
     const content = await readFile(file).catch((error: unknown) => {
       throw new UsageError(`Cannot read ${file}, which ${manifestFile} names`, { cause: error });

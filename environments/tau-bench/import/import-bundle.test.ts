@@ -151,6 +151,9 @@ describe("checkBundle()", () => {
     await importTauBench({ from: await writeCheckout(), to });
     await writeFile(path.join(to, "retail", "rules.json"), "[]");
     await expect(checkBundle(to)).rejects.toThrow("retail/rules.json: its SHA-256 is");
+    const retail = checkBundle(to, { under: "retail/" });
+    await expect(retail).rejects.toThrow("retail/rules.json: its SHA-256 is");
+    expect((await checkBundle(to, { under: "airline/" }))?.benchmark).toBe("tau-bench");
     await rm(path.join(to, "retail", "rules.json"));
     await expect(checkBundle(to)).rejects.toThrow("retail/rules.json, which bundle.json names");
   });
