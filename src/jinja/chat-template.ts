@@ -1,5 +1,8 @@
+import { UsageError } from "../errors.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
-import type { RenderContext } from "./frame.ts";
+import type { TemplateLimits } from "./budget.ts";
+import { defaultTemplateLimits, runWithin } from "./budget.ts";
+import type { Execute, RenderContext } from "./frame.ts";
 import { createRootFrame } from "./frame.ts";
 import { parseTemplate } from "./parser.ts";
 import { analyzeStatements, JinjaScope } from "./scope.ts";
@@ -34,25 +37,39 @@ export interface ChatTemplate {
  *
  * **Source:** huggingface/transformers, `src/transformers/utils/chat_template_utils.py`.
  *
+ * @param limits what one rendering may take, where it is not the default.
  * @throws UsageError naming the line where the template is not valid.
  */
-export function compileChatTemplate(source: string): ChatTemplate {
-  const statements = parseTemplate(source);
-  const scope = new JinjaScope();
-  analyzeStatements(scope, statements);
-  const run = compileStatements(statements, { scope, soft: false, inLoop: false });
+export function compileChatTemplate(
+  source: string,
+  limits: Partial<TemplateLimits> = {},
+): ChatTemplate {
+  const { scope, run } = compile(source);
+  const within = { ...defaultTemplateLimits, ...limits };
   return {
     source,
     render(input) {
       const output = { text: "" };
       try {
-        run(createRootFrame(scope, contextOf(input)), output);
+        runWithin(within, () => run(createRootFrame(scope, contextOf(input)), output));
       } catch (error) {
         throw toTemplateError(error);
       }
       return output.text;
     },
   };
+}
+
+function compile(source: string): { readonly scope: JinjaScope; readonly run: Execute } {
+  try {
+    const statements = parseTemplate(source);
+    const scope = new JinjaScope();
+    analyzeStatements(scope, statements);
+    return { scope, run: compileStatements(statements, { scope, soft: false, inLoop: false }) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError("Cannot compile the chat template: an expression in it is too long");
+  }
 }
 
 function contextOf(input: ChatTemplateInput): RenderContext {

@@ -1,4 +1,5 @@
 import type { CompareOperator, JinjaExpression } from "./ast.ts";
+import { spendOn } from "./budget.ts";
 import { compileArguments, compileCall } from "./call.ts";
 import type { Evaluate, Frame } from "./frame.ts";
 import { frameAt } from "./frame.ts";
@@ -191,8 +192,10 @@ function compare(left: TemplateValue, operator: CompareOperator, right: Template
     case "!=":
       return !equals(left, right);
     case "in":
+      spendOn(right);
       return contains(right, left);
     case "not in":
+      spendOn(right);
       return !contains(right, left);
     default:
       return compareOrder(left, operator, right);

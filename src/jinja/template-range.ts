@@ -1,3 +1,4 @@
+import { spend } from "./budget.ts";
 import { TemplateError } from "./template-error.ts";
 import type { TemplateObject } from "./template-value.ts";
 
@@ -39,7 +40,10 @@ export class Range implements TemplateObject {
   }
 
   *iterate(): IterableIterator<bigint> {
-    for (let index = 0; index < this.#length; index++) yield this.itemAt(index) as bigint;
+    for (let index = 0; index < this.#length; index++) {
+      spend(1);
+      yield this.itemAt(index) as bigint;
+    }
   }
 
   repr(): string {

@@ -14,7 +14,7 @@ import { literalPattern } from "./literal-pattern.ts";
 import { missingTool } from "./missing-tool.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
-import { renderPrompt } from "./render-prompt.ts";
+import { renderPrompt, withinLimits } from "./render-prompt.ts";
 import type { Renderer } from "./renderer.ts";
 import { rewritesHistory } from "./rewrite-check.ts";
 import { unseal } from "./seal.ts";
@@ -50,7 +50,9 @@ export interface RendererParts {
 export async function assembleRenderer(parts: RendererParts): Promise<Renderer> {
   const { codec, source, endIds, historyPolicy } = parts;
   const profile = withDeltaBase(
-    classifyTemplate(parts.template, controlLiterals(codec, endIds), historyPolicy),
+    withinLimits(source, () =>
+      classifyTemplate(parts.template, controlLiterals(codec, endIds), historyPolicy),
+    ),
     parts.deltaBase,
   );
   if (historyPolicy === "refuse") requireKeptHistory(profile, source);
