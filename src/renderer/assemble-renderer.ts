@@ -1,4 +1,5 @@
 import { RolloutError, UsageError } from "../errors.ts";
+import { takeTurn } from "../internal/take-turn.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
@@ -90,10 +91,14 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
           ? template
           : template.with(variables ?? new Map(), now);
       const definitions = toTemplateTools(tools);
+      // Each step may take milliseconds for a long history: others have their turn in between.
+      await takeTurn();
       const sealed = guard.seal(messages.map(toTemplateMessage), definitions);
+      await takeTurn();
       const sealedText = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
       const text = unseal(sealedText, sealed.seal);
       requireTools(text, definitions, source);
+      await takeTurn();
       return { ids: await encodePrompt(sealedText, sealed.seal), text };
     },
     delta: createDeltaEncoder({
