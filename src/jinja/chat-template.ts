@@ -8,7 +8,7 @@ import { parseTemplate } from "./parser.ts";
 import { analyzeStatements, JinjaScope } from "./scope.ts";
 import { compileStatements } from "./statement.ts";
 import { toTemplateError } from "./template-error.ts";
-import { strftimeAt, templateGlobals } from "./template-globals.ts";
+import { strftimeAt, templateGlobals, templateReference } from "./template-globals.ts";
 
 /** What a chat template renders. */
 export interface ChatTemplateInput {
@@ -76,6 +76,7 @@ function contextOf(input: ChatTemplateInput): RenderContext {
   const { messages, tools, addGenerationPrompt, variables, now } = input;
   return {
     resolve(name) {
+      if (name === "self") return templateReference;
       if (name === "messages") return messages;
       if (name === "tools") return tools;
       if (name === "add_generation_prompt") return addGenerationPrompt;

@@ -156,6 +156,11 @@ function compileConditional(node: Node<"conditional">, place: ExpressionPlace): 
 }
 
 function compileSlice(node: Node<"slice">, place: ExpressionPlace): Evaluate {
+  // Jinja computes what is constant beforehand, and takes failing to for an undefined value.
+  if (node.object.type === "constant" && typeof node.object.value !== "string") {
+    const missing = new Undefined({ object: node.object.value, name: "slice" });
+    return () => missing;
+  }
   const object = compileExpression(node.object, place);
   const bound = (expression: JinjaExpression | undefined): Evaluate =>
     expression === undefined ? () => null : compileExpression(expression, place);

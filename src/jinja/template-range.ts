@@ -46,6 +46,19 @@ export class Range implements TemplateObject {
     }
   }
 
+  /** A part of the range, by the bounds that hold for its length. */
+  slice(
+    resolve: (length: number) => {
+      readonly start: number;
+      readonly stop: number;
+      readonly step: number;
+    },
+  ): Range {
+    const { start, stop, step } = resolve(this.#length);
+    const at = (index: number) => this.#start + BigInt(index) * this.#step;
+    return new Range(at(start), at(stop), this.#step * BigInt(step));
+  }
+
   repr(): string {
     const step = this.#step === 1n ? "" : `, ${this.#step}`;
     return `range(${this.#start}, ${this.#stop}${step})`;
