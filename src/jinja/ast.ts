@@ -92,6 +92,7 @@ export interface JinjaFor {
   /** The condition that items must meet. */
   readonly filter: JinjaExpression | undefined;
   readonly recursive: boolean;
+  readonly line: number;
   readonly body: readonly JinjaStatement[];
   /** What runs where there are no items. */
   readonly otherwise: readonly JinjaStatement[];

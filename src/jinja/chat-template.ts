@@ -1,11 +1,14 @@
+import { UsageError } from "../errors.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
-import type { RenderContext } from "./frame.ts";
+import type { TemplateLimits } from "./budget.ts";
+import { defaultTemplateLimits, runWithin } from "./budget.ts";
+import type { Execute, RenderContext } from "./frame.ts";
 import { createRootFrame } from "./frame.ts";
 import { parseTemplate } from "./parser.ts";
 import { analyzeStatements, JinjaScope } from "./scope.ts";
 import { compileStatements } from "./statement.ts";
 import { toTemplateError } from "./template-error.ts";
-import { strftimeAt, templateGlobals } from "./template-globals.ts";
+import { strftimeAt, templateGlobals, templateReference } from "./template-globals.ts";
 
 /** What a chat template renders. */
 export interface ChatTemplateInput {
@@ -34,19 +37,21 @@ export interface ChatTemplate {
  *
  * **Source:** huggingface/transformers, `src/transformers/utils/chat_template_utils.py`.
  *
+ * @param limits what one rendering may take, where it is not the default.
  * @throws UsageError naming the line where the template is not valid.
  */
-export function compileChatTemplate(source: string): ChatTemplate {
-  const statements = parseTemplate(source);
-  const scope = new JinjaScope();
-  analyzeStatements(scope, statements);
-  const run = compileStatements(statements, { scope, soft: false, inLoop: false });
+export function compileChatTemplate(
+  source: string,
+  limits: Partial<TemplateLimits> = {},
+): ChatTemplate {
+  const { scope, run } = compile(source);
+  const within = { ...defaultTemplateLimits, ...limits };
   return {
     source,
     render(input) {
       const output = { text: "" };
       try {
-        run(createRootFrame(scope, contextOf(input)), output);
+        runWithin(within, () => run(createRootFrame(scope, contextOf(input)), output));
       } catch (error) {
         throw toTemplateError(error);
       }
@@ -55,10 +60,23 @@ export function compileChatTemplate(source: string): ChatTemplate {
   };
 }
 
+function compile(source: string): { readonly scope: JinjaScope; readonly run: Execute } {
+  try {
+    const statements = parseTemplate(source);
+    const scope = new JinjaScope();
+    analyzeStatements(scope, statements);
+    return { scope, run: compileStatements(statements, { scope, soft: false, inLoop: false }) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError("Cannot compile the chat template: an expression in it is too long");
+  }
+}
+
 function contextOf(input: ChatTemplateInput): RenderContext {
   const { messages, tools, addGenerationPrompt, variables, now } = input;
   return {
     resolve(name) {
+      if (name === "self") return templateReference;
       if (name === "messages") return messages;
       if (name === "tools") return tools;
       if (name === "add_generation_prompt") return addGenerationPrompt;

@@ -6,6 +6,10 @@ import type { JinjaTokenCursor } from "./token-cursor.ts";
 
 /** Parses one expression, up to and including `… if … else …`. */
 export function parseExpression(cursor: JinjaTokenCursor): JinjaExpression {
+  return cursor.nested(() => parseConditional(cursor));
+}
+
+function parseConditional(cursor: JinjaTokenCursor): JinjaExpression {
   let expression = parseUnconditional(cursor);
   let line = cursor.line;
   while (cursor.skipName("if")) {

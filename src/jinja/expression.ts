@@ -1,4 +1,5 @@
 import type { CompareOperator, JinjaExpression } from "./ast.ts";
+import { spendOn } from "./budget.ts";
 import { compileArguments, compileCall } from "./call.ts";
 import type { Evaluate, Frame } from "./frame.ts";
 import { frameAt } from "./frame.ts";
@@ -155,6 +156,11 @@ function compileConditional(node: Node<"conditional">, place: ExpressionPlace): 
 }
 
 function compileSlice(node: Node<"slice">, place: ExpressionPlace): Evaluate {
+  // Jinja computes what is constant beforehand, and takes failing to for an undefined value.
+  if (node.object.type === "constant" && typeof node.object.value !== "string") {
+    const missing = new Undefined({ object: node.object.value, name: "slice" });
+    return () => missing;
+  }
   const object = compileExpression(node.object, place);
   const bound = (expression: JinjaExpression | undefined): Evaluate =>
     expression === undefined ? () => null : compileExpression(expression, place);
@@ -191,8 +197,10 @@ function compare(left: TemplateValue, operator: CompareOperator, right: Template
     case "!=":
       return !equals(left, right);
     case "in":
+      spendOn(right);
       return contains(right, left);
     case "not in":
+      spendOn(right);
       return !contains(right, left);
     default:
       return compareOrder(left, operator, right);

@@ -2,6 +2,7 @@ import type { JinjaFilter } from "./ast.ts";
 import type { Compile } from "./call.ts";
 import { compileArguments } from "./call.ts";
 import type { Evaluate } from "./frame.ts";
+import { spendOn } from "./budget.ts";
 import { templateSyntaxError } from "./token.ts";
 import { findFilter } from "./template-filters.ts";
 import { findTest } from "./template-tests.ts";
@@ -27,7 +28,13 @@ export function compileFilter(
   const filter = findFilter(name);
   if (filter === undefined) return missing("filter", name, line, place);
   const given = compileArguments(args, place.compile);
-  return (frame) => filter(operand(frame), given(frame));
+  return (frame) => {
+    const value = operand(frame);
+    spendOn(value);
+    const result = filter(value, given(frame));
+    spendOn(result);
+    return result;
+  };
 }
 
 /**

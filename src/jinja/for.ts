@@ -1,6 +1,7 @@
 import type { JinjaFor } from "./ast.ts";
 import type { Assign } from "./assign.ts";
 import { compileAssign } from "./assign.ts";
+import { nest, spend } from "./budget.ts";
 import { compileExpression } from "./expression.ts";
 import type {
   CompileStatements,
@@ -29,6 +30,7 @@ export function compileFor(
     filter: node.filter === undefined ? undefined : compileFilterOf(node, place.scope),
     otherwise: compileOtherwise(node, place, compileStatements),
     recursive: node.recursive,
+    line: node.line,
   };
   return (frame, output) => runLoop(code, { frame, output, items: iterable(frame), depth: 0 });
 }
@@ -44,6 +46,7 @@ interface LoopCode {
     | undefined;
   readonly otherwise: Execute | undefined;
   readonly recursive: boolean;
+  readonly line: number;
 }
 
 function compileBody(
@@ -85,6 +88,7 @@ function* filterItems(
   { assign, test }: { readonly assign: Assign; readonly test: Evaluate },
 ): Iterable<TemplateValue> {
   for (const item of items) {
+    spend(1);
     assign(frame, item);
     if (isTruthy(test(frame))) yield item;
   }
@@ -118,13 +122,14 @@ function runLoop(code: LoopCode, { frame, output, items, depth }: LoopRun): Flow
     recursion: code.recursive
       ? (children, childDepth) => {
           const inner: Output = { text: "" };
-          runLoop(code, { frame, output: inner, items: children, depth: childDepth });
+          nest(() => runLoop(code, { frame, output: inner, items: children, depth: childDepth }));
           return inner.text;
         }
       : undefined,
   });
   let finishedOne = false;
   for (let item = loop.next(); item !== undefined; item = loop.next()) {
+    spend(1, code.line);
     const inner = code.enter(frame);
     code.assign(inner, item);
     if (code.loopSlot !== undefined) inner.slots[code.loopSlot] = loop;

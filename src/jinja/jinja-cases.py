@@ -359,6 +359,41 @@ x' }}",
         "{{ {'a': {'b': 1}}['a']['b'] }}{{ {} }}{{ [{}] }}",
         "{{ '}}' }}{{ '%}' }}{% raw %}{{ x }}{% endraw %}{{ '{{' }}",
     ],
+    "what web pages need is there, since templates may use it": [
+        "{{ 'a b&/é(~)*' | urlencode }}",
+        "{{ {'a': 1, 'b c/': 'é'} | urlencode }}",
+        "{{ [('a', 1), ['b', 'x y']] | urlencode }}",
+        "{{ 5 | urlencode }}{{ none | urlencode }}",
+        "{{ 13000 | filesizeformat }} {{ 1 | filesizeformat }} {{ '1000' | filesizeformat }}",
+        "{{ 1500000 | filesizeformat(true) }} {{ 1.5 | filesizeformat }} {{ -5000 | filesizeformat }}",
+        "{{ 1250 | filesizeformat }} {{ 1350 | filesizeformat }} {{ 10 ** 30 | filesizeformat }}",
+        "{{ 'x' | filesizeformat }}",
+        "{{ '<b>a  b</b> <!-- c > --> &amp; &#39;&#x41; <i' | striptags }}",
+        "{{ 5 | striptags }}|{{ html | striptags }}",
+    ],
+    "`dict.fromkeys` makes a dictionary of keys": [
+        "{{ dict.fromkeys(['a', 'b'], 1) }}",
+        "{{ dict.fromkeys('ab') }}",
+        "{{ dict(a=1).a }}",
+    ],
+    "`encode` gives bytes": [
+        "{{ 'é\\n' .encode() }}",
+        "{{ emoji.encode('utf-8') | length }}",
+        "{{ 'it\\'s'.encode() }}",
+        "{{ 'ab'.encode()[1] }} {{ 'ab'.encode() | list }}",
+        "{{ 'é'.encode('UTF8').decode('utf-8') }}",
+        "{{ 'x' if ''.encode() else 'y' }}",
+    ],
+    "`self` is the template, which has no blocks": [
+        "{{ self }}",
+        "{{ self.x }}{{ self is defined }}",
+    ],
+    "a slice of what is no sequence is undefined where it is written out, else an error": [
+        "{{ 5[1:2] }}{{ none[1:] }}{{ true[:1] }}{{ 2.5[::2] }}{{ 5[1:2] is defined }}",
+        "{{ int[1:2] }}",
+        "{{ none[1:2] }}",
+        "{{ range(9)[2:5] }} {{ range(9)[::-2] }} {{ range(0, 9, 2)[1:] | list }}",
+    ],
 }
 
 

@@ -1,6 +1,7 @@
 import type { JinjaMacro, JinjaParameter } from "./ast.ts";
 import type { CompileStatements, Evaluate, Execute, Frame, Output } from "./frame.ts";
 import { compileEntry } from "./frame.ts";
+import { nest, spend } from "./budget.ts";
 import { compileExpression } from "./expression.ts";
 import { analyzeStatements, JinjaScope, loadNames, usesName } from "./scope.ts";
 import { typeError } from "./template-error.ts";
@@ -97,7 +98,8 @@ export class Macro implements TemplateObject {
       frame.slots[slot] = (fallbacks[index] as Evaluate)(frame);
     }
     const output: Output = { text: "" };
-    body(frame, output);
+    spend(1);
+    nest(() => body(frame, output));
     return output.text;
   }
 

@@ -32,6 +32,10 @@ function parseBody(
   cursor: JinjaTokenCursor,
   ends: readonly string[],
 ): { readonly body: readonly JinjaStatement[]; readonly end: string } {
+  return cursor.nested(() => parseStatements(cursor, ends));
+}
+
+function parseStatements(cursor: JinjaTokenCursor, ends: readonly string[]) {
   const body: JinjaStatement[] = [];
   const { line } = cursor;
   for (;;) {
@@ -68,7 +72,7 @@ function parseStatement(cursor: JinjaTokenCursor): readonly JinjaStatement[] {
     case "set":
       return [parseSet(cursor)];
     case "for":
-      return [parseFor(cursor)];
+      return [parseFor(cursor, line)];
     case "if":
       return [parseIf(cursor)];
     case "macro": {
@@ -118,7 +122,7 @@ function parseFilters(cursor: JinjaTokenCursor, first: readonly JinjaFilter[]): 
   return filters;
 }
 
-function parseFor(cursor: JinjaTokenCursor): JinjaFor {
+function parseFor(cursor: JinjaTokenCursor, line: number): JinjaFor {
   const target = parseTarget(cursor, { withNamespace: false });
   if (!cursor.skipName("in")) throw cursor.unexpected("'in'");
   const iterable = parseTuple(cursor, { conditional: false, endName: "recursive" });
@@ -126,7 +130,7 @@ function parseFor(cursor: JinjaTokenCursor): JinjaFor {
   const recursive = cursor.skipName("recursive");
   const { body, end } = parseBlock(cursor, ["endfor", "else"]);
   const otherwise = end === "else" ? parseBlock(cursor, ["endfor"]).body : [];
-  return { type: "for", target, iterable, filter, recursive, body, otherwise };
+  return { type: "for", target, iterable, filter, recursive, line, body, otherwise };
 }
 
 function parseIf(cursor: JinjaTokenCursor): JinjaStatement {

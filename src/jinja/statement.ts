@@ -1,5 +1,6 @@
 import type { JinjaFilter, JinjaStatement } from "./ast.ts";
 import { compileAssign } from "./assign.ts";
+import { spend, spendCharacters } from "./budget.ts";
 import type { Compile } from "./call.ts";
 import { compileArguments, compileCall } from "./call.ts";
 import { compileExpression, compileName } from "./expression.ts";
@@ -22,6 +23,7 @@ export function compileStatements(
   const [only] = steps;
   if (only !== undefined && steps.length === 1) return only;
   return (frame, output) => {
+    spend(steps.length);
     for (const step of steps) {
       const flow = step(frame, output);
       if (flow !== "next") return flow;
@@ -81,7 +83,9 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
 
 function print(value: Evaluate): Execute {
   return (frame, output) => {
-    output.text += strOf(value(frame));
+    const text = strOf(value(frame));
+    spendCharacters(text.length);
+    output.text += text;
     return "next";
   };
 }

@@ -1,4 +1,5 @@
 import { calculateNumbers, type NumberOperator, raiseNumber } from "../python/calculate-numbers.ts";
+import { spend } from "./budget.ts";
 import { numberOf } from "./template-compare.ts";
 import { TemplateError, typeError } from "./template-error.ts";
 import { escapeHtml } from "./template-markup.ts";
@@ -74,7 +75,10 @@ function join(left: TemplateValue, right: TemplateValue): TemplateValue | undefi
   if (leftText !== undefined && rightText !== undefined) {
     return new Markup(escapeHtml(left).text + escapeHtml(right).text);
   }
-  if (isList(left) && isList(right)) return [...left, ...right];
+  if (isList(left) && isList(right)) {
+    spend(left.length + right.length);
+    return [...left, ...right];
+  }
   if (left instanceof Tuple && right instanceof Tuple) {
     return new Tuple([...left.items, ...right.items]);
   }
@@ -103,6 +107,7 @@ function repeat(value: TemplateValue, count: number | undefined): TemplateValue 
   if (size * count > maxRepeated) {
     throw new TemplateError("OverflowError", `Cannot repeat ${size} items ${count} times`);
   }
+  spend(Math.ceil((size * count) / 8));
   if (text !== undefined) {
     return value instanceof Markup ? new Markup(text.repeat(count)) : text.repeat(count);
   }

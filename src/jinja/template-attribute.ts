@@ -5,6 +5,7 @@ import {
   unsafeDictMethods,
   unsafeListMethods,
 } from "./template-container-methods.ts";
+import { spendOn } from "./budget.ts";
 import { dictGet } from "./template-compare.ts";
 import type { BoundArguments, Signature } from "./template-function.ts";
 import { bindArguments, BuiltinFunction, callValue } from "./template-function.ts";
@@ -93,9 +94,13 @@ function findStringMethod(
   const method = stringMethods.get(name);
   if (method === undefined) return undefined;
   if (typeof value === "string") {
-    return (args) => method.run(value, bindArguments(method.signature, args));
+    return (args) => {
+      spendOn(value);
+      return method.run(value, bindArguments(method.signature, args));
+    };
   }
   return (args) => {
+    spendOn(value.text);
     const given = bindArguments(method.signature, args).map((argument, index) =>
       argument !== undefined && method.escaped.includes(index) ? escapeHtml(argument) : argument,
     );

@@ -6,6 +6,8 @@ export type TemplateErrorKind =
   | PythonExceptionName
   | "AssertionError"
   | "FilterArgumentError"
+  /** Not one of Python's: the rendering took more than it may. */
+  | "LimitError"
   | "SecurityError"
   | "TemplateError"
   | "TemplateRuntimeError"

@@ -14,6 +14,7 @@ import { sequenceFilters } from "./template-sequence-filters.ts";
 import { replaceText } from "./template-string-split.ts";
 import { strOf } from "./template-text.ts";
 import { indent, titleWords, truncate, wordCount } from "./template-text-filters.ts";
+import { fileSize, stripTags, urlEncode } from "./template-web-filters.ts";
 import type { CallArguments, TemplateValue } from "./template-value.ts";
 import { isDict, Markup, Tuple, typeName, Undefined } from "./template-value.ts";
 
@@ -80,6 +81,7 @@ const filters: ReadonlyMap<string, Filter> = new Map([
   defineFilter("escape", escapeHtml),
   defineFilter("float default?", (value, otherwise = 0) => convertToFloat(value, otherwise)),
   defineFilter("forceescape", (value) => escapeAlways(strOf(value))),
+  defineFilter("filesizeformat binary?", fileSize),
   ["format", format] as const,
   defineFilter("indent width? first? blank?", indent),
   defineFilter("int default? base?", (value, otherwise = 0n, base = 10n) =>
@@ -95,6 +97,7 @@ const filters: ReadonlyMap<string, Filter> = new Map([
   ),
   defineFilter("safe", (value) => new Markup(strOf(value))),
   defineFilter("string", softText),
+  defineFilter("striptags", stripTags),
   defineFilter("title", (value) => titleWords(softText(value))),
   defineFilter("tojson ensure_ascii? indent? separators? sort_keys?", (value, ...args) =>
     toJsonText(value, args),
@@ -102,6 +105,7 @@ const filters: ReadonlyMap<string, Filter> = new Map([
   defineMethodFilter("trim chars?", "strip"),
   defineFilter("truncate length? killwords? end? leeway?", truncate),
   defineMethodFilter("upper", "upper"),
+  defineFilter("urlencode", urlEncode),
   defineFilter("wordcount", (value) => BigInt(wordCount(strOf(value)))),
   ...groupFilters,
   ...sequenceFilters,

@@ -1,5 +1,6 @@
 import { TemplateError, typeError } from "./template-error.ts";
 import { requireInteger } from "./template-argument.ts";
+import { callMethod } from "./template-attribute.ts";
 import { makeDict } from "./template-container-methods.ts";
 import { builtin, BuiltinFunction } from "./template-function.ts";
 import { makeNamespace } from "./template-namespace.ts";
@@ -59,6 +60,23 @@ const makeJoiner = builtin("joiner sep?", (separator = ", ") => {
   });
 });
 
+const dictType: TemplateObject = {
+  pythonType: "type",
+  call: ({ positional, named }) => makeDict(positional[0], named),
+  attribute: (name) =>
+    name === "fromkeys"
+      ? builtin("fromkeys keys value?", (keys = [], value = null) =>
+          callMethod(new Map(), "fromkeys", { positional: [keys, value], named: new Map() }),
+        )
+      : undefined,
+};
+
+/** What a template calls itself: chat templates have no blocks that it could be asked for. */
+export const templateReference: TemplateObject = {
+  pythonType: "TemplateReference",
+  repr: () => "<TemplateReference None>",
+};
+
 /**
  * What every chat template can call, beside `strftime_now`.
  *
@@ -67,7 +85,7 @@ const makeJoiner = builtin("joiner sep?", (separator = ", ") => {
  */
 export const templateGlobals: ReadonlyMap<string, TemplateValue> = new Map<string, TemplateValue>([
   ["cycler", makeCycler],
-  ["dict", new BuiltinFunction(({ positional, named }) => makeDict(positional[0], named), "type")],
+  ["dict", dictType],
   ["joiner", makeJoiner],
   ["namespace", makeNamespace],
   ["raise_exception", raiseException],

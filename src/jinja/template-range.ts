@@ -1,3 +1,4 @@
+import { spend } from "./budget.ts";
 import { TemplateError } from "./template-error.ts";
 import type { TemplateObject } from "./template-value.ts";
 
@@ -39,7 +40,23 @@ export class Range implements TemplateObject {
   }
 
   *iterate(): IterableIterator<bigint> {
-    for (let index = 0; index < this.#length; index++) yield this.itemAt(index) as bigint;
+    for (let index = 0; index < this.#length; index++) {
+      spend(1);
+      yield this.itemAt(index) as bigint;
+    }
+  }
+
+  /** A part of the range, by the bounds that hold for its length. */
+  slice(
+    resolve: (length: number) => {
+      readonly start: number;
+      readonly stop: number;
+      readonly step: number;
+    },
+  ): Range {
+    const { start, stop, step } = resolve(this.#length);
+    const at = (index: number) => this.#start + BigInt(index) * this.#step;
+    return new Range(at(start), at(stop), this.#step * BigInt(step));
   }
 
   repr(): string {

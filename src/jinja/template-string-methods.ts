@@ -1,3 +1,4 @@
+import { encodeText } from "./template-bytes.ts";
 import { pythonLower } from "../python/lower.ts";
 import { pythonLstrip, pythonRstrip, pythonStrip } from "../python/strip.ts";
 import { requireCount, requireText } from "./template-argument.ts";
@@ -186,6 +187,7 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map([
       ),
     [1],
   ),
+  method("encode encoding?", (content, [encoding]) => encodeText(content, encoding)),
   method("rfind sub start? end?", (content, args) => find(content, args, true)),
   method("rindex sub start? end?", (content, args) => index(content, args, true)),
   method("rjust width fill?", (content, args) => pad(content, args, "left"), [1]),
@@ -209,7 +211,6 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map([
 
 /** Attributes of `str` that exist in Python and that templates have no use for. */
 export const unsupportedStringMethods: ReadonlySet<string> = new Set([
-  "encode",
   "isidentifier",
   "maketrans",
   "translate",

@@ -2,6 +2,7 @@ import { dictGet, numberOf } from "./template-compare.ts";
 import { typeError, valueError } from "./template-error.ts";
 import { codePointCount, isOneUnitEach } from "./template-iterate.ts";
 import { textLike } from "./template-markup.ts";
+import { Range } from "./template-range.ts";
 import { undefinedError } from "./template-undefined.ts";
 import type { TemplateList, TemplateValue } from "./template-value.ts";
 import { isDict, isList, objectOf, textOf, Tuple, typeName, Undefined } from "./template-value.ts";
@@ -54,6 +55,9 @@ export function sliceOf(value: TemplateValue, bounds: SliceBounds): TemplateValu
   if (value instanceof Undefined) throw undefinedError(value);
   if (isList(value)) return sliceItems(value, bounds);
   if (value instanceof Tuple) return new Tuple(sliceItems(value.items, bounds));
+  if (value instanceof Range) {
+    return value.slice((length) => resolveBounds(bounds, length));
+  }
   const text = textOf(value);
   if (text !== undefined) return textLike(value, sliceText(text, bounds));
   if (isDict(value)) throw typeError("unhashable type: 'slice'");

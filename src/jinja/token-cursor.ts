@@ -1,13 +1,28 @@
 import type { JinjaToken } from "./token.ts";
 import { templateSyntaxError } from "./token.ts";
 
+/** Deepest nesting of brackets, conditions and blocks. Published templates stay below 20. */
+const maxNesting = 100;
+
 /** A place in a template's tokens, for the parser. */
 export class JinjaTokenCursor {
   readonly #tokens: readonly JinjaToken[];
   #index = 0;
+  #depth = 0;
 
   constructor(tokens: readonly JinjaToken[]) {
     this.#tokens = tokens;
+  }
+
+  /** Parses a part that may hold parts of its kind. @throws UsageError where they are too deep. */
+  nested<Part>(parse: () => Part): Part {
+    if (this.#depth >= maxNesting) {
+      throw this.problem(`nested too deeply, expected at most ${maxNesting} levels`);
+    }
+    this.#depth += 1;
+    const part = parse();
+    this.#depth -= 1;
+    return part;
   }
 
   get current(): JinjaToken {

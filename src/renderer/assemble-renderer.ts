@@ -1,4 +1,5 @@
 import { RolloutError, UsageError } from "../errors.ts";
+import { takeTurn } from "../internal/take-turn.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
@@ -14,7 +15,7 @@ import { literalPattern } from "./literal-pattern.ts";
 import { missingTool } from "./missing-tool.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
-import { renderPrompt } from "./render-prompt.ts";
+import { renderPrompt, withinLimits } from "./render-prompt.ts";
 import type { Renderer } from "./renderer.ts";
 import { rewritesHistory } from "./rewrite-check.ts";
 import { unseal } from "./seal.ts";
@@ -50,7 +51,9 @@ export interface RendererParts {
 export async function assembleRenderer(parts: RendererParts): Promise<Renderer> {
   const { codec, source, endIds, historyPolicy } = parts;
   const profile = withDeltaBase(
-    classifyTemplate(parts.template, controlLiterals(codec, endIds), historyPolicy),
+    withinLimits(source, () =>
+      classifyTemplate(parts.template, controlLiterals(codec, endIds), historyPolicy),
+    ),
     parts.deltaBase,
   );
   if (historyPolicy === "refuse") requireKeptHistory(profile, source);
@@ -88,10 +91,14 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
           ? template
           : template.with(variables ?? new Map(), now);
       const definitions = toTemplateTools(tools);
+      // Each step may take milliseconds for a long history: others have their turn in between.
+      await takeTurn();
       const sealed = guard.seal(messages.map(toTemplateMessage), definitions);
+      await takeTurn();
       const sealedText = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
       const text = unseal(sealedText, sealed.seal);
       requireTools(text, definitions, source);
+      await takeTurn();
       return { ids: await encodePrompt(sealedText, sealed.seal), text };
     },
     delta: createDeltaEncoder({

@@ -48,7 +48,11 @@ export function bindTemplate(
   };
 }
 
-/** What the template renders, or `undefined` where it refuses the conversation. */
+/**
+ * What the template renders, or `undefined` where it refuses the conversation.
+ *
+ * @throws TemplateError where it takes more than it may: it would for any conversation.
+ */
 export function tryRender(
   template: BoundTemplate,
   conversation: TemplateConversation,
@@ -56,7 +60,7 @@ export function tryRender(
   try {
     return template.render(conversation);
   } catch (error) {
-    if (error instanceof TemplateError) return undefined;
+    if (error instanceof TemplateError && error.kind !== "LimitError") return undefined;
     throw error;
   }
 }

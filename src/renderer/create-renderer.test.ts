@@ -639,6 +639,15 @@ describe("createRenderer() with templates of other families", () => {
       await expect(createRenderer({ modelDir: root })).rejects.toThrow(/: it has no chat template/);
     });
 
+    test("that the chat template does not come to an end", async () => {
+      const endless = `{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}`;
+      const modelDir = await folderWith("endless", endless + sampleTemplates.clearing);
+      const templateLimits = { steps: 10_000 };
+      await expect(createRenderer({ modelDir, codec, templateLimits })).rejects.toThrow(
+        /^Cannot use the chat template of .*endless: line 1: the template takes more than 10000 steps$/,
+      );
+    });
+
     test("the end of a block of the chat template", async () => {
       const modelDir = await folderWith("broken", "{% if x %}");
       await expect(createRenderer({ modelDir })).rejects.toThrow(

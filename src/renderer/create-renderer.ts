@@ -9,6 +9,7 @@ import { readModelFolder } from "../tokenizer/model-folder.ts";
 import { assembleRenderer } from "./assemble-renderer.ts";
 import { bindTemplate } from "./bound-template.ts";
 import { compileChatTemplate } from "../jinja/chat-template.ts";
+import type { TemplateLimits } from "../jinja/budget.ts";
 import type { HistoryPolicy } from "./classify-template.ts";
 import type { GuardPolicy } from "./control-token-guard.ts";
 import type { Renderer } from "./renderer.ts";
@@ -45,6 +46,8 @@ export interface RendererOptions {
   readonly now?: Date;
   /** The release of transformers to render as, such as `5.20`. Default the newest known. */
   readonly transformers?: string;
+  /** What one rendering may take, where it is not the default. */
+  readonly templateLimits?: Partial<TemplateLimits>;
 }
 
 /**
@@ -59,7 +62,7 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
   const { modelDir, historyPolicy = "keep", guardPolicy = "neutralise" } = options;
   await requireFolder(modelDir);
   const folder = await readModelFolder(modelDir);
-  const template = compileFolderTemplate(folder, options.editTemplate);
+  const template = compileFolderTemplate(folder, options);
   const codec = options.codec ?? (await loadTokenCodec(modelDir));
   const { eos_token: endToken } = folder.specialTokens;
   const endId = endToken === undefined ? undefined : codec.idOf(endToken);
@@ -105,7 +108,7 @@ async function requireFolder(modelDir: string): Promise<void> {
 
 function compileFolderTemplate(
   { dir, chatTemplate, chatTemplateFile }: ModelFolder,
-  edit: (source: string) => string = (source) => source,
+  { editTemplate = (source) => source, templateLimits }: RendererOptions,
 ): ReturnType<typeof compileChatTemplate> {
   if (chatTemplate === undefined) {
     throw new UsageError(
@@ -114,7 +117,7 @@ function compileFolderTemplate(
     );
   }
   try {
-    return compileChatTemplate(edit(chatTemplate));
+    return compileChatTemplate(editTemplate(chatTemplate), templateLimits);
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause;
     throw new UsageError(

@@ -10,7 +10,7 @@ import { compileChatTemplate } from "../jinja/chat-template.ts";
 import type { HistoryPolicy } from "./classify-template.ts";
 import { classifyTemplate } from "./classify-template.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
-import { renderPrompt } from "./render-prompt.ts";
+import { renderPrompt, withinLimits } from "./render-prompt.ts";
 import { controlShapes } from "./stop-literals.ts";
 
 /** A chat template without a tokenizer. */
@@ -69,13 +69,18 @@ export async function createTemplateRenderer(
   const known = typeof endToken === "string" && endToken !== "" ? [endToken] : [];
   return {
     card: () =>
-      buildCard(classifyTemplate(template, { pattern: controlShapes, known }, historyPolicy), {
-        source: templateFile,
-        stopIds: [],
-        parsers: options.parsers ?? {},
-        variables,
-        overrides: namesOfChoices(options.parsers),
-      }),
+      buildCard(
+        withinLimits(templateFile, () =>
+          classifyTemplate(template, { pattern: controlShapes, known }, historyPolicy),
+        ),
+        {
+          source: templateFile,
+          stopIds: [],
+          parsers: options.parsers ?? {},
+          variables,
+          overrides: namesOfChoices(options.parsers),
+        },
+      ),
     render: ({ messages, tools, addGenerationPrompt = true, variables: further, now }) =>
       renderPrompt(
         further === undefined && now === undefined

@@ -1,4 +1,5 @@
 import { RolloutError } from "../errors.ts";
+import { takeTurn } from "../internal/take-turn.ts";
 import type { PyDict } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import type { ControlTokenGuard } from "./control-token-guard.ts";
@@ -25,6 +26,8 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
   const { template, measured, guard, closerIds, stopIds } = parts;
   const { plan, supports } = measured;
   return async ({ history, assistant, environment, tools, variables, lastSampledId }) => {
+    // Each step may take milliseconds for a long answer: others have their turn in between.
+    await takeTurn();
     const answers = environment.map(toTemplateMessage);
     requireSupport(answers, supports);
     const before = plan.base === "full" ? history.map(toTemplateMessage) : [];
@@ -33,13 +36,16 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
       plan.needsTools ? toTemplateTools(tools) : null,
     );
     const bound = variables === undefined ? template : template.with(variables);
+    await takeTurn();
     const text = renderDeltaText(bound, plan, {
       history: sealed.messages.slice(0, before.length),
       assistant: sealed.messages[before.length] as PyDict,
       environment: sealed.messages.slice(before.length + 1),
       tools: sealed.tools,
     });
+    await takeTurn();
     const ids = await guard.encode(text, sealed.seal);
+    await takeTurn();
     const [anchor] = ids;
     if (anchor === undefined || !closerIds.has(anchor)) {
       throw new RolloutError(

@@ -57,6 +57,7 @@ export function renderDeltaText(
       text = template.render({ messages, tools, addGenerationPrompt: true });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
+      if (error.kind === "LimitError") throw undeliverable(error.message);
       refusal ??= error.message;
       continue;
     }

@@ -23,8 +23,14 @@ export function createLiteralSealer(literals: readonly string[]): LiteralSealer 
   const pattern = literalPattern(literals);
   const findEdges = createEdgeFinder(literals);
   const isLiteral = (text: string): boolean => text.search(pattern) >= 0;
-  const sealWhole = (text: string, seal: Seal): string =>
-    text.replace(pattern, (literal) => sealLiteral(literal, seal));
+  const sealWhole = (text: string, seal: Seal): string => {
+    const sealed = new Map<string, string>();
+    return text.replace(pattern, (literal) => {
+      const marked = sealed.get(literal) ?? sealLiteral(literal, seal);
+      sealed.set(literal, marked);
+      return marked;
+    });
+  };
 
   function sealWithEdges(text: string, seal: Seal): string {
     const edges = findEdges(text);

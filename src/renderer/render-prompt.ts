@@ -23,3 +23,17 @@ export function renderPrompt(
     );
   }
 }
+
+/**
+ * Measures a template.
+ *
+ * @throws UsageError where the template takes more than one rendering may.
+ */
+export function withinLimits<Result>(source: string, measure: () => Result): Result {
+  try {
+    return measure();
+  } catch (cause) {
+    if (!(cause instanceof TemplateError)) throw cause;
+    throw new UsageError(`Cannot use the chat template of ${source}: ${cause.message}`, { cause });
+  }
+}

@@ -87,14 +87,13 @@ export function unseal(text: string, seal: Seal | undefined): string {
  */
 export function splitSealed(text: string, seal: Seal, literals: RegExp): SealedPiece[] {
   const { flat, spans } = removeMarks(unescapeMarks(text, seal), seal);
-  const forged = [...flat.matchAll(literals)].map((match) => ({
-    start: match.index,
-    end: match.index + match[0].length,
-  }));
-  const plainSpans = spans.filter(
-    ({ edge, start, end }) =>
-      !edge || forged.some((match) => match.start < end && start < match.end),
-  );
+  const forged = spans.some(({ edge }) => edge) ? findLiterals(flat, literals) : [];
+  let next = 0;
+  const plainSpans = spans.filter(({ edge, start, end }) => {
+    if (!edge) return true;
+    while ((forged[next]?.end ?? Infinity) <= start) next += 1;
+    return (forged[next]?.start ?? Infinity) < end;
+  });
   const pieces: SealedPiece[] = [];
   let from = 0;
   for (const { start, end } of plainSpans) {
@@ -106,38 +105,53 @@ export function splitSealed(text: string, seal: Seal, literals: RegExp): SealedP
   return joinPlain(pieces, literals);
 }
 
+function findLiterals(text: string, literals: RegExp) {
+  return Array.from(text.matchAll(literals), (match) => ({
+    start: match.index,
+    end: match.index + match[0].length,
+  }));
+}
+
 interface MarkedSpan {
   readonly start: number;
   readonly end: number;
   readonly edge: boolean;
 }
 
+/**
+ * Takes the marks out in one pass. Between an opening mark and its close there are no others but
+ * breakers, and outside of them there are none: a template that did otherwise has cut the text.
+ */
 function removeMarks(text: string, seal: Seal): { flat: string; spans: MarkedSpan[] } {
-  const { open, openEdge, breaker, close } = seal;
-  const marked = new RegExp(
-    `[${open}${openEdge}][^${open}${openEdge}${close}]*${close}|[^${open}${openEdge}${breaker}${close}]+`,
-    "gu",
-  );
-  const mark = anyMark(seal);
   const spans: MarkedSpan[] = [];
-  let flat = "";
-  let read = 0;
-  for (const [piece] of text.matchAll(marked)) {
-    read += piece.length;
-    const start = flat.length;
-    flat += piece.replace(mark, "");
-    if (flat.length - start < piece.length) {
-      spans.push({ start, end: flat.length, edge: piece.startsWith(openEdge) });
+  const pieces: string[] = [];
+  let length = 0;
+  let from = 0;
+  let opened: { readonly start: number; readonly edge: boolean } | undefined;
+  for (const match of text.matchAll(anyMark(seal))) {
+    const [mark] = match;
+    pieces.push(text.slice(from, match.index));
+    length += match.index - from;
+    from = match.index + 1;
+    const opens = mark === seal.open || mark === seal.openEdge;
+    if (opens !== (opened === undefined)) throw cutText();
+    if (opens) opened = { start: length, edge: mark === seal.openEdge };
+    if (mark === seal.close && opened !== undefined) {
+      spans.push({ ...opened, end: length });
+      opened = undefined;
     }
   }
-  if (read !== text.length) {
-    throw new RolloutError(
-      "internal/guard",
-      "Cannot find the control tokens of untrusted text again: the chat template cuts the text " +
-        'in pieces; choose the guard policy "reject" or "hf-parity"',
-    );
-  }
-  return { flat, spans };
+  if (opened !== undefined) throw cutText();
+  pieces.push(text.slice(from));
+  return { flat: pieces.join(""), spans };
+}
+
+function cutText(): RolloutError {
+  return new RolloutError(
+    "internal/guard",
+    "Cannot find the control tokens of untrusted text again: the chat template cuts the text " +
+      'in pieces; choose the guard policy "reject" or "hf-parity"',
+  );
 }
 
 function joinPlain(pieces: readonly SealedPiece[], literals: RegExp): SealedPiece[] {

@@ -1,10 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { RolloutError, UsageError } from "../errors.ts";
-import { maxJavascriptTextLength } from "./javascript-codec.ts";
+import { createIsolatedCodec } from "./native-codec.ts";
+import { maxTextLength } from "./text-length.ts";
+import { readTokenizerFile } from "./tokenizer-file.ts";
 import { loadTokenCodec } from "./load-codec.ts";
+import { readModelBytes } from "./model-file.ts";
+import { readModelFolder } from "./model-folder.ts";
 
 /** A tokenizer that chooses pieces by score, as SentencePiece does, with a limit on its texts. */
 const scored = {
@@ -159,16 +163,96 @@ describe.each(["native", "javascript"] as const)("a scored vocabulary, %s", (bac
   });
 });
 
-describe("the JavaScript codec", () => {
+describe.each(["native", "javascript"] as const)("the %s codec", (backend) => {
   test("refuses a text of more than four million characters", async () => {
     await save(scored);
-    const codec = await loadTokenCodec(dir, { backend: "javascript" });
-    const problem = await problemOf(codec.encode("a".repeat(maxJavascriptTextLength + 1)));
-    expect(problem).toBeInstanceOf(RolloutError);
-    expect(problem).toHaveProperty("code", "internal/tokenizer");
+    const codec = await loadTokenCodec(dir, { backend });
+    for (const how of ["encode", "encodePlain"] as const) {
+      const problem = await problemOf(codec[how]("a".repeat(maxTextLength + 1)));
+      expect(problem).toBeInstanceOf(RolloutError);
+      expect(problem).toHaveProperty("code", "internal/tokenizer");
+    }
     await codec.close?.();
   });
 
+  test("knows ids and spellings of a vocabulary with holes", async () => {
+    const model = { type: "WordLevel", unk_token: "a", vocab: { a: 0, b: 7 } };
+    const added = [{ ...scored.added_tokens[0], content: "b", id: 7 }];
+    await save({ ...scored, added_tokens: added, model });
+    const codec = await loadTokenCodec(dir, { backend });
+    expect(codec.vocabularySize).toBe(8);
+    const spellings = [0, 7, 5, 8, -1, 0.5].map((id) => codec.tokenOf(id));
+    expect(spellings).toEqual(["a", "b", undefined, undefined, undefined, undefined]);
+    expect(["a", "b", "c"].map((literal) => codec.idOf(literal))).toEqual([0, 7, undefined]);
+    await codec.close?.();
+  });
+});
+
+/** A pattern on which the native library ends the process where it meets many of the letter. */
+const wild = {
+  ...scored,
+  pre_tokenizer: {
+    type: "Split",
+    pattern: { Regex: "(a+)+$" },
+    behavior: "Isolated",
+    invert: false,
+  },
+};
+
+describe("a tokenizer with patterns that nobody knows", () => {
+  test("tells a crash as an error, and goes on with the next text", async () => {
+    await save(wild);
+    const codec = await loadTokenCodec(dir);
+    expect(codec.backend).toBe("native");
+    expect(await codec.encode("ab</s>")).toEqual([8, 1]);
+    const problem = await problemOf(codec.encode(`${"a".repeat(40)}b`));
+    expect(problem).toBeInstanceOf(RolloutError);
+    expect(problem).toHaveProperty("code", "internal/tokenizer");
+    expect(problem).toHaveProperty(
+      "message",
+      "Cannot use the tokenizer: its process ended with SIGABRT",
+    );
+    expect(await codec.encode("b</s>")).toEqual([3, 1]);
+    expect(await codec.encodePlain("</s>")).toEqual([4, 5, 6, 7]);
+    expect(await codec.decode([3, 1])).toBe("b </s>");
+    await codec.close?.();
+  });
+
+  test("is ended where it does not answer in time", async () => {
+    await save(wild);
+    const problem = await problemOf(createIsolatedCodec(await readTokenizerFile(dir), 1));
+    expect(problem).toBeInstanceOf(RolloutError);
+    expect(problem).toHaveProperty(
+      "message",
+      "Cannot use the tokenizer: it gave no answer within 1 ms",
+    );
+  });
+});
+
+describe("a model folder with files of other kinds", () => {
+  test.each(["tokenizer.json", "tokenizer_config.json"])(
+    "a device in the place of %s",
+    async (name) => {
+      await save(scored);
+      await rm(path.join(dir, name), { force: true });
+      await symlink("/dev/zero", path.join(dir, name));
+      const read = name === "tokenizer.json" ? loadTokenCodec(dir) : readModelFolder(dir);
+      expect(await problemOf(read)).toEqual(
+        new UsageError(`Cannot read ${path.join(dir, name)}: expected an ordinary file`),
+      );
+    },
+  );
+
+  test("a file that is too long", async () => {
+    await save(scored);
+    expect(await problemOf(readModelBytes(dir, "tokenizer.json", 10))).toHaveProperty(
+      "message",
+      expect.stringMatching(/tokenizer\.json: it has \d+ bytes, expected at most 10$/),
+    );
+  });
+});
+
+describe("the JavaScript codec", () => {
   test("answers many requests at once, each with its own ids", async () => {
     await save(scored);
     const codec = await loadTokenCodec(dir, { backend: "javascript" });

@@ -2,7 +2,8 @@ import { UsageError, describeError } from "../errors.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createJavascriptCodec } from "./javascript-codec.ts";
 import type { NativeLibrary } from "./native-codec.ts";
-import { createNativeCodec } from "./native-codec.ts";
+import { isWellKnown } from "./known-patterns.ts";
+import { createIsolatedCodec, createNativeCodec } from "./native-codec.ts";
 import { readTokenizerFile } from "./tokenizer-file.ts";
 
 /** How a tokenizer is loaded. */
@@ -18,7 +19,8 @@ export interface LoadTokenCodecOptions {
 }
 
 /**
- * Loads the tokenizer of a model folder.
+ * Loads the tokenizer of a model folder. A file whose patterns are not known from published models
+ * runs in a process of its own, where one that runs wild does no harm.
  *
  * @throws UsageError where the folder or its tokenizer.json is missing or broken, or the native
  *   library is asked for and does not load.
@@ -41,7 +43,7 @@ export async function loadTokenCodec(
     );
   }
   try {
-    return createNativeCodec(library, file);
+    return isWellKnown(file) ? createNativeCodec(library, file) : await createIsolatedCodec(file);
   } catch (cause) {
     throw new UsageError(`Cannot load the tokenizer of ${modelDir}: ${describeError(cause)}`, {
       cause,

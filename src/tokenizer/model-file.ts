@@ -24,16 +24,41 @@ export async function assertModelFolder(dir: string): Promise<void> {
   );
 }
 
+/** Longest configuration or chat template that is read, in bytes. */
+const maxTextBytes = 64 * 1024 * 1024;
+
 /**
  * The text of a file in a model's folder, or `undefined` where the folder has none of that name.
  *
- * @throws UsageError where it cannot be read.
+ * @throws UsageError where it cannot be read, is no ordinary file, or is longer than 64 MiB.
  */
 export async function readModelText(dir: string, name: string): Promise<string | undefined> {
+  return (await readModelBytes(dir, name, maxTextBytes))?.toString("utf8");
+}
+
+/**
+ * The bytes of a file in a model's folder, or `undefined` where the folder has none of that name.
+ * Devices and pipes, which may never end, are not opened.
+ *
+ * @throws UsageError where it cannot be read, is no ordinary file, or is longer than `maxBytes`.
+ */
+export async function readModelBytes(
+  dir: string,
+  name: string,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
   const file = path.join(dir, name);
   try {
-    return await readFile(file, "utf8");
+    const found = await stat(file);
+    if (!found.isFile()) throw new UsageError(`Cannot read ${file}: expected an ordinary file`);
+    if (found.size > maxBytes) {
+      throw new UsageError(
+        `Cannot read ${file}: it has ${found.size} bytes, expected at most ${maxBytes}`,
+      );
+    }
+    return await readFile(file);
   } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw new UsageError(`Cannot read ${file}: ${describeError(cause)}`, { cause });

@@ -1,65 +1,125 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
+import type { Extent } from "./json-members.ts";
+import { countLists, findMembers, largestInteger } from "./json-members.ts";
 import type { JsonObject } from "./model-file.ts";
-import { assertModelFolder, parseModelJson, readModelText } from "./model-file.ts";
+import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
 
-/** A `tokenizer.json`, read and checked as far as every codec needs it. */
+/**
+ * A `tokenizer.json`, checked as far as every codec needs it. Its vocabulary and merges, nearly all of
+ * it, are left unread: the library that encodes reads them for itself.
+ */
 export interface TokenizerFile {
-  /** The document for encoding with added tokens: it neither cuts nor pads. */
-  readonly full: JsonObject;
-  /** The document for encoding without: literals of added tokens are ordinary text to it. */
-  readonly plain: JsonObject;
+  readonly path: string;
   readonly addedTokens: readonly AddedToken[];
-  /** Ids by the vocabulary's spelling, added tokens included. */
-  readonly ids: ReadonlyMap<string, number>;
+  /** Number of ids, added tokens included: every id is below it. */
+  readonly vocabularySize: number;
+  /** The document without its vocabulary and merges. */
+  readonly outline: JsonObject;
+  /** The document for encoding with added tokens: it neither cuts nor pads. */
+  fullText(): string;
+  /** The document for encoding without: literals of added tokens are ordinary text to it. */
+  plainText(): string;
+  /** Ids by the vocabulary's spelling, added tokens included; read anew at each call. */
+  readIds(): ReadonlyMap<string, number>;
 }
+
+/** Longest tokenizer that is read, in bytes: ten times the largest that is published. */
+const maxTokenizerBytes = 256 * 1024 * 1024;
 
 /**
  * Reads the `tokenizer.json` of a model folder.
  *
- * @throws UsageError where the folder or the file is missing or broken.
+ * @throws UsageError where the folder or the file is missing, broken or of another kind.
  */
 export async function readTokenizerFile(modelDir: string): Promise<TokenizerFile> {
   await assertModelFolder(modelDir);
   const file = path.join(modelDir, "tokenizer.json");
-  const text = await readModelText(modelDir, "tokenizer.json");
-  if (text === undefined) {
+  const bytes = await readModelBytes(modelDir, "tokenizer.json", maxTokenizerBytes);
+  if (bytes === undefined) {
     throw new UsageError(
       `Cannot find ${file}: expected the file of a fast tokenizer, which ` +
         "`AutoTokenizer.from_pretrained(MODEL).save_pretrained(DIR)` of transformers writes",
     );
   }
-  return parseTokenizerFile(text, file);
+  return openTokenizerFile(bytes, file);
 }
 
-/**
- * Parses the text of a `tokenizer.json`; `file` names it in messages.
- *
- * @throws UsageError where it is broken.
- */
-export function parseTokenizerFile(text: string, file: string): TokenizerFile {
-  const document = parseModelJson(text, file);
-  const model = readModel(document, file);
-  const addedTokens = readAddedTokens(document, file);
-  // A file may ask for texts to be cut at a length or filled up to it, which no prompt may be.
-  const full: JsonObject = { ...document, truncation: null, padding: null };
-  const ids = readVocabulary(model, file);
-  for (const { content, id } of addedTokens) ids.set(content, id);
+/** @throws UsageError where the document is broken; `file` names it in messages. */
+function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
+  const members = findMembers(bytes) ?? refuse(bytes, file);
+  const modelExtent = members.get("model");
+  const parts = modelExtent && findMembers(bytes, modelExtent);
+  const vocabulary = parts?.get("vocab");
+  if (parts === undefined || vocabulary === undefined) {
+    throw new UsageError(`Cannot read ${file}: it has no "model" with a "vocab", expected one`);
+  }
+  const isScored = bytes[vocabulary[0]] === 0x5b;
+  if (!isScored && bytes[vocabulary[0]] !== 0x7b) {
+    throw new UsageError(`Cannot read ${file}: "vocab" is no object or list, expected one`);
+  }
+  const read = (extent: Extent): unknown => parsePart(bytes, extent, file);
+  const outline = {
+    ...outlineOf(members, ["model"], read),
+    model: outlineOf(parts, ["vocab", "merges"], read),
+  };
+  const addedTokens = readAddedTokens(outline, file);
+  const largestId = isScored
+    ? countLists(bytes, vocabulary) - 1
+    : largestInteger(bytes, vocabulary);
+  const text = (plain: boolean): string => {
+    const replaced = new Map<Extent | undefined, string>([
+      // A file may ask for texts to be cut at a length or filled up to it, which no prompt may be.
+      [members.get("truncation"), "null"],
+      [members.get("padding"), "null"],
+    ]);
+    if (plain) replaced.set(members.get("added_tokens"), "[]");
+    if (plain && isScored) {
+      replaced.set(vocabulary, withoutLiterals(read(vocabulary), addedTokens));
+    }
+    return splice(bytes, replaced);
+  };
   return {
-    full,
-    plain: { ...full, added_tokens: [], model: withoutLiterals(model, addedTokens) },
+    path: file,
     addedTokens,
-    ids,
+    vocabularySize: 1 + addedTokens.reduce((largest, { id }) => Math.max(largest, id), largestId),
+    outline,
+    fullText: () => text(false),
+    plainText: () => text(true),
+    readIds: () => readIds(read(vocabulary), addedTokens),
   };
 }
 
-function readModel(document: JsonObject, file: string): JsonObject {
-  const { model } = document;
-  if (typeof model !== "object" || model === null || !("vocab" in model)) {
-    throw new UsageError(`Cannot read ${file}: it has no "model" with a "vocab", expected one`);
+/** @throws UsageError saying why the bytes are no JSON object. */
+function refuse(bytes: Buffer, file: string): never {
+  parseModelJson(bytes.toString("utf8"), file);
+  throw new UsageError(`Cannot read ${file}: it holds no object, expected one`);
+}
+
+function parsePart(bytes: Buffer, [start, end]: Extent, file: string): unknown {
+  return parseModelJson(`{"part":${bytes.toString("utf8", start, end)}}`, file)["part"];
+}
+
+function outlineOf(
+  members: ReadonlyMap<string, Extent>,
+  left: readonly string[],
+  read: (extent: Extent) => unknown,
+): JsonObject {
+  const kept = [...members].filter(([name]) => !left.includes(name));
+  return Object.fromEntries(kept.map(([name, extent]) => [name, read(extent)]));
+}
+
+/** The text with some of its values replaced. */
+function splice(bytes: Buffer, replaced: ReadonlyMap<Extent | undefined, string>): string {
+  const pieces: string[] = [];
+  let from = 0;
+  const known = [...replaced].flatMap(([extent, text]) => (extent ? [{ extent, text }] : []));
+  for (const { extent, text } of known.sort((left, right) => left.extent[0] - right.extent[0])) {
+    pieces.push(bytes.toString("utf8", from, extent[0]), text);
+    from = extent[1];
   }
-  return model;
+  return pieces.join("") + bytes.toString("utf8", from);
 }
 
 function readAddedTokens(document: JsonObject, file: string): readonly AddedToken[] {
@@ -79,30 +139,25 @@ function readAddedTokens(document: JsonObject, file: string): readonly AddedToke
 }
 
 /** A vocabulary is an object of ids, or a list of spellings with their scores. */
-function readVocabulary({ vocab }: JsonObject, file: string): Map<string, number> {
-  if (Array.isArray(vocab)) {
-    return new Map(vocab.map((piece: unknown, id) => [String((piece as unknown[])[0]), id]));
-  }
-  if (typeof vocab !== "object" || vocab === null) {
-    throw new UsageError(`Cannot read ${file}: "vocab" is no object or list, expected one`);
-  }
-  return new Map(Object.entries(vocab as Readonly<Record<string, number>>));
+function readIds(vocabulary: unknown, addedTokens: readonly AddedToken[]): Map<string, number> {
+  const ids = Array.isArray(vocabulary)
+    ? new Map(vocabulary.map((piece: unknown, id) => [String((piece as unknown[])[0]), id]))
+    : new Map(Object.entries(vocabulary as Readonly<Record<string, number>>));
+  for (const { content, id } of addedTokens) ids.set(content, id);
+  return ids;
 }
 
 /**
  * Models that choose pieces by score hold control tokens as pieces of their own, and would find them
  * in any text; a hopeless score keeps them out. Others spell a literal from parts.
  */
-function withoutLiterals(model: JsonObject, addedTokens: readonly AddedToken[]): JsonObject {
-  const { vocab } = model;
-  if (!Array.isArray(vocab)) return model;
+function withoutLiterals(vocabulary: unknown, addedTokens: readonly AddedToken[]): string {
   const added = new Set(addedTokens.map(({ id }) => id));
-  return {
-    ...model,
-    vocab: vocab.map((piece: unknown, id) =>
-      added.has(id) ? [(piece as unknown[])[0], hopelessScore] : piece,
+  return JSON.stringify(
+    (vocabulary as unknown[][]).map((piece, id) =>
+      added.has(id) ? [piece[0], hopelessScore] : piece,
     ),
-  };
+  );
 }
 
 const hopelessScore = -1e9;

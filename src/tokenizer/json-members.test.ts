@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import { countLists, findMembers, largestInteger } from "./json-members.ts";
+
+function membersOf(text: string): Record<string, string> | undefined {
+  const bytes = Buffer.from(text);
+  const members = findMembers(bytes);
+  return (
+    members &&
+    Object.fromEntries(
+      [...members].map(([name, extent]) => [name, bytes.toString("utf8", ...extent)]),
+    )
+  );
+}
+
+describe("findMembers()", () => {
+  test.each([
+    ["{}", {}],
+    [' {"a" : 1 , "b":[{"c":"]}"}],\n"d":"\\"}"} ', { a: "1", b: '[{"c":"]}"}]', d: '"\\"}"' }],
+    ['{"é":{"x":"ü"},"n":null}', { é: '{"x":"ü"}', n: "null" }],
+    ['{"a":"\\\\"}', { a: '"\\\\"' }],
+  ])("finds where the members of %j stand", (text, expected) => {
+    expect(membersOf(text)).toEqual(expected);
+  });
+
+  test.each(["", "[]", "{", '{"a"', '{"a":', '{"a":1', '{"a":[1}', '{"a":"x', "{1:2}", '{"a" 1}'])(
+    "finds none in %j",
+    (text) => {
+      expect(membersOf(text)).toBeUndefined();
+    },
+  );
+});
+
+test("largestInteger() passes over what stands in strings", () => {
+  const bytes = Buffer.from('{"9999":3,"a\\"77":12,"b":7}');
+  expect(largestInteger(bytes, [0, bytes.length])).toBe(12);
+  expect(largestInteger(Buffer.from("{}"), [0, 2])).toBe(-1);
+});
+
+test("countLists() counts the pieces of a scored vocabulary", () => {
+  const bytes = Buffer.from('[["[[",-1.5],["]",[2]],["a",0]]');
+  expect(countLists(bytes, [0, bytes.length])).toBe(3);
+});

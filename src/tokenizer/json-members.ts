@@ -1,0 +1,118 @@
+/** Where a value stands in a JSON text, in bytes: from its first to behind its last. */
+export type Extent = readonly [start: number, end: number];
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+
+/**
+ * Where the members of a JSON object stand, without reading what they hold: large members cost a
+ * pass over their bytes and no memory.
+ *
+ * @returns `undefined` where there is no object at that place, or it is not closed. What the members
+ *   hold is not checked.
+ */
+export function findMembers(
+  bytes: Buffer,
+  [start, end]: Extent = [0, bytes.length],
+): ReadonlyMap<string, Extent> | undefined {
+  const members = new Map<string, Extent>();
+  let at = skipSpace(bytes, start);
+  if (bytes[at] !== 0x7b) return undefined;
+  at = skipSpace(bytes, at + 1);
+  while (at < end && bytes[at] === quote) {
+    const keyEnd = skipString(bytes, at);
+    const key = bytes.toString("utf8", at + 1, keyEnd - 1);
+    const colon = skipSpace(bytes, keyEnd);
+    if (bytes[colon] !== 0x3a) return undefined;
+    const valueStart = skipSpace(bytes, colon + 1);
+    const valueEnd = skipValue(bytes, valueStart);
+    if (valueEnd <= valueStart || valueEnd > end) return undefined;
+    members.set(key, [valueStart, valueEnd]);
+    at = skipSpace(bytes, valueEnd);
+    if (bytes[at] === comma) at = skipSpace(bytes, at + 1);
+    else break;
+  }
+  return bytes[at] === 0x7d ? members : undefined;
+}
+
+/** The largest whole number outside of strings in a stretch of JSON; -1 where there is none. */
+export function largestInteger(bytes: Buffer, [start, end]: Extent): number {
+  let largest = -1;
+  for (let at = start; at < end;) {
+    const byte = bytes[at] as number;
+    if (byte === quote) {
+      at = skipString(bytes, at);
+    } else if (byte >= 0x30 && byte <= 0x39) {
+      let value = 0;
+      for (; isDigit(bytes[at]); at++) value = value * 10 + (bytes[at] as number) - 0x30;
+      if (value > largest) largest = value;
+    } else {
+      at += 1;
+    }
+  }
+  return largest;
+}
+
+/** The number of lists directly in the list that stands there. */
+export function countLists(bytes: Buffer, [start, end]: Extent): number {
+  let count = 0;
+  let depth = 0;
+  for (let at = start; at < end;) {
+    const byte = bytes[at];
+    if (byte === quote) {
+      at = skipString(bytes, at);
+      continue;
+    }
+    if (byte === 0x5b) {
+      if (depth === 1) count += 1;
+      depth += 1;
+    } else if (byte === 0x5d) {
+      depth -= 1;
+    }
+    at += 1;
+  }
+  return count;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+function skipSpace(bytes: Buffer, from: number): number {
+  let at = from;
+  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at++;
+  return at;
+}
+
+/** The place behind the string that begins there. */
+function skipString(bytes: Buffer, from: number): number {
+  let at = from + 1;
+  while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
+  return at + 1;
+}
+
+/** The place behind the value that begins there; beyond the end where it is not closed. */
+function skipValue(bytes: Buffer, from: number): number {
+  let depth = 0;
+  let at = from;
+  while (at < bytes.length) {
+    const byte = bytes[at];
+    if (byte === quote) {
+      at = skipString(bytes, at);
+      if (depth === 0) return at;
+      continue;
+    }
+    if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+    } else if (byte === 0x7d || byte === 0x5d) {
+      if (depth === 0) return at;
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    } else if (depth === 0 && (byte === comma || byte === 0x20 || byte === 0x0a)) {
+      return at;
+    }
+    at += 1;
+  }
+  return bytes.length + 1;
+}
