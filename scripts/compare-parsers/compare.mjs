@@ -135,6 +135,19 @@ const moreTexts = {
     `[search(query='a\nb', **{'count': 1}), search(ratio=1e999), ping()]`,
     `[search(query='it's'), search(query=b'x'), ping(class = "'")]`,
   ].map((calls) => `<|tool_call_start|>${calls}<|tool_call_end|>`),
+  // Reasoning parsers whose texts are not recorded.
+  ling3: [
+    "<think>plan</think>answer",
+    "<think>plan<tool_call>f</tool_call>",
+    "<think>plan</think>",
+  ],
+  iquest_q1: ["plan</think>answer", "<think>plan</think>\nanswer", "plan"],
+  k2_horizon: [
+    "plan</ifm|think>answer<ifm|tool_calls>",
+    "<ifm|think>plan<ifm|tool_calls><ifm|tool_call>f",
+    "plan</ifm|think_fast>answer",
+  ],
+  granite_thinking_parser: ["<think>plan\n</think>\n\nanswer", "<think>plan<tool_call>f", "answer"],
 };
 
 function vectorSeeds(kind) {
