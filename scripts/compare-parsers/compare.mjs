@@ -127,6 +127,29 @@ function sampleTexts(samples, name) {
   ];
 }
 
+/** Texts that the samples do not lead to, by parser. */
+const moreTexts = {
+  lfm2: [
+    `[search(query='sed -n '3,4p' f', count=07), ping(from=1)]`,
+    `[search(query="a "b" c", in='x'), search(query=f'x', tags={1, 2})]`,
+    `[search(query='a\nb', **{'count': 1}), search(ratio=1e999), ping()]`,
+    `[search(query='it's'), search(query=b'x'), ping(class = "'")]`,
+  ].map((calls) => `<|tool_call_start|>${calls}<|tool_call_end|>`),
+  // Reasoning parsers whose texts are not recorded.
+  ling3: [
+    "<think>plan</think>answer",
+    "<think>plan<tool_call>f</tool_call>",
+    "<think>plan</think>",
+  ],
+  iquest_q1: ["plan</think>answer", "<think>plan</think>\nanswer", "plan"],
+  k2_horizon: [
+    "plan</ifm|think>answer<ifm|tool_calls>",
+    "<ifm|think>plan<ifm|tool_calls><ifm|tool_call>f",
+    "plan</ifm|think_fast>answer",
+  ],
+  granite_thinking_parser: ["<think>plan\n</think>\n\nanswer", "<think>plan<tool_call>f", "answer"],
+};
+
 function vectorSeeds(kind) {
   if (given.vectors === undefined) return [];
   const files = [`${kind === "tools" ? "tool" : "reasoning"}-parsers-sglang.jsonl.gz`];
@@ -151,7 +174,8 @@ function makeRequests(kind, parsers) {
   const seedsOf = new Map(
     parsers.map((parser) => {
       const names = [parser.name, ...(parser.aliases ?? [])];
-      const own = sampleTexts(samples, parser.name).map((text) => ({ text, tools: sampleTools }));
+      const texts = [...sampleTexts(samples, parser.name), ...(moreTexts[parser.name] ?? [])];
+      const own = texts.map((text) => ({ text, tools: sampleTools }));
       return [parser, [...own, ...recorded.filter(({ name }) => names.includes(name))]];
     }),
   );

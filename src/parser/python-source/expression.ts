@@ -13,7 +13,12 @@ export type Expression = ExpressionKind & {
 type ExpressionKind =
   | { readonly type: "constant"; readonly value: PyValue }
   /** A constant that JSON cannot hold. */
-  | { readonly type: "foreign"; readonly kind: "bytes" | "imaginary" | "formatted" | "ellipsis" }
+  | {
+      readonly type: "foreign";
+      readonly kind: "bytes" | "imaginary" | "formatted" | "ellipsis";
+      /** Of a formatted string without places to fill. */
+      readonly text?: string;
+    }
   | { readonly type: "tuple" | "set"; readonly items: readonly Expression[] }
   | {
       readonly type: "list";
@@ -445,11 +450,12 @@ class ExpressionParser {
     if (first.type === "foreign" && first.kind === "imaginary") {
       return { type: "foreign", kind: "imaginary" };
     }
-    const parts: string[] = [];
+    const parts: (string | undefined)[] = [];
     const kinds = new Set<"bytes" | "text" | "formatted">();
     let token = first;
     for (;;) {
       if (token.type === "string") parts.push(token.value);
+      else if (token.type === "foreign") parts.push(token.text);
       kinds.add(token.type === "foreign" ? (token.kind as "bytes" | "formatted") : "text");
       const next = this.#token;
       if (next.type !== "string" && (next.type !== "foreign" || next.kind === "imaginary")) break;
@@ -457,7 +463,10 @@ class ExpressionParser {
     }
     if (kinds.has("bytes") && kinds.size > 1) throw syntaxError("cannot mix bytes and text");
     if (kinds.has("bytes")) return { type: "foreign", kind: "bytes" };
-    if (kinds.has("formatted")) return { type: "foreign", kind: "formatted" };
+    if (kinds.has("formatted")) {
+      const isPlain = !parts.includes(undefined);
+      return { type: "foreign", kind: "formatted", ...(isPlain ? { text: parts.join("") } : {}) };
+    }
     return { type: "constant", value: parts.join("") };
   }
 

@@ -3,7 +3,9 @@ import { syntaxError } from "./syntax-error.ts";
 /** A string literal and where it ends; bytes and formatted strings have no value here. */
 export type StringLiteral =
   | { readonly kind: "text"; readonly value: string; readonly end: number }
-  | { readonly kind: "bytes" | "formatted"; readonly end: number };
+  | { readonly kind: "bytes"; readonly end: number }
+  /** With its text where it has no places to fill. */
+  | { readonly kind: "formatted"; readonly text?: string; readonly end: number };
 
 const prefixPattern = /([bB]?[rR]?|[rR][bB]|[uU]|[fF][rR]?|[rR][fF])("""|'''|"|')/y;
 
@@ -41,13 +43,20 @@ export function readStringLiteral(text: string, index: number): StringLiteral | 
   const end = bodyEnd + quote.length;
   const body = text.slice(bodyStart, bodyEnd);
   const flags = prefix.toLowerCase();
-  if (flags.includes("f")) return { kind: "formatted", end };
+  if (flags.includes("f")) return { kind: "formatted", ...readFormatted(body, flags), end };
   if (flags.includes("b")) {
     if (/[^\0-\x7F]/.test(body)) throw syntaxError("bytes can only hold ASCII");
     if (!flags.includes("r")) unescape(body, true);
     return { kind: "bytes", end };
   }
   return { kind: "text", value: flags.includes("r") ? body : unescape(body, false), end };
+}
+
+/** The text of a formatted string without places to fill. */
+function readFormatted(body: string, flags: string): { readonly text?: string } {
+  if (/[{}]/.test(body.replaceAll(/\{\{|\}\}/g, ""))) return {};
+  const plain = body.replaceAll("{{", "{").replaceAll("}}", "}");
+  return { text: flags.includes("r") ? plain : unescape(plain, false) };
 }
 
 function findClosingQuote(text: string, start: number, quote: string): number {

@@ -11,7 +11,12 @@ export type Token =
   | { readonly type: "number"; readonly text: string }
   | { readonly type: "string"; readonly value: string }
   /** Bytes, an imaginary number or a formatted string: valid, but nothing that JSON can hold. */
-  | { readonly type: "foreign"; readonly kind: "bytes" | "imaginary" | "formatted" }
+  | {
+      readonly type: "foreign";
+      readonly kind: "bytes" | "imaginary" | "formatted";
+      /** Of a formatted string without places to fill. */
+      readonly text?: string;
+    }
   | { readonly type: "newline" }
   | { readonly type: "end" };
 
@@ -125,9 +130,11 @@ export class TokenReader {
     const literal = readStringLiteral(this.#text, this.#index);
     if (literal === undefined) return undefined;
     this.#index = literal.end;
-    return literal.kind === "text"
-      ? { type: "string", value: literal.value }
-      : { type: "foreign", kind: literal.kind };
+    if (literal.kind === "text") return { type: "string", value: literal.value };
+    const { kind } = literal;
+    return kind === "formatted" && literal.text !== undefined
+      ? { type: "foreign", kind, text: literal.text }
+      : { type: "foreign", kind };
   }
 
   #number(): Token | undefined {

@@ -12,11 +12,15 @@ export interface ReasoningContext {
   readonly version: SglangVersion;
   readonly isForced: boolean;
   readonly toolCallParserActive: boolean;
+  readonly forceNonemptyContent: boolean;
+  /** How hard the model was asked to think; absent where nothing was said. */
+  readonly reasoningEffort?: string;
 }
 
 /** How a format parts a text. */
 export interface ReasoningFormat {
   readonly name: string;
+  readonly aliases?: readonly string[];
   readonly markers: readonly string[];
   /** Literal that closes the reasoning, where it stands once, between two literals. */
   readonly closer?: string;
@@ -24,6 +28,8 @@ export interface ReasoningFormat {
   readonly forced?: "always" | "by-default" | "never";
   /** Whether reasoning can be made the normal text where that is empty. Default true. */
   readonly canSwap?: boolean;
+  /** Whether it is made so unless something else is asked. Default false. */
+  readonly swapsByDefault?: boolean;
   readonly split: (text: string, context: ReasoningContext) => ReasoningResult;
   /** Parts a text in pieces; where there is none, the whole text is held back until its end. */
   readonly createSplitter?: (context: ReasoningContext) => ReasoningStream | undefined;
@@ -33,7 +39,7 @@ export interface ReasoningFormat {
 export function defineReasoning(format: ReasoningFormat): ReasoningParser {
   return {
     name: format.name,
-    aliases: [],
+    aliases: format.aliases ?? [],
     markers: format.markers,
     ...(format.closer === undefined ? {} : { closer: format.closer }),
     parse: (text, options = {}) => {
@@ -61,11 +67,13 @@ function contextOf(format: ReasoningFormat, options: ReasoningOptions): Reasonin
     version: resolveEngineVersion("sglang", options.engineVersion) as SglangVersion,
     isForced,
     toolCallParserActive: options.toolCallParserActive ?? false,
+    forceNonemptyContent: options.forceNonemptyContent ?? false,
+    ...(options.reasoningEffort === undefined ? {} : { reasoningEffort: options.reasoningEffort }),
   };
 }
 
 function swaps(format: ReasoningFormat, { forceNonemptyContent }: ReasoningOptions): boolean {
-  return forceNonemptyContent === true && format.canSwap !== false;
+  return (forceNonemptyContent ?? format.swapsByDefault ?? false) && format.canSwap !== false;
 }
 
 function swapEmpty(result: ReasoningResult): ReasoningResult {

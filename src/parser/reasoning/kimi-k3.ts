@@ -1,8 +1,9 @@
 import { dropPartialMarker, kimiK3, unwrapResponse } from "../kimi-k3-markup.ts";
+import { isSince } from "../engine-version.ts";
 import { defineReasoning } from "./define-reasoning.ts";
 import type { ReasoningResult } from "./reasoning-parser.ts";
 
-const { thinkOpen, thinkClose, responseOpen, toolsOpen } = kimiK3;
+const { thinkOpen, thinkClose, responseOpen, responseClose, toolsOpen } = kimiK3;
 
 /**
  * Kimi K3: the think channel, which the prompt may have opened; a tools channel ends it too, and a
@@ -16,14 +17,26 @@ export const kimiK3Reasoning = defineReasoning({
   markers: [thinkOpen],
   forced: "by-default",
   canSwap: false,
-  split: (text, { isForced }) => {
+  split: (text, { isForced, version }) => {
     const open = text.indexOf(thinkOpen);
     if (!isForced && open === -1 && !text.includes(thinkClose)) {
       return { reasoning: "", normalText: cleanContent(text) };
     }
-    return splitFrom(text, open === -1 ? 0 : open + thinkOpen.length);
+    const start = open === -1 ? 0 : open + thinkOpen.length;
+    if (isSince(version, "0.5.23") && skipsThinking(text, start)) {
+      const answer = text.slice(start).replaceAll(thinkClose, "");
+      return { reasoning: "", normalText: cleanContent(answer) };
+    }
+    return splitFrom(text, start);
   },
 });
+
+/** Whether the end of an answer comes first: then what stands before it was no reasoning. */
+function skipsThinking(text: string, start: number): boolean {
+  const end = text.indexOf(responseClose, start);
+  const others = [thinkClose, responseOpen, toolsOpen].map((tag) => text.indexOf(tag, start));
+  return end !== -1 && others.every((place) => place === -1 || end < place);
+}
 
 function splitFrom(text: string, start: number): ReasoningResult {
   const close = text.indexOf(thinkClose, start);

@@ -9,8 +9,13 @@ export interface ReasoningOptions {
   readonly forceReasoning?: boolean;
   /** Whether a tool-call parser reads the normal text afterwards. Default false. */
   readonly toolCallParserActive?: boolean;
-  /** Whether reasoning becomes the normal text where that would be empty. Default false. */
+  /** Whether reasoning becomes the normal text where that would be empty. Default false, but for Ling 3. */
   readonly forceNonemptyContent?: boolean;
+  /**
+   * How hard the model was asked to think, for formats whose tags tell (K2 Horizon: `high`, the default,
+   * `medium` or `low`).
+   */
+  readonly reasoningEffort?: string;
 }
 
 /** A turn's text, parted. */

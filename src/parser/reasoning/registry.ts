@@ -2,7 +2,9 @@ import { UsageError } from "../../errors.ts";
 import { apertusReasoning } from "./apertus.ts";
 import { cohereCommand4Reasoning } from "./cohere-command4.ts";
 import { gptOssReasoning } from "./gpt-oss.ts";
+import { graniteReasoning } from "./granite.ts";
 import { inklingReasoning } from "./inkling.ts";
+import { k2HorizonReasoning } from "./k2-horizon.ts";
 import { kimiK3Reasoning } from "./kimi-k3.ts";
 import { minimaxAppendThink, minimaxM3Reasoning } from "./minimax.ts";
 import { museReasoning } from "./muse.ts";
@@ -14,7 +16,9 @@ const parsers: readonly ReasoningParser[] = [
   apertusReasoning,
   cohereCommand4Reasoning,
   gptOssReasoning,
+  graniteReasoning,
   inklingReasoning,
+  k2HorizonReasoning,
   kimiK3Reasoning,
   minimaxAppendThink,
   minimaxM3Reasoning,

@@ -9,10 +9,15 @@ import { splitByTags, TagSplitter } from "./tag-splitter.ts";
 /** One model family whose reasoning stands between tags. */
 interface TagRow extends ReasoningTags {
   readonly name: string;
+  readonly aliases?: readonly string[];
   /** Whether its reasoning is always, by default, or never forced. Default: as asked. */
   readonly forced?: "always" | "by-default" | "never";
   /** The release since which a tool call ends open reasoning. Default 2026-05. */
   readonly toolSince?: SglangVersion;
+  /** The release since which it does not any more. */
+  readonly toolUntil?: SglangVersion;
+  /** Whether reasoning without an answer is the answer unless something else is asked. */
+  readonly swapsByDefault?: boolean;
   /** Whether it was forced always up to 0.5.6. */
   readonly wasForced?: boolean;
 }
@@ -21,21 +26,30 @@ const think = { open: "<think>", close: "</think>" };
 const thinkOrCall = { ...think, toolOpen: "<tool_call>" };
 
 const rows: readonly TagRow[] = [
-  { name: "deepseek-r1", ...think, forced: "always" },
+  { name: "deepseek-r1", aliases: ["gigachat35"], ...think, forced: "always" },
   { name: "deepseek-v3", ...thinkOrCall },
-  { name: "deepseek-v4", ...think, toolOpen: "<｜DSML｜", toolSince: "2026-08" },
+  {
+    name: "deepseek-v4",
+    aliases: ["deepseek-v41"],
+    ...think,
+    toolOpen: "<｜DSML｜",
+    toolSince: "2026-08",
+    toolUntil: "0.5.23",
+  },
   { name: "gemma4", open: "<|channel>thought\n", hint: "<|channel>", close: "<channel|>" },
   { name: "glm45", ...thinkOrCall },
   { name: "hunyuan", ...think, toolOpen: "<tool_calls>" },
   { name: "interns1", ...thinkOrCall },
+  { name: "iquest_q1", ...think, forced: "by-default" },
   { name: "kimi", open: "◁think▷", close: "◁/think▷", forced: "never" },
   { name: "kimi_k2", ...think, toolOpen: "<|tool_calls_section_begin|>", wasForced: true },
+  { name: "ling3", ...thinkOrCall, swapsByDefault: true },
   { name: "mimo", ...thinkOrCall },
   { name: "minimax", ...thinkOrCall, forced: "always" },
   { name: "mistral", open: "[THINK]", close: "[/THINK]" },
   { name: "nemotron_3", ...thinkOrCall, toolSince: "2026-08" },
   { name: "poolside_v1", ...thinkOrCall },
-  { name: "qwen3", ...thinkOrCall },
+  { name: "qwen3", aliases: ["dots", "nanbeige"], ...thinkOrCall },
   { name: "qwen3-thinking", ...thinkOrCall, forced: "always" },
   { name: "step3", ...think, forced: "always" },
   { name: "step3p5", ...think, forced: "always" },
@@ -49,6 +63,8 @@ const rows: readonly TagRow[] = [
 export const thinkTagParsers: readonly ReasoningParser[] = rows.map((row) =>
   defineReasoning({
     name: row.name,
+    ...(row.aliases === undefined ? {} : { aliases: row.aliases }),
+    ...(row.swapsByDefault === undefined ? {} : { swapsByDefault: row.swapsByDefault }),
     markers: [row.hint ?? row.open],
     closer: row.close,
     ...(row.forced === undefined ? {} : { forced: row.forced }),
@@ -61,7 +77,8 @@ export const thinkTagParsers: readonly ReasoningParser[] = rows.map((row) =>
 );
 
 function tagsAt(row: TagRow, { version }: ReasoningContext): ReasoningTags {
-  if (isSince(version, row.toolSince ?? "2026-05")) return row;
+  const isOver = row.toolUntil !== undefined && isSince(version, row.toolUntil);
+  if (isSince(version, row.toolSince ?? "2026-05") && !isOver) return row;
   const { toolOpen: _, ...tags } = row;
   return tags;
 }

@@ -18,6 +18,7 @@ import { dottedName, readPythonicList } from "../pythonic-blocks.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
+import { readLfm2Calls } from "./lfm2-calls.ts";
 import { argumentsOfEntry, forwardsUnknown, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { sglangReading } from "./sglang-reading.ts";
@@ -60,7 +61,8 @@ function readCalls(content: string, context: ParseContext): CompatCall[] {
     const calls = payload === undefined ? [] : parseBaseJson(payload, context);
     if (calls.length > 0) return calls;
   }
-  return catchPython(() => readPythonCalls(content, context)) ?? [];
+  const read = isSince(sglangVersion(context), "0.5.23") ? readLfm2Calls : readPythonCalls;
+  return catchPython(() => read(content, context)) ?? [];
 }
 
 function looksLikeJson(content: string): boolean {
