@@ -12,7 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ["episode"],
   ["group"],
   ["run", "sink"],
-  ["report"],
+  ["audit", "report"],
   ["setup"],
   ["gateway", "service", "cli", "viewer"],
 ];

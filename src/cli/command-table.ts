@@ -63,8 +63,8 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "verify",
-    summary: "check samples against the token invariants",
-    arguments: [["<files...>", "samples.jsonl files"]],
+    summary: "check runs and samples against the token invariants",
+    arguments: [["<paths...>", "runs' folders, or samples.jsonl files"]],
     load: async () => (await import("./commands/verify.ts")).defineVerify,
   },
   {

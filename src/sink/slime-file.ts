@@ -63,23 +63,24 @@ export async function writeSlimeFile(
 export async function* readSlimeGroups(
   attempts: readonly SlimeAttempt[],
   { episodesFile, samplesFile }: SlimeSources,
-): AsyncGenerator<readonly SlimeMember[]> {
+): AsyncGenerator<readonly (SlimeMember & { readonly rolloutId: string })[]> {
   const places = { episodes: await placesOf(episodesFile), samples: await placesOf(samplesFile) };
   await using episodes = await LineReader.open(episodesFile);
   await using samples = await LineReader.open(samplesFile);
-  const readMember = async ({ rolloutId, ...place }: SlimeAttempt): Promise<SlimeMember> => {
+  const readMember = async ({ rolloutId, groupIndex, index }: SlimeAttempt) => {
     const episode = places.episodes.get(rolloutId)?.at(-1);
     const rows: Sample[] = [];
     for (const found of places.samples.get(rolloutId) ?? []) {
       rows.push(JSON.parse(await samples.read(found)) as Sample);
     }
     return {
+      rolloutId,
       episode: episode && (JSON.parse(await episodes.read(episode)) as EpisodeRow),
       samples: rows,
-      place: { groupIndex: place.groupIndex, index: place.index },
+      place: { groupIndex, index },
     };
   };
-  let members: SlimeMember[] = [];
+  let members: Awaited<ReturnType<typeof readMember>>[] = [];
   for (const attempt of attempts) {
     const isNext = members[0]?.place.groupIndex !== attempt.groupIndex;
     if (members.length > 0 && isNext) {

@@ -12,7 +12,7 @@ export function checkTurns(parts: SampleParts): Violation[] {
   if (turns === undefined) return [];
   const found = [...checkOrder(parts), ...checkTurnIndexes(parts), ...checkHashes(parts)];
   if (turns.length === 0 && row["outcome"] === "completed" && row["segment"] === 0) {
-    found.push({ rule: "turns", detail: "an episode that completed has no turn" });
+    found.push({ rule: "no-turns", detail: "an episode that completed has no turn" });
   }
   turns.forEach((turn, index) => {
     if (turn === undefined) return;

@@ -71,7 +71,9 @@ describe("rescoreFile()", () => {
       logprobConvention: "tempered",
       temperature: 0.5,
       tokenCount: 3,
-      skipped: 0,
+      rowCount: 1,
+      emptyCount: 0,
+      skipped: [],
       meanDifference: 0,
       largest: {
         ...{ line: 1, rolloutId: "a", turnIndex: 0, index: 3, tokenId: 10 },
@@ -106,13 +108,44 @@ describe("rescoreFile()", () => {
     });
   });
 
-  test("leaves out rows that break the invariants, and rows without a turn", async () => {
-    const torn = JSON.stringify(sampleOf("a", right)).slice(0, -9);
-    const bent = JSON.stringify({ ...sampleOf("b", right), lossMask: [] });
-    const file = await fileOf("bent.jsonl", [torn, bent]);
+  test("names each row that cannot be scored, and counts those in which nothing was sampled", async () => {
+    const whole = JSON.stringify(sampleOf("a", right));
+    const sample = sampleOf("b", right);
+    const bent = JSON.stringify({ ...sample, lossMask: [] });
+    const placeless = JSON.stringify({ ...sample, turns: [{ start: 3 }] });
+    const silent = JSON.stringify({ ...sample, turns: [] });
+    const file = await fileOf("bent.jsonl", [whole.slice(0, -9), bent, silent, placeless, whole]);
     const options = { engine: scoringEngine([]), temperature: 1, tolerance: 0 };
     const result = await rescoreFile(file, options);
-    expect(result).toMatchObject({ tokenCount: 0, skipped: 2, beyondTolerance: [] });
+    expect(result).toMatchObject({ tokenCount: 3, rowCount: 1, emptyCount: 1 });
+    expect(result.skipped.map(({ line, rule }) => `${line} ${rule}`)).toEqual([
+      "1 json",
+      "2 length",
+      "4 shape",
+    ]);
+  });
+
+  test("scores a row whose hashes, reward or logprobs are damaged: that is when it is asked for", async () => {
+    const sample = sampleOf("a", right);
+    const turns = sample.turns.map((turn) => ({ ...turn, promptHash: undefined }));
+    const logprobs = sample.logprobs.map((logprob, index) => (index === 4 ? null : logprob));
+    const file = await fileOf("damaged.jsonl", [
+      JSON.stringify({ ...sample, turns, reward: "much", logprobs }),
+    ]);
+    const options = { engine: scoringEngine([]), temperature: 1, tolerance: 0 };
+    expect(await rescoreFile(file, options)).toMatchObject({
+      tokenCount: 3,
+      skipped: [],
+      beyondToleranceCount: 1,
+      beyondTolerance: [{ index: 4, recorded: null, difference: Infinity }],
+    });
+  });
+
+  test("says nothing of differences where nothing was scored", async () => {
+    const file = await fileOf("torn.jsonl", ['{"format":1']);
+    const options = { engine: scoringEngine([]), temperature: 1, tolerance: 0 };
+    const result = await rescoreFile(file, options);
+    expect(result.skipped).toHaveLength(1);
     expect(result).not.toHaveProperty("largest");
     expect(result).not.toHaveProperty("meanDifference");
   });

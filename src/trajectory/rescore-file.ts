@@ -3,7 +3,8 @@ import type { Engine, LogprobConvention } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
 import { splitLines } from "../internal/split-lines.ts";
 import type { Sample } from "./sample.ts";
-import { verifySample } from "./verify-sample.ts";
+import { parseLine } from "./verify-file.ts";
+import { verifySample, type Violation } from "./verify-sample.ts";
 
 /** A sampled token whose logprob was computed again. JSON-able. */
 export interface RescoredToken {
@@ -20,6 +21,12 @@ export interface RescoredToken {
   readonly difference: number;
 }
 
+/** A row that could not be scored. JSON-able. */
+export interface SkippedRow extends Violation {
+  /** 1-based. */
+  readonly line: number;
+}
+
 /** What scoring a file's sampled tokens again came to. JSON-able. */
 export interface FileRescoring {
   readonly engine: string;
@@ -27,8 +34,12 @@ export interface FileRescoring {
   readonly temperature: number;
   /** Sampled tokens that were scored. */
   readonly tokenCount: number;
-  /** Rows that could not be scored because they break the invariants; `verifyFile()` says how. */
-  readonly skipped: number;
+  /** Rows whose sampled tokens were scored. */
+  readonly rowCount: number;
+  /** Rows in which nothing was sampled: there is nothing to score. */
+  readonly emptyCount: number;
+  /** Rows that could not be scored, in order, and why not; `verifyFile()` says what else is wrong. */
+  readonly skipped: readonly SkippedRow[];
   /** Mean absolute difference, in nats; absent where nothing was scored. */
   readonly meanDifference?: number;
   /** Absent where nothing was scored. */
@@ -88,16 +99,18 @@ export async function rescoreFile(file: string, options: RescoreOptions): Promis
   return { engine: engine.kind, logprobConvention, temperature, ...tally.result() };
 }
 
-/** The rows that have sampled tokens and can be relied on. */
+/** The rows that have sampled tokens in their places. */
 async function* readRows(file: string, tally: RescoreTally): AsyncGenerator<Row> {
   let line = 0;
   try {
     for await (const text of splitLines(createReadStream(file))) {
       line++;
       if (text.trim() === "") continue;
-      const sample = readSample(text);
-      if (sample === undefined) tally.skipped++;
-      else if (sample.turns.length > 0) yield { line, sample };
+      const row = parseLine(text);
+      const reason = whyNotScored(row);
+      if (reason !== undefined) tally.skipped.push({ line, ...reason });
+      else if ((row as Sample).turns.every(({ start, end }) => start === end)) tally.emptyCount++;
+      else yield { line, sample: row as Sample };
     }
   } catch (error) {
     throw new UsageError(`Cannot read ${file}: expected a readable file of samples`, {
@@ -106,14 +119,13 @@ async function* readRows(file: string, tally: RescoreTally): AsyncGenerator<Row>
   }
 }
 
-function readSample(text: string): Sample | undefined {
-  try {
-    const row: unknown = JSON.parse(text);
-    return verifySample(row).length === 0 ? (row as Sample) : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+/** What keeps a row from being scored: the ids or their places. Whatever else is wrong does not. */
+const needed = new Set(["json", "shape", "token-ids", "length", "prompt-length", "turns"]);
+
+function whyNotScored(row: unknown): Violation | undefined {
+  if (row === undefined)
+    return { rule: "json", detail: "the line is no valid JSON (a torn line?)" };
+  return verifySample(row).find(({ rule }) => needed.has(rule));
 }
 
 /** Runs `work` on every item, on at most `limit` at a time; the first failure ends it. */
@@ -133,7 +145,9 @@ async function forEachLimited<T>(
 }
 
 class RescoreTally {
-  skipped = 0;
+  readonly skipped: SkippedRow[] = [];
+  emptyCount = 0;
+  #rowCount = 0;
   readonly #tolerance: number;
   #tokenCount = 0;
   #sum = 0;
@@ -161,6 +175,7 @@ class RescoreTally {
         worst = { line, rolloutId, turnIndex, index, tokenId, recorded, rescored, difference };
       }
     }
+    this.#rowCount++;
     if (worst === undefined) return;
     if (worst.difference > this.#tolerance) this.#beyond.push(worst);
     if (this.#largest === undefined || comparePlaces(worst, this.#largest) < 0) {
@@ -171,6 +186,8 @@ class RescoreTally {
   result(): Omit<FileRescoring, "engine" | "logprobConvention" | "temperature"> {
     return {
       tokenCount: this.#tokenCount,
+      rowCount: this.#rowCount,
+      emptyCount: this.emptyCount,
       skipped: this.skipped,
       ...(this.#largest === undefined
         ? {}
@@ -183,7 +200,8 @@ class RescoreTally {
 }
 
 /** In nats; infinite where one of them is no number. */
-function distance(left: number, right: number): number {
+function distance(left: unknown, right: unknown): number {
+  if (typeof left !== "number" || typeof right !== "number") return Infinity;
   const difference = Math.abs(left - right);
   return Number.isNaN(difference) ? Infinity : difference;
 }

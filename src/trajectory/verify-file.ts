@@ -19,8 +19,11 @@ export interface FileVerification {
 /** What is known besides the file, and who else looks at its rows. */
 export interface VerifyFileOptions {
   readonly facts?: SampleFacts;
-  /** Called with each row that is a JSON object; what it finds belongs to the row's line. */
-  readonly checkRow?: (row: RawRow) => Promise<readonly Violation[]>;
+  /**
+   * Called with each row that is a JSON object, and what is wrong with it by itself; what it finds
+   * belongs to the row's line.
+   */
+  readonly checkRow?: (row: RawRow, found: readonly Violation[]) => Promise<readonly Violation[]>;
 }
 
 /**
@@ -47,9 +50,9 @@ export async function verifyFile(
       violations.push({ line, rule: "json", detail: "the line is no valid JSON (a torn line?)" });
       continue;
     }
-    const found = [...verifySample(row, facts)];
-    if (isRow(row)) found.push(...rollouts.check(row, line), ...(await checkRow(row)));
-    for (const violation of found) violations.push({ line, ...violation });
+    const own = verifySample(row, facts);
+    const others = isRow(row) ? [...rollouts.check(row, line), ...(await checkRow(row, own))] : [];
+    for (const violation of [...own, ...others]) violations.push({ line, ...violation });
   }
   violations.push(...rollouts.finish());
   return { file, samples, violations: violations.toSorted((a, b) => a.line - b.line) };

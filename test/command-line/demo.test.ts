@@ -71,7 +71,7 @@ describe("turnwright demo", () => {
     expect(status, stdout).toBe(0);
     const [line] = jsonLines(stdout);
     const rescore = line!["rescore"] as FileRescoring;
-    expect(rescore).toMatchObject({ engine: "reference", temperature: 1, skipped: 0 });
+    expect(rescore).toMatchObject({ engine: "reference", temperature: 1, skipped: [] });
     expect(rescore.tokenCount).toBeGreaterThan(10_000);
     expect(rescore.largest!.difference).toBeLessThan(1e-5);
   });

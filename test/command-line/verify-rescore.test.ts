@@ -163,7 +163,7 @@ test("a run on sglang scores again without a difference, but not as if at anothe
       rescore: {
         logprobConvention: "tempered",
         temperature: 1,
-        skipped: 0,
+        skipped: [],
         meanDifference: 0,
         largest: { difference: 0 },
         beyondToleranceCount: 0,

@@ -316,7 +316,7 @@ describe("turnwright rollout --engine llama", () => {
         expect(jsonLines(verified.stdout)).toMatchObject([
           {
             ...{ file: samplesFile, samples: 4, violations: [] },
-            rescore: { engine: "llama", skipped: 0, beyondToleranceCount: 0 },
+            rescore: { engine: "llama", skipped: [], beyondToleranceCount: 0 },
           },
         ]);
         expect(verified.status).toBe(0);

@@ -3,7 +3,8 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import type { EngineDescription } from "../../engine/engine.ts";
-import { openStoredRun } from "../../report/read-run.ts";
+import { verifyRun } from "../../audit/verify-run.ts";
+import { isFolder, openStoredRun } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
 import { createEngine } from "../../setup/create-engine.ts";
@@ -35,18 +36,24 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly tolerance: string;
 }
 
-/** `turnwright verify`: checks files of samples against the invariants. */
+/** `turnwright verify`: checks runs and files of samples against the invariants. */
 export function defineVerify(command: Command): void {
   command
     .description(
       "Checks samples.jsonl files: trained ids are the sampled ids, the mask follows from the turns,\n" +
         "logprobs and policy versions are aligned, each turn's request was the ledger, nothing is\n" +
-        "trained twice. One JSON line a file; exit status 1 if anything is violated.\n\n" +
+        "trained twice, and outcome, stop reason, reward and failure go together.\n\n" +
+        "Of a run's folder it checks every file against the others as well: the samples against their\n" +
+        "episodes (turns, counts, reward, the hash of each row), the episodes against the plan in\n" +
+        "run.json and against the events that told of them, slime's rows against the samples, and the\n" +
+        "sums of summary.json. A run that has not come to its end is said to be unfinished.\n\n" +
+        "One JSON line a path; exit status 1 if anything is violated.\n\n" +
         "With --rescore an engine computes every sampled token's logprob again, and the largest and the\n" +
-        "mean difference are reported. The engine and the temperature are those of the run that the\n" +
-        "file belongs to, unless flags name others. Servers score prompts without a temperature: at\n" +
-        "another than 1 or 0 only where the logprobs that they report have none either (vLLM's own\n" +
-        "default). What they compute in 16 bits differs by how it was batched: raise --tolerance.",
+        "mean difference are reported; a row that cannot be scored is named and counts as a violation.\n" +
+        "The engine and the temperature are those of the run that the file belongs to, unless flags name\n" +
+        "others. Servers score prompts without a temperature: at another than 1 or 0 only where the\n" +
+        "logprobs that they report have none either (vLLM's own default). What they compute in 16 bits\n" +
+        "differs by how it was batched: raise --tolerance.",
     )
     .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
@@ -57,13 +64,16 @@ export function defineVerify(command: Command): void {
   command.action(verify);
 }
 
-async function verify(files: readonly string[], flags: VerifyFlags): Promise<void> {
-  for (const file of files) {
-    const result = await verifyFile(file);
+async function verify(paths: readonly string[], flags: VerifyFlags): Promise<void> {
+  for (const given of paths) {
+    const isRun = await isFolder(given);
+    const result = isRun ? await verifyRun(given) : await verifyFile(given);
+    const file = isRun ? path.join(given, "samples.jsonl") : given;
     const rescore = flags.rescore === true ? await rescoreWithEngine(file, flags) : undefined;
     await writeOut(`${JSON.stringify({ ...result, ...(rescore && { rescore }) })}\n`);
     if (result.violations.length > 0) process.exitCode = 1;
-    if (rescore !== undefined && rescore.beyondToleranceCount > 0) process.exitCode = 1;
+    if (rescore === undefined) continue;
+    if (rescore.beyondToleranceCount > 0 || rescore.skipped.length > 0) process.exitCode = 1;
   }
 }
 

@@ -1,0 +1,77 @@
+import type { PlanRecord } from "../run/plan-run.ts";
+import type { SlimeAttempt } from "../sink/slime-file.ts";
+import { quote } from "../trajectory/violation.ts";
+import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
+import { findingsIn, type Finding } from "./finding.ts";
+
+/** An attempt that the plan has. */
+export interface PlannedAttempt extends SlimeAttempt {
+  /** In words, where the episode is not there to name it. */
+  readonly label: string;
+  readonly isFinished: boolean;
+}
+
+/**
+ * Holds a run's episodes against its plan: each is in it, under the names, the seed and the place that
+ * the plan gives it, and none is there twice.
+ */
+export function checkPlan(
+  plan: PlanRecord,
+  episodes: ReadonlyMap<string, EpisodeFacts>,
+): { readonly attempts: readonly PlannedAttempt[]; readonly findings: readonly Finding[] } {
+  const found: { line: number; rule: string; detail: string }[] = [];
+  const byPlace = new Map<string, string>();
+  for (const [rolloutId, facts] of episodes) {
+    const { line } = facts.place;
+    for (const detail of compare(plan, rolloutId, facts))
+      found.push({ line, rule: "plan", detail });
+    const key = keyOf(facts.fields.taskIndex, facts.fields.sampleIndex);
+    const other = byPlace.get(key);
+    if (other === undefined) byPlace.set(key, rolloutId);
+    else {
+      const detail = `${rolloutId} is the same attempt of the same task as ${other}`;
+      found.push({ line, rule: "plan", detail });
+    }
+  }
+  const attempts = plan.taskIndexes.flatMap((taskIndex, groupIndex) =>
+    Array.from({ length: plan.sampleCount }, (_, sampleIndex) => {
+      const rolloutId = byPlace.get(keyOf(taskIndex, sampleIndex));
+      return {
+        rolloutId: rolloutId ?? "",
+        groupIndex,
+        index: groupIndex * plan.sampleCount + sampleIndex,
+        label: rolloutId ?? `attempt ${sampleIndex} of task ${taskIndex}`,
+        isFinished: rolloutId !== undefined,
+      };
+    }),
+  );
+  return { attempts, findings: findingsIn(EpisodeFile.fileName, found) };
+}
+
+function compare(plan: PlanRecord, rolloutId: string, { fields }: EpisodeFacts): string[] {
+  const { taskIndex, sampleIndex, taskId } = fields;
+  const groupIndex = plan.taskIndexes.indexOf(taskIndex);
+  if (groupIndex < 0) return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
+  if (!(sampleIndex < plan.sampleCount)) {
+    return [`${rolloutId} is attempt ${quote(sampleIndex)} of ${plan.sampleCount}`];
+  }
+  const expected = {
+    environment: plan.environment,
+    split: plan.split,
+    groupId: taskId,
+    seed: plan.seed + groupIndex * plan.sampleCount + sampleIndex,
+  };
+  const wrong = Object.entries(expected)
+    .filter(([field, value]) => fields[field as keyof typeof expected] !== value)
+    .map(([field, value]) => {
+      const actual = quote(fields[field as keyof typeof expected]);
+      return `${rolloutId}: ${field} is ${actual}, expected ${quote(value)}`;
+    });
+  const name = `${taskId}#${sampleIndex}`;
+  if (rolloutId !== name) wrong.push(`${rolloutId} is by its fields ${name}`);
+  return wrong;
+}
+
+function keyOf(taskIndex: number, sampleIndex: number): string {
+  return `${taskIndex}#${sampleIndex}`;
+}

@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { readPlacedLines } from "../run/placed-lines.ts";
+import type { RunTally } from "../run/run-progress.ts";
+import { parseLine } from "../trajectory/verify-file.ts";
+import { isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import type { EpisodeFacts } from "./episode-file.ts";
+import { findingsIn, type Finding } from "./finding.ts";
+
+/** What `summary.json` says of the run; `undefined` where it cannot be read. */
+export async function readSummary(dir: string): Promise<RawRow | undefined> {
+  const text = await readFile(path.join(dir, "summary.json"), "utf8").catch(() => "");
+  const summary = parseLine(text);
+  return isRow(summary) ? summary : undefined;
+}
+
+const sums = [
+  "outcomes",
+  "stopReasons",
+  "failures",
+  "scored",
+  "turnCount",
+  "toolCallCount",
+] as const;
+const moreSums = ["finished", "formatErrorCount", "sampledTokenCount", "tokenCount"] as const;
+
+/** Compares the sums of a finished run with those over its episodes. */
+export function checkSummary(summary: RawRow, tally: RunTally): readonly Finding[] {
+  const expected = tally.progress();
+  const found: Violation[] = [];
+  for (const name of [...sums, ...moreSums]) {
+    if (isDeepStrictEqual(summary[name], expected[name])) continue;
+    const detail = `${name} is ${quote(summary[name])}, expected ${quote(expected[name])}`;
+    found.push({ rule: "summary", detail });
+  }
+  const { rewardMean } = summary;
+  const wanted = expected.rewardMean;
+  // The mean is taken in the order in which the episodes ended, which need not be the file's.
+  const isClose =
+    typeof rewardMean === "number" && wanted !== undefined
+      ? Math.abs(rewardMean - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted))
+      : rewardMean === wanted;
+  if (!isClose) {
+    const detail = `rewardMean is ${quote(rewardMean)}, expected ${quote(wanted)}`;
+    found.push({ rule: "summary", detail });
+  }
+  return findingsIn("summary.json", found);
+}
+
+const shared = ["outcome", "stopReason", "reward"] as const;
+
+/**
+ * Compares what was told of each episode as it ended with its line. What a crash kept from being told
+ * is no finding, nor is a failed episode that was taken out to be played again.
+ */
+export async function checkEvents(
+  dir: string,
+  episodes: ReadonlyMap<string, EpisodeFacts>,
+): Promise<readonly Finding[]> {
+  const found: (Violation & { line?: number })[] = [];
+  const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
+  const file = path.join(dir, "events.jsonl");
+  try {
+    for await (const { text, place } of readPlacedLines(file)) {
+      const event = parseLine(text);
+      const { line } = place;
+      if (!isRow(event) || typeof event["type"] !== "string") {
+        found.push({ line, rule: "json", detail: "the line is no event (a torn line?)" });
+      } else if (event["type"] === "episode-finished") {
+        told.set(String(event["rolloutId"]), { line, event });
+      }
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    found.push({ rule: "events", detail: "there is no such file" });
+  }
+  for (const [rolloutId, { line, event }] of told) {
+    const details = compareEvent(event, rolloutId, episodes.get(rolloutId));
+    found.push(...details.map((detail) => ({ line, rule: "events", detail })));
+  }
+  return findingsIn("events.jsonl", found);
+}
+
+function compareEvent(event: RawRow, rolloutId: string, facts: EpisodeFacts | undefined): string[] {
+  if (facts === undefined) {
+    return event["outcome"] === "failed"
+      ? []
+      : [`${rolloutId} ended and is not among the episodes`];
+  }
+  const details = shared
+    .filter((field) => event[field] !== facts.fields[field])
+    .map((field) => {
+      const values = `${quote(event[field])}, and ${quote(facts.fields[field])}`;
+      return `${field} of ${rolloutId} was ${values} among the episodes`;
+    });
+  if (event["episodeHash"] !== facts.hash) {
+    details.push(`the line of ${rolloutId} among the episodes is not the one that was written`);
+  }
+  return details;
+}

@@ -1,0 +1,62 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import type { PlanRecord } from "../run/plan-run.ts";
+import type { SampleFacts } from "../trajectory/check-tokens.ts";
+import { parseLine } from "../trajectory/verify-file.ts";
+import { isCount, isRow, type RawRow, type Violation } from "../trajectory/violation.ts";
+
+/** What `run.json` says that the other files are checked against. */
+export interface RunFacts {
+  readonly sampleFacts: SampleFacts;
+  readonly plan: PlanRecord | undefined;
+  /** Whether slime's rows are asked for. */
+  readonly hasSlime: boolean;
+}
+
+/** Reads `run.json`; what is missing in it is found, and the rest goes on without. */
+export async function readRunFacts(dir: string): Promise<{ facts: RunFacts; found: Violation[] }> {
+  const text = await readFile(path.join(dir, "run.json"), "utf8").catch(() => undefined);
+  const manifest = text === undefined ? undefined : parseLine(text);
+  const { format, configuration, found: started } = isRow(manifest) ? manifest : {};
+  const found: Violation[] = [];
+  if (format !== 1 || !isRow(configuration) || !isRow(started)) {
+    const detail = "no readable configuration of a run of format 1";
+    return {
+      facts: { sampleFacts: {}, plan: undefined, hasSlime: false },
+      found: [{ rule: "run", detail }],
+    };
+  }
+  const { plan, vocabularySize, engine, settings } = started;
+  if (!isPlan(plan)) {
+    found.push({ rule: "run", detail: "found.plan does not say which episodes there will be" });
+  }
+  if (!isCount(vocabularySize)) {
+    const detail = "found.vocabularySize does not say how many ids there are";
+    found.push({ rule: "run", detail });
+  }
+  const { policyVersion, logprobConvention } = isRow(engine) ? engine : {};
+  const isGreedy = isRow(settings) && (settings["temperature"] === 0 || settings["top-k"] === 1);
+  const facts = {
+    sampleFacts: {
+      ...(isCount(vocabularySize) ? { vocabularySize } : {}),
+      namesVersions: typeof policyVersion === "string" && policyVersion !== "",
+      mayBeCertain: logprobConvention === "processed" && isGreedy,
+    },
+    plan: isPlan(plan) ? plan : undefined,
+    hasSlime: configuration["format"] === "slime",
+  };
+  return { facts, found };
+}
+
+function isPlan(value: unknown): value is RawRow & PlanRecord {
+  if (!isRow(value)) return false;
+  const { environment, split, taskIndexes, sampleCount, seed } = value;
+  return (
+    typeof environment === "string" &&
+    typeof split === "string" &&
+    Array.isArray(taskIndexes) &&
+    taskIndexes.every(isCount) &&
+    isCount(sampleCount) &&
+    Number.isInteger(seed)
+  );
+}

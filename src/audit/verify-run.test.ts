@@ -1,0 +1,720 @@
+import fc from "fast-check";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { writeSoundRun } from "./sound-run.fixture.ts";
+import { verifyRun } from "./verify-run.ts";
+
+// A damaged row has any shape at all.
+// oxlint-disable-next-line typescript/no-explicit-any
+type Json = Record<string, any>;
+
+/** A run's files in memory; what a mutation leaves in it is written. */
+interface RunFiles {
+  run: Json;
+  summary: Json | undefined;
+  episodes: Json[];
+  samples: Json[];
+  slime: Json[] | undefined;
+  events: Json[] | undefined;
+}
+
+let scratch = "";
+let sound = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-audit-"));
+  sound = path.join(scratch, "sound");
+  await writeSoundRun(sound);
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+const lists = {
+  episodes: "episodes.jsonl",
+  samples: "samples.jsonl",
+  slime: "samples.slime.jsonl",
+  events: "events.jsonl",
+} as const;
+
+async function readRun(dir: string): Promise<RunFiles> {
+  const read = (name: string) => readFile(path.join(dir, name), "utf8");
+  const rows = async (name: string) =>
+    (await read(name))
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Json);
+  return {
+    run: JSON.parse(await read("run.json")) as Json,
+    summary: JSON.parse(await read("summary.json")) as Json,
+    episodes: await rows(lists.episodes),
+    samples: await rows(lists.samples),
+    slime: await rows(lists.slime),
+    events: await rows(lists.events),
+  };
+}
+
+let copyCount = 0;
+
+/** Writes a damaged copy of the sound run. */
+async function damaged(mutate: (files: RunFiles) => void): Promise<string> {
+  const files = await readRun(sound);
+  mutate(files);
+  const dir = path.join(scratch, `damaged-${copyCount++}`);
+  await cp(sound, dir, { recursive: true });
+  for (const [name, file] of Object.entries(lists)) {
+    const rows = files[name as keyof typeof lists];
+    const target = path.join(dir, file);
+    if (rows === undefined) await rm(target);
+    else await writeFile(target, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  }
+  for (const [name, value] of Object.entries({ run: files.run, summary: files.summary })) {
+    const target = path.join(dir, `${name}.json`);
+    if (value === undefined) await rm(target);
+    else await writeFile(target, JSON.stringify(value));
+  }
+  return dir;
+}
+
+async function rulesOf(dir: string): Promise<string[]> {
+  const { violations } = await verifyRun(dir);
+  return [...new Set(violations.map(({ file, rule }) => `${file} ${rule}`))];
+}
+
+const isSampled = (row: Json): number[] =>
+  (row["lossMask"] as number[]).flatMap((bit, index) => (bit === 1 ? [index] : []));
+const failedRow = (rows: Json[]): Json => rows.find((row) => row["outcome"] === "failed")!;
+const cutRow = (rows: Json[]): Json => rows.find((row) => row["stopReason"] === "max-turns")!;
+const splitRows = (rows: Json[]): Json[] =>
+  rows.filter((row) => row["rolloutId"] === "shop/test/2#0");
+const drop = (row: Json): Json => (row["turns"] as Json[]).find((turn) => "droppedStopId" in turn)!;
+const droppedRow = (rows: Json[]): Json =>
+  rows.find((row) => row["rolloutId"] === "shop/test/3#1")!;
+
+/** What is done to a sound run, and which rule names it in which file. */
+const mutations: readonly (readonly [string, (files: RunFiles) => void, string])[] = [
+  // Ids
+  [
+    "a sampled id",
+    ({ samples }) => (samples[0]!.tokenIds[5] = 150),
+    "samples.jsonl trained-is-sampled",
+  ],
+  [
+    "a prompt id",
+    ({ samples }) => (samples[0]!.tokenIds[0] = 9),
+    "samples.jsonl request-is-ledger",
+  ],
+  [
+    "an environment id",
+    ({ samples }) => (samples[0]!.tokenIds[8] = 62),
+    "samples.jsonl request-is-ledger",
+  ],
+  [
+    "an id behind the last turn",
+    ({ samples }) => cutRow(samples).tokenIds.splice(-1, 1, 62),
+    "samples.jsonl row-changed",
+  ],
+  [
+    "an id above 2^31",
+    ({ samples }) => (samples[0]!.tokenIds[5] = 2 ** 31 + 7),
+    "samples.jsonl token-ids",
+  ],
+  ["a negative id", ({ samples }) => (samples[0]!.tokenIds[5] = -1), "samples.jsonl token-ids"],
+  [
+    "an id that is text",
+    ({ samples }) => (samples[0]!.tokenIds[5] = "102"),
+    "samples.jsonl token-ids",
+  ],
+  [
+    "an id outside the vocabulary",
+    ({ samples }) => (samples[0]!.tokenIds[5] = 200),
+    "samples.jsonl vocabulary",
+  ],
+  [
+    "two ids that change places",
+    ({ samples }) => samples[0]!.tokenIds.splice(4, 2, 101, 100),
+    "samples.jsonl trained-is-sampled",
+  ],
+  [
+    "a row cut short",
+    ({ samples }) => {
+      for (const field of ["tokenIds", "lossMask", "logprobs", "policyVersions"])
+        cutRow(samples)[field].pop();
+    },
+    "episodes.jsonl episode-samples",
+  ],
+  [
+    "changed ids without hashes",
+    ({ samples }) => {
+      samples[0]!.tokenIds[5] = 150;
+      for (const turn of samples[0]!.turns) {
+        delete turn.promptHash;
+        delete turn.outputHash;
+      }
+    },
+    "samples.jsonl hashes",
+  ],
+  [
+    "a missing promptHash",
+    ({ samples }) => delete samples[0]!.turns[1].promptHash,
+    "samples.jsonl hashes",
+  ],
+  [
+    "a missing outputHash",
+    ({ samples }) => delete samples[0]!.turns[1].outputHash,
+    "samples.jsonl hashes",
+  ],
+  [
+    "a hash that is none",
+    ({ samples }) => (samples[0]!.turns[0].outputHash = "?"),
+    "samples.jsonl hashes",
+  ],
+  // Mask, logprobs, versions
+  ["a trained prompt id", ({ samples }) => (samples[0]!.lossMask[0] = 1), "samples.jsonl mask"],
+  [
+    "a trained environment id",
+    ({ samples }) => (samples[0]!.lossMask[8] = 1),
+    "samples.jsonl mask",
+  ],
+  ["an untrained sampled id", ({ samples }) => (samples[0]!.lossMask[5] = 0), "samples.jsonl mask"],
+  [
+    "a mask of truth values",
+    ({ samples }) => (samples[0]!.lossMask = samples[0]!.lossMask.map(Boolean)),
+    "samples.jsonl mask",
+  ],
+  ["a mask that is too short", ({ samples }) => samples[0]!.lossMask.pop(), "samples.jsonl length"],
+  [
+    "a changed logprob",
+    ({ samples }) => (samples[0]!.logprobs[5] = -0.75),
+    "samples.jsonl row-changed",
+  ],
+  [
+    "a positive logprob",
+    ({ samples }) => (samples[0]!.logprobs[5] = 0.5),
+    "samples.jsonl logprobs",
+  ],
+  [
+    "a logprob a little too far above 0",
+    ({ samples }) => (samples[0]!.logprobs[5] = 2e-6),
+    "samples.jsonl logprobs",
+  ],
+  [
+    "a logprob of minus infinity's stand-in",
+    ({ samples }) => (samples[0]!.logprobs[5] = -1e30),
+    "samples.jsonl logprobs",
+  ],
+  [
+    "a logprob of null",
+    ({ samples }) => (samples[0]!.logprobs[5] = null),
+    "samples.jsonl logprobs",
+  ],
+  [
+    "logprobs that are all zero",
+    ({ samples }) => samples[0]!.logprobs.fill(0),
+    "samples.jsonl logprobs",
+  ],
+  [
+    "a logprob of what nobody sampled",
+    ({ samples }) => (samples[0]!.logprobs[0] = -0.1),
+    "samples.jsonl logprobs",
+  ],
+  [
+    "shifted logprobs",
+    ({ samples }) => {
+      samples[0]!.logprobs.unshift(0);
+      samples[0]!.logprobs.pop();
+    },
+    "samples.jsonl logprobs",
+  ],
+  ["no logprobs", ({ samples }) => delete samples[0]!.logprobs, "samples.jsonl shape"],
+  [
+    "a missing version",
+    ({ samples }) => (samples[0]!.policyVersions[5] = ""),
+    "samples.jsonl policy-versions",
+  ],
+  [
+    "a row without versions",
+    ({ samples }) => samples[0]!.policyVersions.fill(""),
+    "samples.jsonl policy-versions",
+  ],
+  [
+    "no versions anywhere",
+    ({ samples }) => {
+      for (const row of samples) row["policyVersions"].fill("");
+    },
+    "samples.jsonl policy-versions",
+  ],
+  [
+    "another version",
+    ({ samples }) => {
+      for (const index of isSampled(samples[0]!)) samples[0]!.policyVersions[index] = "8";
+    },
+    "samples.jsonl row-changed",
+  ],
+  [
+    "a version of what nobody sampled",
+    ({ samples }) => (samples[0]!.policyVersions[0] = "7"),
+    "samples.jsonl policy-versions",
+  ],
+  // Turns
+  [
+    "a prompt that ends elsewhere",
+    ({ samples }) => (samples[0]!.promptLength = 3),
+    "samples.jsonl turns",
+  ],
+  [
+    "a prompt of nothing",
+    ({ samples }) => (samples[0]!.promptLength = 0),
+    "samples.jsonl prompt-length",
+  ],
+  [
+    "a wrong turnIndex",
+    ({ samples }) => (samples[0]!.turns[1].turnIndex = 2),
+    "samples.jsonl turn-index",
+  ],
+  [
+    "a missing turnIndex",
+    ({ samples }) => delete samples[0]!.turns[0].turnIndex,
+    "samples.jsonl turn-index",
+  ],
+  [
+    "turns that change places",
+    ({ samples }) => (samples[0]!.turns = samples[0]!.turns.toReversed()),
+    "samples.jsonl turns",
+  ],
+  [
+    "a turn that is taken away",
+    ({ samples }) => samples[0]!.turns.pop(),
+    "episodes.jsonl episode-samples",
+  ],
+  [
+    "all turns taken away, with their mask",
+    ({ samples }) => {
+      samples[0]!.turns = [];
+      for (const field of ["lossMask", "logprobs"]) samples[0]![field].fill(0);
+      samples[0]!.policyVersions.fill("");
+    },
+    "samples.jsonl no-turns",
+  ],
+  [
+    "a turn that ends later",
+    ({ samples }) => (samples[0]!.turns[0].end += 1),
+    "samples.jsonl trained-is-sampled",
+  ],
+  [
+    "a turn without an end",
+    ({ samples }) => delete samples[0]!.turns[0].end,
+    "samples.jsonl shape",
+  ],
+  [
+    "an unknown finish",
+    ({ samples }) => (samples[0]!.turns[0].finish = "abort"),
+    "samples.jsonl finish",
+  ],
+  [
+    "another finish than the episode's",
+    ({ samples }) => (samples[0]!.turns[0].finish = "length"),
+    "samples.jsonl episode-turns",
+  ],
+  [
+    "another dropped stop",
+    ({ samples }) => (drop(droppedRow(samples)).droppedStopId = 98),
+    "samples.jsonl trained-is-sampled",
+  ],
+  [
+    "a dropped stop without its logprob",
+    ({ samples }) => delete drop(droppedRow(samples)).droppedStopLogprob,
+    "samples.jsonl dropped-stop",
+  ],
+  [
+    "a dropped stop with a logprob above 0",
+    ({ samples }) => (drop(droppedRow(samples)).droppedStopLogprob = 0.1),
+    "samples.jsonl dropped-stop",
+  ],
+  // Outcome and reward
+  ["a changed reward", ({ samples }) => (samples[0]!.reward = 0.5), "samples.jsonl episode-reward"],
+  ["a reward in words", ({ samples }) => (samples[0]!.reward = "1"), "samples.jsonl reward"],
+  ["a reward of null", ({ samples }) => (samples[0]!.reward = null), "samples.jsonl reward"],
+  [
+    "a completed row without a reward",
+    ({ samples }) => delete samples[0]!.reward,
+    "samples.jsonl reward",
+  ],
+  [
+    "a failed row with a reward",
+    ({ samples }) => (failedRow(samples).reward = 0),
+    "samples.jsonl reward",
+  ],
+  [
+    "a failed row without its failure",
+    ({ samples }) => delete failedRow(samples).failure,
+    "samples.jsonl failure",
+  ],
+  [
+    "a failure of an unknown party",
+    ({ samples }) => (failedRow(samples).failure.party = "weather"),
+    "samples.jsonl failure",
+  ],
+  [
+    "a failure whose code is another party's",
+    ({ samples }) => (failedRow(samples).failure.code = "user/timeout"),
+    "samples.jsonl failure",
+  ],
+  [
+    "a failure that is made to look completed",
+    ({ samples }) => {
+      const row = failedRow(samples);
+      row["outcome"] = "completed";
+      row["stopReason"] = "finished";
+      row["reward"] = 1;
+      delete row["failure"];
+    },
+    "samples.jsonl episode-outcome",
+  ],
+  [
+    "an unknown outcome",
+    ({ samples }) => (samples[0]!.outcome = "aborted"),
+    "samples.jsonl outcome",
+  ],
+  [
+    "an unknown stopReason",
+    ({ samples }) => (samples[0]!.stopReason = "bored"),
+    "samples.jsonl stop-reason",
+  ],
+  [
+    "a stopReason of another outcome",
+    ({ samples }) => (samples[0]!.stopReason = "max-turns"),
+    "samples.jsonl stop-reason",
+  ],
+  [
+    "another stopReason of the same outcome",
+    ({ samples }) => (samples[0]!.stopReason = "finished"),
+    "samples.jsonl episode-stopReason",
+  ],
+  // Identity and metadata
+  [
+    "another group",
+    ({ samples }) => (samples[0]!.groupId = "shop/test/1"),
+    "samples.jsonl episode-groupId",
+  ],
+  [
+    "another task",
+    ({ samples }) => (samples[0]!.taskId = "shop/test/1"),
+    "samples.jsonl episode-taskId",
+  ],
+  ["no task", ({ samples }) => delete samples[0]!.taskId, "samples.jsonl shape"],
+  ["another format", ({ samples }) => (samples[0]!.format = 2), "samples.jsonl format"],
+  [
+    "other metadata",
+    ({ samples }) => (samples[0]!.metadata.turnCount = 9),
+    "samples.jsonl metadata",
+  ],
+  [
+    "metadata that is more",
+    ({ samples }) => (samples[0]!.metadata.advantage = 3),
+    "samples.jsonl metadata",
+  ],
+  ["a field that is more", ({ samples }) => (samples[0]!.weight = 3), "samples.jsonl row-changed"],
+  // Rows
+  ["a row that is taken away", ({ samples }) => samples.shift(), "episodes.jsonl episode-samples"],
+  [
+    "the first segment taken away",
+    ({ samples }) => samples.splice(samples.indexOf(splitRows(samples)[0]!), 1),
+    "samples.jsonl segments",
+  ],
+  [
+    "the last segment taken away",
+    ({ samples }) => samples.splice(samples.indexOf(splitRows(samples)[1]!), 1),
+    "episodes.jsonl episode-samples",
+  ],
+  [
+    "a segment with another number",
+    ({ samples }) => (splitRows(samples)[1]!.segment = 2),
+    "samples.jsonl segments",
+  ],
+  ["a row twice", ({ samples }) => samples.unshift(samples[0]!), "samples.jsonl trained-once"],
+  [
+    "a row under another rollout's name",
+    ({ samples }) => (samples[0]!.rolloutId = "shop/test/0#1"),
+    "samples.jsonl segments",
+  ],
+  [
+    "a row of no episode",
+    ({ samples }) => samples.push({ ...samples[0], rolloutId: "shop/test/9#0" }),
+    "samples.jsonl no-episode",
+  ],
+  ["a row that is no object", ({ samples }) => samples.push([] as never), "samples.jsonl shape"],
+  // Episodes
+  ["an episode that is taken away", ({ episodes }) => episodes.pop(), "samples.jsonl no-episode"],
+  [
+    "an episode taken away with everything of it",
+    ({ episodes, samples, events }) => {
+      const [gone] = episodes.splice(0, 1);
+      for (const rows of [samples, events!])
+        rows.splice(
+          0,
+          rows.length,
+          ...rows.filter((row) => row["rolloutId"] !== gone!["rolloutId"]),
+        );
+    },
+    "episodes.jsonl missing",
+  ],
+  ["an episode twice", ({ episodes }) => episodes.push(episodes[0]!), "episodes.jsonl episodes"],
+  ["an episode's reward", ({ episodes }) => (episodes[0]!.reward = 1), "events.jsonl events"],
+  [
+    "the reward of an episode and its row",
+    ({ episodes, samples }) => {
+      cutRow(episodes).reward = 1;
+      cutRow(samples).reward = 1;
+    },
+    "samples.jsonl row-changed",
+  ],
+  [
+    "an episode's text",
+    ({ episodes }) => (episodes[0]!.turns[0].text = "[buy a lamp]"),
+    "events.jsonl events",
+  ],
+  [
+    "an episode's text cut short",
+    ({ episodes }) => (episodes[0]!.turns[0].text = "[sell"),
+    "episodes.jsonl attempts",
+  ],
+  [
+    "an episode's message",
+    ({ episodes }) => (episodes[0]!.messages[1].content = "I want two."),
+    "events.jsonl events",
+  ],
+  [
+    "an episode's attempts",
+    ({ episodes }) => (episodes[0]!.turns[0].attempts[0].tokenSpan = [0, 5]),
+    "episodes.jsonl attempts",
+  ],
+  [
+    "an episode without a turn",
+    ({ episodes }) => episodes[0]!.turns.pop(),
+    "episodes.jsonl counts",
+  ],
+  [
+    "turns of an episode that change places",
+    ({ episodes }) => (episodes[0]!.turns = episodes[0]!.turns.toReversed()),
+    "episodes.jsonl turn-index",
+  ],
+  [
+    "an episode's number of turns",
+    ({ episodes }) => (episodes[0]!.counts.turnCount += 1),
+    "episodes.jsonl counts",
+  ],
+  [
+    "an episode's number of ids",
+    ({ episodes }) => (episodes[0]!.counts.tokenCount += 1),
+    "episodes.jsonl episode-samples",
+  ],
+  [
+    "an episode's number of sampled ids",
+    ({ episodes }) => (episodes[0]!.counts.sampledTokenCount += 1),
+    "episodes.jsonl counts",
+  ],
+  [
+    "a turn's number of sampled ids",
+    ({ episodes }) => (episodes[0]!.turns[0].sampledTokenCount = 5),
+    "samples.jsonl episode-turns",
+  ],
+  [
+    "a turn's number of prompt ids",
+    ({ episodes }) => (episodes[0]!.turns[0].promptTokenCount = 5),
+    "samples.jsonl episode-turns",
+  ],
+  [
+    "an episode without its hashes",
+    ({ episodes }) => delete episodes[0]!.sampleHashes,
+    "episodes.jsonl hashes",
+  ],
+  [
+    "an episode with fewer hashes",
+    ({ episodes }) => episodes[0]!.sampleHashes.pop(),
+    "episodes.jsonl episode-samples",
+  ],
+  ["an episode of another seed", ({ episodes }) => (episodes[0]!.seed += 1), "episodes.jsonl plan"],
+  [
+    "an episode of another environment",
+    ({ episodes }) => (episodes[0]!.environment = "shed"),
+    "episodes.jsonl plan",
+  ],
+  [
+    "an episode of a task that is not planned",
+    ({ episodes }) => (episodes[0]!.taskIndex = 7),
+    "episodes.jsonl plan",
+  ],
+  [
+    "an episode under another name",
+    ({ episodes }) => (episodes[0]!.sampleIndex = 0),
+    "episodes.jsonl plan",
+  ],
+  [
+    "an episode that is no object",
+    ({ episodes }) => episodes.push(7 as never),
+    "episodes.jsonl json",
+  ],
+  // The run
+  ["a run without its plan", ({ run }) => delete run["found"].plan, "run.json run"],
+  ["a run without its vocabulary", ({ run }) => delete run["found"].vocabularySize, "run.json run"],
+  ["a run of another format", ({ run }) => (run["format"] = 2), "run.json run"],
+  [
+    "a plan of more tasks",
+    ({ run }) => run["found"].plan.taskIndexes.push(4),
+    "episodes.jsonl missing",
+  ],
+  [
+    "a plan of fewer attempts",
+    ({ run }) => (run["found"].plan.sampleCount = 1),
+    "episodes.jsonl plan",
+  ],
+  [
+    "a run that does not ask for slime's rows",
+    ({ run }) => delete run["configuration"].format,
+    "samples.slime.jsonl slime",
+  ],
+  ["another mean reward", ({ summary }) => (summary!["rewardMean"] = 0.9), "summary.json summary"],
+  ["other outcomes", ({ summary }) => (summary!["outcomes"].failed = 0), "summary.json summary"],
+  ["no events", (files) => (files.events = undefined), "events.jsonl events"],
+  [
+    "an event's reward",
+    ({ events }) => (events!.find((event) => event["reward"] === 1)!["reward"] = 0),
+    "events.jsonl events",
+  ],
+  // slime
+  ["no slime file", (files) => (files.slime = undefined), "samples.slime.jsonl slime"],
+  [
+    "a slime row without a reward",
+    ({ slime }) => (slime![0]!["reward"] = null),
+    "samples.slime.jsonl slime",
+  ],
+  [
+    "a slime row's logprob",
+    ({ slime }) => (slime![0]!["rollout_log_probs"][0] = -3),
+    "samples.slime.jsonl slime",
+  ],
+  [
+    "a slime row's mask",
+    ({ slime }) => (slime![0]!["loss_mask"][0] = 0),
+    "samples.slime.jsonl slime",
+  ],
+  ["a slime row's id", ({ slime }) => (slime![0]!["tokens"][5] = 3), "samples.slime.jsonl slime"],
+  [
+    "a slime row's response",
+    ({ slime }) => (slime![0]!["response"] = ""),
+    "samples.slime.jsonl slime",
+  ],
+  [
+    "a slime row of another group",
+    ({ slime }) => (slime![0]!["group_index"] = 1),
+    "samples.slime.jsonl slime",
+  ],
+  ["a slime row that is taken away", ({ slime }) => slime!.pop(), "samples.slime.jsonl slime"],
+  ["a slime row twice", ({ slime }) => slime!.push(slime![0]!), "samples.slime.jsonl slime"],
+  [
+    "slime rows in another order",
+    (files) => (files.slime = files.slime!.toReversed()),
+    "samples.slime.jsonl slime",
+  ],
+  [
+    "a slime row of an unscored episode",
+    ({ slime }) => slime!.push({ ...slime![0], metadata: { rollout: "shop/test/3#0" } }),
+    "samples.slime.jsonl slime",
+  ],
+  [
+    "a slime row that is no object",
+    ({ slime }) => slime!.push("?" as never),
+    "samples.slime.jsonl json",
+  ],
+];
+
+describe("verifyRun()", () => {
+  test("finds nothing in a sound run", async () => {
+    expect(await verifyRun(sound)).toEqual({
+      run: sound,
+      samples: 9,
+      episodes: 8,
+      planned: 8,
+      isFinished: true,
+      slimeRows: 4,
+      violations: [],
+    });
+  });
+
+  test.each(mutations)("finds and names %s", async (_, mutate, expected) => {
+    expect(await rulesOf(await damaged(mutate))).toContain(expected);
+  });
+
+  test("says of a run that goes on what is missing, without a violation", async () => {
+    const dir = await damaged((files) => {
+      files.summary = undefined;
+      const gone = ["shop/test/1#1", "shop/test/3#0"];
+      for (const rows of [files.episodes, files.samples, files.events!]) {
+        rows.splice(0, rows.length, ...rows.filter((row) => !gone.includes(row["rolloutId"])));
+      }
+      files.slime = undefined;
+    });
+    expect(await verifyRun(dir)).toEqual({
+      run: dir,
+      samples: 7,
+      episodes: 6,
+      planned: 8,
+      isFinished: false,
+      missing: ["attempt 1 of task 1", "attempt 0 of task 3"],
+      violations: [],
+    });
+  });
+
+  test("refuses what is no run's folder", async () => {
+    const dir = path.join(scratch, "empty");
+    await mkdir(dir);
+    await expect(verifyRun(dir)).rejects.toThrow(
+      `Cannot read ${path.join(dir, "episodes.jsonl")}: no such file, expected a run's folder`,
+    );
+  });
+
+  test("finds any one change in what is recorded, whatever is put in its place", async () => {
+    const names = ["episodes", "samples", "slime"] as const;
+    const files = await readRun(sound);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...names),
+        fc.nat(),
+        fc.infiniteStream(fc.nat()),
+        fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined }),
+        async (name, rowIndex, steps, value) => {
+          const rows = files[name]!;
+          const copy = structuredClone(rows);
+          const change = replaceSomewhere(copy[rowIndex % rows.length]!, steps, value);
+          fc.pre(JSON.stringify(copy) !== JSON.stringify(rows));
+          const dir = await damaged((other) => (other[name] = copy));
+          const { violations } = await verifyRun(dir);
+          expect(violations.length, change).toBeGreaterThan(0);
+          await rm(dir, { recursive: true });
+        },
+      ),
+      { numRuns: 100 },
+    );
+  }, 120_000);
+});
+
+/** Walks down from a row to some member and puts another value there, or none. */
+function replaceSomewhere(row: Json, steps: Iterator<number>, value: unknown): string {
+  let at: Json = row;
+  const walked: string[] = [];
+  for (;;) {
+    const keys = Object.keys(at);
+    const key = keys[(steps.next().value as number) % keys.length]!;
+    walked.push(key);
+    const child: unknown = at[key];
+    const isLeaf = typeof child !== "object" || child === null || Object.keys(child).length === 0;
+    if (isLeaf || (steps.next().value as number) % 4 === 0) {
+      if (value === undefined) delete at[key];
+      else at[key] = value;
+      return `${walked.join(".")} = ${JSON.stringify(value)}`;
+    }
+    at = child;
+  }
+}

@@ -1,0 +1,101 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { UsageError } from "../errors.ts";
+import { verifyFile } from "../trajectory/verify-file.ts";
+import { checkEvents, checkSummary, readSummary } from "./check-records.ts";
+import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
+import { checkSlime } from "./check-slime.ts";
+import { EpisodeFile } from "./episode-file.ts";
+import { findingsIn, type Finding } from "./finding.ts";
+import { readRunFacts } from "./run-facts.ts";
+
+/** What checking a run's folder found. JSON-able. */
+export interface RunVerification {
+  /** The folder. */
+  readonly run: string;
+  /** Rows of samples that were read. */
+  readonly samples: number;
+  readonly episodes: number;
+  /** Episodes that the run will have; absent where `run.json` does not say. */
+  readonly planned?: number;
+  /** Whether the run says that it came to its end. */
+  readonly isFinished: boolean;
+  /** Planned episodes that are not there, at most ten; absent where there are none. */
+  readonly missing?: readonly string[];
+  /** Rows for slime; absent where there is no such file. */
+  readonly slimeRows?: number;
+  readonly violations: readonly Finding[];
+}
+
+/**
+ * Checks all files of a run's folder, each for itself and against the others: the rows of samples
+ * against their episodes, the episodes against the plan of `run.json` and against the events that told
+ * of them, slime's rows against the samples, and the sums of `summary.json`. One row of each file at a
+ * time is in memory.
+ *
+ * A run that is not finished is no violation: it is said to be so.
+ *
+ * @throws UsageError where the folder has no samples or no episodes.
+ */
+export async function verifyRun(dir: string): Promise<RunVerification> {
+  await checkFolder(dir);
+  const { facts, found } = await readRunFacts(dir);
+  const findings: Finding[] = [...findingsIn("run.json", found)];
+  await using episodes = await EpisodeFile.open(dir);
+  const samples = await verifyFile(path.join(dir, "samples.jsonl"), {
+    facts: facts.sampleFacts,
+    checkRow: async (row, found) => await episodes.check(row, found),
+  });
+  findings.push(...findingsIn("samples.jsonl", samples.violations));
+  findings.push(...episodes.findings, ...episodes.finish());
+  const summary = await readSummary(dir);
+  const finished = summary?.["end"] === "finished" ? summary : undefined;
+  const isFinished = finished !== undefined;
+  const plan = facts.plan && checkPlan(facts.plan, episodes.episodes);
+  findings.push(...(plan?.findings ?? []));
+  const missing = (plan?.attempts ?? []).filter((attempt) => !attempt.isFinished);
+  if (finished !== undefined) {
+    findings.push(...checkSummary(finished, episodes.tally), ...sayMissing(missing));
+  }
+  findings.push(...(await checkEvents(dir, episodes.episodes)));
+  const slime =
+    plan &&
+    (await checkSlime(dir, plan.attempts, {
+      isAsked: facts.hasSlime,
+      isFinished,
+      isSound: (rolloutId) => episodes.episodes.get(rolloutId)?.isSound ?? true,
+    }));
+  findings.push(...(slime?.findings ?? []));
+  return {
+    run: dir,
+    samples: samples.samples,
+    episodes: episodes.count,
+    ...(plan && { planned: plan.attempts.length }),
+    isFinished,
+    ...(missing.length === 0 ? {} : { missing: missing.slice(0, 10).map(({ label }) => label) }),
+    ...(slime?.rows === undefined ? {} : { slimeRows: slime.rows }),
+    violations: findings,
+  };
+}
+
+function sayMissing(missing: readonly PlannedAttempt[]): readonly Finding[] {
+  return findingsIn(
+    EpisodeFile.fileName,
+    missing.map(({ label }) => ({
+      rule: "missing",
+      detail: `${label} is not there, and the run says that it is finished`,
+    })),
+  );
+}
+
+async function checkFolder(dir: string): Promise<void> {
+  for (const name of ["episodes.jsonl", "samples.jsonl"]) {
+    const file = path.join(dir, name);
+    const isFile = await stat(file).then(
+      (found) => found.isFile(),
+      () => false,
+    );
+    if (isFile) continue;
+    throw new UsageError(`Cannot read ${file}: no such file, expected a run's folder`);
+  }
+}
