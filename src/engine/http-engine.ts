@@ -98,18 +98,24 @@ export function createHttpEngine<Kind extends string>(
     clock: settings.clock,
   });
   const closing = new AbortController();
-  // Each call under way listens to it.
+  // Each control call under way listens to it.
   setMaxListeners(0, closing.signal);
-  const running = new Set<Promise<unknown>>();
+  /** Calls under way, and what ends each of them when the engine is closed. */
+  const running = new Map<Promise<unknown>, AbortController>();
   const server = create(closing.signal);
   const { scoring } = server;
   /** Keeps apart what several processes ask at once. */
   const unique = settings.random();
   let scoreCount = 0;
 
-  /** Keeps track of a call, so that `close()` can wait for its end. */
-  function track<T>(call: Promise<T>): Promise<T> {
-    running.add(call);
+  /**
+   * Keeps track of a call, so that `close()` can end it and wait for it. Each has a signal of its own:
+   * a thousand listeners on one signal are gone through one by one whenever another comes or goes.
+   */
+  function track<T>(start: (closed: AbortSignal) => Promise<T>): Promise<T> {
+    const ending = new AbortController();
+    const call = start(ending.signal);
+    running.set(call, ending);
     const forget = (): boolean => running.delete(call);
     call.then(forget, forget);
     return call;
@@ -122,8 +128,9 @@ export function createHttpEngine<Kind extends string>(
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     assertRequest(request);
     const { protocol } = server;
-    const context = { workers, settings, protocol, signal, closing: closing.signal };
-    return track(sampleTurn(request, context));
+    return track((closed) =>
+      sampleTurn(request, { workers, settings, protocol, signal, closing: closed }),
+    );
   }
 
   function toDescribeCall(signal: AbortSignal | undefined): DescribeCall {
@@ -133,7 +140,7 @@ export function createHttpEngine<Kind extends string>(
 
   async function describe({ signal }: { signal?: AbortSignal } = {}): Promise<EngineDescription> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
-    return track(server.describe(workers.workers, toDescribeCall(signal)));
+    return track(() => server.describe(workers.workers, toDescribeCall(signal)));
   }
 
   /** For servers that can score. */
@@ -148,16 +155,14 @@ export function createHttpEngine<Kind extends string>(
     const { temperature = 1 } = request.sampling;
     if (!isNeutral(temperature)) {
       const call = toDescribeCall(signal);
-      const convention = await track(kindOfScoring.findConvention(workers.workers, call));
+      const convention = await track(() => kindOfScoring.findConvention(workers.workers, call));
       refuseTempered(temperature, { kind, convention });
     }
     if (from === request.ids.length) return [];
     const requestId = `turnwright-score-${scoreCount++}-${unique}`;
     const { protocol } = server;
-    const context = { workers, settings, protocol, signal, closing: closing.signal };
-    return track(
-      scoreIds({ ids: request.ids, from }, { ...context, scoring: kindOfScoring, requestId }),
-    );
+    const context = { workers, settings, protocol, signal, scoring: kindOfScoring, requestId };
+    return track((closed) => scoreIds({ ids: request.ids, from }, { ...context, closing: closed }));
   }
 
   async function probe({
@@ -181,7 +186,8 @@ export function createHttpEngine<Kind extends string>(
     probe,
     async close() {
       closing.abort();
-      await Promise.allSettled(running);
+      for (const ending of running.values()) ending.abort();
+      await Promise.allSettled(running.keys());
       await Promise.all(
         workers.workers.flatMap(({ transport, control }) => [transport.close(), control.close()]),
       );

@@ -3,6 +3,7 @@ import { RolloutError } from "../errors.ts";
 import { backOffMs } from "../internal/back-off.ts";
 import type { Deadline } from "../internal/deadline.ts";
 import { startDeadline } from "../internal/deadline.ts";
+import { takeTurn } from "../internal/take-turn.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
 import type { AttemptFailure } from "./http-failure.ts";
 import { failureOfOutcome, failureOfStatus, readErrorMessage } from "./http-failure.ts";
@@ -79,17 +80,17 @@ export class RepeatedCall implements Disposable {
     const parents = [this.#deadline.signal];
     using deadline = startDeadline({ ms: timeouts.requestMs, parents, clock });
     const { signal } = deadline;
+    // Writing a prompt as JSON, and reading a reply, is a good part of a millisecond's work.
+    await takeTurn();
     const reply = await ask({
       worker,
       signal,
-      post: ({ path, headers: further, body }) =>
-        worker.transport.send({
-          method: "POST",
-          path,
-          headers: { ...headers, ...further },
-          body,
-          signal,
-        }),
+      async post({ path, headers: further, body }) {
+        const request = { method: "POST", path, headers: { ...headers, ...further } } as const;
+        const outcome = await worker.transport.send({ ...request, body, signal });
+        if (outcome.type === "reply") await takeTurn();
+        return outcome;
+      },
     });
     if (!isUnanswered(reply)) return reply;
     const { outcome } = reply;

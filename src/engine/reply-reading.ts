@@ -111,13 +111,13 @@ export function readLogprob(
   value: unknown,
   { place, id, floor = Number.NEGATIVE_INFINITY }: { place: string; id: number; floor?: number },
 ): number {
+  if (isSampledLogprob(value) && value > floor) return value;
   const problem = `${place}, of sampled id ${id}, is ${show(value)}`;
   // Engines write NaN and infinities as null.
   if (typeof value !== "number" || !Number.isFinite(value)) {
     throw new ReplyProblem(problem, "a finite logarithm, at most 0", "engine/nan");
   }
   if (value <= floor) throw new ReplyProblem(problem, `a logarithm above ${floor}`, "engine/nan");
-  if (isSampledLogprob(value)) return value;
   throw new ReplyProblem(
     problem,
     value > 0 ? "a finite logarithm, at most 0" : `a logarithm of at least ${logprobRange.least}`,

@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { GenerateRequest, Generation } from "./engine.ts";
 import { toHttpEngineSettings } from "./http-engine-options.ts";
+import type { HttpTransport } from "./http-transport.ts";
 import type { PieceReply, SampledPiece } from "./piece-reply.ts";
 import type { PieceRequest } from "./piece-request.ts";
 import { sampleTurn } from "./sample-turn.ts";
+import type { SamplingProtocol } from "./sampling-protocol.ts";
 import type { Worker } from "./worker-set.ts";
 import { createWorkerSet } from "./worker-set.ts";
 
@@ -110,4 +113,50 @@ describe("a piece that no sample may carry", () => {
     expect((generation as RolloutError).discarded).toHaveLength(4);
     expect(pieces).toHaveLength(4);
   });
+});
+
+test("twenty turns at once let the event loop get round in between", async () => {
+  const burn = (): void => {
+    const end = performance.now() + 6;
+    while (performance.now() < end);
+  };
+  let roundCount = 0;
+  const rounds = setInterval(() => roundCount++, 0);
+  const seen = { written: new Set<number>(), read: new Set<number>() };
+  const answered = withResolvers();
+  const settings = toHttpEngineSettings({ url: "http://server" });
+  let sentCount = 0;
+  const transport: HttpTransport = {
+    url: "http://server",
+    close: fails,
+    async send() {
+      // All replies come at once.
+      if (++sentCount === 20) answered.resolve();
+      await answered.promise;
+      return { type: "reply", status: 200, headers: {}, text: "" };
+    },
+  };
+  const worker: Worker = { url: "http://server", transport, control: transport };
+  const workers = createWorkerSet({ workers: [worker], cooldownMs: 0, clock: settings.clock });
+  const protocol: SamplingProtocol = {
+    async samplePiece(_piece, { post }) {
+      burn();
+      seen.written.add(roundCount);
+      await post({ path: "/", headers: {}, body: "" });
+      burn();
+      seen.read.add(roundCount);
+      return good;
+    },
+    abortRequest: async () => undefined,
+  };
+  const closing = new AbortController().signal;
+  await Promise.all(
+    Array.from({ length: 20 }, () =>
+      sampleTurn(request, { workers, settings, signal: undefined, closing, protocol }),
+    ),
+  );
+  clearInterval(rounds);
+  // Each writes and reads for longer than one round of the loop may be kept; a few may share one.
+  expect(seen.written.size).toBeGreaterThan(5);
+  expect(seen.read.size).toBeGreaterThan(5);
 });

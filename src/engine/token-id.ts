@@ -8,7 +8,11 @@ export function isTokenId(value: unknown, vocabularySize = LARGEST_ID + 1): valu
 
 /** The index of the first value that is no id, as `isTokenId()` has it; -1 where all are. */
 export function findForeignId(values: readonly unknown[], vocabularySize?: number): number {
-  return values.findIndex((value) => !isTokenId(value, vocabularySize));
+  // A plain loop: it goes over a whole prompt each turn.
+  for (let index = 0; index < values.length; index++) {
+    if (!isTokenId(values[index], vocabularySize)) return index;
+  }
+  return -1;
 }
 
 /** What was expected of a value that is no id, in the words of messages. */
