@@ -23,7 +23,10 @@ export interface EpisodeLimits {
    * milliseconds. Default 10 seconds. An engine that has nothing to show then was hung.
    */
   readonly graceTimeoutMs: number;
-  /** One user reply, milliseconds. Default 2 minutes. */
+  /**
+   * One user reply, milliseconds: with all calls of the user's model that it takes, their places in
+   * the queue, attempts and pauses. Default 2 minutes.
+   */
   readonly userTimeoutMs: number;
   /** One tool call, also opening and disposing of the world, milliseconds. Default 1 minute. */
   readonly toolTimeoutMs: number;

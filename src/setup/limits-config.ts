@@ -59,7 +59,7 @@ export const limitSettings = [
     name: "user-timeout",
     kind: seconds,
     value: "s",
-    help: "seconds for one user reply",
+    help: "seconds for one user reply, with its place in the queue and all attempts",
     default: defaultLimits.userTimeoutMs / 1000,
     operational: true,
   },

@@ -57,7 +57,7 @@ export function readRunConfig(settings: GivenSettings): RunConfig {
   const limits = readLimitsConfig(values);
   const environment = readEnvironmentConfig(values);
   const scope = readScopeConfig(values);
-  const user = readUserConfig(values, limits.userTimeoutMs);
+  const user = readUserConfig(values);
   const engine = readEngineConfig(values);
   return deepFreeze({
     environment,

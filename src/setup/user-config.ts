@@ -89,11 +89,11 @@ export type UserConfig =
 type UserValues = SettingValues<(typeof userSettings)[number]>;
 
 /**
- * Reads who the agent talks to; one reply of a model may take `timeoutMs` milliseconds.
+ * Reads who the agent talks to. How long a reply may take is one of the episode's limits.
  *
  * @throws UsageError where a setting is missing.
  */
-export function readUserConfig(values: UserValues, timeoutMs: number): UserConfig {
+export function readUserConfig(values: UserValues): UserConfig {
   const strategy = requireSetting(
     values.user,
     "user",
@@ -108,7 +108,6 @@ export function readUserConfig(values: UserValues, timeoutMs: number): UserConfi
     baseUrl: requireSetting(values["user-url"], "user-url", endpoint),
     model: requireSetting(values["user-model"], "user-model", "the name of the user model"),
     maxConcurrent: values["user-concurrency"],
-    timeoutMs,
     ...given({ apiKeyEnv: values["user-api-key-env"], prices: readPrices(values) }),
   };
   return { strategy, model, ...given({ temperature: values["user-temperature"] }) };

@@ -1,3 +1,4 @@
+import { manualClock } from "../testing/manual-clock.ts";
 import { describe, expect, test } from "vitest";
 import type { ChatCompletionsServer, ScriptedAnswer } from "./chat-completions-server.fixture.ts";
 import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
@@ -238,24 +239,65 @@ describe("failures", () => {
 
   test("`user/timeout` where no reply comes in time", async () => {
     await withServer(
-      [{ trouble: "hang" }, { trouble: "hang" }],
+      [{ trouble: "hang" }],
       async (model, server, clock) => {
         const reply = model.complete(request, { signal });
         const failed = expect(reply).rejects.toMatchObject({
           code: "user/timeout",
           retryable: true,
           message:
-            "Cannot get a reply from test-model: no reply within 120000 ms (2 attempts), " +
+            "Cannot get a reply from test-model: no reply within 120000 ms, " +
             "expected a reply with text",
         });
-        for (let round = 0; round < 2; round++) {
-          await server.hanging();
-          clock.expire();
-        }
+        await server.hanging();
+        clock.expire();
         await failed;
       },
-      { maxAttempts: 2 },
+      { timeoutMs: 120_000 },
     );
+  });
+
+  test("one time limit holds for all attempts and pauses, from when the call has its turn", async () => {
+    const clock = manualClock();
+    const busy = { status: 503, body: "{}" };
+    await using server = await startChatCompletionsServer([
+      busy,
+      { trouble: "hang" },
+      { trouble: "hang" },
+    ]);
+    const endpoint = { baseUrl: server.baseUrl, model: "test-model" };
+    const options = { timeoutMs: 10_000, firstPauseMs: 8_000, maxConcurrent: 1, env: {}, endpoint };
+    const model = endpointChatModel({ ...options, ...clock, random: () => 1 });
+    const message = /no reply within 10000 ms/;
+    const asking = expect(model.complete(request, { signal })).rejects.toThrow(message);
+    await clock.untilSleeping(8_000);
+    await clock.advance(8_000);
+    const waiting = model.complete(request, { signal });
+    const waited = expect(waiting).rejects.toThrow(message);
+    await server.hanging();
+    await clock.advance(2_000);
+    await asking;
+    await server.hanging();
+    await clock.advance(9_999);
+    expect(clock.pendingCount).toBe(1);
+    await clock.advance(1);
+    await waited;
+    expect(server.requests).toHaveLength(3);
+    await model.close();
+  });
+
+  test("no time limit of its own unless it is told one", async () => {
+    const clock = manualClock();
+    await using server = await startChatCompletionsServer([{ trouble: "hang" }]);
+    const endpoint = { baseUrl: server.baseUrl, model: "test-model" };
+    const model = endpointChatModel({ endpoint, env: {}, ...clock });
+    const caller = new AbortController();
+    const failed = expect(model.complete(request, { signal: caller.signal })).rejects.toThrow("up");
+    await server.hanging();
+    expect(clock.sleeps).toEqual([]);
+    caller.abort(new Error("time is up"));
+    await failed;
+    await model.close();
   });
 
   test("`user/unreachable` where nothing listens", async () => {
@@ -495,10 +537,14 @@ describe("a chat model over an AI SDK model", () => {
         return new Promise(() => undefined);
       }),
       ...clock,
-      maxAttempts: 1,
+      timeoutMs: 120_000,
+      maxConcurrent: 1,
     });
-    await expect(model.complete(request, { signal })).rejects.toMatchObject({
-      code: "user/timeout",
-    });
+    // The second is let through though the first never came back.
+    for (let call = 0; call < 2; call++) {
+      await expect(model.complete(request, { signal })).rejects.toMatchObject({
+        code: "user/timeout",
+      });
+    }
   });
 });

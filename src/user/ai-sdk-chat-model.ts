@@ -20,7 +20,11 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
   readonly maxConcurrent?: number;
   /** Calls waiting for their turn; one more fails as `user/overloaded`. Default 4,096. */
   readonly maxWaiting?: number;
-  /** Deadline of one attempt in milliseconds, without the wait for its turn. Default 120,000. */
+  /**
+   * Longest wait for a reply in milliseconds once its turn has come: for all attempts and the pauses
+   * between them. Default: none of its own, because the caller's signal is the limit, as an episode's
+   * `userTimeoutMs` is for all that one line of the user's takes, its turn included.
+   */
   readonly timeoutMs?: number;
   readonly budget?: ChatBudget;
   readonly prices?: ChatPrices;
@@ -38,7 +42,7 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
 export const chatCallDefaults = {
   maxConcurrent: 32,
   maxWaiting: 4096,
-  timeoutMs: 120_000,
+  timeoutMs: Infinity,
   maxAttempts: 4,
   firstPauseMs: 1000,
   maxPauseMs: 30_000,
@@ -48,7 +52,7 @@ export const chatCallDefaults = {
 export interface MeteredChatModel extends ChatModel {
   /** What all calls together took, failed attempts included. */
   spent(): ChatSpending;
-  /** Closes kept connections. */
+  /** Drops its connections; calls under way fail. */
   close(): Promise<void>;
 }
 
@@ -107,7 +111,7 @@ function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): 
       const call = { ...settings, request, source, meter, now, clock, random, signal };
       try {
         // A call keeps its turn while it pauses: an overloaded server is asked less, not more.
-        return await queue.run(() => completeWithRetries(call), { signal });
+        return await queue.run(() => completeInTime(call), { signal });
       } catch (error) {
         throw error instanceof ChatFailure ? toRolloutError(error) : error;
       }
@@ -126,6 +130,19 @@ interface ChatCall extends ChatRetryOptions {
   readonly random: () => number;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
+}
+
+/** A model that ignores its signal is not waited for: its turn goes to the next call. */
+async function completeInTime(call: ChatCall): Promise<ChatReply> {
+  const { timeoutMs: ms, clock, signal } = call;
+  return await withDeadline((inner) => completeWithRetries({ ...call, signal: inner }), {
+    ms,
+    signal,
+    clock,
+    onLate: () => {
+      throw new ChatFailure("timeout", `no reply within ${ms} ms`, { retryable: true });
+    },
+  });
 }
 
 async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
@@ -155,18 +172,11 @@ async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
 }
 
 async function attempt(call: ChatCall): Promise<LanguageModelAnswer> {
-  const { request, source, meter, now, clock, signal, timeoutMs } = call;
+  const { request, source, meter, now, signal } = call;
   meter.assertLeft();
   const model = await source.load();
   try {
-    return await withDeadline((inner) => callLanguageModel(model, request, { signal: inner }), {
-      ms: timeoutMs,
-      signal,
-      clock,
-      onLate: () => {
-        throw new ChatFailure("timeout", `no reply within ${timeoutMs} ms`, { retryable: true });
-      },
-    });
+    return await callLanguageModel(model, request, { signal });
   } catch (error) {
     signal.throwIfAborted();
     throw classifyChatError(error, { now });

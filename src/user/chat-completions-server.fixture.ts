@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import type { AddressInfo, Socket } from "node:net";
 
 /** What the server does with one request. */
 export type ScriptedAnswer =
@@ -39,6 +40,8 @@ export interface ChatCompletionsServer extends AsyncDisposable {
   readonly connectionCount: () => number;
   /** Settles when the next hanging request has arrived. */
   hanging(): Promise<void>;
+  /** Settles when no connection is open. */
+  deserted(): Promise<void>;
 }
 
 /** Starts a server; the answers are used in order, and 500 is the answer when none is left. */
@@ -66,7 +69,12 @@ export async function startChatCompletionsServer(
       } else send(response, answer);
     });
   });
-  server.on("connection", () => (connectionCount += 1));
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    connectionCount += 1;
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
@@ -76,6 +84,9 @@ export async function startChatCompletionsServer(
     async hanging() {
       if (hangingCount === 0) await new Promise<void>((resolve) => watchers.push(resolve));
       else hangingCount -= 1;
+    },
+    async deserted() {
+      for (const socket of open) await once(socket, "close");
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

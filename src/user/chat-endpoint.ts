@@ -22,7 +22,7 @@ export interface LazyLanguageModel {
   readonly name: string;
   /** Imports the SDK on the first call; makes no request. */
   load(): Promise<AiSdkLanguageModel>;
-  /** Closes kept connections. */
+  /** Drops all connections; calls under way fail. */
   close(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ async function connect(
     fetch: ((url: string, init: object) =>
       fetch(url, { ...init, dispatcher })) as unknown as typeof globalThis.fetch,
   });
-  return { model: provider.chatModel(endpoint.model), close: () => dispatcher.close() };
+  return { model: provider.chatModel(endpoint.model), close: () => dispatcher.destroy() };
 }
 
 function readBaseUrl(baseUrl: string): URL {

@@ -102,4 +102,21 @@ describe("createUser()", () => {
     expect(make).toThrow(UsageError);
     expect(make).toThrow(complaint);
   });
+
+  test("closes the connections of the models that it made, and of no others", async () => {
+    await using server = await startChatCompletionsServer(["Hello", "Hello"]);
+    const model = { baseUrl: server.baseUrl, model: "m" };
+    const users = [
+      createUser({ strategy: "llm", model }, { env: {} }),
+      createUser({ strategy: "llm", model, qualityGate: {} }, { env: {} }),
+    ];
+    for (const user of users) await user.open(task, { seed: 1 }).begin({ signal });
+    expect(server.connectionCount()).toBe(2);
+    for (const user of users) await user.close?.();
+    await server.deserted();
+
+    const given = createUser({ strategy: "llm", model: scriptedChatModel([]) });
+    await given.close?.();
+    expect(createUser({ strategy: "scripted" })).not.toHaveProperty("close");
+  });
 });

@@ -24,6 +24,7 @@ export function withQualityGate(user: User, options: QualityGateOptions = {}): U
   return {
     strategy: user.strategy,
     open: (task, { seed }) => watch(user.open(task, { seed }), task, options),
+    ...(user.close === undefined ? {} : { close: async () => await user.close?.() }),
   };
 }
 
