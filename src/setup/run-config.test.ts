@@ -37,7 +37,7 @@ describe("readRunConfig()", () => {
     expect(user).toEqual({
       strategy: "llm",
       model: {
-        ...{ baseUrl: "http://h/v1", model: "u", maxConcurrent: 32, timeoutMs: 5_000 },
+        ...{ baseUrl: "http://h/v1", model: "u", maxConcurrent: 32 },
         prices: { inputUsd: 0, outputUsd: 2 },
       },
     });
