@@ -89,7 +89,7 @@ export type UserConfig =
 type UserValues = SettingValues<(typeof userSettings)[number]>;
 
 /**
- * Reads who the agent talks to.
+ * Reads who the agent talks to. How long a reply may take is one of the episode's limits.
  *
  * @throws UsageError where a setting is missing.
  */

@@ -257,7 +257,7 @@ describe("failures", () => {
     );
   });
 
-  test("one time limit holds for the turn in the queue, all attempts and all pauses", async () => {
+  test("one time limit holds for all attempts and pauses, from when the call has its turn", async () => {
     const clock = manualClock();
     const busy = { status: 503, body: "{}" };
     await using server = await startChatCompletionsServer([
@@ -275,11 +275,12 @@ describe("failures", () => {
     const waiting = model.complete(request, { signal });
     const waited = expect(waiting).rejects.toThrow(message);
     await server.hanging();
-    // The first began 8 s ago, the second only now, and waits for its turn.
     await clock.advance(2_000);
     await asking;
     await server.hanging();
-    await clock.advance(8_000);
+    await clock.advance(9_999);
+    expect(clock.pendingCount).toBe(1);
+    await clock.advance(1);
     await waited;
     expect(server.requests).toHaveLength(3);
     await model.close();

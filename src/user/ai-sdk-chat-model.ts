@@ -2,7 +2,6 @@ import { RolloutError } from "../errors.ts";
 import type { Party } from "../errors.ts";
 import { type Clock, createClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
 import { createCallQueue } from "./call-queue.ts";
 import type { BudgetMeter, ChatBudget, ChatPrices, ChatSpending } from "./chat-budget.ts";
 import { createBudgetMeter } from "./chat-budget.ts";
@@ -22,9 +21,9 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
   /** Calls waiting for their turn; one more fails as `user/overloaded`. Default 4,096. */
   readonly maxWaiting?: number;
   /**
-   * Longest wait for a reply in milliseconds: for its turn, for all attempts, and for the pauses
+   * Longest wait for a reply in milliseconds once its turn has come: for all attempts and the pauses
    * between them. Default: none of its own, because the caller's signal is the limit, as an episode's
-   * `userTimeoutMs` is for all that one line of the user's takes.
+   * `userTimeoutMs` is for all that one line of the user's takes, its turn included.
    */
   readonly timeoutMs?: number;
   readonly budget?: ChatBudget;
@@ -90,7 +89,7 @@ function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): 
   const { party = "user", now = Date.now, random = Math.random } = options;
   const clock = createClock({ sleep: options.sleep });
   const settings = { ...chatCallDefaults, ...options };
-  const { maxConcurrent, maxWaiting, timeoutMs, budget, prices } = settings;
+  const { maxConcurrent, maxWaiting, budget, prices } = settings;
   const meter = createBudgetMeter({ budget, prices });
   const queue = createCallQueue({
     maxConcurrent,
@@ -109,22 +108,10 @@ function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): 
   return {
     name: source.name,
     async complete(request, { signal }) {
-      const call = { ...settings, request, source, meter, now, clock, random };
+      const call = { ...settings, request, source, meter, now, clock, random, signal };
       try {
-        return await withDeadline(
-          // A call keeps its turn while it pauses: an overloaded server is asked less, not more.
-          (inner) =>
-            queue.run(() => completeWithRetries({ ...call, signal: inner }), { signal: inner }),
-          {
-            ms: timeoutMs,
-            signal,
-            clock,
-            onLate: () => {
-              const message = `no reply within ${timeoutMs} ms`;
-              throw new ChatFailure("timeout", message, { retryable: true });
-            },
-          },
-        );
+        // A call keeps its turn while it pauses: an overloaded server is asked less, not more.
+        return await queue.run(() => completeInTime(call), { signal });
       } catch (error) {
         throw error instanceof ChatFailure ? toRolloutError(error) : error;
       }
@@ -142,6 +129,20 @@ interface ChatCall extends ChatRetryOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+/** A model that ignores its signal is not waited for: its turn goes to the next call. */
+async function completeInTime(call: ChatCall): Promise<ChatReply> {
+  const { timeoutMs: ms, clock, signal } = call;
+  return await withDeadline((inner) => completeWithRetries({ ...call, signal: inner }), {
+    ms,
+    signal,
+    clock,
+    onLate: () => {
+      throw new ChatFailure("timeout", `no reply within ${ms} ms`, { retryable: true });
+    },
+  });
 }
 
 async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
@@ -175,23 +176,10 @@ async function attempt(call: ChatCall): Promise<LanguageModelAnswer> {
   meter.assertLeft();
   const model = await source.load();
   try {
-    return await untilAborted(callLanguageModel(model, request, { signal }), signal);
+    return await callLanguageModel(model, request, { signal });
   } catch (error) {
     signal.throwIfAborted();
     throw classifyChatError(error, { now });
-  }
-}
-
-/** A model that ignores its signal is not waited for: its turn goes to the next call. */
-async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const { promise, resolve, reject } = withResolvers<Result>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  work.then(resolve, reject);
-  try {
-    return await promise;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }
 

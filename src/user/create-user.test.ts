@@ -116,7 +116,7 @@ describe("createUser()", () => {
     await server.deserted();
 
     const given = createUser({ strategy: "llm", model: scriptedChatModel([]) });
-    expect(given).not.toHaveProperty("close");
+    await given.close?.();
     expect(createUser({ strategy: "scripted" })).not.toHaveProperty("close");
   });
 });
