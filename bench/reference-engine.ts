@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import path from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { writeRandomModel } from "../src/engine/reference/random-model.ts";
-import { createReferenceEngine } from "../src/engine/reference/reference-engine.ts";
-import type { ScoringEngine } from "../src/engine/reference/threaded-engine.ts";
+import { writeRandomModel } from "../src/engine/reference/index.ts";
+import { createReferenceEngine } from "../src/engine/reference/index.ts";
+import type { ScoringEngine } from "../src/engine/reference/index.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { cpuMs } from "./cpu-time.ts";
 

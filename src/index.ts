@@ -36,10 +36,7 @@ export type {
 export { createLlamaEngine, type LlamaEngineOptions } from "./engine/llama/llama-engine.ts";
 export { createLlamaCppEngine, type LlamaCppEngine } from "./engine/llama-cpp/llama-cpp-engine.ts";
 export type { LlamaCppEngineOptions } from "./engine/llama-cpp/llama-cpp-options.ts";
-export {
-  createReferenceEngine,
-  type ReferenceEngineOptions,
-} from "./engine/reference/reference-engine.ts";
+export { createReferenceEngine, type ReferenceEngineOptions } from "./engine/reference/index.ts";
 export { createSglangEngine, type SglangEngine } from "./engine/sglang/sglang-engine.ts";
 export type { SglangEngineOptions } from "./engine/sglang/sglang-options.ts";
 export { createVllmEngine, type VllmEngine } from "./engine/vllm/vllm-engine.ts";

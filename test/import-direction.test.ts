@@ -58,3 +58,26 @@ test("nothing in src imports from test, its own tests included", async () => {
   }
   expect(wrong).toEqual([]);
 });
+
+test("the reference engine has one door", async () => {
+  const inside = path.join(root, "engine/reference");
+  const door = path.join(inside, "index.ts");
+  // What tests the engine's own parts.
+  const own = [inside, path.join(root, "../test/engine/reference")];
+  const wrong: string[] = [];
+  for (const folder of ["src", "environments", "bench", "test", "examples"]) {
+    const from = path.resolve(root, "..", folder);
+    for (const name of await readdir(from, { recursive: true })) {
+      const file = path.join(from, name);
+      if (!name.endsWith(".ts") || own.some((part) => file.startsWith(part))) continue;
+      const source = await readFile(file, "utf8");
+      for (const [, target] of source.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)) {
+        const resolved = path.resolve(path.dirname(file), target!);
+        if (resolved.startsWith(inside + path.sep) && resolved !== door) {
+          wrong.push(`${folder}/${name} imports ${target}`);
+        }
+      }
+    }
+  }
+  expect(wrong).toEqual([]);
+});

@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { createStorefront, storefrontUser } from "../dist/environments/storefront/index.js";
 import { toolCallingAgent } from "../dist/src/agent/tool-calling-agent.js";
 import { toolUsePolicies } from "../dist/src/agent/tool-use-policy.js";
-import { createReferenceEngine } from "../dist/src/engine/reference/reference-engine.js";
+import { createReferenceEngine } from "../dist/src/engine/reference/index.js";
 import { defaultLimits } from "../dist/src/episode/limits.js";
 import { playEpisode } from "../dist/src/episode/play-episode.js";
 import { findToolCallParser } from "../dist/src/parser/registry.js";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
-import { createReferenceEngine } from "../../src/engine/reference/reference-engine.ts";
+import { createReferenceEngine } from "../../src/engine/reference/index.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { playEpisode } from "../../src/episode/play-episode.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";

@@ -34,7 +34,7 @@ export async function createEngine(config: EngineConfig, env: Variables): Promis
       return await createLlamaEngine({ file, ...given({ sequences, threads, contextLength }) });
     }
     case "reference": {
-      const { createReferenceEngine } = await import("../engine/reference/reference-engine.ts");
+      const { createReferenceEngine } = await import("../engine/reference/index.ts");
       const { modelDir, threadCount: threads, sequenceCount: maxBatch } = config;
       return await createReferenceEngine({ modelDir, ...given({ threads, maxBatch }) });
     }

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { RandomModelConfig } from "../../src/engine/reference/random-model.ts";
+import type { RandomModelConfig } from "../../src/engine/reference/index.ts";
 
 /**
  * Writes a Llama-type model folder of single-precision weights, as `writeRandomModel()` makes them,

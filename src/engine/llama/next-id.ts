@@ -1,6 +1,6 @@
 import { RolloutError } from "../../errors.ts";
-import { sampleId } from "../reference/sampling/sample-id.ts";
-import type { SamplingFilter } from "../reference/sampling/sample-id.ts";
+import { sampleId } from "../in-process/sample-id.ts";
+import type { SamplingFilter } from "../in-process/sample-id.ts";
 import type { AskedNext, EvaluatedNext } from "./llama-library.ts";
 
 /** How the next id is drawn. */

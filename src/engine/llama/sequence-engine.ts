@@ -12,14 +12,14 @@ import type {
   Generation,
   ScoreRequest,
 } from "../engine.ts";
-import type { RequestLimits } from "../reference/check-request.ts";
+import type { RequestLimits } from "../in-process/check-request.ts";
 import {
   checkGenerateRequest,
   checkScoreRequest,
   checkTemperature,
-  toThreadSampling,
-} from "../reference/check-request.ts";
-import { seededRandomNumbers } from "../reference/sampling/random-numbers.ts";
+  checkSampling,
+} from "../in-process/check-request.ts";
+import { seededRandomNumbers } from "../in-process/random-numbers.ts";
 import type { LlamaSequence } from "./llama-library.ts";
 import type { NextSampling } from "./next-id.ts";
 import { drawNext, forgetOthers, prefill, scoreIds } from "./sequence-steps.ts";
@@ -87,7 +87,7 @@ export function createSequenceEngine({
       checkGenerateRequest(request, limits);
       assertRequest(request);
       const { sessionId, promptIds } = request;
-      const sampling = toThreadSampling(request.sampling, () => randomInt(2 ** 48 - 1));
+      const sampling = checkSampling(request.sampling, () => randomInt(2 ** 48 - 1));
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
         sampleTurn(sequence, { request, sampling, random, endsGeneration, signal: stop });

@@ -9,13 +9,13 @@ import type {
   Generation,
   ScoreRequest,
 } from "../engine.ts";
-import type { RequestLimits } from "./check-request.ts";
+import type { RequestLimits } from "../in-process/check-request.ts";
 import {
   checkGenerateRequest,
   checkScoreRequest,
   checkTemperature,
-  toThreadSampling,
-} from "./check-request.ts";
+  checkSampling,
+} from "../in-process/check-request.ts";
 import { SessionPlacement } from "./session-placement.ts";
 import type { SamplingThread, StartThread } from "./thread/start-thread.ts";
 import type { GenerateCall, ScoreCall, ThreadReply } from "./thread/thread-message.ts";
@@ -113,7 +113,7 @@ export function createThreadedEngine({
       promptIds: Int32Array.from(request.promptIds),
       maxNewTokens,
       stopTokenIds,
-      sampling: toThreadSampling(request.sampling, () => randomInt(2 ** 48 - 1)),
+      sampling: checkSampling(request.sampling, () => randomInt(2 ** 48 - 1)),
       sessionId,
     } as const;
     const reply = await send(call, { sessionId, signal });

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SamplingParameters } from "../../../src/engine/engine.ts";
 import { blockBytesOf } from "../../../src/engine/reference/model/memory-plan.ts";
 import { readDecoderShape } from "../../../src/engine/reference/model/read-decoder-shape.ts";
-import type { RandomModelConfig } from "../../../src/engine/reference/random-model.ts";
-import { writeRandomModel } from "../../../src/engine/reference/random-model.ts";
-import type { ReferenceEngineOptions } from "../../../src/engine/reference/reference-engine.ts";
-import { createReferenceEngine } from "../../../src/engine/reference/reference-engine.ts";
-import type { ScoringEngine } from "../../../src/engine/reference/threaded-engine.ts";
+import type { RandomModelConfig } from "../../../src/engine/reference/index.ts";
+import { writeRandomModel } from "../../../src/engine/reference/index.ts";
+import type { ReferenceEngineOptions } from "../../../src/engine/reference/index.ts";
+import { createReferenceEngine } from "../../../src/engine/reference/index.ts";
+import type { ScoringEngine } from "../../../src/engine/reference/index.ts";
 
 const VOCABULARY = 97;
 

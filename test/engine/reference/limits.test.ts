@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { GenerateRequest } from "../../../src/engine/engine.ts";
-import type { RandomModelConfig } from "../../../src/engine/reference/random-model.ts";
-import { writeRandomModel } from "../../../src/engine/reference/random-model.ts";
-import type { ReferenceEngineOptions } from "../../../src/engine/reference/reference-engine.ts";
-import { createReferenceEngine } from "../../../src/engine/reference/reference-engine.ts";
+import type { RandomModelConfig } from "../../../src/engine/reference/index.ts";
+import { writeRandomModel } from "../../../src/engine/reference/index.ts";
+import type { ReferenceEngineOptions } from "../../../src/engine/reference/index.ts";
+import { createReferenceEngine } from "../../../src/engine/reference/index.ts";
 
 const config: RandomModelConfig = {
   architectures: ["LlamaForCausalLM"],

@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RandomModelConfig } from "../../../src/engine/reference/random-model.ts";
-import { writeRandomModel } from "../../../src/engine/reference/random-model.ts";
-import { createReferenceEngine } from "../../../src/engine/reference/reference-engine.ts";
+import type { RandomModelConfig } from "../../../src/engine/reference/index.ts";
+import { writeRandomModel } from "../../../src/engine/reference/index.ts";
+import { createReferenceEngine } from "../../../src/engine/reference/index.ts";
 
 interface GoldenCase {
   readonly name: string;

@@ -1,5 +1,6 @@
 import type { FailureCode } from "../../../errors.ts";
-import type { Finish, SamplingParameters } from "../../engine.ts";
+import type { Finish } from "../../engine.ts";
+import type { CheckedSampling } from "../../in-process/check-request.ts";
 
 /** What a thread is asked for. `key` is unique among the calls under way. */
 export type ThreadRequest =
@@ -15,15 +16,10 @@ export interface GenerateCall {
   readonly promptIds: Int32Array;
   readonly maxNewTokens: number;
   readonly stopTokenIds: readonly number[];
-  readonly sampling: ThreadSampling;
+  readonly sampling: CheckedSampling;
   /** Makes the random numbers, together with the seed. */
   readonly sessionId: string;
 }
-
-/** Sampling parameters with every default filled in. */
-export type ThreadSampling = Readonly<
-  Required<Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "seed">>
->;
 
 /** Score ids that are there. */
 export interface ScoreCall {

@@ -1,6 +1,6 @@
 import type { LogitRow } from "../logit-row.ts";
-import { mostLikelyId, sampleId } from "../sampling/sample-id.ts";
-import { seededRandomNumbers } from "../sampling/random-numbers.ts";
+import { mostLikelyId, sampleId } from "../../in-process/sample-id.ts";
+import { seededRandomNumbers } from "../../in-process/random-numbers.ts";
 import type { GenerateCall, ScoreCall, ThreadReply } from "./thread-message.ts";
 
 /** What came of a row of logits. */

@@ -1,6 +1,10 @@
 import { RolloutError } from "../../errors.ts";
 import type { GenerateRequest, SamplingParameters, ScoreRequest } from "../engine.ts";
-import type { ThreadSampling } from "./thread/thread-message.ts";
+
+/** Sampling parameters with every default filled in. */
+export type CheckedSampling = Readonly<
+  Required<Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "seed">>
+>;
 
 /** What requests are checked against. */
 export interface RequestLimits {
@@ -66,10 +70,10 @@ export function checkTemperature(temperature = 1): number {
  *
  * @throws RolloutError `engine/bad-request` for what is out of range or not computed.
  */
-export function toThreadSampling(
+export function checkSampling(
   sampling: SamplingParameters,
   randomSeed: () => number,
-): ThreadSampling {
+): CheckedSampling {
   const { topP = 1, topK = -1, minP = 0, seed = randomSeed() } = sampling;
   const within = (name: string, accepts: boolean, expected: string): void => {
     if (!accepts) throw badRequest(`${name} is ${sampling[name as "topP"]}`, expected);
