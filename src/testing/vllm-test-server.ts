@@ -12,7 +12,7 @@ import {
 import { sendDisabled, sendNoSuchRoute } from "./vllm/error-replies.ts";
 import type { VllmRelease } from "./vllm/releases.ts";
 import { VLLM_RELEASES } from "./vllm/releases.ts";
-import type { VllmSequenceRequest } from "./vllm/request-decoding.ts";
+import type { VllmSequenceRequest } from "./vllm/vllm-sequence-request.ts";
 import { decodeCompletions, decodeGenerate } from "./vllm/request-decoding.ts";
 import { serveSampling } from "./vllm/sampling-routes.ts";
 

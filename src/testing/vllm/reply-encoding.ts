@@ -1,6 +1,7 @@
 import type { FinishReason, LiveSequence } from "../server/request-scheduler.ts";
 import type { ReleaseTraits } from "./releases.ts";
-import type { DecodedRequest, VllmSequenceRequest } from "./request-decoding.ts";
+import type { DecodedRequest } from "./request-decoding.ts";
+import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
 /** What replies depend on. */
 export interface ReplyContext {

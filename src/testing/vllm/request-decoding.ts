@@ -1,18 +1,10 @@
 import type { HttpExchange } from "../server/http-exchange.ts";
-import type { SequenceRequest } from "../server/sequence-request.ts";
 import { RequestRefused, badRequest, badShape, missing, toPython } from "./error-replies.ts";
 import { findJsonProblem } from "./json-problem.ts";
 import type { ReleaseTraits } from "./releases.ts";
 import { checkModel, fitCompletionBudget, readPrompt } from "./request-checks.ts";
 import { readSampling } from "./sampling-parameters.ts";
-
-/** One sequence to sample, and what is to be said of it. */
-export interface VllmSequenceRequest extends SequenceRequest {
-  /** The name that aborts it, which several may share. */
-  readonly externalId: string;
-  /** How many of the likeliest tokens are listed beside the sampled one; absent for no logprobs. */
-  readonly logprobCount: number | undefined;
-}
+import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
 /** What one HTTP request asks for. */
 export interface DecodedRequest {

@@ -1,6 +1,6 @@
 import { RequestRefused, badRequest, badShape, toPython } from "./error-replies.ts";
 import type { ShapeProblem, VllmError } from "./error-replies.ts";
-import type { VllmSequenceRequest } from "./request-decoding.ts";
+import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

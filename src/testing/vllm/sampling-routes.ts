@@ -14,7 +14,8 @@ import {
   encodeUsage,
   toFingerprint,
 } from "./reply-encoding.ts";
-import type { DecodedRequest, DecodingContext, VllmSequenceRequest } from "./request-decoding.ts";
+import type { DecodedRequest, DecodingContext } from "./request-decoding.ts";
+import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
 /** What serving requests for tokens works with. */
 export interface SamplingContext
