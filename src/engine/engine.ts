@@ -59,8 +59,8 @@ export interface GenerationPiece {
   /** The policy's version as the engine reported it for this piece; `""` where it reports none. */
   readonly policyVersion: string;
   /**
-   * How the piece ended; `abort` where the engine interrupted it and it was resumed, or where the
-   * policy's version changed and sampling went on.
+   * How the piece ended; `abort` where the engine interrupted it and it was resumed, where the
+   * policy's version changed and sampling went on, or where the turn was cut short.
    */
   readonly finish: "stop" | "length" | "abort";
 }

@@ -3,6 +3,7 @@ import { assertInvariant } from "../errors.ts";
 import type {
   Engine,
   EngineDescription,
+  GenerateOptions,
   GenerateRequest,
   Generation,
   LogprobConvention,
@@ -123,13 +124,13 @@ export function createHttpEngine<Kind extends string>(
 
   async function generate(
     request: GenerateRequest,
-    { signal }: { signal?: AbortSignal } = {},
+    { signal, cutShort }: GenerateOptions = {},
   ): Promise<Generation> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     assertRequest(request);
     const { protocol } = server;
     return track((closed) =>
-      sampleTurn(request, { workers, settings, protocol, signal, closing: closed }),
+      sampleTurn(request, { workers, settings, protocol, signal, cutShort, closing: closed }),
     );
   }
 

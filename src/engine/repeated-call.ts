@@ -26,6 +26,8 @@ export interface CallContext {
   readonly protocol: Pick<SamplingProtocol, "abortRequest">;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
+  /** Aborted, the call ends with what it has. */
+  readonly cutShort?: AbortSignal | undefined;
   /** Aborts when the engine is closed. */
   readonly closing: AbortSignal;
 }
@@ -82,6 +84,7 @@ export class RepeatedCall implements Disposable {
     const { signal } = deadline;
     // Writing a prompt as JSON, and reading a reply, is a good part of a millisecond's work.
     await takeTurn();
+    await using _ = this.#abortWhenCutShort({ requestId, worker });
     const reply = await ask({
       worker,
       signal,
@@ -103,6 +106,27 @@ export class RepeatedCall implements Disposable {
       ? `${this.#purpose.noun} was over before the answer came`
       : failure.problem;
     return { type: "failed", failure: { ...failure, problem } };
+  }
+
+  /** Has the server stop early and answer with what it has sampled, where it can be told to. */
+  #abortWhenCutShort({ requestId, worker }: CallRequest): AsyncDisposable {
+    const { cutShort, protocol } = this.#context;
+    let told: Promise<void> | undefined;
+    const onCut = (): void => {
+      told = protocol.abortRequest(worker, requestId);
+    };
+    cutShort?.addEventListener("abort", onCut, { once: true });
+    return {
+      async [Symbol.asyncDispose]() {
+        cutShort?.removeEventListener("abort", onCut);
+        await told;
+      },
+    };
+  }
+
+  /** Whether the call is to end with what it has. */
+  get isCutShort(): boolean {
+    return this.#context.cutShort?.aborted === true;
   }
 
   /** Something came: what failed and was interrupted before that counts no longer. */
@@ -179,9 +203,11 @@ export class RepeatedCall implements Disposable {
     );
   }
 
-  /** Waits, or less where the call is over before that. */
+  /** Waits, or less where the call is over or cut short before that. */
   async #wait(ms: number): Promise<void> {
-    const { signal } = this.#deadline;
+    const parents = [this.#deadline.signal, this.#context.cutShort];
+    using end = startDeadline({ ms: Infinity, parents });
+    const { signal } = end;
     try {
       await this.#context.settings.clock.sleep(ms, { signal });
     } catch (error) {

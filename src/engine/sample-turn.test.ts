@@ -160,3 +160,74 @@ test("twenty turns at once let the event loop get round in between", async () =>
   expect(seen.written.size).toBeGreaterThan(5);
   expect(seen.read.size).toBeGreaterThan(5);
 });
+
+describe("a turn that is cut short", () => {
+  /** A server that samples one id for each call of `sample()`, until it is told to stop. */
+  function slowServer(canAbort: boolean) {
+    const settings = toHttpEngineSettings({ url: "http://server", ...manualClock() });
+    const transport = { url: "http://server", send: fails, close: fails };
+    const worker: Worker = { url: "http://server", transport, control: transport };
+    const workers = createWorkerSet({ workers: [worker], cooldownMs: 0, clock: settings.clock });
+    const asked = withResolvers();
+    const answer = withResolvers<PieceReply>();
+    const aborted: string[] = [];
+    const signals = { signal: undefined, closing: new AbortController().signal };
+    const protocol: SamplingProtocol = {
+      async samplePiece() {
+        asked.resolve();
+        return await answer.promise;
+      },
+      async abortRequest(_worker, requestId) {
+        aborted.push(requestId);
+        const piece = pieceOf([10, 11]);
+        if (canAbort) answer.resolve({ type: "interrupted", piece, message: "" });
+      },
+    };
+    const cut = new AbortController();
+    const context = { workers, settings, protocol, ...signals, cutShort: cut.signal };
+    return { asked: asked.promise, answer, aborted, cut, context };
+  }
+
+  test("tells the server, and ends with what it has sampled", async () => {
+    const { asked, aborted, cut, context } = slowServer(true);
+    const call = sampleTurn(request, context);
+    await asked;
+    cut.abort();
+    expect(await call).toEqual({
+      outputIds: [10, 11],
+      logprobs: [-1, -1],
+      finish: { type: "length" },
+      pieces: [{ requestId: "a", tokenCount: 2, policyVersion: "", finish: "abort" }],
+      discarded: [],
+    });
+    expect(aborted).toEqual(["a"]);
+  });
+
+  test("takes the whole turn of a server that cannot be told", async () => {
+    const { asked, answer, cut, context } = slowServer(false);
+    const call = sampleTurn(request, context);
+    await asked;
+    cut.abort();
+    answer.resolve(good);
+    expect(await call).toMatchObject({ outputIds: [10, 2], finish });
+  });
+
+  test("asks for nothing where it was cut short before", async () => {
+    const { cut, aborted, context } = slowServer(true);
+    cut.abort();
+    const generation = await sampleTurn(request, context);
+    expect(generation).toMatchObject({ outputIds: [], finish: { type: "length" }, pieces: [] });
+    expect(aborted).toEqual([]);
+  });
+
+  test("does not wait for another attempt", async () => {
+    const { asked, answer, cut, context } = slowServer(false);
+    const call = sampleTurn(request, context);
+    await asked;
+    const problem = { code: "engine/overloaded", problem: "HTTP 503", expected: "room" } as const;
+    const failure = { ...problem, retry: true, maySample: false };
+    answer.resolve({ type: "failed", failure });
+    cut.abort();
+    expect(await call).toMatchObject({ outputIds: [], finish: { type: "length" } });
+  });
+});

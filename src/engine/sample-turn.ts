@@ -31,6 +31,7 @@ export async function sampleTurn(
   using call = new RepeatedCall({ verb: "sample", noun: "the turn", lost }, context);
   for (;;) {
     call.throwIfOver();
+    if (call.isCutShort) return progress.toGeneration({ type: "length" });
     const piece = progress.nextPiece();
     const at = { requestId: piece.requestId, worker: workers.pick(request.sessionId) };
     const reply = refuseUnusable(
@@ -49,7 +50,7 @@ export async function sampleTurn(
         progress.add(piece, reply.piece, finish?.type ?? "abort");
         if (reply.piece.ids.length > 0) call.noteProgress();
         if (finish !== undefined) return progress.toGeneration(finish);
-        await call.waitToResume(at, reply.message);
+        if (!call.isCutShort) await call.waitToResume(at, reply.message);
         break;
       }
       case "nan-happened":

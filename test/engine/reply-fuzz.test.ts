@@ -139,7 +139,7 @@ describe.each(ENGINES)("$name: a changed reply", ({ serve, connect }) => {
   test("is right scores or an outage", async () => {
     await withChanges(async (engine, use) => {
       if (engine.score === undefined) return;
-      const { score } = engine;
+      const score = engine.score.bind(engine);
       await fc.assert(
         fc.asyncProperty(changes, async (list) => {
           use(list);

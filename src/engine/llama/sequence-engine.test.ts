@@ -250,3 +250,21 @@ test("calls leave nothing behind on a signal that outlives them", async () => {
   expect(Reflect.ownKeys(signal)).toEqual(properties);
   await engine.close();
 });
+
+test("a turn that is cut short ends with the token under way", async () => {
+  const cut = new AbortController();
+  let count = 0;
+  const sequence = scriptedSequence(() => {
+    if (++count === 2) cut.abort();
+    return drawn(9, -1);
+  });
+  const engine = createEngine(createSequencePool([sequence]));
+  expect(await engine.generate(request, { cutShort: cut.signal })).toMatchObject({
+    outputIds: [9, 9],
+    finish: { type: "length" },
+  });
+  expect(await engine.generate(request, { cutShort: cut.signal })).toMatchObject({
+    outputIds: [],
+    finish: { type: "length" },
+  });
+});

@@ -81,7 +81,7 @@ export function createSequenceEngine({
 
   return {
     kind: description.kind,
-    async generate(request, { signal } = {}) {
+    async generate(request, { signal, cutShort } = {}) {
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
       checkGenerateRequest(request, limits);
@@ -90,7 +90,10 @@ export function createSequenceEngine({
       const sampling = checkSampling(request.sampling, () => randomInt(2 ** 48 - 1));
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
-        sampleTurn(sequence, { request, sampling, random, endsGeneration, signal: stop });
+        sampleTurn(sequence, {
+          ...{ request, sampling, random, endsGeneration, cutShort },
+          signal: stop,
+        });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
       const { policyVersion = "" } = description;
       return checkGeneration(toGeneration(request, { turn, policyVersion }), request);
@@ -170,12 +173,14 @@ async function sampleTurn(
     random,
     endsGeneration,
     signal,
+    cutShort,
   }: {
     request: GenerateRequest;
     sampling: NextSampling;
     random: (position: number) => number;
     endsGeneration: (id: number) => boolean;
     signal: AbortSignal;
+    cutShort: AbortSignal | undefined;
   },
 ): Promise<SampledTurn> {
   const { promptIds, maxNewTokens } = request;
@@ -191,7 +196,8 @@ async function sampleTurn(
   const logprobs: number[] = [];
   const turn = { outputIds, logprobs, cachedTokenCount };
   let last = promptIds.at(-1) ?? 0;
-  while (outputIds.length < maxNewTokens) {
+  const isOver = (): boolean => outputIds.length === maxNewTokens || cutShort?.aborted === true;
+  while (!isOver()) {
     const position = promptIds.length + outputIds.length;
     const drawn = await drawNext(sequence, { last, sampling, random: random(position), signal });
     last = drawn.id;

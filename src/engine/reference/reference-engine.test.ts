@@ -327,3 +327,22 @@ describe("createReferenceEngine()", () => {
     await expect(start({ kvMemoryBytes: 2 ** 32 })).rejects.toThrow(/at most 4096; lower/);
   });
 });
+
+test("a turn that is cut short is the beginning of the whole one", async () => {
+  const engine = await start();
+  const cut = new AbortController();
+  const [request] = BATCH;
+  const whole = alone[0]!;
+  const call = engine.generate({ ...request!, maxNewTokens: 300 }, { cutShort: cut.signal });
+  // Beside it on the same thread: when this one is done, the other has sampled as much.
+  await engine.generate({ ...BATCH[0]!, requestId: "beside", maxNewTokens: 4 });
+  cut.abort();
+  const { outputIds, logprobs, finish } = await call;
+  expect(finish).toEqual({ type: "length" });
+  expect(outputIds.length).toBeGreaterThan(0);
+  expect(outputIds.length).toBeLessThan(300);
+  const length = Math.min(outputIds.length, whole.outputIds.length);
+  expect(outputIds.slice(0, length)).toEqual(whole.outputIds.slice(0, length));
+  expect(logprobs.slice(0, length)).toEqual(whole.logprobs.slice(0, length));
+  await engine.close();
+});

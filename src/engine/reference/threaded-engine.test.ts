@@ -238,3 +238,25 @@ test("score() refuses a start outside of the ids, and asks nothing for none", as
   expect(await engine.score({ ids: [1, 2, 3], from: 3, sampling })).toEqual([]);
   expect(thread.requests).toEqual([]);
 });
+
+test("a turn that is cut short is answered with what the thread has", async () => {
+  const thread = scriptedThread((message) =>
+    message.type === "cut-short"
+      ? {
+          type: "generated",
+          key: message.key,
+          outputIds: [9],
+          logprobs: [-1],
+          finish: { type: "length" },
+          cachedTokenCount: 0,
+        }
+      : undefined,
+  );
+  const engine = engineOver([thread]);
+  const cut = new AbortController();
+  const call = engine.generate(request, { cutShort: cut.signal });
+  cut.abort();
+  expect(await call).toMatchObject({ outputIds: [9], finish: { type: "length" } });
+  const before = await engine.generate(request, { cutShort: cut.signal });
+  expect(before).toMatchObject({ outputIds: [9], finish: { type: "length" } });
+});

@@ -5,6 +5,7 @@ import { checkGeneration } from "../check-sampled.ts";
 import type {
   Engine,
   EngineDescription,
+  GenerateOptions,
   GenerateRequest,
   Generation,
   ScoreRequest,
@@ -78,7 +79,15 @@ export function createThreadedEngine({
 
   function send(
     call: Call,
-    { sessionId, signal }: { sessionId: string; signal: AbortSignal | undefined },
+    {
+      sessionId,
+      signal,
+      cutShort,
+    }: {
+      sessionId: string;
+      signal: AbortSignal | undefined;
+      cutShort?: AbortSignal | undefined;
+    },
   ): Promise<ThreadReply> {
     const key = nextKey++;
     const thread = placement.enter(sessionId);
@@ -88,20 +97,26 @@ export function createThreadedEngine({
         threads[thread]?.post({ type: "abort", key });
         settle(key)?.reject(signal?.reason);
       };
-      const unlisten = (): void => signal?.removeEventListener("abort", onAbort);
+      const onCut = (): void => threads[thread]?.post({ type: "cut-short", key });
+      const unlisten = (): void => {
+        signal?.removeEventListener("abort", onAbort);
+        cutShort?.removeEventListener("abort", onCut);
+      };
       pending.set(key, {
         thread,
         resolve: (reply) => (unlisten(), resolve(reply)),
         reject: (error) => (unlisten(), reject(error)),
       });
       signal?.addEventListener("abort", onAbort, { once: true });
+      cutShort?.addEventListener("abort", onCut, { once: true });
       threads[thread]?.post({ ...call, key });
+      if (cutShort?.aborted) onCut();
     });
   }
 
   async function generate(
     request: GenerateRequest,
-    { signal }: { signal?: AbortSignal } = {},
+    { signal, cutShort }: GenerateOptions = {},
   ): Promise<Generation> {
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
@@ -116,7 +131,7 @@ export function createThreadedEngine({
       sampling: checkSampling(request.sampling, () => randomInt(2 ** 48 - 1)),
       sessionId,
     } as const;
-    const reply = await send(call, { sessionId, signal });
+    const reply = await send(call, { sessionId, signal, cutShort });
     if (reply.type !== "generated") throw failureOf(reply);
     return checkGeneration(toGeneration(request, reply, description.policyVersion ?? ""), request);
   }

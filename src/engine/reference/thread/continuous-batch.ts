@@ -54,6 +54,13 @@ export class ContinuousBatch {
     if (sequence !== undefined) this.#dismiss(sequence);
   }
 
+  /** Drops a sequence and returns what it has; undefined where it is not there any more. */
+  cutShort(key: number): ThreadReply | undefined {
+    const sequence = [...this.#waiting, ...this.#inWork].find(({ goal }) => goal.key === key);
+    this.abort(key);
+    return sequence?.goal.cutShort?.();
+  }
+
   /** Computes one step and returns the replies of the sequences that it finished. */
   step(): readonly ThreadReply[] {
     this.#admit();

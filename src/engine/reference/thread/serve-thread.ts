@@ -60,6 +60,11 @@ export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
       case "abort":
         batch.abort(request.key);
         break;
+      case "cut-short": {
+        const reply = batch.cutShort(request.key);
+        if (reply !== undefined) port.postMessage(reply);
+        break;
+      }
     }
     if (isStepping) return;
     isStepping = true;

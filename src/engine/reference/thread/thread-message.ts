@@ -7,7 +7,9 @@ export type ThreadRequest =
   | GenerateCall
   | ScoreCall
   /** Nobody waits any more. */
-  | { readonly type: "abort"; readonly key: number };
+  | { readonly type: "abort"; readonly key: number }
+  /** Whatever is sampled of a turn is to be answered now. */
+  | { readonly type: "cut-short"; readonly key: number };
 
 /** Sample a turn. */
 export interface GenerateCall {

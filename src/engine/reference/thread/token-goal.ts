@@ -1,6 +1,7 @@
 import type { LogitRow } from "../logit-row.ts";
 import { mostLikelyId, sampleId } from "../../in-process/sample-id.ts";
 import { seededRandomNumbers } from "../../in-process/random-numbers.ts";
+import type { Finish } from "../../engine.ts";
 import type { GenerateCall, ScoreCall, ThreadReply } from "./thread-message.ts";
 
 /** What came of a row of logits. */
@@ -24,6 +25,8 @@ export interface TokenGoal {
   readonly firstLogit: number;
   /** Takes the logits of what follows the id at `index`; called once an index, in order. */
   take(row: LogitRow, index: number, context: { readonly cachedTokenCount: number }): GoalStep;
+  /** What there is so far; absent where a part is of no use. */
+  readonly cutShort?: () => ThreadReply;
 }
 
 /** Samples a turn. `modelEndIds` end it as the request's own stop ids do. */
@@ -33,6 +36,11 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
   const random = seededRandomNumbers(sampling.seed, call.sessionId);
   const outputIds: number[] = [];
   const logprobs: number[] = [];
+  let cachedCount = 0;
+  const toReply = (finish: Finish): ThreadReply => {
+    const turn = { outputIds, logprobs, finish, cachedTokenCount: cachedCount };
+    return { type: "generated", key, ...turn };
+  };
   return {
     key,
     ids: promptIds,
@@ -51,20 +59,12 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
       outputIds.push(id);
       logprobs.push(logprob);
       const stops = stopIds.has(id);
+      cachedCount = cachedTokenCount;
       if (!stops && outputIds.length < maxNewTokens) return { type: "append", id };
-      const finish = stops
-        ? ({ type: "stop", matched: id } as const)
-        : ({ type: "length" } as const);
-      const reply = {
-        type: "generated",
-        key,
-        outputIds,
-        logprobs,
-        finish,
-        cachedTokenCount,
-      } as const;
+      const reply = toReply(stops ? { type: "stop", matched: id } : { type: "length" });
       return { type: "finish", reply };
     },
+    cutShort: () => toReply({ type: "length" }),
   };
 }
 
