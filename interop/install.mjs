@@ -45,9 +45,19 @@ export function install({ name, version, python, packages, overrides = [], finis
   return folder;
 }
 
-/** @throws CannotInstall where a command is absent or fails, with its last line. */
+/** Gives up soon where there is no network, and takes the Python that is there. */
+const PATIENCE = { PIP_RETRIES: "1", PIP_DEFAULT_TIMEOUT: "20", UV_PYTHON_DOWNLOADS: "never" };
+
+/** Longest step, in milliseconds. */
+const STEP_MS = 60 * 60_000;
+
+/** @throws CannotInstall where a command is absent, fails, or takes too long, with its last line. */
 export function run(command, args) {
-  const { status, error, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  const { status, error, stderr } = spawnSync(command, args, {
+    encoding: "utf8",
+    env: { ...process.env, ...PATIENCE },
+    timeout: STEP_MS,
+  });
   if (status === 0) return;
   const [last = "no message"] = (stderr ?? "").trim().split("\n").slice(-1);
   throw new CannotInstall(`${path.basename(command)} ${args[0]}: ${error?.message ?? last}`);

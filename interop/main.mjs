@@ -29,6 +29,11 @@ if (server === undefined || positionals.length !== 1) {
 if (isStale()) build();
 const { abort, killRun, killServer, play, rescore, update } = await import("./rounds.mjs");
 
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  // Exits in order, so that no server is left behind.
+  process.once(signal, () => process.exit(1));
+}
+
 const count = Number(values.episodes);
 const skipped = new Set(values.skip.split(","));
 const dir = mkdtempSync(path.join(tmpdir(), `turnwright-interop-${server.name}-`));

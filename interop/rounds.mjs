@@ -18,6 +18,12 @@ const EVENTFUL_COUNT = 16;
 /** How many of these are over when it happens. */
 const BEFORE_COUNT = 4;
 
+/**
+ * How long servers are left alone before they are asked whether they are idle, in milliseconds:
+ * llama.cpp's notices that a client is gone once it has answered nobody for a second.
+ */
+const QUIET_MS = 2_500;
+
 /** Plays episodes and verifies them. */
 export async function play(context, { count, flags = [], name = "play" }) {
   const { out, args } = toRollout(context, { name, first: 0, count, flags });
@@ -113,7 +119,8 @@ export async function abort({ server, url }) {
   });
   await Promise.all(turns);
   const startedAt = Date.now();
-  while (!(await server.isIdle(url))) await sleep(100);
+  do await sleep(QUIET_MS);
+  while (!(await server.isIdle(url)));
   await engine.close();
   return { aborted: turns.length, idleAfterMs: Date.now() - startedAt };
 }

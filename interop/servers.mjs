@@ -31,7 +31,7 @@ const SGLANG_NEEDS =
 const llamaCpp = {
   name: "llama-cpp",
   version: "2026.10.11549",
-  python: "3.11",
+  python: ">=3.10",
   packages: [
     {
       options: ["--only-binary", ":all:"],

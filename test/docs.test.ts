@@ -24,6 +24,12 @@ function compiled(name: string): string {
 const docs = await readdir(fileURLToPath(new URL("docs", root)));
 const pages = ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((n) => `docs/${n}`)];
 
+/** Flags of npm, and of inference servers. */
+const FOREIGN_FLAGS = [
+  ...["--silent", "--help", "--omit"],
+  ...["--enable-scale-out", "--logprobs-mode", "--flash-attn", "--cache-type-k", "--cache-type-v"],
+];
+
 const helps = new Map<string, Promise<string>>();
 
 /** The help of a command that exists. */
@@ -53,8 +59,7 @@ describe.each(pages)("%s", (name) => {
     const texts = await Promise.all([...asked].map(helpOf));
     const known = texts.join("\n");
     const flags = new Set([...text.matchAll(/[ `](--[a-z][a-z-]+)/g)].map(([, flag]) => flag!));
-    // Flags of npm itself are not ours.
-    for (const flag of ["--silent", "--help", "--omit"]) flags.delete(flag);
+    for (const flag of FOREIGN_FLAGS) flags.delete(flag);
     for (const flag of flags) expect(known, flag).toContain(flag);
   });
 

@@ -361,7 +361,10 @@ describe("an id that its logprob does not name", () => {
   ] as [VllmApi, VllmRelease, string][])("%s of %s: is refused", async (api, release, problem) => {
     const alter = (reply: Record<string, unknown>): unknown =>
       withChoice(reply, { token_ids: [10, 11, 13, 2] });
-    await using tested = await start(api, [{ kind: "alter", alter }], { server: { release } });
+    await using tested = await start(api, [{ kind: "alter", alter }], {
+      server: { release },
+      retry: { maxAttempts: 1 },
+    });
     const { code, message } = await failureOf(tested.engine.generate(toRequest()));
     expect(code).toBe("engine/bad-reply");
     expect(message).toContain(`choices[0].logprobs.${problem}, as in choices[0].token_ids`);
@@ -383,7 +386,9 @@ describe("which version of the policy sampled what, as the ids-only API says it"
   ])("%j is refused", async (spans, message) => {
     const alter = (reply: Record<string, unknown>): unknown =>
       withChoice(reply, { weight_versions: spans });
-    await using tested = await start("generate", [{ kind: "alter", alter }]);
+    await using tested = await start("generate", [{ kind: "alter", alter }], {
+      retry: { maxAttempts: 1 },
+    });
     const failure = await failureOf(tested.engine.generate(toRequest()));
     expect(failure.code).toBe("engine/bad-reply");
     expect(failure.message).toContain(message);

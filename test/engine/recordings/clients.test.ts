@@ -82,7 +82,8 @@ function toTurn(
 function isTurn({ request, response }: Recording, { path }: Reader): boolean {
   const body = request.body as JsonObject;
   if (response === undefined || request.path !== path || typeof body !== "object") return false;
-  if ((body["token_ids"] ?? body["input_ids"] ?? body["prompt"]) === undefined) return false;
+  const ids = body["token_ids"] ?? body["input_ids"] ?? body["prompt"];
+  if (!Array.isArray(ids) || ids.some((id) => !(id >= 0))) return false;
   const sampling = (body["sampling_params"] ?? body) as JsonObject;
   const asksForLogprobs =
     body["return_logprob"] === true ||
@@ -158,11 +159,9 @@ const FAILURES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   "llama.cpp": {
     "bad-type": "engine/bad-request",
-    "batch-prompts": "engine/bad-reply",
     "empty-prompt": "engine/bad-request",
     "exactly-context": "engine/prompt-too-long",
     "id-out-of-vocab": "engine/bad-request",
-    "negative-id": "engine/bad-request",
     "over-long-prompt": "engine/prompt-too-long",
   },
 };
