@@ -95,6 +95,7 @@ export type {
 export { parsePythonJson } from "./python/json-parse.ts";
 export { stringifyPythonJson } from "./python/json-stringify.ts";
 export { toPlainJson, toPyValue, type PyDict, type PyList, type PyValue } from "./python/value.ts";
+export type { TemplateLimits } from "./jinja/budget.ts";
 export type { CapabilityCard } from "./renderer/capability-card.ts";
 export { createRenderer, type RendererOptions } from "./renderer/create-renderer.ts";
 export type { EnvironmentDelta, RenderedIds, Renderer } from "./renderer/renderer.ts";

@@ -384,6 +384,9 @@ x' }}",
         "{{ 'é'.encode('UTF8').decode('utf-8') }}",
         "{{ 'x' if ''.encode() else 'y' }}",
     ],
+    "`autoescape false` changes nothing but the frame": [
+        "{% set a = 1 %}{% autoescape false %}{{ html }}{% set a = 2 %}{{ a }}{% endautoescape %}{{ a }}",
+    ],
     "`self` is the template, which has no blocks": [
         "{{ self }}",
         "{{ self.x }}{{ self is defined }}",

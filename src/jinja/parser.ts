@@ -88,6 +88,8 @@ function parseStatement(cursor: JinjaTokenCursor): readonly JinjaStatement[] {
     }
     case "with":
       return [parseWith(cursor)];
+    case "autoescape":
+      return [parseAutoescape(cursor, line)];
     case "generation": {
       const body = parseBlock(cursor, ["endgeneration"]);
       return [{ type: "generation", body: macro({ name: undefined, parameters: [], line }, body) }];
@@ -162,6 +164,15 @@ function parseWith(cursor: JinjaTokenCursor): JinjaStatement {
     targets.push({ target, value: parseExpression(cursor) });
   }
   return { type: "with", targets, body: parseBlock(cursor, ["endwith"]).body };
+}
+
+/** Chat templates are rendered without escaping; a block that asks for none is a frame of its own. */
+function parseAutoescape(cursor: JinjaTokenCursor, line: number): JinjaStatement {
+  const wanted = parseExpression(cursor);
+  if (wanted.type !== "constant" || wanted.value !== false) {
+    throw cursor.problem("automatic escaping is not supported, expected 'autoescape false'", line);
+  }
+  return { type: "with", targets: [], body: parseBlock(cursor, ["endautoescape"]).body };
 }
 
 function parsePrint(cursor: JinjaTokenCursor): readonly JinjaStatement[] {

@@ -1,23 +1,54 @@
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
 /**
- * Patterns of published tokenizers, on which the native library has been seen to stay well within its
- * limits for any text that is let through.
+ * The alternatives that the patterns of published tokenizers are made of. None of them goes back over
+ * a text more than once, whatever it is, so that patterns which recombine them do not either, and the
+ * native library stays within its limits for any text that is let through.
  */
-const knownPatterns: ReadonlySet<string> = new Set([
-  // Qwen 2, 2.5 and 3
-  String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-  // Llama 3, GLM 4
-  String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-  // gpt-oss
-  String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+const knownAlternatives: ReadonlySet<string> = new Set([
+  // GPT-2 and its heirs: endings, words, numbers, punctuation, white space
+  ...["'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "(?i:'s|'t|'re|'ve|'m|'ll|'d)"],
+  ...[String.raw`\p{L}+`, String.raw` ?\p{L}+`, String.raw`[^\r\n\p{L}\p{N}]?\p{L}+`],
+  ...[String.raw`\p{N}`, String.raw`\p{N}+`, String.raw`\p{N}{1,3}`, String.raw` ?\p{N}+`],
+  String.raw` ?[^\s\p{L}\p{N}]+`,
+  String.raw` ?[^\s\p{L}\p{N}]+[\r\n]*`,
+  String.raw` ?[^\s\p{L}\p{N}]+[\r\n/]*`,
+  ...[String.raw`\s*[\r\n]+`, "\\s*[\r\n]+", String.raw`\s+(?!\S)`, String.raw`\s+`],
+  // Qwen 3.5: marks belong to words
+  String.raw`[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`,
+  String.raw` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*`,
+  // gpt-oss and Mistral: words end where capitals begin
+  String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`,
+  String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*`,
+  String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
+  String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
   // DeepSeek V3 and R1
-  String.raw`\p{N}{1,3}`,
   "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-  "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+  "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+",
+  "[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+",
+  " ?[\\p{P}\\p{S}]+[\r\n]*",
   // the model that comes with this package
-  String.raw`[ _]?\p{Ll}+| ?\p{Lu}\p{Ll}*|\p{N}{1,3}|[^\s\p{L}\p{N}]+(?: [^\s\p{L}\p{N}]+)*|\s+|\p{L}+`,
+  ...[String.raw`[ _]?\p{Ll}+`, String.raw` ?\p{Lu}\p{Ll}*`],
+  String.raw`[^\s\p{L}\p{N}]+(?: [^\s\p{L}\p{N}]+)*`,
 ]);
+
+/** Whether the pattern is made of known alternatives. */
+function isKnownPattern(pattern: string): boolean {
+  return alternativesOf(pattern).every((alternative) => knownAlternatives.has(alternative));
+}
+
+/** The pattern's outermost alternatives. */
+function alternativesOf(pattern: string): readonly string[] {
+  const alternatives = [""];
+  let depth = 0;
+  for (const [piece] of pattern.matchAll(/\\[^]|\[(?:\\[^]|[^\]\\])*\]|[^]/gu)) {
+    if (piece === "(") depth += 1;
+    if (piece === ")") depth -= 1;
+    if (piece === "|" && depth === 0) alternatives.push("");
+    else alternatives.push(`${alternatives.pop()}${piece}`);
+  }
+  return alternatives;
+}
 
 /**
  * Whether the file holds nothing that could make the native library run wild: no pattern but known
@@ -37,7 +68,7 @@ export function isWellKnown({ outline }: TokenizerFile): boolean {
 function holdsUnknown(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   return Object.entries(value).some(([key, member]) => {
-    if (key === "Regex") return !knownPatterns.has(String(member));
+    if (key === "Regex") return !isKnownPattern(String(member));
     return (key === "type" && member === "Precompiled") || holdsUnknown(member);
   });
 }
