@@ -77,7 +77,7 @@ describe("turnwright demo", () => {
     expect(rescore).toMatchObject({ engine: "reference", temperature: 1, skipped: [] });
     expect(rescore.tokenCount).toBeGreaterThan(10_000);
     expect(rescore.largest!.difference).toBeLessThan(1e-5);
-  });
+  }, 300_000);
 
   test("finds a run's reward that was changed afterwards", async () => {
     const forged = path.join(scratch, "forged");
@@ -95,7 +95,7 @@ describe("turnwright demo", () => {
       "samples.jsonl episode-reward",
       "samples.jsonl row-changed",
     ]);
-  });
+  }, 300_000);
 
   test("finds out what was sampled at another temperature", async () => {
     const { status, stdout } = await runCli([
@@ -111,7 +111,7 @@ describe("turnwright demo", () => {
     ) as Sample;
     expect(sample.tokenIds[index]).toBe(tokenId);
     expect(sample.logprobs[index]).toBe(recorded);
-  });
+  }, 300_000);
 
   test.each([
     [["--seed", "x"], "Cannot use --seed x: expected a whole number, 0 or more"],
@@ -140,7 +140,7 @@ describe("turnwright rollout --engine reference", () => {
     const first = await play("first", ["--threads", "1", "--concurrency", "2"]);
     expect(await play("second", ["--threads", "2", "--concurrency", "12"])).toEqual(first);
     expect(await play("third", ["--threads", "1", "--sampling-seed", "8"])).not.toEqual(first);
-  });
+  }, 300_000);
 
   test("refuses settings of other engines", async () => {
     const { status, stderr } = await runCli([
