@@ -103,6 +103,8 @@ export { planRun, type PlannedEpisode, type RunScope } from "./run/plan-run.ts";
 export { RunFolder, type RunManifest } from "./run/run-folder.ts";
 export type { RunProgress } from "./run/run-progress.ts";
 export { runRollouts, type RunOptions, type RunResult } from "./run/run-rollouts.ts";
+export { type Finding } from "./audit/finding.ts";
+export { verifyRun, type RunVerification } from "./audit/verify-run.ts";
 export { toSlimeGroup, type SlimeMember, type SlimeSample } from "./sink/slime.ts";
 export type { Task } from "./task.ts";
 export type { AddedToken, TokenCodec } from "./tokenizer/codec.ts";

@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RunVerification } from "../../src/audit/verify-run.ts";
 import type { FileRescoring } from "../../src/trajectory/rescore-file.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { jsonLines, runCli } from "../support/run-cli.ts";
@@ -66,15 +67,35 @@ describe("turnwright demo", () => {
   test("scores again what it sampled, exactly", async () => {
     const { status, stdout } = await runCli(
       // The engine, the model and the temperature are found in the run.
-      ["verify", "--rescore", path.join(scratch, "demo", "samples.jsonl")],
+      ["verify", "--rescore", path.join(scratch, "demo")],
     );
     expect(status, stdout).toBe(0);
     const [line] = jsonLines(stdout);
+    expect(line).toMatchObject({ isFinished: true, violations: [] });
+    expect(line).toMatchObject({ samples: line!["episodes"], episodes: line!["planned"] });
     const rescore = line!["rescore"] as FileRescoring;
     expect(rescore).toMatchObject({ engine: "reference", temperature: 1, skipped: [] });
     expect(rescore.tokenCount).toBeGreaterThan(10_000);
     expect(rescore.largest!.difference).toBeLessThan(1e-5);
-  });
+  }, 300_000);
+
+  test("finds a run's reward that was changed afterwards", async () => {
+    const forged = path.join(scratch, "forged");
+    await cp(path.join(scratch, "demo"), forged, { recursive: true });
+    const rows = await read("demo", "samples.jsonl");
+    await writeFile(
+      path.join(forged, "samples.jsonl"),
+      rows.replaceAll('"reward":0,', '"reward":1,'),
+    );
+    const { status, stdout } = await runCli(["verify", forged]);
+    expect(status).toBe(1);
+    const { violations } = jsonLines(stdout)[0] as unknown as RunVerification;
+    const rules = new Set(violations.map(({ file, rule }) => `${file} ${rule}`));
+    expect([...rules].toSorted()).toEqual([
+      "samples.jsonl episode-reward",
+      "samples.jsonl row-changed",
+    ]);
+  }, 300_000);
 
   test("finds out what was sampled at another temperature", async () => {
     const { status, stdout } = await runCli([
@@ -90,7 +111,7 @@ describe("turnwright demo", () => {
     ) as Sample;
     expect(sample.tokenIds[index]).toBe(tokenId);
     expect(sample.logprobs[index]).toBe(recorded);
-  });
+  }, 300_000);
 
   test.each([
     [["--seed", "x"], "Cannot use --seed x: expected a whole number, 0 or more"],
@@ -119,7 +140,7 @@ describe("turnwright rollout --engine reference", () => {
     const first = await play("first", ["--threads", "1", "--concurrency", "2"]);
     expect(await play("second", ["--threads", "2", "--concurrency", "12"])).toEqual(first);
     expect(await play("third", ["--threads", "1", "--sampling-seed", "8"])).not.toEqual(first);
-  });
+  }, 300_000);
 
   test("refuses settings of other engines", async () => {
     const { status, stderr } = await runCli([

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { verifyFile } from "../../trajectory/verify-file.ts";
+import { verifyRun } from "../../audit/verify-run.ts";
 
 /** How the command line is called here: by a script of the checkout's, or as an installed package. */
 export const commandLine =
@@ -14,9 +14,9 @@ export async function isFinished(out: string): Promise<boolean> {
   return (JSON.parse(summary) as { readonly end: string }).end === "finished";
 }
 
-/** What `verify` finds about the run's samples, as a row of its summary. */
+/** What `verify` finds about the run, as a row of its summary. */
 export async function verdictOn(out: string): Promise<string> {
-  const { violations, samples } = await verifyFile(path.join(out, "samples.jsonl"));
+  const { violations, samples } = await verifyRun(out);
   if (violations.length === 0) {
     return (
       `verified   all ${samples} samples: the trained ids are the ids that were sampled, and each\n` +
