@@ -2,7 +2,7 @@
 
     pip install torch transformers && python make-golden.py > golden.json
 
-The weights are those that writeRandomModel() in src/engine/reference/index.ts writes: functions
+The weights are those that writeRandomModel() in src/engine/reference/random-model.ts writes: functions
 of seed, tensor name and place, exact to the bit, so that no weights need to be kept.
 """
 
