@@ -6,6 +6,8 @@ export interface TarEntry {
   readonly type?: string;
   /** The ustar header's prefix field. */
   readonly prefix?: string;
+  /** What a link leads to. */
+  readonly linkname?: string;
 }
 
 /** Makes a tar archive of entries as they are given, for tests of those who read one. */
@@ -13,7 +15,13 @@ export function makeTar(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...entries.flatMap(toBlocks), Buffer.alloc(1024)]);
 }
 
-function toBlocks({ path, content = "", type = "0", prefix = "" }: TarEntry): Buffer[] {
+function toBlocks({
+  path,
+  content = "",
+  type = "0",
+  prefix = "",
+  linkname = "",
+}: TarEntry): Buffer[] {
   const body = Buffer.from(content);
   const header = Buffer.alloc(512);
   header.write(path, 0, 100);
@@ -21,6 +29,7 @@ function toBlocks({ path, content = "", type = "0", prefix = "" }: TarEntry): Bu
   header.write(`${body.length.toString(8).padStart(11, "0")}\0`, 124);
   header.write("        ", 148);
   header.write(type, 156);
+  header.write(linkname, 157, 100);
   header.write("ustar\u000000", 257);
   header.write(prefix, 345, 155);
   const sum = header.reduce((total, byte) => total + byte, 0);

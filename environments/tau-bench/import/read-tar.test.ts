@@ -65,6 +65,56 @@ describe("readTar()", () => {
     );
   });
 
+  test("gives paths as they are, and of links nothing", async () => {
+    const archive = makeTar([
+      { path: "/etc/passwd", content: "a" },
+      { path: "../../up", content: "b" },
+      { path: "hard", type: "1", linkname: "/etc/passwd" },
+      { path: "soft", type: "2", linkname: "../../up" },
+      { path: "device", type: "3" },
+      { path: "pipe", type: "6" },
+      { path: "x", type: "x", content: "21 path=../../longer\n" },
+      { path: "short", content: "c" },
+    ]);
+    expect(await read(archive)).toEqual({
+      "/etc/passwd": "a",
+      "../../up": "b",
+      "../../longer": "c",
+    });
+  });
+
+  test("refuses headers that claim more than anyone has", async () => {
+    const huge = makeTar([
+      { path: "x", type: "x", content: "22 size=8000000000000\n" },
+      { path: "a" },
+    ]);
+    await expect(read(huge)).rejects.toThrow("a file has 8000000000000 bytes, limit 10000");
+    await expect(read(huge, { wants: () => false })).rejects.toThrow("it is cut off");
+    // An extended header is kept in memory whole, so it has a limit of its own.
+    const meta = makeTar([{ path: "x", type: "x", content: "x".repeat(9_000_000) }]);
+    await expect(read(meta, { maxTotalBytes: 2 ** 30, pieceBytes: 65_536 })).rejects.toThrow(
+      "it is no tar archive, or a broken one",
+    );
+  });
+
+  test("lets go of the archive where nobody wants more of it", async () => {
+    let isReleased = false;
+    async function* endless() {
+      try {
+        yield makeTar([{ path: "a", content: "x" }]).subarray(0, 1024);
+        for (;;)
+          yield await Promise.resolve(makeTar([{ path: "b", content: "x" }]).subarray(0, 1024));
+      } finally {
+        isReleased = true;
+      }
+    }
+    for await (const { path } of readTar(endless(), defaults)) {
+      expect(path).toBe("a");
+      break;
+    }
+    expect(isReleased).toBe(true);
+  });
+
   test("refuses what is no archive, or cut off", async () => {
     const archive = makeTar([{ path: "a", content: "x".repeat(600) }]);
     await expect(read(archive.subarray(0, 900))).rejects.toThrow(
