@@ -11,10 +11,8 @@ import { startSglangTestServer, startVllmTestServer } from "../../src/testing/in
 import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
-import { qwen3Folder } from "../support/qwen3-model.ts";
 import { type CliResult, jsonLines, runCli } from "../support/run-cli.ts";
-
-const END_ID = 151_645;
+import { smallModelEndId, smallModelFolder } from "../support/small-model.ts";
 
 let scratch = "";
 let policy: ServerPolicy;
@@ -27,7 +25,7 @@ beforeAll(async () => {
     sampleCount: 2,
     seed: 0,
   });
-  const codec = await loadTokenCodec(qwen3Folder());
+  const codec = await loadTokenCodec(smallModelFolder);
   policy = sessionScriptPolicy(
     await scriptSessions(plan, { environment, codec, mistakeRate: 0.3 }),
   );
@@ -61,7 +59,11 @@ const SERVERS: readonly ServerCase[] = [
     name: `vllm, ${api}`,
     engine: ["--engine", "vllm"],
     async start(options: TestServerOptions) {
-      const server = await startVllmTestServer({ ...options, apis: [api], eosTokenId: END_ID });
+      const server = await startVllmTestServer({
+        ...options,
+        apis: [api],
+        eosTokenId: smallModelEndId,
+      });
       return Object.assign(server, { address: server.url });
     },
   })),
@@ -73,7 +75,7 @@ function rollout(
   { out, more = [] }: { out: string; more?: readonly string[] },
 ): Promise<CliResult> {
   return runCli([
-    ...["rollout", ...engine, "--url", address, "--model", qwen3Folder(), "--parser", "qwen25"],
+    ...["rollout", ...engine, "--url", address, "--model", smallModelFolder, "--parser", "qwen25"],
     ...["--env", "storefront", "--tasks", "0-2", "--samples", "2", "--user", "scripted"],
     ...["--out", out, "--quiet", ...more],
   ]);
