@@ -127,7 +127,7 @@ describe("turnwright rollout with each agent on the built-in shop", () => {
       expect(text).toMatch(/^\n\nExample 1:\nuser: [abc]\n\nExample 2:\nuser: [abc]$/);
     }
     expect(new Set(shown).size).toBeGreaterThan(1);
-  }, 120_000);
+  });
 });
 
 const shared = sharedData();
@@ -146,5 +146,5 @@ describe.skipIf(shared === null)("turnwright rollout with an agent on τ-bench r
     const flags = ["--env", "tau-retail", "--data", data, "--agent", "react"];
     const [first] = systemMessages(await expectRewarded(server, "retail", flags));
     expect(first).toContain(`${environment.policyText}\n#Available tools\n[{"type": "function"`);
-  }, 120_000);
+  });
 });

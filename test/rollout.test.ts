@@ -116,7 +116,7 @@ describe.skipIf(shared === null)("turnwright rollout on τ-bench retail", () => 
         status: "completed",
       });
     }
-  }, 180_000);
+  });
 });
 
 describe("turnwright rollout on the built-in shop", () => {
@@ -148,7 +148,7 @@ describe("turnwright rollout on the built-in shop", () => {
     expect(
       jsonLines((await runCli(["verify", path.join(out, "samples.jsonl")])).stdout),
     ).toMatchObject([{ samples: 48, violations: [] }]);
-  }, 120_000);
+  });
 
   test("goes on where an interrupted run stopped, without losing or repeating an episode", async () => {
     const environment = createStorefront();
@@ -178,7 +178,7 @@ describe("turnwright rollout on the built-in shop", () => {
     const other = await runCli([...args, "--temperature", "0.5"]);
     expect(other).toMatchObject({ status: 2, stdout: "" });
     expect(other.stderr).toContain("temperature was 1 and is 0.5");
-  }, 120_000);
+  });
 });
 
 describe("turnwright rollout with a user model", () => {

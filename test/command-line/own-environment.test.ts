@@ -163,7 +163,7 @@ describe("a module in the place of an environment's name", () => {
       environment: "lamps",
       averageReward: { value: 1, taskCount: 2 },
     });
-  }, 180_000);
+  });
 
   test("env list shows it", async () => {
     const { stdout } = await runCli(["env", "list", lampsFile]);

@@ -150,7 +150,6 @@ test.each(SERVERS)(
     });
     expect(status).toBe(1);
   },
-  60_000,
 );
 
 test("a run on sglang scores again without a difference, but not as if at another temperature", async () => {
@@ -176,7 +175,7 @@ test("a run on sglang scores again without a difference, but not as if at anothe
   const warm = await rescore(out, ["--temperature", "0.7"]);
   expect([warm.status, warm.stdout]).toEqual([2, ""]);
   expect(warm.stderr).toContain("Cannot score at temperature 0.7 with sglang");
-}, 60_000);
+});
 
 test("a run on vllm at another temperature scores again without a difference, its logprobs being raw", async () => {
   const [, vllm] = SERVERS as [ServerCase, ServerCase];
@@ -189,7 +188,7 @@ test("a run on vllm at another temperature scores again without a difference, it
     { rescore: { logprobConvention: "raw", temperature: 0.7, largest: { difference: 0 } } },
   ]);
   expect(status).toBe(0);
-}, 60_000);
+});
 
 test("a run whose logprobs are of what top-p left cannot be scored again, and is told so", async () => {
   const [, vllm] = SERVERS as [ServerCase, ServerCase];
@@ -208,7 +207,7 @@ test("a run whose logprobs are of what top-p left cannot be scored again, and is
     "turnwright: Cannot score samples with vllm again: it reports logprobs of what --top-p 0.9 " +
       "left, which cannot be scored\n",
   );
-}, 60_000);
+});
 
 interface Spoilt {
   readonly line: number;
