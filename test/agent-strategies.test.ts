@@ -10,7 +10,7 @@ import { groundTruthTurns } from "../src/cli/demo/ground-truth-turns.ts";
 import { spawnSglangTestServer, type SpawnedServer } from "../src/testing/index.ts";
 import type { Task } from "../src/task.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
-import { qwen3Folder } from "./support/qwen3-model.ts";
+import { smallModelFolder } from "./support/small-model.ts";
 import { jsonLines, runCli } from "./support/run-cli.ts";
 import { sharedData } from "../src/testing/shared-data.fixture.ts";
 
@@ -44,7 +44,7 @@ function asTextActions(turns: readonly string[]): readonly string[] {
 async function startServer(
   sessions: Readonly<Record<string, readonly string[]>>,
 ): Promise<SpawnedServer> {
-  const codec = await loadTokenCodec(qwen3Folder());
+  const codec = await loadTokenCodec(smallModelFolder);
   const encode = (text: string) => codec.encode(text);
   const encoded: Record<string, readonly (readonly number[])[]> = {};
   for (const [rolloutId, turns] of Object.entries(sessions)) {
@@ -68,7 +68,7 @@ async function expectRewarded(
 ): Promise<Record<string, unknown>[]> {
   const out = path.join(scratch, name);
   const { status, stdout, stderr } = await runCli([
-    ...["rollout", "--url", server.url, "--model", qwen3Folder(), "--parser", "qwen25"],
+    ...["rollout", "--url", server.url, "--model", smallModelFolder, "--parser", "qwen25"],
     ...["--user", "scripted", "--tasks", `0-${taskCount - 1}`, "--out", out, "--json", ...flags],
   ]);
   expect(stderr).toBe("");
@@ -127,7 +127,7 @@ describe("turnwright rollout with each agent on the built-in shop", () => {
       expect(text).toMatch(/^\n\nExample 1:\nuser: [abc]\n\nExample 2:\nuser: [abc]$/);
     }
     expect(new Set(shown).size).toBeGreaterThan(1);
-  }, 120_000);
+  });
 });
 
 const shared = sharedData();
@@ -146,5 +146,5 @@ describe.skipIf(shared === null)("turnwright rollout with an agent on τ-bench r
     const flags = ["--env", "tau-retail", "--data", data, "--agent", "react"];
     const [first] = systemMessages(await expectRewarded(server, "retail", flags));
     expect(first).toContain(`${environment.policyText}\n#Available tools\n[{"type": "function"`);
-  }, 120_000);
+  });
 });

@@ -7,7 +7,7 @@ import type * as example from "../examples/play-one-episode.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { scriptedPolicy, startSglangTestServer } from "../src/testing/index.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
-import { qwen3Folder } from "./support/qwen3-model.ts";
+import { smallModelFolder } from "./support/small-model.ts";
 import { jsonLines, runCli } from "./support/run-cli.ts";
 
 const root = new URL("../", import.meta.url);
@@ -85,12 +85,12 @@ test("docs/environments.md shows what `env play` answers", async () => {
 describe("examples", () => {
   test("play-one-episode plays an episode", async () => {
     const { playOneEpisode } = (await import(compiled("play-one-episode"))) as typeof example;
-    const codec = await loadTokenCodec(qwen3Folder());
+    const codec = await loadTokenCodec(smallModelFolder);
     const { turns } = await demonstrate(createStorefront().task("test", 0), { seed: 0 });
     const outputs = turns.map(({ text }) => codec.encode(`${text}<|im_end|>`));
     const script = (await Promise.all(outputs)).map((outputIds) => ({ outputIds }));
     await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
-    const episode = await playOneEpisode(server.url, qwen3Folder());
+    const episode = await playOneEpisode(server.url, smallModelFolder);
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
   });
 

@@ -23,7 +23,7 @@ describe("the tokenizer of Qwen3", () => {
 
   beforeAll(async () => {
     codec = await loadTokenCodec(modelFolder("qwen3"));
-  }, 120_000);
+  });
 
   test("is loaded natively", () => {
     expect(codec.backend).toBe("native");

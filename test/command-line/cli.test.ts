@@ -6,6 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { qwen3Folder } from "../support/qwen3-model.ts";
 import { cliFile, jsonLines, runCli } from "../support/run-cli.ts";
+import { smallModelFolder } from "../support/small-model.ts";
 
 let scratch = "";
 beforeAll(async () => {
@@ -64,7 +65,7 @@ describe("bad input gets one clear line on standard error and exit status 2", ()
     ],
     [
       "an engine that does not answer",
-      () => [...shop, ...unreachable, "--model", qwen3Folder()],
+      () => [...shop, ...unreachable, "--model", smallModelFolder],
       "Cannot reach the engine at http://127.0.0.1:9",
     ],
     [

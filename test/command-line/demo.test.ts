@@ -50,7 +50,7 @@ describe("turnwright demo", () => {
     expect(samples.map(({ rolloutId }) => rolloutId)).toEqual(
       Array.from({ length: 128 }, (_, at) => `storefront/test/${Math.floor(at / 4)}#${at % 4}`),
     );
-  }, 300_000);
+  });
 
   test("prints what the README shows, line by line", async () => {
     const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
@@ -98,17 +98,18 @@ describe("turnwright demo", () => {
   }, 300_000);
 
   test("finds out what was sampled at another temperature", async () => {
+    // As many as it takes to see it.
+    const rows = (await read("demo", "samples.jsonl")).split("\n").slice(0, 16);
+    const file = path.join(scratch, "demo", "first-samples.jsonl");
+    await writeFile(file, `${rows.join("\n")}\n`);
     const { status, stdout } = await runCli([
-      ...["verify", "--rescore", path.join(scratch, "demo", "samples.jsonl")],
-      ...["--temperature", "0.5", "--tolerance", "0.01"],
+      ...["verify", "--rescore", file, "--temperature", "0.5", "--tolerance", "0.01"],
     ]);
     expect(status).toBe(1);
     const rescore = jsonLines(stdout)[0]!["rescore"] as FileRescoring;
-    expect(rescore.beyondToleranceCount).toBeGreaterThan(1_000);
+    expect(rescore.beyondToleranceCount).toBeGreaterThan(100);
     const { line, index, tokenId, recorded } = rescore.largest!;
-    const sample = JSON.parse(
-      (await read("demo", "samples.jsonl")).split("\n")[line - 1]!,
-    ) as Sample;
+    const sample = JSON.parse(rows[line - 1]!) as Sample;
     expect(sample.tokenIds[index]).toBe(tokenId);
     expect(sample.logprobs[index]).toBe(recorded);
   }, 300_000);

@@ -11,9 +11,10 @@ import { openStoredRun } from "../../src/report/read-run.ts";
 import { planRun } from "../../src/run/plan-run.ts";
 import { startSglangTestServer, type SglangTestServer } from "../../src/testing/index.ts";
 import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
-import { modelCodec, modelFolder } from "../../src/tokenizer/real-tokenizers.fixture.ts";
+import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
+import { smallModelFolder } from "../support/small-model.ts";
 
-const model = modelFolder("qwen3");
+const model = smallModelFolder;
 const taskIndexes = [0, 1, 2];
 const trials = 2;
 
@@ -24,7 +25,7 @@ beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), "turnwright-eval-"));
   const environment = createStorefront();
   const plan = planRun(environment, { split: "test", taskIndexes, sampleCount: trials, seed: 0 });
-  const codec = await modelCodec("qwen3");
+  const codec = await loadTokenCodec(smallModelFolder);
   const scripts = await scriptSessions(plan, { environment, codec, mistakeRate: 0 });
   server = await startSglangTestServer({ policy: sessionScriptPolicy(scripts) });
 });

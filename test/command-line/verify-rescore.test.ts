@@ -11,10 +11,8 @@ import { startSglangTestServer, startVllmTestServer } from "../../src/testing/in
 import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
-import { qwen3Folder } from "../support/qwen3-model.ts";
 import { type CliResult, jsonLines, runCli } from "../support/run-cli.ts";
-
-const END_ID = 151_645;
+import { smallModelEndId, smallModelFolder } from "../support/small-model.ts";
 
 let scratch = "";
 let policy: ServerPolicy;
@@ -27,7 +25,7 @@ beforeAll(async () => {
     sampleCount: 2,
     seed: 0,
   });
-  const codec = await loadTokenCodec(qwen3Folder());
+  const codec = await loadTokenCodec(smallModelFolder);
   policy = sessionScriptPolicy(
     await scriptSessions(plan, { environment, codec, mistakeRate: 0.3 }),
   );
@@ -61,7 +59,11 @@ const SERVERS: readonly ServerCase[] = [
     name: `vllm, ${api}`,
     engine: ["--engine", "vllm"],
     async start(options: TestServerOptions) {
-      const server = await startVllmTestServer({ ...options, apis: [api], eosTokenId: END_ID });
+      const server = await startVllmTestServer({
+        ...options,
+        apis: [api],
+        eosTokenId: smallModelEndId,
+      });
       return Object.assign(server, { address: server.url });
     },
   })),
@@ -73,7 +75,7 @@ function rollout(
   { out, more = [] }: { out: string; more?: readonly string[] },
 ): Promise<CliResult> {
   return runCli([
-    ...["rollout", ...engine, "--url", address, "--model", qwen3Folder(), "--parser", "qwen25"],
+    ...["rollout", ...engine, "--url", address, "--model", smallModelFolder, "--parser", "qwen25"],
     ...["--env", "storefront", "--tasks", "0-2", "--samples", "2", "--user", "scripted"],
     ...["--out", out, "--quiet", ...more],
   ]);
@@ -148,7 +150,6 @@ test.each(SERVERS)(
     });
     expect(status).toBe(1);
   },
-  60_000,
 );
 
 test("a run on sglang scores again without a difference, but not as if at another temperature", async () => {
@@ -174,7 +175,7 @@ test("a run on sglang scores again without a difference, but not as if at anothe
   const warm = await rescore(out, ["--temperature", "0.7"]);
   expect([warm.status, warm.stdout]).toEqual([2, ""]);
   expect(warm.stderr).toContain("Cannot score at temperature 0.7 with sglang");
-}, 60_000);
+});
 
 test("a run on vllm at another temperature scores again without a difference, its logprobs being raw", async () => {
   const [, vllm] = SERVERS as [ServerCase, ServerCase];
@@ -187,7 +188,7 @@ test("a run on vllm at another temperature scores again without a difference, it
     { rescore: { logprobConvention: "raw", temperature: 0.7, largest: { difference: 0 } } },
   ]);
   expect(status).toBe(0);
-}, 60_000);
+});
 
 test("a run whose logprobs are of what top-p left cannot be scored again, and is told so", async () => {
   const [, vllm] = SERVERS as [ServerCase, ServerCase];
@@ -206,7 +207,7 @@ test("a run whose logprobs are of what top-p left cannot be scored again, and is
     "turnwright: Cannot score samples with vllm again: it reports logprobs of what --top-p 0.9 " +
       "left, which cannot be scored\n",
   );
-}, 60_000);
+});
 
 interface Spoilt {
   readonly line: number;

@@ -149,7 +149,7 @@ describe.skipIf(shared === null)(
           expect(played.rewardInfo["info"], place).toMatchObject(judged);
         }
       }
-    }, 120_000);
+    });
   },
 );
 

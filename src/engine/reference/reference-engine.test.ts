@@ -313,7 +313,7 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ["--input-type=module", "--eval", script],
-      { timeout: 30_000 },
+      { timeout: 300_000 },
     );
     expect(stdout).toBe("2\n");
   });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { workedMs } from "../../testing/worked-ms.fixture.ts";
 import { toolFromOpenAi } from "../../message.ts";
 import { toPyValue } from "../../python/value.ts";
 import { gptOss } from "./gpt-oss.ts";
@@ -71,9 +72,9 @@ describe("attempts in gpt-oss turns", () => {
       "<|channel|>to=a<|message|>".repeat(size / 26),
     ];
     const timeOf = (size: number): number => {
-      const start = performance.now();
+      const start = workedMs();
       for (const text of hostile(size)) gptOss.parse(text, { tools });
-      return performance.now() - start;
+      return workedMs() - start;
     };
     timeOf(10_000);
     expect(timeOf(200_000)).toBeLessThan(5_000);
