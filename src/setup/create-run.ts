@@ -67,7 +67,10 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
   const redactor = createRunRedactor(config, env);
   const opened: Closable[] = [];
   const close = async () => {
-    for (const part of opened.splice(0).toReversed()) await part.close?.();
+    const ends = await Promise.allSettled(
+      opened.splice(0).map(async (part) => await part.close?.()),
+    );
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
   };
   try {
     const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
