@@ -13,7 +13,6 @@ import { createRunUser } from "./create-run-user.ts";
 import { loadEnvironment } from "./environments.ts";
 import { toRunScope } from "./run-scope.ts";
 import type { RunConfig } from "./run-config.ts";
-import { redactEngine, redactUser } from "./redact-errors.ts";
 import { describeIdentity } from "./run-identity.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeSettings } from "./stored-settings.ts";
@@ -90,8 +89,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const { sampling } = config;
     const setup = {
       environment,
-      user: redactUser(user, redactor),
-      engine: redactEngine(engine, redactor),
+      user,
+      engine,
       renderer,
       agent,
       sampling,
