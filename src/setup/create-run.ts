@@ -87,16 +87,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;
-    const setup = {
-      environment,
-      user,
-      engine,
-      renderer,
-      agent,
-      sampling,
-      limits,
-      now,
-    };
+    const setup = { environment, user, engine, renderer, agent, sampling, limits, now };
     const parts = { environment, scope, renderer, engine: description };
     const manifest = redactor.clean(await describeRun(config, parts));
     return {
@@ -120,8 +111,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
-    await close();
     redactor.error(error);
+    await close();
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -77,17 +77,18 @@ describe("turnwright demo", () => {
   });
 
   test("finds out what was sampled at another temperature", async () => {
+    // A few rows show it as well as all of them do.
+    const file = path.join(scratch, "demo", "few.jsonl");
+    const rows = (await read("demo", "samples.jsonl")).split("\n").slice(0, 6);
+    await writeFile(file, rows.map((row) => `${row}\n`).join(""));
     const { status, stdout } = await runCli([
-      ...["verify", "--rescore", path.join(scratch, "demo", "samples.jsonl")],
-      ...["--temperature", "0.5", "--tolerance", "0.01"],
+      ...["verify", "--rescore", file, "--temperature", "0.5", "--tolerance", "0.01"],
     ]);
     expect(status).toBe(1);
     const rescore = jsonLines(stdout)[0]!["rescore"] as FileRescoring;
-    expect(rescore.beyondToleranceCount).toBeGreaterThan(1_000);
+    expect(rescore.beyondToleranceCount).toBeGreaterThan(50);
     const { line, index, tokenId, recorded } = rescore.largest!;
-    const sample = JSON.parse(
-      (await read("demo", "samples.jsonl")).split("\n")[line - 1]!,
-    ) as Sample;
+    const sample = JSON.parse(rows[line - 1]!) as Sample;
     expect(sample.tokenIds[index]).toBe(tokenId);
     expect(sample.logprobs[index]).toBe(recorded);
   });
