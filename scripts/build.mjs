@@ -45,4 +45,7 @@ export function build() {
   chmodSync(main, 0o755);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) build();
+// With --if-stale what is built already stays: installing a checkout has built it just before.
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (!process.argv.includes("--if-stale") || isStale()) build();
+}

@@ -21,7 +21,11 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
     const counted = tauBench?.passHatK["1"];
     const asFailed =
       counted === undefined ? "" : `; counted as failed, pass^1 is ${counted.toFixed(3)}`;
-    rows.push(["without score", `${episodes.unscored}, left out of the figures${asFailed}`]);
+    const reasons = counts(episodes.unscoredBy);
+    rows.push([
+      "without score",
+      `${episodes.unscored} (${reasons}), left out of the figures${asFailed}`,
+    ]);
   }
   rows.push(...describeTrouble(evaluation), ...describeEffort(evaluation));
   rows.push(["report", path.join(dir, evaluationFiles.report)]);

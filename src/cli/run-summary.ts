@@ -14,12 +14,7 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
         `${outcomes.truncated} truncated, ${outcomes.failed} failed`,
     ],
     ["ended by", listCounts(stopReasons)],
-    [
-      "reward",
-      progress.rewardMean === undefined
-        ? "none (no episode was scored)"
-        : `${progress.rewardMean.toFixed(3)} mean over ${progress.scored} scored episodes`,
-    ],
+    ["reward", describeReward(progress)],
     [
       "tokens",
       `${formatCount(progress.sampledTokenCount)} sampled (trained), ${formatCount(masked)} masked, ` +
@@ -55,6 +50,16 @@ const headline: Readonly<Record<RunResult["end"], string>> = {
     "The run stopped: too many episodes failed in a row. Mend the cause, then start the same command " +
     "again with --retry-failed.",
 };
+
+/** A mean says what it leaves out. */
+function describeReward({ rewardMean, scored, unscored }: RunResult["progress"]): string {
+  const leftOut = Object.values(unscored).reduce<number>((sum, count = 0) => sum + count, 0);
+  const mean =
+    rewardMean === undefined
+      ? "none (no episode was scored)"
+      : `${rewardMean.toFixed(3)} mean over ${scored} scored episodes`;
+  return leftOut === 0 ? mean : `${mean}; ${leftOut} left out: ${listCounts(unscored)}`;
+}
 
 function describeSpending(spending: UserSpending): string {
   const { callCount, inputTokenCount, outputTokenCount, costUsd } = spending;

@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { Redactor } from "../internal/redactor.ts";
 import type { Clock } from "../internal/clock.ts";
 import { createClock } from "../internal/clock.ts";
 import type { RetryPolicy } from "./http-retry.ts";
@@ -55,6 +56,8 @@ export interface HttpEngineOptions {
 /** The same, complete and checked. */
 export interface HttpEngineSettings {
   readonly urls: readonly string[];
+  /** Knows the key. */
+  readonly redactor: Redactor;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeouts: EngineTimeouts;
   readonly retry: RetryPolicy;
@@ -80,6 +83,7 @@ export function toHttpEngineSettings(options: HttpEngineOptions): HttpEngineSett
   }
   const settings: HttpEngineSettings = {
     urls,
+    redactor: new Redactor(options.apiKey === undefined ? [] : [options.apiKey]),
     headers: options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` },
     timeouts: {
       connectMs: 10_000,

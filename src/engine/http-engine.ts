@@ -209,8 +209,8 @@ export function toProbe(promptIds: readonly number[], unique: number): GenerateR
 }
 
 function toWorker(url: string, settings: HttpEngineSettings): Worker {
-  const { maxReplyBytes, timeouts } = settings;
-  const connect = { url, connectMs: timeouts.connectMs, maxReplyBytes };
+  const { maxReplyBytes, timeouts, redactor } = settings;
+  const connect = { url, connectMs: timeouts.connectMs, maxReplyBytes, redactor };
   const transport = createHttpTransport({ ...connect, maxConnections: settings.maxConnections });
   const control = createHttpTransport({ ...connect, maxConnections: CONTROL_CONNECTIONS });
   return { url: transport.url, transport, control };

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import { Pool, errors } from "undici";
+import type { Redactor } from "../internal/redactor.ts";
 
 /** What to send. */
 export interface HttpRequest {
@@ -51,6 +52,8 @@ export interface HttpTransportOptions {
   readonly maxConnections: number;
   /** Longest reply in bytes. */
   readonly maxReplyBytes: number;
+  /** Takes the key out of refusals: careless servers and proxies repeat how they were asked. */
+  readonly redactor: Redactor;
 }
 
 /**
@@ -75,7 +78,14 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
   });
   return {
     url: origin + basePath,
-    send: (request) => exchange(pool, request, { basePath, limitBytes: options.maxReplyBytes }),
+    async send(request) {
+      const outcome = await exchange(pool, request, {
+        basePath,
+        limitBytes: options.maxReplyBytes,
+      });
+      if (outcome.type !== "reply" || outcome.status < 400) return outcome;
+      return { ...outcome, text: options.redactor.text(outcome.text) };
+    },
     close: () => pool.destroy(),
   };
 }

@@ -76,16 +76,6 @@ export class Redactor {
     return JSON.parse(this.json(value)) as Value;
   }
 
-  /** What the work comes to; where it throws, the error is cleaned. */
-  async guard<Value>(work: () => Promise<Value>): Promise<Value> {
-    try {
-      return await work();
-    } catch (error) {
-      this.error(error);
-      throw error;
-    }
-  }
-
   /** Takes the secrets out of an error's message and further texts, and out of those of its causes. */
   error(error: unknown): void {
     // A chain of causes longer than this is a loop.

@@ -59,7 +59,10 @@ describe("EvaluationTally", () => {
   const evaluation = tally().evaluation();
 
   test("leaves attempts without a score out of the figures, and says so", () => {
-    expect(evaluation.episodes).toEqual({ planned: 6, finished: 5, scored: 4, unscored: 2 });
+    expect(evaluation.episodes).toEqual({
+      ...{ planned: 6, finished: 5, scored: 4, unscored: 2 },
+      unscoredBy: { "failed/user": 1, "not-played": 1 },
+    });
     expect(evaluation.averageReward).toMatchObject({ value: 0.5, taskCount: 2 });
     expect(evaluation.passHatK["1"]).toMatchObject({ value: 0.5, taskCount: 2 });
     expect(evaluation.passHatK["2"]).toMatchObject({ value: 0.5, taskCount: 2 });
@@ -154,7 +157,9 @@ describe("renderMarkdownReport()", () => {
 
   test("shows the figures, the tasks and what went wrong", () => {
     expect(report).toContain("| model | `a \\| b` |");
-    expect(report).toContain("**2 attempts have no score.**");
+    expect(report).toContain(
+      "**2 attempts have no score** (failed/user ×1, not-played ×1). They are left out",
+    );
     expect(report).toContain("| 1 | 0.500 (0.000 to 1.000) | 0.500 (0.000 to 1.000) | 2 | 0.333 |");
     expect(report).toContain("| `shop/test/1` | 0.000 | 0 of 2 | ✗ ✗ |");
     expect(report).toContain("| `shop/test/2` | – | 0 of 0 | – |");

@@ -1,6 +1,7 @@
 import { differenceOf } from "../environment/difference.ts";
 import type { FailureCode, Party } from "../errors.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
+import { unscoredReason, type UnscoredReason } from "../run/unscored-reason.ts";
 import type { Outcome, StopReason } from "../trajectory/sample.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
 import { estimateMean, type Estimate } from "./interval.ts";
@@ -32,6 +33,7 @@ export class EvaluationTally {
   readonly #trials = new Map<string, TrialEvaluation[]>();
   readonly #outcomes: Record<Outcome, number> = { completed: 0, truncated: 0, failed: 0 };
   readonly #stopReasons: Partial<Record<StopReason, number>> = {};
+  readonly #unscoredBy: Partial<Record<UnscoredReason, number>> = {};
   readonly #byParty: Partial<Record<Party, number>> = {};
   readonly #byCode: Partial<Record<FailureCode, number>> = {};
   readonly #missCounts = { notEnded: 0, wrongState: 0, missingOutputs: 0, other: 0 };
@@ -64,6 +66,8 @@ export class EvaluationTally {
     });
     this.#outcomes[outcome]++;
     count(this.#stopReasons, stopReason);
+    const reason = unscoredReason(row);
+    if (reason !== undefined) count(this.#unscoredBy, reason);
     if (failure !== undefined) {
       count(this.#byParty, failure.party);
       count(this.#byCode, failure.code);
@@ -118,13 +122,18 @@ export class EvaluationTally {
     const planned = tasks.length * trialCount;
     const rewards = tasks.flatMap((task) => task.averageReward ?? []);
     const averageReward = estimateMean(rewards);
+    const notPlayed = Math.max(0, planned - finished);
+    const unscoredBy = {
+      ...this.#unscoredBy,
+      ...(notPlayed === 0 ? {} : { "not-played": notPlayed }),
+    };
     return {
       format: 1,
       environment,
       split,
       taskCount: tasks.length,
       trialCount,
-      episodes: { planned, finished, scored, unscored: Math.max(0, planned - scored) },
+      episodes: { planned, finished, scored, unscored: Math.max(0, planned - scored), unscoredBy },
       ...(averageReward === undefined ? {} : { averageReward }),
       ...passes(tasks, trialCount),
       ...(finished === 0 ? {} : { tauBench: tauBenchMetrics(asTauBench(tasks)) }),

@@ -1,5 +1,6 @@
 import type { FailureCode, Party } from "../errors.ts";
 import type { Difference } from "../environment/difference.ts";
+import type { UnscoredReason } from "../run/unscored-reason.ts";
 import type { Outcome, StopReason } from "../trajectory/sample.ts";
 import type { Estimate } from "./interval.ts";
 import type { TauBenchMetrics } from "./tau-bench-metrics.ts";
@@ -68,6 +69,8 @@ export interface Evaluation {
     readonly scored: number;
     /** Planned, and without a score: failed, out of time, or not played yet. */
     readonly unscored: number;
+    /** The same by reason: `not-played`, or as `unscoredReason()` says. */
+    readonly unscoredBy: Readonly<Partial<Record<UnscoredReason | "not-played", number>>>;
   };
   /** Mean over tasks of each task's mean over its scored attempts; absent where none is scored. */
   readonly averageReward?: Estimate;

@@ -39,7 +39,7 @@ const explanation =
   "τ-bench is its own formula: an attempt without a score counts as failed.";
 
 function renderHeadline({ averageReward, tauBench, episodes }: Evaluation): string {
-  const { planned, scored, unscored } = episodes;
+  const { planned, scored, unscored, unscoredBy } = episodes;
   const lines = [
     averageReward === undefined
       ? "No episode is scored."
@@ -49,7 +49,7 @@ function renderHeadline({ averageReward, tauBench, episodes }: Evaluation): stri
   if (unscored > 0) {
     const inTauBench = tauBench === undefined ? "" : ` (τ-bench: ${fixed(tauBench.averageReward)})`;
     lines.push(
-      `**${unscored} attempts have no score.** They are left out of the figures rather than ` +
+      `**${unscored} attempts have no score** (${counts(unscoredBy)}). They are left out of the figures rather than ` +
         `counted as failed${inTauBench}.`,
     );
   }

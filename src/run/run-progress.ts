@@ -3,6 +3,7 @@ import type { Outcome, StopReason } from "../trajectory/sample.ts";
 import { addSpending, noSpending } from "../user/add-spending.ts";
 import type { UserSpending } from "../user/user.ts";
 import type { EpisodeStory } from "./run-folder.ts";
+import { unscoredReason, type UnscoredReason } from "./unscored-reason.ts";
 
 /** Where a run stands. JSON-able; also the heart of `summary.json`. */
 export interface RunProgress {
@@ -23,6 +24,8 @@ export interface RunProgress {
   readonly retried: number;
   /** Episodes that have a reward. */
   readonly scored: number;
+  /** Finished episodes without a reward, by why they have none. */
+  readonly unscored: Readonly<Partial<Record<UnscoredReason, number>>>;
   /** Mean over the scored episodes; absent where there are none. */
   readonly rewardMean?: number;
   readonly turnCount: number;
@@ -48,6 +51,7 @@ export class RunTally {
   readonly #outcomes: Record<Outcome, number> = { completed: 0, truncated: 0, failed: 0 };
   readonly #stopReasons: Partial<Record<StopReason, number>> = {};
   readonly #failures: Partial<Record<FailureCode, number>> = {};
+  readonly #unscored: Partial<Record<UnscoredReason, number>> = {};
   #firstFailure: string | undefined;
   #resumed = 0;
   #running = 0;
@@ -110,6 +114,7 @@ export class RunTally {
       ...(this.#firstFailure === undefined ? {} : { firstFailure: this.#firstFailure }),
       retried: this.#retried,
       scored: this.#scored,
+      unscored: { ...this.#unscored },
       ...(this.#scored === 0 ? {} : { rewardMean: this.#rewardSum / this.#scored }),
       turnCount: this.#turnCount,
       toolCallCount: this.#toolCallCount,
@@ -130,6 +135,8 @@ export class RunTally {
       this.#failures[failure.code] = (this.#failures[failure.code] ?? 0) + 1;
       this.#firstFailure ??= `${rolloutId}: ${failure.message}`;
     }
+    const reason = unscoredReason(row);
+    if (reason !== undefined) this.#unscored[reason] = (this.#unscored[reason] ?? 0) + 1;
     if (reward !== undefined) {
       this.#scored++;
       this.#rewardSum += reward;

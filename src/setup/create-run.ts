@@ -13,7 +13,6 @@ import { createRunUser } from "./create-run-user.ts";
 import { loadEnvironment } from "./environments.ts";
 import { toRunScope } from "./run-scope.ts";
 import type { RunConfig } from "./run-config.ts";
-import { redactEngine, redactUser } from "./redact-errors.ts";
 import { describeIdentity } from "./run-identity.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeSettings } from "./stored-settings.ts";
@@ -67,7 +66,10 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
   const redactor = createRunRedactor(config, env);
   const opened: Closable[] = [];
   const close = async () => {
-    for (const part of opened.splice(0).toReversed()) await part.close?.();
+    const ends = await Promise.allSettled(
+      opened.splice(0).map(async (part) => await part.close?.()),
+    );
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
   };
   try {
     const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
@@ -85,16 +87,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;
-    const setup = {
-      environment,
-      user: redactUser(user, redactor),
-      engine: redactEngine(engine, redactor),
-      renderer,
-      agent,
-      sampling,
-      limits,
-      now,
-    };
+    const setup = { environment, user, engine, renderer, agent, sampling, limits, now };
     const parts = { environment, scope, renderer, engine: description };
     const manifest = redactor.clean(await describeRun(config, parts));
     return {
@@ -118,8 +111,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
-    await close();
     redactor.error(error);
+    await close();
     throw error;
   }
 }

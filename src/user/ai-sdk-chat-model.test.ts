@@ -1,4 +1,5 @@
 import { manualClock } from "../testing/manual-clock.ts";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { ChatCompletionsServer, ScriptedAnswer } from "./chat-completions-server.fixture.ts";
 import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
@@ -106,6 +107,24 @@ describe("a chat model over an OpenAI-compatible server", () => {
         });
       },
       { endpoint },
+    );
+  });
+
+  test("keeps the key out of a refusal that repeats it", async () => {
+    const body = JSON.stringify({
+      error: { message: "no access with Bearer k-123, retry: never" },
+    });
+    await withServer(
+      [{ status: 401, body, headers: { "content-type": "application/json" } }],
+      async (model) => {
+        const error: unknown = await model.complete(request, { signal }).catch((thrown) => thrown);
+        expect(error).toMatchObject({ code: "user/unauthorized" });
+        expect((error as Error).message).toContain(
+          "no access with Bearer [redacted], retry: never",
+        );
+        expect(inspect(error, { depth: 10 })).not.toContain("no access with Bearer k-123");
+      },
+      { endpoint: { apiKeyEnv: "THE_KEY" } },
     );
   });
 

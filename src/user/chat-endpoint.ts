@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { Redactor } from "../internal/redactor.ts";
 import type { AiSdkLanguageModel } from "./language-model-call.ts";
 
 /** A chat model behind an OpenAI-compatible server. */
@@ -59,10 +60,11 @@ async function connect(
   endpoint: ChatEndpoint,
   options: { readonly headers: Record<string, string>; readonly maxConcurrent: number },
 ): Promise<{ model: AiSdkLanguageModel; close: () => Promise<void> }> {
-  const [{ createOpenAICompatible }, { Agent, fetch }] = await Promise.all([
+  const [{ createOpenAICompatible }, { Agent, Response, fetch }] = await Promise.all([
     import("@ai-sdk/openai-compatible"),
     import("undici"),
   ]);
+  const redactor = new Redactor(Object.values(options.headers).map(secretOfHeader));
   // The caller's deadline is the only one: undici's own would end slow replies after 300 s.
   const dispatcher = new Agent({
     connections: options.maxConcurrent,
@@ -76,10 +78,22 @@ async function connect(
     baseURL: endpoint.baseUrl,
     headers: options.headers,
     // undici's types name the same web classes as the global ones, but are not assignable.
-    fetch: ((url: string, init: object) =>
-      fetch(url, { ...init, dispatcher })) as unknown as typeof globalThis.fetch,
+    fetch: (async (url: string, init: object) => {
+      const response = await fetch(url, { ...init, dispatcher });
+      if (response.status < 400) return response;
+      const { status, statusText, headers } = response;
+      return new Response(redactor.text(await response.text()), {
+        ...{ status, statusText },
+        headers: [...headers].filter(([name]) => !/^content-(?:encoding|length)$/.test(name)),
+      });
+    }) as unknown as typeof globalThis.fetch,
   });
   return { model: provider.chatModel(endpoint.model), close: () => dispatcher.destroy() };
+}
+
+/** A header's value or, behind a scheme such as `Bearer`, the key. */
+function secretOfHeader(value: string): string {
+  return /^\w+ (.+)$/.exec(value)?.[1] ?? value;
 }
 
 function readBaseUrl(baseUrl: string): URL {

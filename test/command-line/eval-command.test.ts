@@ -86,7 +86,7 @@ describe("turnwright eval", () => {
 
     const before = server.stats.generateCount;
     const line = JSON.parse(await runEval({ resume: true, out, json: true })) as Evaluation;
-    expect(line.episodes).toEqual({ planned: 6, finished: 6, scored: 6, unscored: 0 });
+    expect(line.episodes).toMatchObject({ planned: 6, finished: 6, scored: 6, unscored: 0 });
     expect(server.stats.generateCount).toEqual(before);
   });
 

@@ -4,10 +4,13 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { scriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
-import { qwen3Folder } from "../support/qwen3-model.ts";
 import { runCli, type CliResult } from "../support/run-cli.ts";
+
+/** A small one: its tokenizer is loaded in no time. */
+const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
 const secrets = {
   TEST_ENGINE_KEY: "sk-engine/0123+abc",
@@ -87,7 +90,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     const out = path.join(scratch, "engine");
     const printed = await runCli(
       [
-        ...["eval", ...shop, "--user", "scripted", "--model", qwen3Folder(), "--out", out],
+        ...["eval", ...shop, "--user", "scripted", "--model", model, "--out", out],
         ...["--url", `http://127.0.0.1:${echo.port}`, "--api-key-env", "TEST_ENGINE_KEY"],
       ],
       { env: secrets },
@@ -105,7 +108,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     await using echo = await startEcho(() => undefined);
     const { status, stderr } = await runCli(
       [
-        ...["rollout", ...shop, "--user", "scripted", "--model", qwen3Folder()],
+        ...["rollout", ...shop, "--user", "scripted", "--model", model],
         ...["--url", `http://127.0.0.1:${echo.port}`, "--api-key-env", "TEST_ENGINE_KEY"],
         ...["--out", path.join(scratch, "never")],
       ],
@@ -122,7 +125,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     const out = path.join(scratch, "user");
     const printed = await runCli(
       [
-        ...["rollout", ...shop, "--model", qwen3Folder(), "--out", out, "--url", engine.url],
+        ...["rollout", ...shop, "--model", model, "--out", out, "--url", engine.url],
         ...["--user", "llm", "--user-url", `http://127.0.0.1:${echo.port}/v1`],
         ...["--user-model", "m", "--user-api-key-env", "TEST_USER_KEY"],
       ],
@@ -142,7 +145,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     const out = path.join(scratch, "address");
     const { port } = new URL(engine.url);
     const printed = await runCli([
-      ...["rollout", ...shop, "--user", "scripted", "--model", qwen3Folder(), "--out", out],
+      ...["rollout", ...shop, "--user", "scripted", "--model", model, "--out", out],
       ...["--url", `http://me:open%20sesame@127.0.0.1:${port}/?api_key=key-89012345`],
     ]);
     const said = await sayings(out, printed);

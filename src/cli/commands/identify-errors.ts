@@ -17,7 +17,6 @@ import {
   type Setting,
   type SettingValues,
 } from "../../setup/setting.ts";
-import { redactChatModel } from "../../setup/redact-errors.ts";
 import { storedSettings } from "../../setup/stored-settings.ts";
 import { addSettings, givenSettings } from "../option.ts";
 import { tauTaskInfo } from "../tau-task-info.ts";
@@ -91,12 +90,12 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
   const { data = stored["data"] } = values;
   const played = readEnvironmentConfig(completeSettings(scopeSettings, { ...stored, data }));
   const environment = await loadEnvironment(played.name, played.dataDir);
-  const { model, redactor } = createJudge(values);
+  const judge = createJudge(values);
   const controller = new AbortController();
   process.once("SIGINT", () => controller.abort());
   try {
     const summary = await identifyErrors(run, {
-      judge: redactChatModel(model, redactor),
+      judge,
       taskInfo: tauTaskInfo(environment),
       concurrency: values["judge-concurrency"],
       maxCount: values["max-episodes"] ?? Infinity,
@@ -115,7 +114,7 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
     writeError("interrupted: start the same command again to go on\n");
     process.exitCode = 130;
   } finally {
-    await model.close();
+    await judge.close();
   }
 }
 
@@ -138,7 +137,7 @@ function createJudge(values: JudgeValues) {
   redactor.learnUrl(config.baseUrl);
   hideSecrets(redactor);
   const place = { place: "judge", party: "grader", env: process.env } as const;
-  return { model: chatModelFromConfig(config, place), redactor };
+  return chatModelFromConfig(config, place);
 }
 
 function printErrors(summary: ErrorSummary, dir: string): string {

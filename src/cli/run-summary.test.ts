@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
+import type { RunFolder } from "../run/run-folder.ts";
+import { RunTally } from "../run/run-progress.ts";
+import { printRunSummary } from "./run-summary.ts";
+
+const folder = { samplesFile: "runs/a/samples.jsonl", slimeFile: undefined } as RunFolder;
+
+test("printRunSummary() says beside the mean what it leaves out, and why", () => {
+  const tally = new RunTally({ planned: 6, now: () => 0 });
+  const failure = (party: "engine" | "user") => ({
+    outcome: "failed" as const,
+    stopReason: "failure" as const,
+    failure: { party, code: `${party}/timeout` as const, message: "no answer" },
+  });
+  const rows = [
+    { reward: 1 },
+    { reward: 0.5 },
+    { outcome: "truncated" as const, stopReason: "deadline" as const },
+    failure("engine"),
+    failure("engine"),
+    failure("user"),
+  ];
+  rows.forEach((row, taskIndex) => {
+    tally.episodeStarted();
+    tally.episodeFinished(episodeRow({ taskIndex, sampleIndex: 0, ...row }));
+  });
+  const progress = tally.progress();
+  expect(progress.unscored).toEqual({
+    "truncated/deadline": 1,
+    "failed/engine": 2,
+    "failed/user": 1,
+  });
+  expect(printRunSummary({ progress, end: "finished" }, folder)).toContain(
+    "0.750 mean over 2 scored episodes; 4 left out: truncated/deadline ×1, " +
+      "failed/engine ×2, failed/user ×1\n",
+  );
+});

@@ -1,0 +1,86 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCli } from "../support/run-cli.ts";
+
+let scratch = "";
+let hooks = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-modules-"));
+  // What is imported is written down by a hook of Node's module loader, which runs beside it.
+  const loader = path.join(scratch, "loader.mjs");
+  await writeFile(
+    loader,
+    'import { appendFileSync } from "node:fs";\n' +
+      "export async function load(url, context, next) {\n" +
+      "  appendFileSync(process.env.LOADED_MODULES, `${url}\\n`);\n" +
+      "  return next(url, context);\n}\n",
+  );
+  hooks = path.join(scratch, "hooks.mjs");
+  await writeFile(
+    hooks,
+    `import { register } from "node:module";\nregister(${JSON.stringify(`file://${loader}`)});\n`,
+  );
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+/** What a call loads: our folders below `src`, and packages by name. */
+async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySet<string>> {
+  const list = path.join(scratch, `${args.join(" ").replaceAll(/\W+/g, "-")}.txt`);
+  const { status, stderr } = await runCli(args, {
+    input,
+    env: { NODE_OPTIONS: `--import=file://${hooks}`, LOADED_MODULES: list },
+  });
+  expect(status, stderr).toBe(0);
+  const urls = (await readFile(list, "utf8")).trim().split("\n");
+  return new Set(
+    urls.flatMap((url) => {
+      const [, name] =
+        /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*\/node_modules\/)/.exec(url) ?? [];
+      const [, folder] = /\/dist\/((?:src|environments)\/[^/]+)\//.exec(url) ?? [];
+      return name ?? folder ?? [];
+    }),
+  );
+}
+
+const light = ["commander", "src/cli", "src/internal", "src/setup"];
+
+describe("a command loads what it uses, and nothing else", () => {
+  test.each([["--version"], ["--help"]])("%s", async (flag) => {
+    expect([...(await loadedBy([flag]))].toSorted()).toEqual(light);
+  });
+
+  test("parse needs neither a tokenizer nor templates", async () => {
+    const line = JSON.stringify({ text: "hi", tools: [] });
+    const loaded = await loadedBy(["parse", "--parser", "qwen25"], line);
+    for (const one of ["src/tokenizer", "src/renderer", "src/jinja", "src/engine", "src/user"]) {
+      expect(loaded).not.toContain(one);
+    }
+    for (const one of ["tokenizers", "zod", "ai", "undici"]) expect(loaded).not.toContain(one);
+    expect(loaded).toContain("src/parser");
+  });
+
+  test("rollout --help shows the settings without what they are for", async () => {
+    const loaded = await loadedBy(["rollout", "--help"]);
+    for (const one of [
+      "src/tokenizer",
+      "src/renderer",
+      "src/jinja",
+      "src/run",
+      "src/user",
+      "zod",
+    ]) {
+      expect(loaded).not.toContain(one);
+    }
+  });
+
+  test("env list loads the environments that it lists", async () => {
+    const loaded = await loadedBy(["env", "list", "storefront"]);
+    expect(loaded).toContain("environments/storefront");
+    expect(loaded).not.toContain("environments/tau-bench");
+    expect(loaded).not.toContain("src/engine");
+  });
+});
