@@ -45,7 +45,7 @@ async function episodesPerSecond(play: (prepared: Prepared) => Promise<void>): P
 async function playAll({ plan, setup }: Prepared): Promise<void> {
   const { signal } = new AbortController();
   setMaxListeners(0, signal);
-  await Promise.all(plan.map((planned) => playEpisode(planned, setup, { signal })));
+  await Promise.all(Array.from(plan, (planned) => playEpisode(planned, setup, { signal })));
 }
 
 async function playJournalled({ plan, setup }: Prepared): Promise<void> {

@@ -5,13 +5,13 @@ import { defaultLimits } from "../src/episode/limits.ts";
 import type { EpisodeSetup } from "../src/episode/episode-setup.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
-import { planRun, type PlannedEpisode } from "../src/run/plan-run.ts";
+import { planRun, type RunPlan } from "../src/run/plan-run.ts";
 import { qwen3Folder } from "./bench-model.ts";
 import { instantEngine } from "./instant-engine.ts";
 
 /** Episodes of the built-in domain, played by its expert with the Qwen3 tokenizer. */
 export interface StorefrontPlay {
-  readonly plan: readonly PlannedEpisode[];
+  readonly plan: RunPlan;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
 }
 

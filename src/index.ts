@@ -99,8 +99,13 @@ export type { TemplateLimits } from "./jinja/budget.ts";
 export type { CapabilityCard } from "./renderer/capability-card.ts";
 export { createRenderer, type RendererOptions } from "./renderer/create-renderer.ts";
 export type { EnvironmentDelta, RenderedIds, Renderer } from "./renderer/renderer.ts";
-export { planRun, type PlannedEpisode, type RunScope } from "./run/plan-run.ts";
-export { RunFolder, type RunManifest } from "./run/run-folder.ts";
+export { planRun, type PlannedEpisode, type RunPlan, type RunScope } from "./run/plan-run.ts";
+export {
+  RunFolder,
+  type FinishedEpisode,
+  type RunFolderOptions,
+  type RunManifest,
+} from "./run/run-folder.ts";
 export type { RunProgress } from "./run/run-progress.ts";
 export { runRollouts, type RunOptions, type RunResult } from "./run/run-rollouts.ts";
 export { type Finding } from "./audit/finding.ts";

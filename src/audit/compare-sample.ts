@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { sampleMetadata, type EpisodeRow } from "../run/run-folder.ts";
+import type { EpisodeRow } from "../run/episode-row.ts";
+import { sampleMetadata } from "../run/episode-samples.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import type { TurnSpan } from "../trajectory/trajectory-recorder.ts";
 import { isCount, isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";

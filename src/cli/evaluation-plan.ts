@@ -1,20 +1,24 @@
+import { takeTurn } from "../internal/take-turn.ts";
 import type { EvaluationPlan, PolicyPrices } from "../report/evaluation-tally.ts";
-import type { PlannedEpisode } from "../run/plan-run.ts";
+import type { RunPlan } from "../run/plan-run.ts";
 
-/** What an evaluation of a plan's episodes is to be. */
-export function planEvaluation(
+/** What an evaluation of a plan's episodes is to be; draws each task in turn. */
+export async function planEvaluation(
   environment: string,
-  plan: readonly PlannedEpisode[],
+  plan: RunPlan,
   prices: PolicyPrices | undefined,
-): EvaluationPlan {
-  const tasks = new Map(
-    plan.map(({ task }) => [task.id, { taskId: task.id, taskIndex: task.index }]),
-  );
+): Promise<EvaluationPlan> {
+  const { split, sampleCount, taskIndexes } = plan.scope;
+  const tasks: { readonly taskId: string; readonly taskIndex: number }[] = [];
+  for (const [groupIndex, taskIndex] of taskIndexes.entries()) {
+    await takeTurn();
+    tasks.push({ taskId: plan.at(groupIndex * sampleCount).task.id, taskIndex });
+  }
   return {
     environment,
-    split: plan[0]?.task.split ?? "",
-    tasks: [...tasks.values()],
-    trialCount: tasks.size === 0 ? 0 : plan.length / tasks.size,
+    split,
+    tasks,
+    trialCount: sampleCount,
     ...(prices === undefined ? {} : { prices }),
   };
 }

@@ -30,7 +30,11 @@ export async function playRun(
   await using run = await createRun(config, { signal });
   // What was found about engine and template goes first: people still can act on it.
   if (!display.quiet) for (const warning of run.warnings) writeError(`note: ${warning}\n`);
-  await using folder = await run.openFolder();
+  const note = (text: string): void => {
+    if (!display.quiet) writeError(`note: ${text}\n`);
+  };
+  await using folder = await run.openFolder(note);
+  for (const text of folder.notes) note(text);
   const result = await showPlay(run, { folder, display, signal });
   await finish({ result, folder, environment: run.environment, plan: run.plan });
   if (result.end === "interrupted") process.exitCode = 130;

@@ -24,7 +24,7 @@ test("takeTurn() serves in order, and lets the event loop round in between", asy
   );
   isOver = true;
   expect(order).toEqual(Array.from({ length: 40 }, (_, index) => index));
-  // 40 ms of work in stretches of about 5 ms.
+  // 40 ms of work in stretches of about 3 ms.
   expect(roundCount).toBeGreaterThanOrEqual(5);
 });
 

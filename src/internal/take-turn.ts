@@ -1,7 +1,7 @@
 import { setImmediate as nextLoop } from "node:timers/promises";
 
 /** Longest stretch of paced work in one round of the event loop, in milliseconds. */
-const stretchMs = 5;
+const stretchMs = 3;
 
 const waiting: (() => void)[] = [];
 let isServing = false;

@@ -1,9 +1,9 @@
-import { rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { RolloutError } from "../errors.ts";
 import { JsonlJournal } from "../run/jsonl-journal.ts";
 import { readJsonl } from "../run/read-jsonl.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
+import { writeWholeJson } from "../run/write-whole.ts";
 import type { ChatModel } from "../user/chat-model.ts";
 import { UsageMeter, findFault } from "./fault-judge.ts";
 import type { FaultParty, FaultType, JudgedEpisode } from "./fault.ts";
@@ -79,8 +79,8 @@ export async function identifyErrors(
   }
   const judged = [...places].flatMap((id) => known.get(id) ?? []);
   const summary = summarise(judged, places.size, options.judge.name);
-  await writeJson(path.join(run.dir, errorFiles.summary), summary);
-  await writeJson(path.join(run.dir, errorFiles.tauBench), toTauBench(judged));
+  await writeWholeJson(path.join(run.dir, errorFiles.summary), summary);
+  await writeWholeJson(path.join(run.dir, errorFiles.tauBench), toTauBench(judged));
   return summary;
 }
 
@@ -188,9 +188,4 @@ function toTauBench(judged: readonly JudgedEpisode[]): object {
         : [{ task_id: taskIndex, fault_type: fault.type, description: fault.typeReason ?? "" }],
     ),
   };
-}
-
-async function writeJson(file: string, value: object): Promise<void> {
-  await writeFile(`${file}.next`, `${JSON.stringify(value, null, 2)}\n`);
-  await rename(`${file}.next`, file);
 }

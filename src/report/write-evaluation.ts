@@ -1,5 +1,5 @@
-import { rename, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { writeWhole } from "../run/write-whole.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { EvaluationTally, type EvaluationPlan } from "./evaluation-tally.ts";
 import { renderMarkdownReport, type ReportSetup } from "./markdown-report.ts";
@@ -34,8 +34,8 @@ export async function writeEvaluation(
   for await (const row of run.rows()) tally.add(row);
   const evaluation = tally.evaluation();
   const file = (name: keyof typeof evaluationFiles) => path.join(run.dir, evaluationFiles[name]);
-  await replace(file("summary"), `${JSON.stringify({ ...summary, evaluation }, null, 2)}\n`);
-  await replace(file("report"), renderMarkdownReport(evaluation, describeSetup(run)));
+  await writeWhole(file("summary"), `${JSON.stringify({ ...summary, evaluation }, null, 2)}\n`);
+  await writeWhole(file("report"), renderMarkdownReport(evaluation, describeSetup(run)));
   await writeTauBenchResults(file("tauBenchResults"), run.rows(), taskInfo);
   return evaluation;
 }
@@ -51,9 +51,4 @@ function describeSetup({ manifest }: StoredRun): ReportSetup {
   return rows
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
-}
-
-async function replace(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.next`, text);
-  await rename(`${file}.next`, file);
 }

@@ -1,49 +1,89 @@
-import { open, type FileHandle } from "node:fs/promises";
+import path from "node:path";
 import { UsageError } from "../errors.ts";
-import type { Resolvers } from "../internal/with-resolvers.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { type Resolvers, withResolvers } from "../internal/with-resolvers.ts";
+import { type EncodedLine, encodeLine } from "./encode-line.ts";
+import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
+import { endLastLine } from "./last-line.ts";
+import { storageError } from "./storage-error.ts";
+
+/** What a journal is opened with. */
+export interface JournalOptions {
+  readonly files?: Files;
+  /** Asked before each write whether it may be made; throws where it may not. */
+  readonly guard?: () => Promise<void>;
+}
+
+/** Lines are handed to the system in blocks of up to this many bytes. */
+const blockSize = 1024 * 1024;
 
 /**
  * An append-only file of JSON lines. Lines that are handed in while a write is under way are written
- * and synced together (one `fdatasync` for all of them), so that many episodes ending at once cost
- * one sync, and a line whose promise has resolved survives a crash of the machine.
+ * and synced together (one sync for all of them), so that many episodes ending at once cost one
+ * sync, and a line whose promise has resolved survives a crash of the machine.
+ *
+ * The first write that fails ends the journal: the file is cut back to its last whole line, and every
+ * later line is refused for the same reason. A file that was moved, deleted or written to by
+ * something else is noticed with the next line.
  */
 export class JsonlJournal implements AsyncDisposable {
   readonly path: string;
-  readonly #file: FileHandle;
-  #waiting: { readonly text: string; readonly settle: Resolvers<void> }[] = [];
+  readonly #files: Files;
+  readonly #file: OpenFile;
+  readonly #guard: () => Promise<void>;
+  readonly #identity: string;
+  /** Up to here there are whole lines, and they are on the disk. */
+  #size: number;
+  #waiting: { readonly lines: readonly EncodedLine[]; readonly settle: Resolvers<void> }[] = [];
   #flushing: Promise<void> | undefined;
+  #broken: { readonly reason: unknown } | undefined;
+  #isClosed = false;
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(
+    path: string,
+    open: { file: OpenFile; facts: FileFacts; options: JournalOptions },
+  ) {
     this.path = path;
-    this.#file = file;
+    this.#file = open.file;
+    this.#identity = open.facts.identity;
+    this.#size = open.facts.size;
+    this.#files = open.options.files ?? diskFiles;
+    this.#guard = open.options.guard ?? (() => Promise.resolve());
   }
 
   /**
    * Opens the file for appending, creating it where it is absent. A torn last line, left by a crash
-   * in the middle of a write, is cut off.
+   * in the middle of a write, is cut off; one that lacks only its line feed is given it.
    *
    * @throws UsageError where the file cannot be opened.
    */
-  static async open(path: string): Promise<JsonlJournal> {
+  static async open(file: string, options: JournalOptions = {}): Promise<JsonlJournal> {
+    const { files = diskFiles } = options;
+    let opened: OpenFile | undefined;
     try {
-      const file = await open(path, "a+");
-      await cutTornLine(file);
-      return new JsonlJournal(path, file);
+      opened = await files.open(file, "append");
+      await endLastLine(opened);
+      await files.syncFolder(path.dirname(file));
+      const facts = await opened.facts();
+      return new JsonlJournal(file, { file: opened, facts, options });
     } catch (error) {
-      throw new UsageError(`Cannot open ${path} for writing`, { cause: error });
+      await opened?.close().catch(() => {});
+      throw storageError("open", file, error);
     }
   }
 
-  /** Appends one line; resolves once it is on the disk. */
+  /**
+   * Appends one line; resolves once it is on the disk.
+   *
+   * @throws UsageError where the disk refuses it or refused one before.
+   */
   async append(value: unknown): Promise<void> {
-    await this.appendText(`${JSON.stringify(value)}\n`);
+    await this.appendLines([await encodeLine(value)]);
   }
 
-  /** Appends ready-made lines, each ending in a line feed; resolves once they are on the disk. */
-  async appendText(text: string): Promise<void> {
+  /** Appends lines that stay together; resolves once they are on the disk. */
+  async appendLines(lines: readonly EncodedLine[]): Promise<void> {
     const settle = withResolvers();
-    this.#waiting.push({ text, settle });
+    this.#waiting.push({ lines, settle });
     this.#flushing ??= this.#flush();
     await settle.promise;
   }
@@ -54,38 +94,86 @@ export class JsonlJournal implements AsyncDisposable {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
-      try {
-        await this.#file.appendFile(batch.map(({ text }) => text).join(""));
-        await this.#file.datasync();
-        for (const { settle } of batch) settle.resolve();
-      } catch (error) {
-        for (const { settle } of batch) settle.reject(error);
+      await this.#write(batch.flatMap(({ lines }) => lines));
+      for (const { settle } of batch) {
+        if (this.#broken === undefined) settle.resolve();
+        else settle.reject(this.#broken.reason);
       }
     }
     this.#flushing = undefined;
   }
 
+  async #write(lines: readonly EncodedLine[]): Promise<void> {
+    if (this.#broken !== undefined) return;
+    if (this.#isClosed) {
+      this.#broken = { reason: new UsageError(`Cannot write ${this.path}: it is closed`) };
+      return;
+    }
+    try {
+      await this.#guard();
+    } catch (reason) {
+      // The file is somebody else's now: it stays as it is.
+      this.#broken = { reason };
+      return;
+    }
+    try {
+      let end = this.#size;
+      for (const block of mergeBlocks(lines.flatMap(({ blocks }) => blocks))) {
+        await writeAll(this.#file, block, end);
+        end += block.length;
+      }
+      await this.#file.sync();
+      await this.#assertOwn(end);
+      this.#size = end;
+    } catch (error) {
+      this.#broken = { reason: storageError("write", this.path, error) };
+      // A file that something else writes to is not ours to cut.
+      if (!(error instanceof UsageError)) await this.#cutBack();
+    }
+  }
+
+  /** What is synced counts only if it is found again under the file's name. */
+  async #assertOwn(size: number): Promise<void> {
+    const facts = await this.#files.facts(this.path);
+    const isOwn = facts?.identity === this.#identity && facts.size === size;
+    if (isOwn) return;
+    const what = facts === undefined ? "it was moved or deleted" : "something else writes there";
+    throw new UsageError(
+      `Cannot go on writing ${this.path}: ${what}; look what it was, then start the same command again`,
+    );
+  }
+
+  async #cutBack(): Promise<void> {
+    try {
+      const { size } = await this.#file.facts();
+      if (size <= this.#size) return;
+      await this.#file.truncate(this.#size);
+      await this.#file.sync();
+    } catch {
+      // Opening the file again cuts it as well; the reason to tell is the first one.
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#flushing;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await this.#file.close();
   }
 }
 
-async function cutTornLine(file: FileHandle): Promise<void> {
-  const { size } = await file.stat();
-  const lineFeed = 0x0a;
-  const block = Buffer.alloc(64 * 1024);
-  let end = size;
-  while (end > 0) {
-    const start = Math.max(0, end - block.length);
-    const { bytesRead } = await file.read(block, 0, end - start, start);
-    const last = block.subarray(0, bytesRead).lastIndexOf(lineFeed);
-    if (last >= 0) {
-      const keep = start + last + 1;
-      if (keep < size) await file.truncate(keep);
-      return;
+/** Joins small blocks, so that a thousand short lines are a few writes. */
+function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
+  let merged: Uint8Array[] = [];
+  let length = 0;
+  for (const block of blocks) {
+    if (length + block.length > blockSize && length > 0) {
+      yield Buffer.concat(merged);
+      merged = [];
+      length = 0;
     }
-    end = start;
+    merged.push(block);
+    length += block.length;
   }
-  if (size > 0) await file.truncate(0);
+  if (length > 0) yield Buffer.concat(merged);
 }

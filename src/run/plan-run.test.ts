@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseTaskIndexes } from "./plan-run.ts";
+import { lamps } from "./lamp-run.fixture.ts";
+import { parseTaskIndexes, planRun } from "./plan-run.ts";
 
 describe("parseTaskIndexes()", () => {
   const scope = { split: "test", size: 115 };
@@ -26,5 +27,52 @@ describe("parseTaskIndexes()", () => {
     ["-1", '"-1" is neither a number nor a range'],
   ])("refuses %s", (text, message) => {
     expect(() => parseTaskIndexes(text, scope)).toThrow(message);
+  });
+});
+
+describe("planRun()", () => {
+  const scope = { split: "test", taskIndexes: [3, 1], sampleCount: 2, seed: 10 };
+
+  test("knows how many attempts there are, and draws a task when it is asked for", () => {
+    const drawn: number[] = [];
+    const plan = planRun(
+      lamps(5, (index) => drawn.push(index)),
+      scope,
+    );
+    expect(plan.length).toBe(4);
+    expect([0, 1, 2, 3].map((index) => plan.placeAt(index))).toEqual([
+      ...[{ taskIndex: 3, sampleIndex: 0 }],
+      ...[{ taskIndex: 3, sampleIndex: 1 }],
+      ...[{ taskIndex: 1, sampleIndex: 0 }],
+      ...[{ taskIndex: 1, sampleIndex: 1 }],
+    ]);
+    expect(drawn).toEqual([]);
+    expect(plan.at(3)).toMatchObject({
+      rolloutId: "lamp/test/1#1",
+      groupId: "lamp/test/1",
+      ...{ sampleIndex: 1, groupIndex: 1, index: 3, seed: 13 },
+    });
+    expect(drawn).toEqual([1]);
+    const [first, second] = plan;
+    expect(first!.task).toBe(second!.task);
+    expect(drawn).toEqual([1, 3]);
+  });
+
+  test.each([
+    [{ split: "dev" }, 'Cannot find split "dev" of lamp: expected one of test'],
+    [{ taskIndexes: [5] }, 'Cannot play task 5: split "test" has 5 tasks, expected 0 to 4'],
+    [{ taskIndexes: [-1] }, "Cannot play task -1"],
+    [{ taskIndexes: [0.5] }, "Cannot play task 0.5"],
+    [{ taskIndexes: [1, 1] }, 'Cannot play task 1 of "test": it is listed twice'],
+  ])("refuses %j before anything is played", (wrong, message) => {
+    expect(() => planRun(lamps(5), { ...scope, ...wrong })).toThrow(message);
+  });
+
+  test("refuses an environment that gives another task than it is asked for", () => {
+    const environment = lamps(5);
+    const confused = { ...environment, task: () => environment.task("test", 0) };
+    expect(() => planRun(confused, scope).at(0)).toThrow(
+      'Cannot play lamp: its task 3 of "test" says that it is task 0 of "test"',
+    );
   });
 });

@@ -1,6 +1,7 @@
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
+import type { Task } from "../task.ts";
 
 /** One attempt of a run, with its place in the whole. */
 export interface PlannedEpisode extends EpisodeAssignment {
@@ -27,25 +28,107 @@ export interface PlanRecord extends RunScope {
 }
 
 /**
- * Every attempt of a run, task by task, so that the attempts of a group share the engine's prefix
- * cache.
- *
- * @throws UsageError for an unknown split or a task index out of range.
+ * The attempts of a run, task by task, so that those of a group share the engine's prefix cache. It
+ * draws a task from the environment when an attempt at it is asked for: for a plan of many thousands
+ * that takes seconds in all, so whoever goes through it takes turns.
  */
-export function planRun(environment: Environment, scope: RunScope): readonly PlannedEpisode[] {
+export interface RunPlan extends Iterable<PlannedEpisode> {
+  readonly scope: RunScope;
+  /** How many attempts there are. */
+  readonly length: number;
+  /**
+   * The attempt at a place, 0-based.
+   *
+   * @throws UsageError where the environment gives another task than it is asked for.
+   */
+  at(index: number): PlannedEpisode;
+  /** Which task and which attempt at it stand at a place; draws nothing. */
+  placeAt(index: number): EpisodePlace;
+}
+
+/** An attempt without its task. */
+export interface EpisodePlace {
+  readonly taskIndex: number;
+  readonly sampleIndex: number;
+}
+
+/**
+ * Plans a run.
+ *
+ * @throws UsageError for an unknown split, a task index out of range or one that is listed twice.
+ */
+export function planRun(environment: Environment, scope: RunScope): RunPlan {
   const { split, taskIndexes, sampleCount, seed } = scope;
-  return taskIndexes.flatMap((taskIndex, groupIndex) => {
-    const task = environment.task(split, taskIndex);
-    return Array.from({ length: sampleCount }, (_, sampleIndex) => ({
-      task,
-      rolloutId: `${task.id}#${sampleIndex}`,
-      groupId: task.id,
-      sampleIndex,
-      groupIndex,
-      index: groupIndex * sampleCount + sampleIndex,
-      seed: seed + groupIndex * sampleCount + sampleIndex,
-    }));
+  assertScope(environment, scope);
+  let drawn: { readonly groupIndex: number; readonly task: Task } | undefined;
+  const drawTask = (groupIndex: number): Task => {
+    // The attempts of a group share their task.
+    if (drawn?.groupIndex !== groupIndex) {
+      const task = environment.task(split, taskIndexes[groupIndex]!);
+      assertTask(environment, task, { split, index: taskIndexes[groupIndex]! });
+      drawn = { groupIndex, task };
+    }
+    return drawn.task;
+  };
+  const length = taskIndexes.length * sampleCount;
+  const placeAt = (index: number): EpisodePlace => ({
+    taskIndex: taskIndexes[Math.floor(index / sampleCount)]!,
+    sampleIndex: index % sampleCount,
   });
+  const at = (index: number): PlannedEpisode => {
+    const groupIndex = Math.floor(index / sampleCount);
+    const { sampleIndex } = placeAt(index);
+    const task = drawTask(groupIndex);
+    const rolloutId = `${task.id}#${sampleIndex}`;
+    const place = { rolloutId, groupId: task.id, sampleIndex, groupIndex, index };
+    return { task, ...place, seed: seed + index };
+  };
+  return {
+    scope,
+    length,
+    at,
+    placeAt,
+    *[Symbol.iterator]() {
+      for (let index = 0; index < length; index++) yield at(index);
+    },
+  };
+}
+
+function assertScope(environment: Environment, { split, taskIndexes }: RunScope): void {
+  const size = environment.splits[split];
+  if (size === undefined) {
+    const known = Object.keys(environment.splits).join(", ");
+    throw new UsageError(
+      `Cannot find split "${split}" of ${environment.name}: expected one of ${known}`,
+    );
+  }
+  const seen = new Set<number>();
+  for (const index of taskIndexes) {
+    if (!Number.isInteger(index) || index < 0 || index >= size)
+      throw outOfRange(index, split, size);
+    if (seen.has(index))
+      throw new UsageError(`Cannot play task ${index} of "${split}": it is listed twice`);
+    seen.add(index);
+  }
+}
+
+/** What is finished is known again by its place, so a task must say the place that it was asked for. */
+function assertTask(
+  environment: Environment,
+  task: Task,
+  asked: { readonly split: string; readonly index: number },
+): void {
+  if (task.split === asked.split && task.index === asked.index) return;
+  throw new UsageError(
+    `Cannot play ${environment.name}: its task ${asked.index} of "${asked.split}" says that it is ` +
+      `task ${task.index} of "${task.split}"`,
+  );
+}
+
+function outOfRange(index: number, split: string, size: number): UsageError {
+  return new UsageError(
+    `Cannot play task ${index}: split "${split}" has ${size} tasks, expected 0 to ${size - 1}`,
+  );
 }
 
 /**
@@ -72,11 +155,7 @@ export function parseTaskIndexes(
     if (last < first) {
       throw new UsageError(`Cannot read tasks "${text}": the range ${part.trim()} does not rise`);
     }
-    if (last >= size) {
-      throw new UsageError(
-        `Cannot play task ${last}: split "${split}" has ${size} tasks, expected 0 to ${size - 1}`,
-      );
-    }
+    if (last >= size) throw outOfRange(last, split, size);
     for (let index = first; index <= last; index++) indexes.add(index);
   }
   return [...indexes];

@@ -1,170 +1,601 @@
-import { createHash } from "node:crypto";
-import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
-import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
-import { type EpisodeRow, RunFolder, type RunManifest } from "./run-folder.ts";
+import { crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
+import { fakeMachine } from "./machine.fixture.ts";
+import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
+import { failedEnd, rolloutIdsIn, testEpisode, testManifest } from "./run-folder.fixture.ts";
 
+let scratch = "";
 let dir = "";
 beforeEach(async () => {
-  dir = await mkdtemp(path.join(tmpdir(), "turnwright-run-"));
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-run-"));
+  dir = path.join(scratch, "run");
 });
 afterEach(async () => {
-  await rm(dir, { recursive: true });
+  await rm(scratch, { recursive: true });
 });
 
-const manifest: RunManifest = {
-  format: 1,
-  turnwright: "0.1.0",
-  configuration: { env: "e", temperature: 1 },
-  found: {},
-};
-
-function episode(rolloutId: string, end: Partial<Episode> = { reward: 1 }): Episode {
-  const recorder = new TrajectoryRecorder();
-  recorder.openSegment([1, 2]);
-  recorder.appendTurn({
-    outputIds: [10],
-    logprobs: [-0.5],
-    finish: { type: "stop" },
-    pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "1", finish: "stop" }],
-    discarded: [],
-  });
-  const row = episodeRow({ taskIndex: 0, sampleIndex: 0, rolloutId });
-  return { ...row, segments: recorder.toSegments(), ...end };
+async function open(options: Partial<RunFolderOptions> = {}): Promise<RunFolder> {
+  return await RunFolder.open(dir, testManifest, { retryFailed: false, ...options });
 }
 
-const failed = {
-  outcome: "failed",
-  stopReason: "failure",
-  failure: { party: "engine", code: "engine/timeout", message: "m" },
-} as const;
-
-async function idsIn(name: string): Promise<string[]> {
-  const text = await readFile(path.join(dir, name), "utf8");
-  return text
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => (JSON.parse(line) as { rolloutId: string }).rolloutId);
+async function write(episodes: readonly Episode[], options: Partial<RunFolderOptions> = {}) {
+  await using folder = await open(options);
+  for (const episode of episodes) {
+    await folder.writeEpisode(episode);
+  }
 }
 
-async function write(...episodes: Episode[]): Promise<void> {
-  await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
-  for (const value of episodes) await folder.writeEpisode(value);
+function file(name: string): string {
+  return path.join(dir, name);
+}
+
+function idsOf({ finished }: RunFolder): string[] {
+  return finished.map(({ rolloutId }) => rolloutId);
+}
+
+async function edit(name: string, change: (text: string) => string): Promise<void> {
+  await writeFile(file(name), change(await readFile(file(name), "utf8")));
 }
 
 describe("RunFolder", () => {
-  test("knows on reopening what is finished", async () => {
-    await write(episode("t#0"), episode("t#1", failed));
-    await using again = await RunFolder.open(dir, manifest, { retryFailed: false });
-    expect(again.finished.map(({ rolloutId, outcome }) => [rolloutId, outcome])).toEqual([
-      ["t#0", "completed"],
-      ["t#1", "failed"],
+  test("knows on reopening what is finished, by ids and sums alone", async () => {
+    await write([testEpisode(0), testEpisode(1, failedEnd)]);
+    await using again = await open();
+    const { userUsage } = testEpisode(0);
+    const counts = {
+      turnCount: 2,
+      sampledTokenCount: 20,
+      tokenCount: 5,
+      toolCallCount: 1,
+      formatErrorCount: 0,
+    };
+    const place = { taskIndex: 0, counts, userUsage, reward: 1 };
+    expect(again.finished).toEqual(
+      [
+        ...[{ rolloutId: "t#0", sampleIndex: 0, outcome: "completed", stopReason: "user-left" }],
+        ...[{ rolloutId: "t#1", sampleIndex: 1, ...failedEnd }],
+      ].map((row) => ({ ...place, ...row })),
+    );
+    expect(again.notes).toEqual([]);
+  });
+
+  test("names in each episode's row its rows of samples", async () => {
+    await write([testEpisode(0, { segmentCount: 3 }), testEpisode(1, { segmentCount: 0 })]);
+    const rows = (await readFile(file("episodes.jsonl"), "utf8")).trim().split("\n");
+    expect(rows.map((row) => JSON.parse(row) as object)).toMatchObject([
+      { rolloutId: "t#0", sampleHashes: { length: 3 } },
+      { rolloutId: "t#1", sampleHashes: { length: 0 } },
     ]);
-    expect(again.finished[0]).not.toHaveProperty("segments");
-  });
-
-  test("drops the samples of an episode whose own line a crash swallowed", async () => {
-    await write(episode("t#0"), episode("t#1"));
-    const file = path.join(dir, "episodes.jsonl");
-    const [first] = (await readFile(file, "utf8")).split("\n");
-    await writeFile(file, `${first}\n{"format":1,"rolloutId":"t#1","outc`);
-    {
-      await using again = await RunFolder.open(dir, manifest, { retryFailed: false });
-      expect(again.finished.map(({ rolloutId }) => rolloutId)).toEqual(["t#0"]);
-      await again.writeEpisode(episode("t#1"));
-    }
-    expect(await idsIn("samples.jsonl")).toEqual(["t#0", "t#1"]);
-    expect(await idsIn("episodes.jsonl")).toEqual(["t#0", "t#1"]);
-  });
-
-  test("cuts off a torn row of samples", async () => {
-    await write(episode("t#0"));
-    await appendFile(path.join(dir, "samples.jsonl"), '{"format":1,"rolloutId":"t#1","tok');
-    await using again = await RunFolder.open(dir, manifest, { retryFailed: false });
-    await again.writeEpisode(episode("t#1"));
-    expect(await idsIn("samples.jsonl")).toEqual(["t#0", "t#1"]);
+    await using again = await open();
+    expect(idsOf(again)).toEqual(["t#0", "t#1"]);
   });
 
   test("forgets failed episodes where they are to be played again", async () => {
-    await write(episode("t#0"), episode("t#1", failed));
-    await using again = await RunFolder.open(dir, manifest, { retryFailed: true });
-    expect(again.finished.map(({ rolloutId }) => rolloutId)).toEqual(["t#0"]);
-    expect(await idsIn("samples.jsonl")).toEqual(["t#0"]);
-    expect(await idsIn("episodes.jsonl")).toEqual(["t#0"]);
+    await write([testEpisode(0), testEpisode(1, failedEnd)]);
+    await using again = await open({ retryFailed: true });
+    expect(idsOf(again)).toEqual(["t#0"]);
+    expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(["t#0"]);
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0"]);
   });
 
-  test("refuses a folder of another configuration, naming what differs", async () => {
-    await write(episode("t#0"));
-    const other = { ...manifest, configuration: { env: "e", temperature: 0.5, split: "train" } };
-    await expect(RunFolder.open(dir, other, { retryFailed: false })).rejects.toThrow(
-      `Cannot resume ${dir}: temperature was 1 and is 0.5; split was undefined and is "train"`,
-    );
+  test("sorts the rows", async () => {
+    {
+      await using folder = await open({ format: "slime" });
+      for (const index of [2, 0, 1]) {
+        const episode = testEpisode(index, { segmentCount: index });
+        await folder.writeEpisode(episode);
+      }
+      await folder.sortSamples(["t#0", "t#1", "t#2"]);
+    }
+    expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(["t#1", "t#2", "t#2"]);
+    await using again = await open({ format: "slime" });
+    expect(idsOf(again)).toEqual(["t#2", "t#0", "t#1"]);
   });
 
-  test("refuses a folder of episodes without their run.json", async () => {
-    await writeFile(path.join(dir, "episodes.jsonl"), "{}\n");
-    await expect(RunFolder.open(dir, manifest, { retryFailed: false })).rejects.toThrow(
-      `Cannot use ${dir}: it holds episodes but no run.json`,
-    );
+  test("writes the bytes of JSON.stringify()", async () => {
+    const text = "🦊".repeat(200_000);
+    const message = { role: "user", content: text } as const;
+    await write([testEpisode(0, { messages: [message] })], { format: "slime" });
+    for (const name of ["episodes.jsonl", "samples.jsonl"]) {
+      const line = await readFile(file(name), "utf8");
+      expect(line).toBe(`${JSON.stringify(JSON.parse(line))}\n`);
+    }
+    await using again = await open({ format: "slime" });
+    expect(idsOf(again)).toEqual(["t#0"]);
+  });
+});
+
+describe("RunFolder after a crash", () => {
+  test("drops the samples of an episode whose own line a crash swallowed", async () => {
+    await write([testEpisode(0), testEpisode(1)]);
+    const [first] = (await readFile(file("episodes.jsonl"), "utf8")).split("\n");
+    await writeFile(file("episodes.jsonl"), `${first}\n{"format":1,"rolloutId":"t#1","outc`);
+    {
+      await using again = await open();
+      expect(idsOf(again)).toEqual(["t#0"]);
+      expect(again.notes).toEqual([]);
+      await again.writeEpisode(testEpisode(1));
+    }
+    expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(["t#0", "t#1"]);
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0", "t#1"]);
   });
 
-  test("keeps the hash of each row of samples with the episode", async () => {
-    await write(episode("t#0"));
-    const rows = async (name: string) => (await readFile(path.join(dir, name), "utf8")).split("\n");
-    const [sample] = await rows("samples.jsonl");
-    const [row] = await rows("episodes.jsonl");
-    expect((JSON.parse(row!) as EpisodeRow).sampleHashes).toEqual([
-      createHash("sha256").update(sample!).digest("hex"),
+  test("cuts off a torn row of samples", async () => {
+    await write([testEpisode(0)]);
+    await appendFile(file("samples.jsonl"), '{"format":1,"rolloutId":"t#1","tok');
+    await using again = await open();
+    await again.writeEpisode(testEpisode(1));
+    expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(["t#0", "t#1"]);
+  });
+
+  test("keeps an episode whose line lacks only its line feed", async () => {
+    await write([testEpisode(0), testEpisode(1)]);
+    for (const name of ["episodes.jsonl", "samples.jsonl"]) {
+      await truncate(file(name), (await stat(file(name))).size - 1);
+    }
+    {
+      await using again = await open();
+      expect(idsOf(again)).toEqual(["t#0", "t#1"]);
+      await again.writeEpisode(testEpisode(2));
+    }
+    expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(["t#0", "t#1", "t#2"]);
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0", "t#1", "t#2"]);
+  });
+
+  test("removes what is left of files that were being replaced", async () => {
+    await write([testEpisode(0)]);
+    for (const name of ["run.json", "samples.jsonl", "summary.json"]) {
+      await writeFile(file(`${name}.next`), "half a f");
+    }
+    await using _again = await open();
+    expect((await readdir(dir)).toSorted()).toEqual([
+      ...["episodes.jsonl", "events.jsonl", "run.json", "run.lock", "samples.jsonl"],
     ]);
   });
 
-  test("makes slime's rows of what is finished, also by an earlier start", async () => {
-    const open = () => RunFolder.open(dir, manifest, { format: "slime", retryFailed: false });
-    const attempts = ["t#0", "t#1"].map((rolloutId, index) => ({
-      rolloutId,
-      groupIndex: 3,
-      index,
-    }));
-    const slimeRows = async () =>
-      (await readFile(path.join(dir, "samples.slime.jsonl"), "utf8"))
+  const names = ["episodes.jsonl", "samples.jsonl"];
+  test.each(names)("%s, cut at any byte, costs only the episodes that were cut", async (name) => {
+    const episodes = [
+      ...[testEpisode(0), testEpisode(1, { segmentCount: 0 })],
+      ...[testEpisode(2, { segmentCount: 2 }), testEpisode(3, failedEnd)],
+    ];
+    await write(episodes, { format: "slime" });
+    const whole = path.join(scratch, "whole");
+    await rename(dir, whole);
+    const bytes = await readFile(path.join(whole, name));
+    const lineEnds = [...bytes.keys()].filter((index) => bytes[index] === 0x0a);
+    // Every byte about the ends of lines, and some in between.
+    const places = [...bytes.keys()].filter(
+      (index) => index % 97 === 0 || lineEnds.some((end) => Math.abs(end - index) <= 2),
+    );
+    for (const length of places) {
+      await cp(whole, dir, { recursive: true });
+      await truncate(file(name), length);
+      const left = await rolloutIdsOfWhole(
+        bytes,
+        lineEnds.filter((end) => end <= length),
+      );
+      {
+        await using again = await open({ format: "slime" });
+        const finished = episodes
+          .filter(({ rolloutId, segments }) => {
+            const rowCount = { "episodes.jsonl": 1, "samples.jsonl": segments.length }[name];
+            return left.filter((id) => id === rolloutId).length === rowCount;
+          })
+          .map(({ rolloutId }) => rolloutId);
+        expect(idsOf(again), `${name} cut at ${length}`).toEqual(finished);
+        for (const episode of episodes) {
+          if (finished.includes(episode.rolloutId)) continue;
+          await again.writeEpisode(episode);
+        }
+        await again.sortSamples(["t#0", "t#1", "t#2", "t#3"]);
+      }
+      for (const rows of ["samples.jsonl"]) {
+        expect(await readFile(file(rows), "utf8")).toBe(
+          await readFile(path.join(whole, rows), "utf8"),
+        );
+      }
+      expect((await rolloutIdsIn(dir, "episodes.jsonl")).toSorted()).toEqual([
+        ...["t#0", "t#1", "t#2", "t#3"],
+      ]);
+      await rm(dir, { recursive: true });
+    }
+  });
+
+  async function rolloutIdsOfWhole(bytes: Buffer, lineEnds: readonly number[]) {
+    const copy = path.join(scratch, "lines.jsonl");
+    await writeFile(copy, bytes.subarray(0, lineEnds.at(-1) ?? 0));
+    return await rolloutIdsIn(scratch, "lines.jsonl");
+  }
+});
+
+describe("RunFolder that dies while it is opened", () => {
+  test("loses nothing that was finished, wherever it dies", async () => {
+    const episodes = [testEpisode(0), testEpisode(1, failedEnd), testEpisode(2), testEpisode(3)];
+    await write(episodes, { format: "slime" });
+    await edit("samples.jsonl", (text) => text.replace(/.*"t#2".*\n/, ""));
+    await appendFile(file("episodes.jsonl"), '{"format":1,"roll');
+    const whole = path.join(scratch, "whole");
+    await rename(dir, whole);
+    let hasOpened = false;
+    for (let at = 0; !hasOpened; at++) {
+      await cp(whole, dir, { recursive: true });
+      const { files } = crashingFiles(at);
+      const options = { format: "slime", retryFailed: true } as const;
+      try {
+        await using _dying = await open({ ...options, files, lock: { machine: fakeMachine({}) } });
+        hasOpened = true;
+      } catch {
+        // What it is does not matter: the process is dead.
+      }
+      {
+        await using again = await open({ ...options, lock: { machine: fakeMachine({ pid: 2 }) } });
+        expect(idsOf(again), `died at call ${at}`).toEqual(["t#0", "t#3"]);
+      }
+      for (const name of ["episodes.jsonl", "samples.jsonl"]) {
+        expect(await rolloutIdsIn(dir, name)).toEqual(["t#0", "t#3"]);
+      }
+      await rm(dir, { recursive: true });
+      expect(at).toBeLessThan(1000);
+    }
+  }, 900_000);
+});
+
+describe("RunFolder with damaged files", () => {
+  const three = [testEpisode(0), testEpisode(1), testEpisode(2)];
+
+  test("plays an episode again whose line is damaged in the middle of the file", async () => {
+    await write(three);
+    await edit("episodes.jsonl", (text) => text.replace('"rolloutId":"t#1"', '"rolloutId":"t#1'));
+    {
+      await using again = await open();
+      expect(idsOf(again)).toEqual(["t#0", "t#2"]);
+      expect(again.notes).toEqual([
+        `${file("episodes.jsonl")} has damaged lines (1): their episodes are played again`,
+      ]);
+      expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(["t#0", "t#2"]);
+      await again.writeEpisode(three[1]!);
+    }
+    await using third = await open();
+    expect(idsOf(third)).toEqual(["t#0", "t#2", "t#1"]);
+    expect(third.notes).toEqual([]);
+  });
+
+  test.each([
+    ["is empty", () => "", []],
+    [
+      "lacks its last row",
+      (text: string) => text.split("\n").slice(0, 2).join("\n"),
+      ["t#0", "t#1"],
+    ],
+    ["lacks a row", (text: string) => text.replace(/.*"t#1".*\n/, ""), ["t#0", "t#2"]],
+    [
+      "has a damaged row",
+      (text: string) => text.replace('"tokenIds":[1,2,101,', '"tokenIds":[1,2,\u0000\u0000\u0000,'),
+      ["t#0", "t#2"],
+    ],
+    [
+      "has a changed id",
+      (text: string) => text.replace('"tokenIds":[1,2,101,', '"tokenIds":[1,2,'),
+      ["t#0", "t#2"],
+    ],
+    ["has two rows glued", (text: string) => text.replace(/("t#1".{40}).*\n/, "$1"), ["t#0"]],
+  ])("plays again what is missing where samples.jsonl %s", async (_what, damage, left) => {
+    await write(three);
+    await edit("samples.jsonl", damage);
+    {
+      await using again = await open();
+      expect(idsOf(again)).toEqual(left);
+      expect(again.notes).toEqual([
+        `${file("samples.jsonl")} lacks rows of finished episodes, or has damaged ones: these ` +
+          `episodes are played again (${3 - left.length})`,
+      ]);
+      expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(left);
+      expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(left);
+    }
+  });
+
+  test("keeps rows that are whole, however they are written", async () => {
+    await write([testEpisode(0, { segmentCount: 2 }), testEpisode(1)], { format: "slime" });
+    const respell = (text: string): string =>
+      text
+        .trim()
         .split("\n")
-        .filter((line) => line !== "")
-        .map((line) => JSON.parse(line) as object);
+        .toReversed()
+        .map((line) => `${JSON.stringify(JSON.parse(line), null, 1).replaceAll("\n", "")}\n`)
+        .join("");
+    await edit("samples.jsonl", respell);
+    await using again = await open({ format: "slime" });
+    expect(idsOf(again)).toEqual(["t#0", "t#1"]);
+  });
+
+  test("goes on with the rows of earlier versions, which name no hashes", async () => {
+    const withoutExtent = (text: string): string =>
+      text.replaceAll(/,"sampleHashes":\[[^\]]*\]/g, "");
+    await write([
+      testEpisode(0, { segmentCount: 2 }),
+      testEpisode(1),
+      testEpisode(2, { segmentCount: 0 }),
+    ]);
+    await edit("episodes.jsonl", withoutExtent);
+    expect(await readFile(file("episodes.jsonl"), "utf8")).not.toContain("sampleHashes");
+    {
+      await using again = await open();
+      expect(idsOf(again)).toEqual(["t#0", "t#1", "t#2"]);
+    }
+    // The sum of the ids tells that a row lacks.
+    await edit("samples.jsonl", (text) => text.replace(/.*"segment":1.*\n/, ""));
+    await using again = await open();
+    expect(idsOf(again)).toEqual(["t#1", "t#2"]);
+  });
+
+  test("of two lines that claim the same episode, keeps the one whose samples are there", async () => {
+    await write([testEpisode(0)]);
+    const other = path.join(scratch, "other");
+    await rename(dir, other);
+    await write([testEpisode(0, { reward: 0.5 })]);
+    // As two processes would leave them that wrote one folder.
+    await appendFile(file("episodes.jsonl"), await readFile(path.join(other, "episodes.jsonl")));
+    await writeFile(file("samples.jsonl"), await readFile(path.join(other, "samples.jsonl")));
+    await using again = await open();
+    expect(again.finished).toMatchObject([{ rolloutId: "t#0", reward: 1 }]);
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0"]);
+  });
+
+  test("of two whole records of one episode keeps one", async () => {
+    await write([testEpisode(0), testEpisode(1)]);
+    for (const name of ["episodes.jsonl", "samples.jsonl"]) await edit(name, (text) => text + text);
+    await using again = await open();
+    expect(idsOf(again)).toEqual(["t#0", "t#1"]);
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0", "t#1"]);
+    expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(["t#0", "t#1"]);
+  });
+});
+
+describe("RunFolder and its manifest", () => {
+  test("refuses a folder of another configuration, naming what differs", async () => {
+    await write([testEpisode(0)]);
+    const configuration = { env: "e", temperature: 0.5, split: "train" };
+    const other = RunFolder.open(dir, { ...testManifest, configuration }, { retryFailed: false });
+    await expect(other).rejects.toThrow(
+      `Cannot resume ${dir}: temperature was 1 and is 0.5; split was undefined and is "train"; start ` +
+        "with the same settings or choose another --out",
+    );
+    await using _again = await open();
+  });
+
+  test("refuses another identity field by field, and lets what is operational change", async () => {
+    await write([testEpisode(0)]);
+    const identity = { tokenizer: "t2", engine: "sglang", data: "d1" };
+    const other = RunFolder.open(dir, { ...testManifest, identity }, { retryFailed: false });
+    await expect(other).rejects.toThrow(
+      `Cannot resume ${dir}: what its episodes were played with has changed: tokenizer was "t1" and is "t2"; ` +
+        'data was undefined and is "d1"; bring back what was there or choose another --out',
+    );
+    const found = { engine: "another address" };
+    await using again = await RunFolder.open(
+      dir,
+      { ...testManifest, found },
+      { retryFailed: false },
+    );
+    expect(idsOf(again)).toEqual(["t#0"]);
+  });
+
+  test("lets another version name more or fewer things", async () => {
+    await write([testEpisode(0)]);
+    const newer = {
+      ...testManifest,
+      turnwright: "0.2.0",
+      identity: { tokenizer: "t1", tools: "x" },
+    };
+    await using again = await RunFolder.open(dir, newer, { retryFailed: false });
+    expect(idsOf(again)).toEqual(["t#0"]);
+  });
+
+  test("takes the identity of this start for that of a run that noted none, and says so", async () => {
+    await write([testEpisode(0)]);
+    const { identity: _identity, ...old } = testManifest;
+    await writeFile(file("run.json"), JSON.stringify(old));
+    {
+      await using again = await open();
+      expect(again.notes).toEqual([
+        `${dir} was begun by a version that did not note which tokenizer, engine it played with: ` +
+          "those of this start are taken for the same",
+      ]);
+    }
+    const identity = { tokenizer: "t2", engine: "sglang" };
+    const other = RunFolder.open(dir, { ...testManifest, identity }, { retryFailed: false });
+    await expect(other).rejects.toThrow('tokenizer was "t1" and is "t2"');
+  });
+
+  const started = { type: "run-started", atMs: 0, manifest: testManifest };
+
+  test.each([
+    ["missing", undefined],
+    ["damaged", ""],
+    ["damaged", '{"format":1,"turnwri'],
+  ])("a %s run.json is written anew from what events.jsonl says", async (state, text) => {
     {
       await using folder = await open();
-      expect(folder.slimeFile).toBe(path.join(dir, "samples.slime.jsonl"));
-      await folder.writeEpisode(episode("t#1"));
-      expect(await folder.writeSlime(attempts)).toEqual({
-        groups: 0,
-        rows: 0,
-        leftOut: { unfinished: 1 },
-      });
-      expect(await slimeRows()).toEqual([]);
+      await folder.writeEvent(started);
+      await folder.writeEpisode(testEpisode(0));
     }
-    await using again = await open();
-    await again.writeEpisode(episode("t#0", { reward: 0 }));
-    expect(await again.writeSlime(attempts)).toEqual({ groups: 1, rows: 2 });
-    const shared = {
-      group_index: 3,
-      tokens: [1, 2, 10],
-      loss_mask: [1],
-      rollout_log_probs: [-0.5],
-    };
-    expect(await slimeRows()).toMatchObject([
-      { ...shared, index: 0, reward: 0, metadata: { rollout: "t#0" } },
-      { ...shared, index: 1, reward: 1, metadata: { rollout: "t#1" } },
-    ]);
+    if (text === undefined) await rm(file("run.json"));
+    else await writeFile(file("run.json"), text);
+    const configuration = { env: "other", temperature: 1 };
+    const other = RunFolder.open(dir, { ...testManifest, configuration }, { retryFailed: false });
+    await expect(other).rejects.toThrow('env was "e" and is "other"');
+    {
+      await using again = await open();
+      expect(idsOf(again)).toEqual(["t#0"]);
+      expect(again.notes).toEqual([
+        `${file("run.json")} was ${state} and is written anew: events.jsonl says what was played`,
+      ]);
+    }
+    expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(testManifest);
   });
 
-  test("writes nothing for slime where nobody asked", async () => {
-    await write(episode("t#0"));
-    await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
-    const attempts = [{ rolloutId: "t#0", groupIndex: 0, index: 0 }];
-    expect(await folder.writeSlime(attempts)).toBeUndefined();
-    expect(folder.slimeFile).toBeUndefined();
+  test("says what to do where nothing says what was played", async () => {
+    await write([testEpisode(0)]);
+    await writeFile(file("run.json"), "");
+    await expect(open()).rejects.toThrow(
+      `Cannot resume ${dir}: its run.json is damaged, and events.jsonl does not say what was played; ` +
+        "put a copy of it back, or start the same command with another --out",
+    );
+    await rm(file("run.json"));
+    await expect(open()).rejects.toThrow("its run.json is missing");
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0"]);
+  });
+
+  test("a folder whose run.json was torn before the first episode is a new one", async () => {
+    await mkdir(dir);
+    await writeFile(file("run.json"), '{"form');
+    {
+      await using _folder = await open();
+    }
+    expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(testManifest);
+  });
+
+  test("refuses a run of another format", async () => {
+    await mkdir(dir);
+    await writeFile(file("run.json"), '{"format":2}');
+    await expect(open()).rejects.toThrow(
+      `Cannot read ${file("run.json")}: it is a run of another version (format 2)`,
+    );
+  });
+});
+
+describe("RunFolder and other processes", () => {
+  test("refuses a second writer before it touches anything", async () => {
+    await using folder = await open();
+    await folder.writeEpisode(testEpisode(0));
+    await appendFile(file("samples.jsonl"), "");
+    const before = await stat(file("samples.jsonl"));
+    await expect(open()).rejects.toThrow(`Cannot use ${dir}: process ${process.pid} on`);
+    expect((await stat(file("samples.jsonl"))).ino).toBe(before.ino);
+    await folder.writeEpisode(testEpisode(1));
+  });
+
+  test("lets the next one in once it is closed, also where opening it failed", async () => {
+    await write([testEpisode(0)]);
+    const configuration = {};
+    const other = RunFolder.open(dir, { ...testManifest, configuration }, { retryFailed: false });
+    await expect(other).rejects.toThrow("Cannot resume");
+    await using _again = await open();
+  });
+
+  test("is one folder under all its names", async () => {
+    await mkdir(path.join(scratch, "real"));
+    await symlink(path.join(scratch, "real"), dir);
+    await using folder = await open();
+    const real = RunFolder.open(path.join(scratch, "real"), testManifest, { retryFailed: false });
+    await expect(real).rejects.toThrow(`process ${process.pid} on`);
+    await folder.writeEpisode(testEpisode(0));
+  });
+
+  test("keeps links to files on another disk", async () => {
+    await mkdir(dir);
+    await symlink(path.join(scratch, "big.jsonl"), file("samples.jsonl"));
+    {
+      await using folder = await open();
+      for (const index of [1, 0]) {
+        await folder.writeEpisode(testEpisode(index));
+      }
+      await folder.sortSamples(["t#0", "t#1"]);
+    }
+    expect((await lstat(file("samples.jsonl"))).isSymbolicLink()).toBe(true);
+    expect(await rolloutIdsIn(scratch, "big.jsonl")).toEqual(["t#0", "t#1"]);
+  });
+
+  test("stops a process that stood still while another host took the run over", async () => {
+    let nowMs = 0;
+    const elsewhere = { machine: fakeMachine({ host: "two", bootId: "boot-2" }), now: () => nowMs };
+    const sleeper = await open({ lock: { ...elsewhere, heartbeatMs: 1e9 } });
+    await sleeper.writeEpisode(testEpisode(0));
+    const long = new Date(Date.now() - 120_000);
+    await utimes(file("run.lock"), long, long);
+    await using other = await open();
+    await other.writeEpisode(testEpisode(1));
+    nowMs += 60_000;
+    await expect(sleeper.writeEpisode(testEpisode(1))).rejects.toThrow(
+      "another process took the run over while this one stood still",
+    );
+    await expect(sleeper.writeSummary({})).rejects.toThrow("took the run over");
+    await sleeper[Symbol.asyncDispose]();
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0", "t#1"]);
+  });
+});
+
+describe("RunFolder on a disk with faults", () => {
+  test("says in one line that the folder cannot be created", async () => {
+    await writeFile(path.join(scratch, "a-file"), "");
+    const under = path.join(scratch, "a-file", "run");
+    await expect(RunFolder.open(under, testManifest, { retryFailed: false })).rejects.toThrow(
+      `Cannot create the run folder ${under}: ENOTDIR`,
+    );
+  });
+
+  test("says at once that the folder was deleted", async () => {
+    const folder = await open();
+    await folder.writeEpisode(testEpisode(0));
+    await rename(dir, `${dir}-moved`);
+    const reason = `Cannot go on writing ${file("samples.jsonl")}: it was moved or deleted`;
+    await expect(folder.writeEpisode(testEpisode(1))).rejects.toThrow(reason);
+    await folder[Symbol.asyncDispose]();
+    await rename(`${dir}-moved`, dir);
+    await rm(file("run.lock"));
+    await using again = await open();
+    expect(idsOf(again)).toEqual(["t#0"]);
+  });
+
+  const names = ["samples.jsonl", "episodes.jsonl"];
+  test.each(names)("a full disk at %s loses nothing that was finished", async (name) => {
+    let isFull = false;
+    const files = faultyFiles(({ operation, path }) =>
+      isFull && operation === "write" && path.endsWith(name)
+        ? { type: "fail", code: "ENOSPC", written: 9 }
+        : undefined,
+    );
+    {
+      await using folder = await open({ files, format: "slime" });
+      await folder.writeEpisode(testEpisode(0));
+      isFull = true;
+      const reason = `Cannot write ${file(name)}: ENOSPC: no space left on device, write; make room`;
+      for (const index of [1, 2]) {
+        await expect(folder.writeEpisode(testEpisode(index))).rejects.toThrow(reason);
+      }
+    }
+    await using again = await open({ format: "slime" });
+    expect(idsOf(again)).toEqual(["t#0"]);
+    expect(again.notes).toEqual([]);
+    for (const rows of names) expect(await rolloutIdsIn(dir, rows)).toEqual(["t#0"]);
+  });
+
+  test("a folder that is read-only is refused in one line", async () => {
+    const files = faultyFiles(({ operation }) =>
+      operation === "open" ? { type: "fail", code: "EACCES" } : undefined,
+    );
+    await expect(open({ files })).rejects.toThrow(
+      `Cannot write ${file("run.lock")}: EACCES: permission denied, open; make it writable, or choose`,
+    );
   });
 });

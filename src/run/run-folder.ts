@@ -1,104 +1,132 @@
-import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import type { Episode } from "../episode/episode.ts";
-import { formatMetadata } from "../episode/format-metadata.ts";
-import { UsageError, describeError } from "../errors.ts";
 import { writeSlimeFile, type SlimeAttempt, type SlimeSummary } from "../sink/slime-file.ts";
-import { hashRow } from "../trajectory/hash-row.ts";
-import { toSamples, type Sample } from "../trajectory/sample.ts";
-import { JsonlJournal } from "./jsonl-journal.ts";
-import { readJsonl, readLines } from "./read-jsonl.ts";
+import { type EncodedLine, encodeLine } from "./encode-line.ts";
+import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
+import { episodeSamples } from "./episode-samples.ts";
+import { type Files, diskFiles } from "./files.ts";
+import { type JournalOptions, JsonlJournal } from "./jsonl-journal.ts";
+import { episodesFile, reconcile, samplesFile } from "./reconcile.ts";
+import { type LockOptions, RunLock } from "./run-lock.ts";
+import { type RunManifest, claimManifest } from "./run-manifest.ts";
+import { rolloutIdOfLine } from "./sample-line.ts";
 import { sortRows } from "./sort-rows.ts";
+import { storageError } from "./storage-error.ts";
+import { nextName, writeWholeJson } from "./write-whole.ts";
 
-/** An episode without its ids. */
-export type EpisodeStory = Omit<Episode, "segments">;
-
-/** An episode as `episodes.jsonl` holds it. */
-export interface EpisodeRow extends EpisodeStory {
-  /** The hashes of its rows in `samples.jsonl`, in their order (see `hashRow()`). */
-  readonly sampleHashes: readonly string[];
-}
+export type { EpisodeRow, EpisodeStory, FinishedEpisode } from "./episode-row.ts";
+export type { RunManifest } from "./run-manifest.ts";
 
 /** Trainer formats that a run can write beside its own samples. */
 export type SinkFormat = "slime";
 
-/** What `run.json` says: everything that decides what the run plays. JSON-able. */
-export interface RunManifest {
-  readonly format: 1;
-  readonly turnwright: string;
-  /** Two runs with different ones cannot share a folder. */
-  readonly configuration: Readonly<Record<string, unknown>>;
-  /** What was found at start-up: engine, capability card, and so on. */
-  readonly found: Readonly<Record<string, unknown>>;
+/** How a run's folder is opened. */
+export interface RunFolderOptions {
+  /** A trainer's format to write beside the samples. */
+  readonly format?: SinkFormat;
+  /** Plays the failed episodes of earlier starts again. */
+  readonly retryFailed: boolean;
+  readonly files?: Files;
+  /** How the folder is locked, and what ends the wait for another machine's lock. */
+  readonly lock?: Omit<LockOptions, "files">;
 }
+
+const eventsFile = "events.jsonl";
+const summaryFile = "summary.json";
 
 const slimeFile = "samples.slime.jsonl";
 
 /**
- * The files of a run. An episode counts as finished once its line is in `episodes.jsonl`; its
- * samples are written and synced before that line, and whatever samples a crash left without one are
- * dropped when the folder is opened again.
+ * The files of a run. One process at a time writes them (`RunLock`). An episode counts as finished
+ * once its line is in `episodes.jsonl`; its samples are written and synced before that line, and
+ * whatever samples a crash left without one are dropped when the folder is opened again. What is
+ * damaged then is played again: an episode at a time, never the folder.
  */
 export class RunFolder implements AsyncDisposable {
   readonly dir: string;
+  /** What holds for the folder: that of the first start. */
+  readonly manifest: RunManifest;
   /** Episodes that earlier starts of this run finished. */
-  readonly finished: readonly EpisodeRow[];
+  readonly finished: readonly FinishedEpisode[];
+  /** What was found on opening that people may want to know. */
+  readonly notes: readonly string[];
+  readonly #files: Files;
+  readonly #lock: RunLock;
   readonly #episodes: JsonlJournal;
+  readonly #events: JsonlJournal;
   readonly #samples: JsonlJournal;
   readonly #format: SinkFormat | undefined;
-  readonly #events: JsonlJournal;
 
   private constructor(
-    dir: string,
-    finished: readonly EpisodeRow[],
-    journals: {
-      episodes: JsonlJournal;
-      samples: JsonlJournal;
-      events: JsonlJournal;
+    about: Pick<RunFolder, "dir" | "manifest" | "finished" | "notes">,
+    open: {
+      readonly files: Files;
+      readonly lock: RunLock;
+      readonly episodes: JsonlJournal;
+      readonly events: JsonlJournal;
+      readonly samples: JsonlJournal;
+      readonly format: SinkFormat | undefined;
     },
-    format: SinkFormat | undefined,
   ) {
-    this.dir = dir;
-    this.finished = finished;
-    this.#episodes = journals.episodes;
-    this.#samples = journals.samples;
-    this.#events = journals.events;
-    this.#format = format;
+    this.dir = about.dir;
+    this.manifest = about.manifest;
+    this.finished = about.finished;
+    this.notes = about.notes;
+    this.#files = open.files;
+    this.#lock = open.lock;
+    this.#episodes = open.episodes;
+    this.#events = open.events;
+    this.#samples = open.samples;
+    this.#format = open.format;
   }
 
   /**
    * Opens a run's folder: a new one, or one to resume.
    *
-   * @throws UsageError where the folder holds a run of another configuration (naming what differs),
-   *   or cannot be written.
+   * @throws UsageError where another process writes it (naming that), where it holds a run of another
+   *   configuration or identity (naming what differs), or where it cannot be written.
    */
   static async open(
     dir: string,
     manifest: RunManifest,
-    { format, retryFailed }: { format?: SinkFormat; retryFailed: boolean },
+    options: RunFolderOptions,
   ): Promise<RunFolder> {
+    const { files = diskFiles } = options;
     try {
-      await mkdir(dir, { recursive: true });
+      await files.makeFolder(dir);
+      await files.syncFolder(path.dirname(path.resolve(dir)));
     } catch (error) {
-      throw new UsageError(`Cannot create the run folder ${dir}: ${describeError(error)}`);
+      throw storageError("create the run folder", dir, error);
     }
-    await claim(dir, manifest);
-    const finished = await readFinished(path.join(dir, "episodes.jsonl"), retryFailed);
-    const rolloutIds = new Set(finished.map(({ rolloutId }) => rolloutId));
-    if (retryFailed) {
-      const kept = (text: string) => rolloutIds.has(rolloutIdOf(text, "rolloutId"));
-      await keepLines(path.join(dir, "episodes.jsonl"), kept);
+    const lock = await RunLock.take(dir, { ...options.lock, files });
+    try {
+      return await RunFolder.#openLocked(dir, manifest, { ...options, files, lock });
+    } catch (error) {
+      await lock[Symbol.asyncDispose]();
+      throw error;
     }
-    await keepLines(path.join(dir, "samples.jsonl"), (text) =>
-      rolloutIds.has(rolloutIdOf(text, "rolloutId")),
+  }
+
+  static async #openLocked(
+    dir: string,
+    manifest: RunManifest,
+    options: Omit<RunFolderOptions, "lock"> & { readonly files: Files; readonly lock: RunLock },
+  ): Promise<RunFolder> {
+    const { files, lock, format, retryFailed } = options;
+    await removeUnfinished(files, dir);
+    const claimed = await claimManifest(dir, manifest, { files });
+    const { finished, notes } = await reconcile(dir, { files, retryFailed });
+    const names = [samplesFile, episodesFile, eventsFile] as const;
+    const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
+    return new RunFolder(
+      { dir, manifest: claimed.manifest, finished, notes: [...claimed.notes, ...notes] },
+      {
+        ...{ files, lock, format },
+        samples: journals[samplesFile],
+        episodes: journals[episodesFile],
+        events: journals[eventsFile],
+      },
     );
-    const journals = {
-      episodes: await JsonlJournal.open(path.join(dir, "episodes.jsonl")),
-      samples: await JsonlJournal.open(path.join(dir, "samples.jsonl")),
-      events: await JsonlJournal.open(path.join(dir, "events.jsonl")),
-    };
-    return new RunFolder(dir, finished, journals, format);
   }
 
   /** Where the training rows are. */
@@ -115,14 +143,17 @@ export class RunFolder implements AsyncDisposable {
    * Records a finished episode; resolves once it cannot be lost any more.
    *
    * @returns the hash of its line (see `hashRow()`).
+   * @throws UsageError where the disk refuses it, or the folder is another process's by now.
    */
   async writeEpisode(episode: Episode): Promise<string> {
-    const samples = episodeSamples(episode);
-    await Promise.all(samples.map((sample) => this.#samples.append(sample)));
+    const samples: EncodedLine[] = [];
+    for (const sample of episodeSamples(episode)) samples.push(await encodeLine(sample));
+    if (samples.length > 0) await this.#samples.appendLines(samples);
     const { segments: _written, ...story } = episode;
-    const row: EpisodeRow = { ...story, sampleHashes: samples.map(hashRow) };
-    await this.#episodes.append(row);
-    return hashRow(row);
+    const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
+    const line = await encodeLine(row);
+    await this.#episodes.appendLines([line]);
+    return line.hash;
   }
 
   /** Records that something happened; `atMs` is in milliseconds since the epoch. */
@@ -138,11 +169,11 @@ export class RunFolder implements AsyncDisposable {
    */
   async sortSamples(rolloutIds: readonly string[]): Promise<void> {
     const ranks = new Map(rolloutIds.map((rolloutId, index) => [rolloutId, index]));
+    const rankOf = (line: Buffer): number =>
+      ranks.get(rolloutIdOfLine(line) ?? "") ?? rolloutIds.length;
     await this.#samples[Symbol.asyncDispose]();
-    await sortRows(
-      this.#samples.path,
-      (text) => ranks.get(rolloutIdOf(text, "rolloutId")) ?? rolloutIds.length,
-    );
+    await this.#lock.confirm();
+    await sortRows(this.#samples.path, rankOf, { files: this.#files });
   }
 
   /**
@@ -153,132 +184,51 @@ export class RunFolder implements AsyncDisposable {
    */
   async writeSlime(attempts: readonly SlimeAttempt[]): Promise<SlimeSummary | undefined> {
     if (this.slimeFile === undefined) return undefined;
-    return await writeSlimeFile(this.slimeFile, attempts, {
-      episodesFile: this.#episodes.path,
-      samplesFile: this.#samples.path,
-    });
+    await this.#lock.confirm();
+    const sources = { episodesFile: this.#episodes.path, samplesFile: this.#samples.path };
+    return await writeSlimeFile(this.slimeFile, attempts, { ...sources, files: this.#files });
   }
 
   async writeSummary(summary: object): Promise<void> {
-    await writeWhole(path.join(this.dir, "summary.json"), summary);
+    await this.#lock.confirm();
+    await writeWholeJson(path.join(this.dir, summaryFile), summary, { files: this.#files });
   }
 
+  /** Waits for what is being written, closes the files, and gives the folder back. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#episodes[Symbol.asyncDispose]();
+    await using _lock = this.#lock;
+    await using _events = this.#events;
+    await using _episodes = this.#episodes;
     await this.#samples[Symbol.asyncDispose]();
-    await this.#events[Symbol.asyncDispose]();
   }
 }
 
-/** The training rows of an episode, with what a trainer's filters and rewards may want to know. */
-export function episodeSamples(episode: Episode): readonly Sample[] {
-  return toSamples(episode.segments, episode, episode, {}).map((sample) => ({
-    ...sample,
-    metadata: sampleMetadata(episode, sample),
-  }));
-}
-
-/** What a training row of the episode says besides its tokens. */
-export function sampleMetadata(
-  episode: EpisodeStory,
-  row: Pick<Sample, "turns">,
-): Readonly<Record<string, unknown>> {
-  const { counts, sampleIndex, environment, split, taskIndex } = episode;
-  const { sampledTokenCount: _sampled, tokenCount: _all, toolCallCount: _calls, ...kept } = counts;
-  const about = { environment, split, taskIndex, sampleIndex, ...kept };
-  return { ...about, ...formatMetadata(row, episode.turns) };
-}
-
-async function claim(dir: string, manifest: RunManifest): Promise<void> {
-  const file = path.join(dir, "run.json");
-  const existing = await readManifest(file);
-  if (existing === undefined) {
-    const foreign = await stat(path.join(dir, "episodes.jsonl")).catch(() => undefined);
-    if (foreign !== undefined) {
-      throw new UsageError(
-        `Cannot use ${dir}: it holds episodes but no run.json; choose another --out`,
-      );
+/** Opens all of them or, where one cannot be opened, none. */
+async function openJournals<Name extends string>(
+  dir: string,
+  names: readonly Name[],
+  options: JournalOptions,
+): Promise<Readonly<Record<Name, JsonlJournal>>> {
+  const journals: [Name, JsonlJournal][] = [];
+  try {
+    for (const name of names) {
+      journals.push([name, await JsonlJournal.open(path.join(dir, name), options)]);
     }
-    await writeWhole(file, manifest);
-    return;
-  }
-  const before = existing.configuration;
-  const now = manifest.configuration;
-  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])];
-  const different = keys.filter((key) => !isDeepStrictEqual(plain(before[key]), plain(now[key])));
-  if (different.length > 0) {
-    const list = different
-      .map((key) => `${key} was ${JSON.stringify(before[key])} and is ${JSON.stringify(now[key])}`)
-      .join("; ");
-    throw new UsageError(
-      `Cannot resume ${dir}: ${list}; start with the same settings or choose another --out`,
-    );
+    return Object.fromEntries(journals) as Record<Name, JsonlJournal>;
+  } catch (error) {
+    await Promise.allSettled(journals.map(([, journal]) => journal[Symbol.asyncDispose]()));
+    throw error;
   }
 }
 
-async function readManifest(file: string): Promise<RunManifest | undefined> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new UsageError(`Cannot read ${file}: ${describeError(error)}`);
-  }
-  try {
-    const manifest = JSON.parse(text) as RunManifest;
-    if (manifest.format === 1 && typeof manifest.configuration === "object") return manifest;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
-  throw new UsageError(
-    `Cannot read ${file}: it is not a run of this version; choose another --out`,
-  );
-}
-
-async function readFinished(file: string, dropFailed: boolean): Promise<readonly EpisodeRow[]> {
-  const rows = new Map<string, EpisodeRow>();
-  try {
-    for await (const value of readJsonl(file)) {
-      const row = value as EpisodeRow;
-      rows.set(row.rolloutId, row);
+/** Removes what a crash left of files that were to be replaced. */
+async function removeUnfinished(files: Files, dir: string): Promise<void> {
+  for (const name of ["run.json", summaryFile, episodesFile, samplesFile, slimeFile]) {
+    const file = path.join(dir, name);
+    try {
+      await files.remove(nextName(await files.realPath(file)));
+    } catch (error) {
+      throw storageError("write", file, error);
     }
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new UsageError(`Cannot resume from ${file}: a line before the last is torn`, {
-      cause: error,
-    });
   }
-  return [...rows.values()].filter((row) => !(dropFailed && row.outcome === "failed"));
-}
-
-/** Rows begin with their ids, so that a large row need not be parsed to learn whose it is. */
-function rolloutIdOf(text: string, key: string): string {
-  const match = new RegExp(`"${key}":("(?:[^"\\\\]|\\\\.)*")`).exec(text);
-  return match === null ? "" : (JSON.parse(match[1]!) as string);
-}
-
-/** Rewrites the file with only the lines to keep, where there are others. */
-async function keepLines(file: string, keep: (text: string) => boolean): Promise<void> {
-  let hasOthers = false;
-  for await (const line of readLines(file)) hasOthers ||= !keep(line);
-  if (!hasOthers) return;
-  const next = `${file}.next`;
-  await writeFile(next, keptLines(file, keep));
-  await rename(next, file);
-}
-
-async function* keptLines(file: string, keep: (text: string) => boolean): AsyncGenerator<string> {
-  for await (const line of readLines(file)) {
-    if (keep(line)) yield `${line}\n`;
-  }
-}
-
-async function writeWhole(file: string, value: object): Promise<void> {
-  const next = `${file}.next`;
-  await writeFile(next, `${JSON.stringify(value, null, 2)}\n`);
-  await rename(next, file);
-}
-
-function plain(value: unknown): unknown {
-  return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
 }

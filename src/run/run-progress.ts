@@ -2,7 +2,7 @@ import type { FailureCode } from "../errors.ts";
 import type { Outcome, StopReason } from "../trajectory/sample.ts";
 import { addSpending, noSpending } from "../user/add-spending.ts";
 import type { UserSpending } from "../user/user.ts";
-import type { EpisodeStory } from "./run-folder.ts";
+import type { FinishedEpisode } from "./episode-row.ts";
 import { unscoredReason, type UnscoredReason } from "./unscored-reason.ts";
 
 /** Where a run stands. JSON-able; also the heart of `summary.json`. */
@@ -73,7 +73,7 @@ export class RunTally {
     this.#startedAtMs = now();
   }
 
-  episodeResumed(row: EpisodeStory): void {
+  episodeResumed(row: FinishedEpisode): void {
     this.#resumed++;
     this.#add(row);
   }
@@ -95,7 +95,7 @@ export class RunTally {
     this.#liveTokenCount += sampledTokenCount;
   }
 
-  episodeFinished(row: EpisodeStory): void {
+  episodeFinished(row: FinishedEpisode): void {
     this.#running--;
     this.#add(row);
   }
@@ -127,7 +127,7 @@ export class RunTally {
     };
   }
 
-  #add(row: EpisodeStory): void {
+  #add(row: FinishedEpisode): void {
     const { rolloutId, outcome, stopReason, failure, reward, counts, userUsage } = row;
     this.#outcomes[outcome]++;
     this.#stopReasons[stopReason] = (this.#stopReasons[stopReason] ?? 0) + 1;

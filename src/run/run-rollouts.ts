@@ -2,15 +2,17 @@ import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { playEpisode } from "../episode/play-episode.ts";
-import { describeStack, type RolloutError } from "../errors.ts";
-import type { PlannedEpisode } from "./plan-run.ts";
-import type { SlimeSummary } from "../sink/slime-file.ts";
+import { UsageError, describeStack, type RolloutError } from "../errors.ts";
+import { takeTurn } from "../internal/take-turn.ts";
+import type { FinishedEpisode } from "./episode-row.ts";
+import type { EpisodePlace, PlannedEpisode, RunPlan } from "./plan-run.ts";
+import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 
 /** How a run is carried out. */
 export interface RunOptions {
-  readonly plan: readonly PlannedEpisode[];
+  readonly plan: RunPlan;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly folder: RunFolder;
   /** Episodes played at once. At least 1. */
@@ -39,45 +41,100 @@ export interface RunResult {
  * Plays the episodes of a plan that are not finished yet, a bounded number at once, and journals
  * each as it ends. An abort leaves the unfinished ones for the next start.
  *
+ * @throws UsageError where the disk refuses an episode, after the others were stopped; what was
+ *   finished before is kept.
  * @throws whatever `playEpisode()` throws on our own bugs, after the other episodes were stopped.
  */
 export async function runRollouts(options: RunOptions): Promise<RunResult> {
-  const { plan, folder, setup, signal } = options;
-  const tally = new RunTally({ planned: plan.length, now: setup.now });
-  for (const row of folder.finished) tally.episodeResumed(row);
-  const done = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
-  const waiting = plan.filter(({ rolloutId }) => !done.has(rolloutId))[Symbol.iterator]();
+  const { signal } = options;
   const stop = new AbortController();
   // Each running episode listens to it.
   setMaxListeners(0, stop.signal);
-  const forward = () => stop.abort(signal.reason);
+  const forward = (): void => stop.abort(signal.reason);
   if (signal.aborted) forward();
   signal.addEventListener("abort", forward, { once: true });
-  const state: WorkerState = { options, tally, waiting, stop, failuresInRow: 0, crash: undefined };
-  await folder.writeEvent({
-    type: "run-started",
-    atMs: setup.now(),
-    planned: plan.length,
-    resumed: done.size,
-  });
-  const workerCount = Math.min(options.concurrency, plan.length);
+  try {
+    return await playPlan(options, stop);
+  } finally {
+    signal.removeEventListener("abort", forward);
+  }
+}
+
+async function playPlan(options: RunOptions, stop: AbortController): Promise<RunResult> {
+  const { plan, folder, setup } = options;
+  const tally = new RunTally({ planned: plan.length, now: setup.now });
+  const state: WorkerState = {
+    ...{ options, tally, stop },
+    ...findWaiting(plan, folder.finished, (row) => tally.episodeResumed(row)),
+    begunCount: 0,
+    failuresInRow: 0,
+    crash: undefined,
+  };
+  await folder.writeEvent(startEvent(state));
+  const workerCount = Math.min(options.concurrency, state.waiting.length);
   await Promise.all(Array.from({ length: workerCount }, () => work(state)));
-  signal.removeEventListener("abort", forward);
   if (state.crash !== undefined) throw state.crash.error;
   const end = endOf(state);
   const progress = tally.progress();
-  if (end === "finished") await folder.sortSamples(plan.map(({ rolloutId }) => rolloutId));
-  const slime = await folder.writeSlime(plan);
+  if (end === "finished") await folder.sortSamples(state.rolloutIds);
+  const slime = await folder.writeSlime(slimeAttempts(state));
   await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
   await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
   return { progress, end, ...(slime && { slime }) };
 }
 
+/** Where the attempts stand in slime's batch; one that was not begun has no id, as it has no rows. */
+function slimeAttempts({ options, rolloutIds }: WorkerState): readonly SlimeAttempt[] {
+  const { sampleCount } = options.plan.scope;
+  return rolloutIds.map((rolloutId, index) => ({
+    ...{ rolloutId, index },
+    groupIndex: Math.floor(index / sampleCount),
+  }));
+}
+
+/** Says what is played, so that the folder can be used even if its `run.json` is lost. */
+function startEvent({ options, waiting }: WorkerState) {
+  const { plan, folder, setup } = options;
+  const { found: _found, ...manifest } = folder.manifest;
+  const resumed = plan.length - waiting.length;
+  return { type: "run-started", atMs: setup.now(), planned: plan.length, resumed, manifest };
+}
+
+/** Tells the finished episodes of a plan from the others without drawing a task. */
+function findWaiting(
+  plan: RunPlan,
+  finished: readonly FinishedEpisode[],
+  onFinished: (row: FinishedEpisode) => void,
+): Pick<WorkerState, "waiting" | "rolloutIds" | "knownIds"> {
+  const keyOf = ({ taskIndex, sampleIndex }: EpisodePlace): string => `${taskIndex}#${sampleIndex}`;
+  const rows = new Map(finished.map((row) => [keyOf(row), row]));
+  const waiting: number[] = [];
+  const rolloutIds: string[] = [];
+  for (let index = 0; index < plan.length; index++) {
+    const row = rows.get(keyOf(plan.placeAt(index)));
+    if (row === undefined) {
+      waiting.push(index);
+      rolloutIds.push("");
+    } else {
+      rolloutIds.push(row.rolloutId);
+      onFinished(row);
+    }
+  }
+  return { waiting, rolloutIds, knownIds: new Set(rolloutIds.filter((id) => id !== "")) };
+}
+
 interface WorkerState {
   readonly options: RunOptions;
   readonly tally: RunTally;
-  readonly waiting: Iterator<PlannedEpisode>;
   readonly stop: AbortController;
+  /** Places in the plan that are to be played. */
+  readonly waiting: readonly number[];
+  /** How many of these were begun. */
+  begunCount: number;
+  /** `rolloutIds[i]` belongs to place i of the plan; empty until its task is drawn. */
+  readonly rolloutIds: string[];
+  /** All of them that are known. */
+  readonly knownIds: Set<string>;
   failuresInRow: number;
   crash: { readonly error: unknown } | undefined;
 }
@@ -93,12 +150,15 @@ function endOf({ options, failuresInRow, tally, stop }: WorkerState): RunResult[
 
 /** Plays one episode after the other until none is waiting or the run stops. */
 async function work(state: WorkerState): Promise<void> {
-  const { stop, waiting } = state;
+  const { stop, waiting, options } = state;
   while (!stop.signal.aborted) {
-    const next = waiting.next();
-    if (next.done === true) return;
+    const index = waiting[state.begunCount++];
+    if (index === undefined) return;
     try {
-      await playAndRecord(state, next.value);
+      await takeTurn();
+      const planned = options.plan.at(index);
+      noteId(state, index, planned);
+      await playAndRecord(state, planned);
     } catch (error) {
       if (stop.signal.aborted && error === stop.signal.reason) return;
       state.crash ??= { error };
@@ -106,6 +166,22 @@ async function work(state: WorkerState): Promise<void> {
       return;
     }
   }
+}
+
+/** Rows are known by their rollout's id, so no two may share one. */
+function noteId(
+  { knownIds, rolloutIds }: WorkerState,
+  index: number,
+  planned: PlannedEpisode,
+): void {
+  const { rolloutId, task } = planned;
+  if (knownIds.has(rolloutId)) {
+    throw new UsageError(
+      `Cannot play ${task.environment}: task ${task.index} has the id of another one, ${task.id}`,
+    );
+  }
+  knownIds.add(rolloutId);
+  rolloutIds[index] = rolloutId;
 }
 
 async function playAndRecord(state: WorkerState, planned: PlannedEpisode): Promise<void> {

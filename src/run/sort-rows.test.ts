@@ -2,6 +2,7 @@ import { mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { faultyFiles } from "./faulty-files.fixture.ts";
 import { sortRows } from "./sort-rows.ts";
 
 let scratch = "";
@@ -12,7 +13,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-const rankOf = (line: string) => Number(/^\d+/.exec(line)?.[0]);
+const rankOf = (line: Buffer) => Number(/^\d+/.exec(line.toString())?.[0]);
 
 async function sorted(text: string): Promise<string> {
   const file = path.join(scratch, "rows.jsonl");
@@ -38,6 +39,27 @@ describe("sortRows()", () => {
     expect((await stat(file)).ino).toBe(before.ino);
     expect(await sorted("1\n0\n")).toBe("0\n1\n");
     expect(await readdir(scratch)).toEqual(["rows.jsonl"]);
+  });
+
+  test("leaves the file as it is where the disk refuses the sorted one", async () => {
+    const file = path.join(scratch, "rows.jsonl");
+    for (const operation of ["write", "sync", "rename"] as const) {
+      await writeFile(file, "1\n0\n");
+      const files = faultyFiles((call) =>
+        call.operation === operation ? { type: "fail", code: "ENOSPC" } : undefined,
+      );
+      await expect(sortRows(file, rankOf, { files })).rejects.toThrow(
+        `Cannot write ${file}: ENOSPC: no space left on device, write; make room on the disk`,
+      );
+      expect(await readFile(file, "utf8")).toBe("1\n0\n");
+      expect(await readdir(scratch)).toEqual(["rows.jsonl"]);
+    }
+  });
+
+  test("gives a last line its line feed, and sorts lines of megabytes", async () => {
+    expect(await sorted("1\n0")).toBe("0\n1\n");
+    const long = `5 ${"x".repeat(3_000_000)}`;
+    expect(await sorted(`7\n${long}\n6\n`)).toBe(`${long}\n6\n7\n`);
   });
 
   test("takes no file for an empty one", async () => {

@@ -1,10 +1,9 @@
-import { open, rename } from "node:fs/promises";
-import { readLines } from "./read-jsonl.ts";
+import { type Files, diskFiles } from "./files.ts";
+import { type LineRange, readLineRanges, scanLines, withFile } from "./line-ranges.ts";
+import { storageError } from "./storage-error.ts";
+import { writeWhole } from "./write-whole.ts";
 
-interface RowPlace {
-  /** In bytes. */
-  readonly offset: number;
-  readonly length: number;
+interface RankedRange extends LineRange {
   readonly rank: number;
 }
 
@@ -12,35 +11,28 @@ interface RowPlace {
  * Rewrites a file of lines in the order of their ranks; lines of equal rank keep their order. The file
  * is replaced as a whole, and only where its order is another. Memory grows with the number of lines,
  * not with their length.
+ *
+ * @throws UsageError where the disk refuses; the file is as it was then.
  */
-export async function sortRows(file: string, rankOf: (line: string) => number): Promise<void> {
-  const places: RowPlace[] = [];
-  let offset = 0;
+export async function sortRows(
+  file: string,
+  rankOf: (line: Buffer) => number,
+  { files = diskFiles }: { files?: Files } = {},
+): Promise<void> {
+  const ranges: RankedRange[] = [];
   let isSorted = true;
-  for await (const line of readLines(file)) {
-    const length = Buffer.byteLength(line) + 1;
-    const rank = rankOf(line);
-    isSorted &&= rank >= (places.at(-1)?.rank ?? rank);
-    places.push({ offset, length, rank });
-    offset += length;
+  try {
+    await scanLines(files, file, ({ bytes, start, end }) => {
+      const rank = rankOf(bytes);
+      isSorted &&= rank >= (ranges.at(-1)?.rank ?? rank);
+      ranges.push({ start, end, rank });
+    });
+    if (isSorted) return;
+    const sorted = ranges.toSorted((left, right) => left.rank - right.rank);
+    await withFile(files, file, async (source) => {
+      await writeWhole(file, readLineRanges(source, sorted), { files });
+    });
+  } catch (error) {
+    throw storageError("sort", file, error);
   }
-  if (isSorted) return;
-  const next = `${file}.next`;
-  await copyRows(
-    file,
-    next,
-    places.toSorted((left, right) => left.rank - right.rank),
-  );
-  await rename(next, file);
-}
-
-async function copyRows(from: string, to: string, places: readonly RowPlace[]): Promise<void> {
-  await using source = await open(from, "r");
-  await using target = await open(to, "w");
-  for (const { offset, length } of places) {
-    const row = Buffer.allocUnsafe(length);
-    await source.read(row, 0, length, offset);
-    await target.writeFile(row);
-  }
-  await target.datasync();
 }

@@ -2,8 +2,9 @@ import path from "node:path";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
-import { planRun, type PlannedEpisode, type PlanRecord, type RunScope } from "../run/plan-run.ts";
+import { planRun, type PlanRecord, type RunPlan, type RunScope } from "../run/plan-run.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
+import { commandLine } from "../run/run-lock.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { createAgent } from "./create-agent.ts";
@@ -26,7 +27,7 @@ export type PlayOptions = Pick<RunOptions, "signal" | "onProgress" | "onEpisode"
 export interface Run extends AsyncDisposable {
   readonly config: RunConfig;
   readonly environment: Environment;
-  readonly plan: readonly PlannedEpisode[];
+  readonly plan: RunPlan;
   /** Who plays, and how: also for `playEpisode()`. */
   readonly setup: Omit<EpisodeSetup, "onTurn">;
   /** What the run's folder says of it. */
@@ -38,7 +39,7 @@ export interface Run extends AsyncDisposable {
    *
    * @throws UsageError where the folder holds a run of another configuration, or cannot be written.
    */
-  openFolder(): Promise<RunFolder>;
+  openFolder(onWait?: (why: string) => void): Promise<RunFolder>;
   /** Plays the episodes that the folder lacks. Throws as `runRollouts()` does. */
   play(folder: RunFolder, options: PlayOptions): Promise<RunResult>;
   /** Closes the engine, the tokenizer and the connections of the user's model. */
@@ -99,9 +100,11 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
         redactor.text(each),
       ),
-      async openFolder() {
+      async openFolder(onWait = () => {}) {
         const { dir = newFolder(environment, now), retryFailed, format } = config.conduct;
-        return await RunFolder.open(dir, manifest, { retryFailed, ...given({ format }) });
+        const command = commandLine(["", "turnwright", ...process.argv.slice(2)]);
+        const lock = { command: redactor.text(command), onWait, ...given({ signal }) };
+        return await RunFolder.open(dir, manifest, { retryFailed, lock, ...given({ format }) });
       },
       async play(folder, options) {
         const { concurrency, attempts, maxFailuresInRow } = config.conduct;

@@ -1,6 +1,8 @@
-import { rename, writeFile } from "node:fs/promises";
 import type { EpisodeRow } from "../run/run-folder.ts";
+import { encodeLine } from "../run/encode-line.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
+import type { Files } from "../run/files.ts";
+import { writeWhole } from "../run/write-whole.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { toSlimeGroup, type SlimeMember, type SlimeOmission, type SlimePlace } from "./slime.ts";
 
@@ -31,12 +33,12 @@ export interface SlimeSources {
 export async function writeSlimeFile(
   file: string,
   attempts: readonly SlimeAttempt[],
-  sources: SlimeSources,
+  { files, ...sources }: SlimeSources & { readonly files?: Files },
 ): Promise<SlimeSummary> {
   let groups = 0;
   let rows = 0;
   const leftOut: Partial<Record<SlimeOmission, number>> = {};
-  async function* lines(): AsyncGenerator<string> {
+  async function* lines(): AsyncGenerator<Uint8Array> {
     for await (const members of readSlimeGroups(attempts, sources)) {
       const group = toSlimeGroup(members);
       if ("leftOut" in group) {
@@ -46,13 +48,11 @@ export async function writeSlimeFile(
       groups += 1;
       for (const row of group.rows) {
         rows += 1;
-        yield `${JSON.stringify(row)}\n`;
+        yield* (await encodeLine(row)).blocks;
       }
     }
   }
-  const next = `${file}.next`;
-  await writeFile(next, lines());
-  await rename(next, file);
+  await writeWhole(file, lines(), files && { files });
   return { groups, rows, ...(Object.keys(leftOut).length === 0 ? {} : { leftOut }) };
 }
 

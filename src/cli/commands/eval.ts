@@ -54,7 +54,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     const { dir } = folder;
     const { end } = result;
     const evaluation = await writeEvaluation(await openStoredRun(dir), {
-      plan: planEvaluation(environment.name, plan, readPrices(settings)),
+      plan: await planEvaluation(environment.name, plan, readPrices(settings)),
       summary: { end, ...result.progress },
       taskInfo: tauTaskInfo(environment),
     });

@@ -39,7 +39,7 @@ async function report(dir: string, { data, json, ...flags }: ReportFlags): Promi
   const plan = planRun(environment, toRunScope(readScopeConfig(values), environment));
   const prices = readPrices(await givenSettings(priceSettings, flags));
   const evaluation = await writeEvaluation(run, {
-    plan: planEvaluation(environment.name, plan, prices),
+    plan: await planEvaluation(environment.name, plan, prices),
     summary: await storedSummary(run),
     taskInfo: tauTaskInfo(environment),
   });

@@ -19,7 +19,7 @@ const turnMarker = "<|im_start|>assistant\n";
  * tokenizer: the task's own actions, with mistakes in a share of the episodes.
  */
 export async function scriptSessions(
-  plan: readonly PlannedEpisode[],
+  plan: Iterable<PlannedEpisode>,
   {
     environment,
     codec,

@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { jsonPieces } from "./json-pieces.ts";
+
+function joined(value: unknown, limit?: number): string {
+  return [...jsonPieces(value, limit)].join("");
+}
+
+describe("jsonPieces()", () => {
+  test("writes what JSON.stringify() writes, whatever a piece may hold", () => {
+    const values = fc.jsonValue({ maxDepth: 4 });
+    fc.assert(
+      fc.property(values, fc.integer({ min: 1, max: 40 }), (value, limit) => {
+        expect(joined(value, limit)).toBe(JSON.stringify(value));
+      }),
+    );
+  });
+
+  test.each([
+    ["members that JSON does not know", { a: undefined, b: () => 1, c: Symbol("c"), d: 1 }],
+    ["items that JSON does not know", [undefined, () => 1, Symbol("c"), 1]],
+    ["holes", new Array<number>(3)],
+    ["dates", { at: new Date(0), list: [new Date(0)] }],
+    ["numbers beyond JSON", [NaN, -Infinity, -0, 1e21, 0.1]],
+    ["a map", new Map([[1, 2]])],
+    ["an own toJSON() that gives nothing", { a: { toJSON: () => undefined, b: [1, 2, 3] }, c: 2 }],
+    ["surrogates, whole and lone", "ab🦊🦊🦊\ud83e\udd8a\ud83e c\udd8a"],
+    ["texts that need escapes", '\u2028"\\\n\u0000'.repeat(9)],
+  ])("spells %s alike", (_what, value) => {
+    for (const limit of [1, 2, 3, 100]) expect(joined(value, limit)).toBe(JSON.stringify(value));
+  });
+
+  test("cuts a long row into pieces of bounded size", () => {
+    const row = {
+      tokenIds: Array.from({ length: 100_000 }, (_, index) => index % 150_000),
+      logprobs: Array.from({ length: 100_000 }, (_, index) => -index / 7),
+      text: "x".repeat(1_000_000),
+      turns: Array.from({ length: 300 }, (_, turnIndex) => ({ turnIndex, text: "y".repeat(999) })),
+    };
+    const pieces = [...jsonPieces(row)];
+    expect(pieces.join("")).toBe(JSON.stringify(row));
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(100_000);
+  });
+
+  test("leaves a small value in one piece", () => {
+    expect([...jsonPieces({ a: [1, 2, { b: "c" }] })]).toEqual(['{"a":[1,2,{"b":"c"}]}']);
+  });
+});

@@ -1,0 +1,93 @@
+/** What one piece may weigh: about a millisecond of work at most. */
+const defaultLimit = 4096;
+
+/** Characters of a text that weigh as much as a number. */
+const charactersPerUnit = 16;
+
+/**
+ * The text of `JSON.stringify(value)` in pieces that each take little time to make, so that whoever
+ * writes a long row can let others have their turn in between. Small values are one piece.
+ *
+ * @param limit - Numbers (or 16 characters each) that a piece may hold, at least 1.
+ */
+export function* jsonPieces(value: unknown, limit: number = defaultLimit): Generator<string> {
+  if (isLight(value, limit)) yield JSON.stringify(value) ?? "null";
+  else if (typeof value === "string") yield* textPieces(value, limit * charactersPerUnit);
+  else if (hasToJson(value)) yield* jsonPieces(value.toJSON(""), limit);
+  else if (Array.isArray(value)) yield* listPieces(value, limit);
+  else yield* memberPieces(value as Readonly<Record<string, unknown>>, limit);
+}
+
+function isLight(value: unknown, limit: number): boolean {
+  const canBeCut = typeof value === "string" || (typeof value === "object" && value !== null);
+  return !canBeCut || weigh(value, limit) >= 0;
+}
+
+function* listPieces(items: readonly unknown[], limit: number): Generator<string> {
+  yield "[";
+  for (let start = 0; start < items.length;) {
+    let end = start;
+    let budget = limit;
+    while (end < items.length && (budget = weigh(items[end], budget)) >= 0) end++;
+    if (end === start) yield* jsonPieces(items[end++], limit);
+    else yield JSON.stringify(items.slice(start, end)).slice(1, -1);
+    if (end < items.length) yield ",";
+    start = end;
+  }
+  yield "]";
+}
+
+function* memberPieces(
+  members: Readonly<Record<string, unknown>>,
+  limit: number,
+): Generator<string> {
+  let separator = "";
+  yield "{";
+  for (const key of Object.keys(members)) {
+    const own = members[key];
+    const value: unknown = hasToJson(own) ? own.toJSON(key) : own;
+    if (value === undefined || typeof value === "function" || typeof value === "symbol") continue;
+    yield `${separator}${JSON.stringify(key)}:`;
+    yield* jsonPieces(value, limit);
+    separator = ",";
+  }
+  yield "}";
+}
+
+function* textPieces(text: string, length: number): Generator<string> {
+  yield '"';
+  for (let start = 0; start < text.length;) {
+    let end = Math.min(start + length, text.length);
+    // The halves of a surrogate pair stay together: alone they would be escaped.
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end++;
+    yield JSON.stringify(text.slice(start, end)).slice(1, -1);
+    start = end;
+  }
+  yield '"';
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
+  return typeof (value as { toJSON?: unknown } | null | undefined)?.toJSON === "function";
+}
+
+/** What is left of the budget; below 0 as soon as the value is known to be too heavy. */
+function weigh(value: unknown, budget: number): number {
+  if (typeof value === "string") return budget - 1 - value.length / charactersPerUnit;
+  if (typeof value !== "object" || value === null) return budget - 1;
+  let left = budget - 1;
+  if (Array.isArray(value)) {
+    if (value.length > left) return -1;
+    for (let index = 0; index < value.length && left >= 0; index++)
+      left = weigh(value[index], left);
+    return left;
+  }
+  for (const key of Object.keys(value)) {
+    if (left < 0) return left;
+    left = weigh((value as Readonly<Record<string, unknown>>)[key], left);
+  }
+  return left;
+}

@@ -1,0 +1,42 @@
+import { createHash } from "node:crypto";
+import { jsonPieces } from "../internal/json-pieces.ts";
+import { takeTurn } from "../internal/take-turn.ts";
+
+/** A line of JSON, ready to be written. */
+export interface EncodedLine {
+  /** UTF-8, one after the other, the line feed included. */
+  readonly blocks: readonly Uint8Array[];
+  /** What `hashRow()` says of the value. */
+  readonly hash: string;
+}
+
+/** Characters that are encoded at once. */
+const blockLength = 64 * 1024;
+
+/** The value's line, the same bytes as `JSON.stringify()` gives, made in turns: others get theirs. */
+export async function encodeLine(value: unknown): Promise<EncodedLine> {
+  const blocks: Uint8Array[] = [];
+  const hash = createHash("sha256");
+  let text = "";
+  const encode = (): void => {
+    const bytes = Buffer.from(text);
+    hash.update(bytes);
+    blocks.push(bytes);
+    text = "";
+  };
+  await takeTurn();
+  for (const piece of jsonPieces(value)) {
+    text += piece;
+    if (text.length < blockLength) continue;
+    encode();
+    await takeTurn();
+  }
+  encode();
+  blocks.push(Buffer.from("\n"));
+  return { blocks, hash: hash.digest("hex") };
+}
+
+/** What `hashRow()` says of a line that is written as `encodeLine()` writes it. */
+export function hashLine(line: Uint8Array): string {
+  return createHash("sha256").update(line).digest("hex");
+}

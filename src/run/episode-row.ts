@@ -1,0 +1,82 @@
+import { z } from "zod";
+import type { Episode, EpisodeCounts } from "../episode/episode.ts";
+
+/** An episode without its ids. */
+export type EpisodeStory = Omit<Episode, "segments">;
+
+/** An episode as `episodes.jsonl` holds it. JSON-able. */
+export interface EpisodeRow extends EpisodeStory {
+  /**
+   * The hashes of its rows in `samples.jsonl`, in their order (see `hashRow()`): as many as it has
+   * rows.
+   */
+  readonly sampleHashes: readonly string[];
+}
+
+/** What a run keeps in mind of an episode that an earlier start finished: ids and sums. */
+export interface FinishedEpisode extends Pick<
+  EpisodeRow,
+  | "rolloutId"
+  | "taskIndex"
+  | "sampleIndex"
+  | "outcome"
+  | "stopReason"
+  | "reward"
+  | "failure"
+  | "userUsage"
+> {
+  readonly counts: Omit<EpisodeCounts, "attemptCounts">;
+}
+
+const count = z.number().min(0);
+
+/** What a row must have for a run to go on from it. */
+const rowSchema = z.looseObject({
+  format: z.literal(1),
+  rolloutId: z.string(),
+  taskIndex: count,
+  sampleIndex: count,
+  outcome: z.enum(["completed", "truncated", "failed"]),
+  stopReason: z.string(),
+  reward: z.number().optional(),
+  failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+  counts: z.looseObject({
+    turnCount: count,
+    sampledTokenCount: count,
+    tokenCount: count,
+    toolCallCount: count,
+    formatErrorCount: count,
+  }),
+  userUsage: z.looseObject({ callCount: count }),
+  // Runs of earlier versions have none.
+  sampleHashes: z.array(z.string()).optional(),
+});
+
+/** The episode that a line of `episodes.jsonl` holds; `undefined` where the line is damaged. */
+export function parseEpisodeRow(line: Uint8Array): EpisodeRow | undefined {
+  const value = parseJson(line);
+  return rowSchema.safeParse(value).success ? (value as EpisodeRow) : undefined;
+}
+
+/** The value of a line; `undefined` where it is no JSON. */
+export function parseJson(line: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString("utf8"));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+}
+
+/** What is kept in mind of a row. */
+export function toFinishedEpisode(row: EpisodeRow): FinishedEpisode {
+  const { rolloutId, taskIndex, sampleIndex, outcome, stopReason, reward, failure } = row;
+  const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
+  return {
+    ...{ rolloutId, taskIndex, sampleIndex, outcome, stopReason },
+    ...(reward === undefined ? {} : { reward }),
+    ...(failure === undefined ? {} : { failure }),
+    counts: { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount },
+    userUsage: row.userUsage,
+  };
+}

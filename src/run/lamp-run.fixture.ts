@@ -1,0 +1,86 @@
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import { lamp, lampTask, preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
+import { defaultLimits } from "../episode/limits.ts";
+import { withDeadline } from "../internal/deadline.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import { type RunPlan, planRun } from "./plan-run.ts";
+import type { RunFolder } from "./run-folder.ts";
+import { type RunOptions, type RunResult, runRollouts } from "./run-rollouts.ts";
+
+/** Lamps without number; `drawn` is told of each task that is drawn. */
+export function lamps(taskCount: number, drawn: (index: number) => void = () => {}): Environment {
+  return {
+    ...lamp(),
+    splits: { test: taskCount },
+    task(split, index) {
+      drawn(index);
+      return { ...lampTask, id: `lamp/${split}/${index}`, split, index };
+    },
+  };
+}
+
+/** Two attempts at each lamp. */
+export function lampPlan(environment: Environment): RunPlan {
+  const taskIndexes = Array.from({ length: environment.splits["test"]! }, (_, index) => index);
+  return planRun(environment, { split: "test", taskIndexes, sampleCount: 2, seed: 0 });
+}
+
+/**
+ * Plays two attempts at each lamp; all say goodbye at once, and the clock stands still.
+ *
+ * @param held - Rollout that answers only after another one has ended.
+ */
+export async function playLamps(
+  folder: RunFolder,
+  environment: Environment,
+  { held, ...options }: Partial<RunOptions> & { readonly held?: string } = {},
+): Promise<RunResult> {
+  const engine = preparedEngine([]);
+  const other = withResolvers();
+  const setup = {
+    environment,
+    user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+    engine: {
+      ...engine,
+      generate: async (...[request, options]: Parameters<Engine["generate"]>) => {
+        if (request.sessionId === held) {
+          await withDeadline(async () => await other.promise, {
+            ms: Infinity,
+            signal: options?.signal ?? new AbortController().signal,
+            onLate: () => {},
+          });
+        }
+        // Each asks an engine of its own, whose first answer it is.
+        return await preparedEngine([says("Goodbye!")]).generate(request, options);
+      },
+    },
+    renderer: characterRenderer(),
+    agent: toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies.many,
+    }),
+    sampling: {},
+    limits: defaultLimits,
+    now: () => 1000,
+  };
+  return await runRollouts({
+    plan: lampPlan(environment),
+    setup,
+    folder,
+    concurrency: 2,
+    attempts: 1,
+    maxFailuresInRow: 10,
+    signal: new AbortController().signal,
+    ...options,
+    onEpisode: (episode) => {
+      if (episode.rolloutId !== held) other.resolve();
+      options.onEpisode?.(episode);
+    },
+  });
+}

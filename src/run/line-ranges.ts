@@ -1,0 +1,121 @@
+import { type Files, type OpenFile, codeOf } from "./files.ts";
+import { readBytes } from "./last-line.ts";
+
+/** Where a line stands in its file, in bytes, without its line feed. */
+export interface LineRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A line that a scan came by. Its bytes are valid during the call only. */
+export interface ScannedLine extends LineRange {
+  readonly bytes: Buffer;
+}
+
+const lineFeed = 0x0a;
+const blockSize = 256 * 1024;
+
+/**
+ * Calls back with each line of a file, without decoding it; a last line without a line feed is one
+ * too, and empty lines are none.
+ *
+ * @returns the file's size in bytes; 0 where there is no such file.
+ */
+export async function scanLines(
+  files: Files,
+  path: string,
+  onLine: (line: ScannedLine) => void,
+): Promise<number> {
+  return (
+    (await withFile(files, path, async (file) => {
+      let held: Buffer[] = [];
+      let start = 0;
+      let position = 0;
+      const endLine = (end: number): void => {
+        const bytes = held.length === 1 ? held[0]! : Buffer.concat(held);
+        held = [];
+        if (bytes.length > 0) onLine({ bytes, start, end });
+        start = end + 1;
+      };
+      const block = Buffer.allocUnsafe(blockSize);
+      for (;;) {
+        const length = await file.read(block, position);
+        if (length === 0) break;
+        const bytes = block.subarray(0, length);
+        let from = 0;
+        for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, from)) {
+          held.push(bytes.subarray(from, at));
+          endLine(position + at);
+          from = at + 1;
+        }
+        // The block is used again: what is left of it is copied.
+        if (from < length) held.push(Buffer.from(bytes.subarray(from)));
+        position += length;
+      }
+      if (position > start) endLine(position);
+      return position;
+    })) ?? 0
+  );
+}
+
+/** Opens a file for reading while `work` runs; `undefined` where there is no such file. */
+export async function withFile<Result>(
+  files: Files,
+  path: string,
+  work: (file: OpenFile) => Promise<Result>,
+): Promise<Result | undefined> {
+  let file: OpenFile;
+  try {
+    file = await files.open(path, "read");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    return await work(file);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * The lines of the ranges, in the order of the ranges, each with a line feed, in blocks of up to about
+ * a megabyte. Neighbours are read together.
+ */
+export async function* readLineRanges(
+  file: OpenFile,
+  ranges: readonly LineRange[],
+): AsyncGenerator<Uint8Array> {
+  let pending: Uint8Array[] = [];
+  let pendingLength = 0;
+  for (const { start, end } of joinNeighbours(ranges)) {
+    for (let from = start; from < end; from += blockLimit) {
+      const bytes = await readBytes(file, { start: from, end: Math.min(from + blockLimit, end) });
+      pending.push(bytes);
+      pendingLength += bytes.length;
+      if (pendingLength < blockLimit) continue;
+      yield Buffer.concat(pending);
+      pending = [];
+      pendingLength = 0;
+    }
+    pending.push(Buffer.of(lineFeed));
+    pendingLength++;
+  }
+  if (pendingLength > 0) yield Buffer.concat(pending);
+}
+
+const blockLimit = 1024 * 1024;
+
+/** Ranges that lie one after the other as one, the line feeds between them included. */
+function* joinNeighbours(ranges: readonly LineRange[]): Generator<LineRange> {
+  let open: LineRange | undefined;
+  for (const range of ranges) {
+    if (open !== undefined && range.start === open.end + 1) {
+      open = { start: open.start, end: range.end };
+      continue;
+    }
+    if (open !== undefined) yield open;
+    open = range;
+  }
+  if (open !== undefined) yield open;
+}

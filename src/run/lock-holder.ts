@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { type Files, readText } from "./files.ts";
+import { type Machine, type ProcessPlace, isSameMachine } from "./process-place.ts";
+
+/** Who holds a lock, as its file says it. JSON-able. */
+export interface LockHolder extends ProcessPlace {
+  readonly format: 1;
+  /** Another for each time that the lock is taken. */
+  readonly id: string;
+  /** When the lock was taken, ISO 8601. */
+  readonly since: string;
+  /** The command line, without passwords in addresses. */
+  readonly command: string;
+}
+
+/**
+ * Who stands in a lock's file: `running` for certain, `gone` for certain, or `elsewhere`, where only
+ * the lease can tell.
+ */
+export interface Standing {
+  readonly id: string;
+  /** Absent where the file cannot be read. */
+  readonly holder?: LockHolder;
+  readonly state: "running" | "gone" | "elsewhere";
+  /** When the holder gave its last sign of life, by the file system's clock. */
+  readonly seenAtMs: number;
+}
+
+const holderSchema = z.object({
+  format: z.literal(1),
+  id: z.string().regex(/^[\w-]{1,64}$/),
+  since: z.string(),
+  command: z.string(),
+  pid: z.int().min(1),
+  host: z.string(),
+  bootId: z.string().optional(),
+  pidNamespace: z.string().optional(),
+  processStart: z.string().optional(),
+});
+
+/** What a judgement of a lock's file needs. */
+export interface LockJudge {
+  readonly files: Files;
+  readonly machine: Machine;
+  readonly here: ProcessPlace;
+  /** The file system's own time, in milliseconds since the epoch. */
+  readonly fileSystemNow: () => Promise<number>;
+  /** For so long a holder elsewhere counts as running without a sign of life, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** Who stands in the file; `undefined` where there is no such file. */
+export async function readStanding(judge: LockJudge, file: string): Promise<Standing | undefined> {
+  const facts = await judge.files.facts(file);
+  const text = await readText(judge.files, file);
+  if (facts === undefined || text === undefined) return undefined;
+  const seenAtMs = facts.writtenAtMs;
+  const holder = parseHolder(text);
+  // What cannot be read is being written, or was torn by a crash: its age tells.
+  const id = holder?.id ?? `${facts.identity}-${seenAtMs}`.replaceAll(/[^\w-]/g, "-");
+  if (holder !== undefined && isSameMachine(judge.here, holder)) {
+    const state = (await judge.machine.isRunning(holder)) ? "running" : "gone";
+    return { id, holder, state, seenAtMs };
+  }
+  const isOver = (await judge.fileSystemNow()) - seenAtMs >= judge.leaseMs;
+  const state = isOver ? "gone" : "elsewhere";
+  return { id, ...(holder === undefined ? {} : { holder }), state, seenAtMs };
+}
+
+function parseHolder(text: string): LockHolder | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+  const parsed = holderSchema.safeParse(value);
+  return parsed.success ? (parsed.data as LockHolder) : undefined;
+}
+
+/** A holder in the words of a complaint. */
+export function describeHolder({ holder }: Standing): string {
+  if (holder === undefined) return "a process that cannot be named";
+  const { pid, host, since, command } = holder;
+  return `process ${pid} on ${host} since ${since} (${command})`;
+}

@@ -1,0 +1,80 @@
+import { readFile, readlink } from "node:fs/promises";
+import { hostname } from "node:os";
+
+/** A running process, told apart from all others as well as the system allows. JSON-able. */
+export interface ProcessPlace {
+  readonly pid: number;
+  readonly host: string;
+  /** Another after each start of the machine; absent where the system has none (macOS, Windows). */
+  readonly bootId?: string;
+  /** In which numbering the pid counts: containers of one machine have several. */
+  readonly pidNamespace?: string;
+  /** When the process began, in the system's own count: another process may get its number later. */
+  readonly processStart?: string;
+}
+
+/** What a lock asks of the machine. A parameter, so that tests can play dead. */
+export interface Machine {
+  /** This process. */
+  here(): Promise<ProcessPlace>;
+  /** Whether a process of this machine is running. */
+  isRunning(place: ProcessPlace): Promise<boolean>;
+}
+
+/** The machine that this process runs on. */
+export const thisMachine: Machine = {
+  here: async () => {
+    const bootId = await readOrNothing("/proc/sys/kernel/random/boot_id");
+    const pidNamespace = await readlink("/proc/self/ns/pid").catch(() => undefined);
+    const own = await readProcess(process.pid);
+    return {
+      pid: process.pid,
+      host: hostname(),
+      ...(bootId === undefined ? {} : { bootId: bootId.trim() }),
+      ...(pidNamespace === undefined ? {} : { pidNamespace }),
+      ...(own === undefined ? {} : { processStart: own.start }),
+    };
+  },
+  isRunning: async ({ pid, processStart }) => {
+    if (!isKnownPid(pid)) return false;
+    const found = await readProcess(pid);
+    if (found === undefined) return true;
+    // A dead process keeps its number until its parent has taken note.
+    return !found.isDead && (processStart === undefined || processStart === found.start);
+  },
+};
+
+/**
+ * Whether the system can say if the other process runs: it is on the same machine, since the same
+ * start, and counted in the same numbering.
+ */
+export function isSameMachine(here: ProcessPlace, other: ProcessPlace): boolean {
+  const isSameBoot = here.bootId === other.bootId && here.pidNamespace === other.pidNamespace;
+  return isSameBoot && (here.bootId !== undefined || here.host === other.host);
+}
+
+function isKnownPid(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it is there and another's.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** What `/proc` says of a process; `undefined` where there is no such account. */
+async function readProcess(
+  pid: number,
+): Promise<{ readonly isDead: boolean; readonly start: string } | undefined> {
+  const text = await readOrNothing(`/proc/${pid}/stat`);
+  // The name is in parentheses and may hold anything; the state and the start come after it.
+  const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state, start] = [fields?.[0], fields?.[19]];
+  if (state === undefined || start === undefined) return undefined;
+  return { isDead: state === "Z" || state === "X", start };
+}
+
+async function readOrNothing(file: string): Promise<string | undefined> {
+  return await readFile(file, "utf8").catch(() => undefined);
+}

@@ -1,0 +1,205 @@
+import path from "node:path";
+import { hashLine } from "./encode-line.ts";
+import { type FinishedEpisode, parseEpisodeRow, toFinishedEpisode } from "./episode-row.ts";
+import type { Files } from "./files.ts";
+import { keepLines } from "./keep-lines.ts";
+import { readBytes } from "./last-line.ts";
+import { type LineRange, scanLines, withFile } from "./line-ranges.ts";
+import { type InspectedRow, inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
+import { storageError } from "./storage-error.ts";
+
+/** The file with one line an episode, the last that is written of it. */
+export const episodesFile = "episodes.jsonl";
+
+/** The file of training rows. */
+export const samplesFile = "samples.jsonl";
+
+/** What a folder's files agree on. */
+export interface Reconciliation {
+  /** Episodes that are finished: their own line and all their training rows are there. */
+  readonly finished: readonly FinishedEpisode[];
+  /** What was found wrong, for people. */
+  readonly notes: readonly string[];
+}
+
+/** What is to be reconciled. */
+export interface ReconcileOptions {
+  readonly files: Files;
+  /** Drops failed episodes, so that they are played again. */
+  readonly retryFailed: boolean;
+}
+
+/** A line of `episodes.jsonl` that claims its episode to be finished. */
+interface Claim extends LineRange {
+  readonly finished: FinishedEpisode;
+  readonly sampleHashes: readonly string[] | undefined;
+}
+
+/** A line of `samples.jsonl`. */
+interface RowPlace extends LineRange {
+  readonly hash: string;
+}
+
+/** A file as it was found. */
+interface Scanned<Line> {
+  readonly path: string;
+  readonly size: number;
+  readonly lines: ReadonlyMap<string, readonly Line[]>;
+  /** Lines that nobody can read, a torn last one not counted. */
+  readonly damagedCount: number;
+}
+
+/**
+ * Compares the files of a run with each other and leaves in each what belongs to finished episodes.
+ * An episode counts as finished where one whole line claims it and each of its training rows is
+ * there: by the hash that the claim names or, in rows that were written otherwise, by reading them.
+ * Everything else goes: it is played again.
+ *
+ * The files need not be replaced together: whatever a crash leaves in between is reconciled alike.
+ *
+ * @throws UsageError where the disk refuses.
+ */
+export async function reconcile(
+  dir: string,
+  { files, retryFailed }: ReconcileOptions,
+): Promise<Reconciliation> {
+  const claims = await scan<Claim>(files, path.join(dir, episodesFile), (bytes) => {
+    const row = parseEpisodeRow(bytes);
+    if (row === undefined) return undefined;
+    const { rolloutId: id, sampleHashes } = row;
+    return { id, line: { finished: toFinishedEpisode(row), sampleHashes } };
+  });
+  const rows = await scan<RowPlace>(files, path.join(dir, samplesFile), (bytes) => {
+    const id = rolloutIdOfLine(bytes);
+    return id === undefined ? undefined : { id, line: { hash: hashLine(bytes) } };
+  });
+  const kept: Claim[] = [];
+  const keptRows: RowPlace[] = [];
+  let incompleteCount = 0;
+  for (const [rolloutId, candidates] of claims.lines) {
+    const places = rows.lines.get(rolloutId) ?? [];
+    const choice = await choose(candidates, { files, path: rows.path, rolloutId, places });
+    if (choice === undefined) {
+      incompleteCount++;
+    } else if (!retryFailed || choice.claim.finished.outcome !== "failed") {
+      kept.push(choice.claim);
+      keptRows.push(...choice.rows);
+    }
+  }
+  await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
+  await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
+  const finished = kept.map((claim) => claim.finished);
+  return { finished, notes: noteAll(claims, rows, incompleteCount) };
+}
+
+async function scan<Line extends LineRange>(
+  files: Files,
+  file: string,
+  read: (
+    bytes: Buffer,
+  ) => { readonly id: string; readonly line: Omit<Line, keyof LineRange> } | undefined,
+): Promise<Scanned<Line>> {
+  const lines = new Map<string, Line[]>();
+  const damagedEnds: number[] = [];
+  try {
+    const size = await scanLines(files, file, ({ bytes, start, end }) => {
+      const found = read(bytes);
+      if (found === undefined) {
+        damagedEnds.push(end);
+        return;
+      }
+      const line = { ...found.line, start, end } as Line;
+      const others = lines.get(found.id);
+      if (others === undefined) lines.set(found.id, [line]);
+      else others.push(line);
+    });
+    const damagedCount = damagedEnds.filter((end) => end < size).length;
+    return { path: file, size, lines, damagedCount };
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
+}
+
+/** The lines of `samples.jsonl` that are one rollout's. */
+interface FoundRows {
+  readonly files: Files;
+  readonly path: string;
+  readonly rolloutId: string;
+  readonly places: readonly RowPlace[];
+}
+
+/** The first claim to an episode whose training rows are all there; rather one by its hashes. */
+async function choose(
+  candidates: readonly Claim[],
+  found: FoundRows,
+): Promise<{ readonly claim: Claim; readonly rows: readonly RowPlace[] } | undefined> {
+  for (const claim of candidates) {
+    const rows = matchHashes(found.places, claim.sampleHashes);
+    if (rows !== undefined) return { claim, rows };
+  }
+  for (const claim of candidates) {
+    const rows = await inspectRows(claim, found);
+    if (rows !== undefined) return { claim, rows };
+  }
+  return undefined;
+}
+
+/** The rows with these hashes, in this order; `undefined` where one is missing. */
+function matchHashes(
+  places: readonly RowPlace[],
+  hashes: readonly string[] | undefined,
+): readonly RowPlace[] | undefined {
+  if (hashes === undefined) return undefined;
+  const left = [...places];
+  const found: RowPlace[] = [];
+  for (const wanted of hashes) {
+    const index = left.findIndex(({ hash }) => hash === wanted);
+    if (index < 0) return undefined;
+    found.push(...left.splice(index, 1));
+  }
+  return found;
+}
+
+/**
+ * All rows in the order of their segments where they are whole, each is there once, and none lacks:
+ * rows that another program wrote again, or that an earlier version wrote.
+ */
+async function inspectRows(
+  { sampleHashes, finished }: Claim,
+  { files, path, rolloutId, places }: FoundRows,
+): Promise<readonly RowPlace[] | undefined> {
+  if (places.length !== (sampleHashes?.length ?? places.length)) return undefined;
+  const whole: { readonly place: RowPlace; readonly inspected: InspectedRow }[] = [];
+  await withFile(files, path, async (file) => {
+    for (const place of places) {
+      const inspected = inspectSampleLine(await readBytes(file, place));
+      if (inspected?.rolloutId === rolloutId) whole.push({ place, inspected });
+    }
+  });
+  if (whole.length !== places.length) return undefined;
+  whole.sort((left, right) => left.inspected.segment - right.inspected.segment);
+  if (whole.some(({ inspected }, index) => inspected.segment !== index)) return undefined;
+  const tokenCount = whole.reduce((sum, { inspected }) => sum + inspected.tokenCount, 0);
+  return tokenCount === finished.counts.tokenCount ? whole.map(({ place }) => place) : undefined;
+}
+
+function inOrder(ranges: readonly LineRange[]): readonly LineRange[] {
+  return ranges.toSorted((left, right) => left.start - right.start);
+}
+
+function noteAll(
+  claims: Scanned<Claim>,
+  rows: Scanned<RowPlace>,
+  incompleteCount: number,
+): readonly string[] {
+  const damaged =
+    `${claims.path} has damaged lines (${claims.damagedCount}): ` +
+    "their episodes are played again";
+  const incomplete =
+    `${rows.path} lacks rows of finished episodes, or has damaged ones: ` +
+    `these episodes are played again (${incompleteCount})`;
+  return [
+    ...(claims.damagedCount > 0 ? [damaged] : []),
+    ...(incompleteCount > 0 ? [incomplete] : []),
+  ];
+}

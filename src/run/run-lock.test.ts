@@ -1,0 +1,351 @@
+import { mkdtemp, readFile, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Crash, crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
+import { diskFiles } from "./files.ts";
+import { fakeMachine } from "./machine.fixture.ts";
+import { type ProcessPlace, isSameMachine, thisMachine } from "./process-place.ts";
+import { type LockOptions, RunLock, commandLine } from "./run-lock.ts";
+
+let dir = "";
+let file = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-lock-"));
+  file = path.join(dir, "run.lock");
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+const startedAtMs = Date.parse("2026-01-02T03:04:05.000Z");
+const noWait = { sleep: () => Promise.reject(new Error("nobody was to be waited for")) };
+
+function options(here: Partial<ProcessPlace>, more: LockOptions = {}): LockOptions {
+  return {
+    machine: fakeMachine(here),
+    now: () => startedAtMs,
+    command: "turnwright rollout",
+    ...noWait,
+    ...more,
+  };
+}
+
+/** A lock whose holder does not give it back. */
+async function abandon(here: Partial<ProcessPlace>): Promise<void> {
+  const lock = await RunLock.take(dir, options(here));
+  const text = await readFile(file, "utf8");
+  await lock[Symbol.asyncDispose]();
+  await writeFile(file, text);
+}
+
+async function lastSeen(agoMs: number, seen = file): Promise<void> {
+  const at = new Date(Date.now() - agoMs);
+  await utimes(seen, at, at);
+}
+
+async function holderPid(): Promise<unknown> {
+  return (JSON.parse(await readFile(file, "utf8")) as { pid: number }).pid;
+}
+
+describe("RunLock", () => {
+  test("names its holder, and is gone once it is given back", async () => {
+    {
+      await using _lock = await RunLock.take(dir, options({ pid: 7 }));
+      expect(JSON.parse(await readFile(file, "utf8"))).toEqual({
+        format: 1,
+        id: expect.stringMatching(/^[0-9a-f]{12}$/),
+        since: "2026-01-02T03:04:05.000Z",
+        command: "turnwright rollout",
+        pid: 7,
+        host: "one",
+        bootId: "boot-1",
+        pidNamespace: "pid:1",
+      });
+      expect(await readdir(dir)).toEqual(["run.lock"]);
+    }
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  test("refuses a second process, naming the first", async () => {
+    await using _lock = await RunLock.take(dir, options({ pid: 7 }));
+    const second = RunLock.take(
+      dir,
+      options({ pid: 8 }, { machine: fakeMachine({ pid: 8 }, [7]) }),
+    );
+    await expect(second).rejects.toThrow(
+      `Cannot use ${dir}: process 7 on one since 2026-01-02T03:04:05.000Z (turnwright rollout) is ` +
+        `writing there; wait for it or stop it, or choose another --out (if it surely is no run, ` +
+        `remove ${file})`,
+    );
+    expect(await readdir(dir)).toEqual(["run.lock"]);
+  });
+
+  test("refuses the same process a second time", async () => {
+    await using _lock = await RunLock.take(dir);
+    await expect(RunLock.take(dir)).rejects.toThrow(`process ${process.pid} on`);
+  });
+
+  test("takes over from a process of this machine that is dead, at once", async () => {
+    await abandon({ pid: 7 });
+    await using _lock = await RunLock.take(dir, options({ pid: 8 }));
+    expect(await holderPid()).toBe(8);
+    expect(await readdir(dir)).toEqual(["run.lock"]);
+  });
+
+  test.each([
+    ["another host", { pid: 7, host: "two", bootId: "boot-2" }],
+    ["the time before a reboot", { pid: 8, bootId: "boot-0" }],
+    ["another container", { pid: 8, pidNamespace: "pid:2" }],
+  ])("takes over from %s once the lease is over", async (_what, holder) => {
+    await abandon(holder);
+    await lastSeen(120_000);
+    await using _lock = await RunLock.take(dir, options({ pid: 8 }));
+    expect(await holderPid()).toBe(8);
+  });
+
+  test("waits for a holder on another host, and takes over where it gives no sign of life", async () => {
+    await abandon({ pid: 7, host: "two", bootId: "boot-2" });
+    await lastSeen(100_000);
+    const told: string[] = [];
+    let slept = 0;
+    const sleep = async (): Promise<void> => {
+      slept++;
+      await lastSeen(100_000 + slept * 11_000);
+    };
+    await using _lock = await RunLock.take(
+      dir,
+      options({ pid: 8 }, { sleep, onWait: (why) => told.push(why) }),
+    );
+    // Files age here by being dated back, which is no sign of life.
+    expect({ slept, told }).toEqual({
+      slept: 2,
+      told: [
+        `${dir} is locked by process 7 on two since 2026-01-02T03:04:05.000Z (turnwright rollout): ` +
+          "waiting until it gives a sign of life or has given none for 120 s",
+      ],
+    });
+  });
+
+  test("refuses as soon as a holder on another host gives a sign of life", async () => {
+    await using holder = await RunLock.take(
+      dir,
+      options({ pid: 7, host: "two", bootId: "boot-2" }),
+    );
+    await lastSeen(60_000);
+    let slept = 0;
+    const sleep = async (): Promise<void> => {
+      if (++slept === 3) await holder.renew();
+    };
+    await expect(RunLock.take(dir, options({ pid: 8 }, { sleep }))).rejects.toThrow(
+      "process 7 on two",
+    );
+    expect(slept).toBe(3);
+  });
+
+  test("stops waiting where it is interrupted", async () => {
+    await abandon({ pid: 7, host: "two", bootId: "boot-2" });
+    const controller = new AbortController();
+    const { sleep: _none, ...waiting } = options({ pid: 8 }, { signal: controller.signal });
+    const onWait = () => controller.abort(new Error("enough"));
+    await expect(RunLock.take(dir, { ...waiting, onWait })).rejects.toThrow("enough");
+    expect(await readdir(dir)).toEqual(["run.lock"]);
+  });
+
+  test.each(["", '{"format":1,"id":"a', "something else"])(
+    "keeps away from a file that cannot be read (%j) until it is old",
+    async (text) => {
+      await writeFile(file, text);
+      const sleep = async (): Promise<void> => await lastSeen(120_000);
+      await using _lock = await RunLock.take(dir, options({ pid: 8 }, { sleep }));
+      expect(await holderPid()).toBe(8);
+    },
+  );
+
+  test("of many processes that find a dead holder at once, one takes over", async () => {
+    for (let round = 0; round < 10; round++) {
+      await abandon({ pid: 999 });
+      const pids = [1, 2, 3, 4, 5, 6, 7, 8];
+      const results = await Promise.allSettled(
+        pids.map((pid) => RunLock.take(dir, options({}, { machine: fakeMachine({ pid }, pids) }))),
+      );
+      const taken = results.filter(({ status }) => status === "fulfilled");
+      expect(taken).toHaveLength(1);
+      for (const result of results) {
+        if (result.status === "fulfilled") await result.value[Symbol.asyncDispose]();
+        else expect(String(result.reason)).toContain("is writing there");
+      }
+      expect(await readdir(dir)).toEqual([]);
+    }
+  });
+
+  test("one who judged the dead holder before another took over does not take that one's lock", async () => {
+    await abandon({ pid: 999 });
+    let winner: RunLock | undefined;
+    const machine = fakeMachine({ pid: 2 }, [1]);
+    // While the slow one asks whether 999 runs, a quick one takes over from it.
+    const isRunning = async (place: ProcessPlace): Promise<boolean> => {
+      if (place.pid !== 999) return await machine.isRunning(place);
+      winner ??= await RunLock.take(dir, options({}, { machine: fakeMachine({ pid: 1 }, [2]) }));
+      return false;
+    };
+    const slow = RunLock.take(dir, options({}, { machine: { ...machine, isRunning } }));
+    await expect(slow).rejects.toThrow("process 1 on one");
+    expect(await holderPid()).toBe(1);
+    await winner?.confirm();
+    await winner?.[Symbol.asyncDispose]();
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  test("a crash at any moment of a takeover leaves a lock that the next one can take", async () => {
+    let hasEnded = false;
+    for (let at = 0; !hasEnded; at++) {
+      await abandon({ pid: 999 });
+      const { files } = crashingFiles(at);
+      try {
+        const lock = await RunLock.take(dir, options({ pid: 3 }, { files }));
+        await lock[Symbol.asyncDispose]();
+        hasEnded = true;
+      } catch (error) {
+        expect(error instanceof Crash || (error as { code?: string }).code === "crash").toBe(true);
+      }
+      // A draft that is torn names nobody: it goes once it is old.
+      const drafts = (await readdir(dir)).filter((name) => name.endsWith(".draft"));
+      for (const name of drafts) await lastSeen(120_000, path.join(dir, name));
+      const lock = await RunLock.take(dir, options({ pid: 4 }));
+      expect(await holderPid()).toBe(4);
+      await lock[Symbol.asyncDispose]();
+      expect(await readdir(dir)).toEqual([]);
+      expect(at).toBeLessThan(100);
+    }
+  });
+
+  test("works where the file system has no hard links", async () => {
+    const files = faultyFiles(({ operation }) =>
+      operation === "link" ? { type: "fail", code: "EPERM" } : undefined,
+    );
+    await abandon({ pid: 999 });
+    {
+      await using lock = await RunLock.take(dir, options({ pid: 3 }, { files }));
+      await lock.renew();
+      await lock.confirm();
+      const machine = fakeMachine({ pid: 4 }, [3]);
+      await expect(RunLock.take(dir, options({}, { files, machine }))).rejects.toThrow("process 3");
+    }
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  test("says in one line where the folder cannot be written", async () => {
+    const files = faultyFiles(({ operation }) =>
+      operation === "open" ? { type: "fail", code: "EROFS" } : undefined,
+    );
+    await expect(RunLock.take(dir, options({}, { files }))).rejects.toThrow(
+      `Cannot write ${file}: EROFS: read-only file system, open; make the file system writable, or choose another --out`,
+    );
+  });
+});
+
+describe("RunLock.confirm()", () => {
+  test("asks the disk only after half the lease without a sign of life", async () => {
+    let nowMs = startedAtMs;
+    await using lock = await RunLock.take(dir, options({}, { now: () => nowMs }));
+    await rm(file);
+    nowMs += 59_999;
+    await lock.confirm();
+    nowMs += 1;
+    await expect(lock.confirm()).rejects.toThrow(
+      `Cannot go on writing ${dir}: the folder was moved or deleted`,
+    );
+  });
+
+  test("refuses after another process took over from one that stood still, and leaves its lock", async () => {
+    let nowMs = startedAtMs;
+    const sleeper = await RunLock.take(
+      dir,
+      options({ pid: 7, host: "two", bootId: "boot-2" }, { now: () => nowMs }),
+    );
+    await lastSeen(120_000);
+    await using other = await RunLock.take(dir, options({ pid: 8 }));
+    nowMs += 120_000;
+    await expect(sleeper.confirm()).rejects.toThrow(
+      "another process took the run over while this one stood still",
+    );
+    await sleeper[Symbol.asyncDispose]();
+    expect(await holderPid()).toBe(8);
+    await other.confirm();
+  });
+
+  test("bears a failing sign of life until the lease is over", async () => {
+    let nowMs = startedAtMs;
+    let isBroken = false;
+    const files = faultyFiles(({ operation }) =>
+      isBroken && operation === "write" ? { type: "fail", code: "EIO" } : undefined,
+    );
+    await using lock = await RunLock.take(dir, options({}, { now: () => nowMs, files }));
+    isBroken = true;
+    nowMs += 60_000;
+    await lock.confirm();
+    nowMs += 60_000;
+    await expect(lock.confirm()).rejects.toThrow(`Cannot write ${file}: EIO`);
+    isBroken = false;
+    await lock.confirm();
+  });
+
+  test("gives a sign of life that others see", async () => {
+    await using lock = await RunLock.take(dir, options({}));
+    await lastSeen(60_000);
+    const before = (await diskFiles.facts(file))!.writtenAtMs;
+    await lock.renew();
+    expect((await diskFiles.facts(file))!.writtenAtMs).toBeGreaterThan(before + 30_000);
+  });
+
+  test("notices that the folder was moved", async () => {
+    const lock = await RunLock.take(dir, options({}));
+    await rename(dir, `${dir}-moved`);
+    await lock.renew();
+    await expect(lock.confirm()).rejects.toThrow("moved or deleted");
+    await lock[Symbol.asyncDispose]();
+    await rename(`${dir}-moved`, dir);
+  });
+});
+
+describe("thisMachine", () => {
+  test("knows itself as running, and neither a free pid nor a pid that another process got", async () => {
+    const here = await thisMachine.here();
+    expect(here.pid).toBe(process.pid);
+    expect(isSameMachine(here, here)).toBe(true);
+    expect(await thisMachine.isRunning(here)).toBe(true);
+    expect(await thisMachine.isRunning({ ...here, pid: 2 ** 22 + 1 })).toBe(false);
+    if (here.processStart === undefined) return;
+    expect(await thisMachine.isRunning({ ...here, processStart: "1" })).toBe(false);
+  });
+});
+
+describe("isSameMachine()", () => {
+  const here = { pid: 1, host: "one", bootId: "b", pidNamespace: "n" };
+  test.each([
+    [{}, true],
+    [{ host: "renamed" }, true],
+    [{ bootId: "c" }, false],
+    [{ pidNamespace: "m" }, false],
+  ])("%j: %s", (other, expected) => {
+    expect(isSameMachine(here, { ...here, ...other })).toBe(expected);
+  });
+
+  test("goes by the host's name where the system has no boot id", () => {
+    expect(isSameMachine({ pid: 1, host: "a" }, { pid: 2, host: "a" })).toBe(true);
+    expect(isSameMachine({ pid: 1, host: "a" }, { pid: 2, host: "b" })).toBe(false);
+  });
+});
+
+test("commandLine() leaves out the interpreter and passwords", () => {
+  expect(
+    commandLine([
+      "/usr/bin/node",
+      "/x/turnwright.js",
+      "rollout",
+      "--url",
+      "http://me:secret@host/",
+    ]),
+  ).toBe("turnwright rollout --url http://…@host/");
+});

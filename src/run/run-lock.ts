@@ -1,0 +1,263 @@
+import { randomBytes } from "node:crypto";
+import path from "node:path";
+import { UsageError } from "../errors.ts";
+import { type Clock, systemClock } from "../internal/clock.ts";
+import { claimLock, holderBytes, type LockClaim } from "./claim-lock.ts";
+import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
+import { describeHolder, readStanding, type LockHolder, type Standing } from "./lock-holder.ts";
+import { type Machine, thisMachine } from "./process-place.ts";
+import { storageError } from "./storage-error.ts";
+
+/** The lock's file in the run's folder. */
+export const lockFile = "run.lock";
+
+/** How a run's folder is locked. */
+export interface LockOptions {
+  readonly files?: Files;
+  readonly machine?: Machine;
+  /**
+   * How long a holder on another machine, or from before a reboot, counts as running without a sign
+   * of life, in milliseconds. Default: two minutes.
+   */
+  readonly leaseMs?: number;
+  /** Pause between two signs of life, in milliseconds. Default: ten seconds. */
+  readonly heartbeatMs?: number;
+  /** Milliseconds since the epoch. Default: the machine's. */
+  readonly now?: () => number;
+  readonly sleep?: Clock["sleep"];
+  /** What others are told of this process. Default: its command line. */
+  readonly command?: string;
+  readonly signal?: AbortSignal;
+  /** Told why taking the lock lasts. */
+  readonly onWait?: (why: string) => void;
+}
+
+const pollMs = 1_000;
+
+/**
+ * The right to write a run's folder: `run.lock`, which names its holder.
+ *
+ * A holder on this machine (same boot, same pid namespace) is asked of the system: a lock whose
+ * process is dead is taken over at once. Any other holder, on another machine, in another container
+ * or from before a reboot, keeps the lock by a sign of life every ten seconds, which is a write to
+ * the lock's file; whoever wants the folder waits for the next sign (and is refused), or until there
+ * was none for two minutes (and takes over). Both times are the file server's, so that the clocks of
+ * the machines need not agree.
+ *
+ * On a network file system this needs hard links or exclusive creation to be atomic (NFS 3 and later,
+ * Lustre, CephFS, SMB are) and file times within the lease (NFS caches them for up to a minute). What
+ * no lock without help from the server can exclude: a process that stands still for more than two
+ * minutes exactly between its check and its write. A process that stood still otherwise checks before
+ * it writes, and stops.
+ */
+export class RunLock implements AsyncDisposable {
+  readonly file: string;
+  readonly #files: Files;
+  readonly #open: OpenFile;
+  readonly #holder: LockHolder;
+  readonly #identity: string;
+  readonly #leaseMs: number;
+  readonly #now: () => number;
+  readonly #timer: NodeJS.Timeout;
+  #renewedAtMs: number;
+  #renewing: Promise<void> | undefined;
+  #renewalError: unknown;
+  #lost: UsageError | undefined;
+  #isReleased = false;
+
+  private constructor(
+    held: Pick<RunLock, "file"> & {
+      readonly files: Files;
+      readonly open: OpenFile;
+      readonly holder: LockHolder;
+      readonly identity: string;
+    },
+    { leaseMs, heartbeatMs, now }: Required<Pick<LockOptions, "leaseMs" | "heartbeatMs" | "now">>,
+  ) {
+    this.file = held.file;
+    this.#files = held.files;
+    this.#open = held.open;
+    this.#holder = held.holder;
+    this.#identity = held.identity;
+    this.#leaseMs = leaseMs;
+    this.#now = now;
+    this.#renewedAtMs = now();
+    this.#timer = setInterval(() => void this.renew(), heartbeatMs).unref();
+  }
+
+  /**
+   * Takes the lock of a folder.
+   *
+   * @throws UsageError where another process holds it, naming that, or the folder cannot be written.
+   * @throws the signal's reason where it is aborted while there is a holder to wait for.
+   */
+  static async take(dir: string, options: LockOptions = {}): Promise<RunLock> {
+    const { files = diskFiles, leaseMs = 120_000, heartbeatMs = 10_000, now = Date.now } = options;
+    const file = path.join(dir, lockFile);
+    try {
+      const holder = await describeSelf(options, now());
+      await holdDraft(files, { file, holder }, async (draft, fileSystemNow) => {
+        const { machine = thisMachine } = options;
+        const here = holder;
+        const judge = { files, machine, here, fileSystemNow, leaseMs };
+        await waitForLock({ ...judge, own: holder, draft }, file, options);
+        await removeLeftovers(judge, file, holder.id);
+      });
+      const open = await files.open(file, "update");
+      const { identity } = await factsOrClose(open);
+      return new RunLock({ file, files, open, holder, identity }, { leaseMs, heartbeatMs, now });
+    } catch (error) {
+      throw storageError("write", file, error);
+    }
+  }
+
+  /**
+   * Returns while the lock is surely held; asks the disk where this process stood still for a while.
+   *
+   * @throws UsageError where another process took over, or the folder is gone.
+   */
+  async confirm(): Promise<void> {
+    if (this.#lost === undefined && this.#sinceRenewalMs() >= this.#leaseMs / 2) await this.renew();
+    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#sinceRenewalMs() < this.#leaseMs) return;
+    throw storageError("write", this.file, this.#renewalError);
+  }
+
+  /** Gives a sign of life; is called every few seconds. A failure is told by `confirm()`. */
+  async renew(): Promise<void> {
+    this.#renewing ??= this.#writeSign();
+    await this.#renewing;
+  }
+
+  async #writeSign(): Promise<void> {
+    try {
+      const facts = await this.#files.facts(this.file);
+      if (facts?.identity === this.#identity) {
+        await writeAll(this.#open, holderBytes(this.#holder), 0);
+        await this.#open.sync();
+        this.#renewedAtMs = this.#now();
+      } else if (!this.#isReleased) {
+        const what =
+          facts === undefined
+            ? "the folder was moved or deleted"
+            : "another process took the run over while this one stood still";
+        this.#lost = new UsageError(
+          `Cannot go on writing ${path.dirname(this.file)}: ${what}; finished episodes are kept where they are`,
+        );
+      }
+    } catch (error) {
+      this.#renewalError = error;
+    } finally {
+      this.#renewing = undefined;
+    }
+  }
+
+  #sinceRenewalMs(): number {
+    return this.#now() - this.#renewedAtMs;
+  }
+
+  /** Gives the lock back; one that is not surely ours any more stays as it is. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    clearInterval(this.#timer);
+    await this.#renewing;
+    try {
+      const isOurs = this.#lost === undefined && this.#sinceRenewalMs() < this.#leaseMs;
+      const facts = isOurs ? await this.#files.facts(this.file) : undefined;
+      if (facts?.identity === this.#identity) await this.#files.remove(this.file);
+    } finally {
+      await this.#open.close();
+    }
+  }
+}
+
+async function factsOrClose(open: OpenFile): Promise<FileFacts> {
+  try {
+    return await open.facts();
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
+}
+
+async function describeSelf(options: LockOptions, nowMs: number): Promise<LockHolder> {
+  const { machine = thisMachine, command = commandLine(process.argv) } = options;
+  const id = randomBytes(6).toString("hex");
+  const since = new Date(nowMs).toISOString();
+  return { format: 1, id, since, command, ...(await machine.here()) };
+}
+
+/** Program and arguments without the interpreter, and without passwords in addresses. */
+export function commandLine([, script = "", ...parts]: readonly string[]): string {
+  const text = [path.basename(script, ".js"), ...parts].join(" ");
+  return text.replaceAll(/\/\/[^/@\s]+@/g, "//…@").slice(0, 500);
+}
+
+/** Keeps a file with our holder's text beside the lock while `work` runs. */
+async function holdDraft(
+  files: Files,
+  { file, holder }: { readonly file: string; readonly holder: LockHolder },
+  work: (draft: string, fileSystemNow: () => Promise<number>) => Promise<void>,
+): Promise<void> {
+  const draft = `${file}.${holder.id}.draft`;
+  const open = await files.open(draft, "create");
+  try {
+    const write = async (): Promise<number> => {
+      await writeAll(open, holderBytes(holder), 0);
+      await open.sync();
+      return (await open.facts()).writtenAtMs;
+    };
+    await write();
+    await work(draft, write);
+  } finally {
+    await open.close();
+    await files.remove(draft);
+  }
+}
+
+async function waitForLock(
+  claim: LockClaim,
+  file: string,
+  { sleep = systemClock.sleep, signal, onWait }: LockOptions,
+): Promise<void> {
+  let known: Standing | undefined;
+  for (;;) {
+    const result = await claimLock(claim, file);
+    if (result === "claimed") return;
+    const hasSigned = known?.id === result.id && result.seenAtMs > known.seenAtMs;
+    if (result.state === "running" || hasSigned) throw inUse(file, result);
+    if (known?.id !== result.id) {
+      known = result;
+      onWait?.(
+        `${path.dirname(file)} is locked by ${describeHolder(result)}: waiting until it gives a sign ` +
+          `of life or has given none for ${claim.leaseMs / 1000} s`,
+      );
+    }
+    await sleep(pollMs, signal === undefined ? {} : { signal });
+  }
+}
+
+function inUse(file: string, standing: Standing): UsageError {
+  return new UsageError(
+    `Cannot use ${path.dirname(file)}: ${describeHolder(standing)} is writing there; wait for it or ` +
+      `stop it, or choose another --out (if it surely is no run, remove ${file})`,
+  );
+}
+
+/** Removes what processes left that died while they took the lock. */
+async function removeLeftovers(
+  judge: Parameters<typeof readStanding>[0],
+  file: string,
+  ownId: string,
+): Promise<void> {
+  const dir = path.dirname(file);
+  const prefix = `${path.basename(file)}.`;
+  for (const name of await judge.files.list(dir)) {
+    if (!name.startsWith(prefix)) continue;
+    const standing = await readStanding(judge, path.join(dir, name));
+    if (standing?.state === "gone" && standing.id !== ownId) {
+      await judge.files.remove(path.join(dir, name));
+    }
+  }
+}

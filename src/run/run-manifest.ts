@@ -1,0 +1,181 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { UsageError } from "../errors.ts";
+import { parseJson } from "./episode-row.ts";
+import { type Files, readText } from "./files.ts";
+import { scanLines } from "./line-ranges.ts";
+import { storageError } from "./storage-error.ts";
+import { writeWholeJson } from "./write-whole.ts";
+
+/** What `run.json` says: everything that decides what the run plays. JSON-able. */
+export interface RunManifest {
+  readonly format: 1;
+  readonly turnwright: string;
+  /** What was asked for. Two runs with different ones cannot share a folder. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /**
+   * Hashes or names of what was found and decides tokens and rewards: tokenizer, chat template, tools,
+   * data, engine and so on. Two runs with different ones cannot share a folder either. Absent in runs
+   * of earlier versions.
+   */
+  readonly identity?: Readonly<Record<string, string>>;
+  /** What else was found at start-up; it may change from start to start. */
+  readonly found: Readonly<Record<string, unknown>>;
+}
+
+/** The manifest that holds for a folder, and what there is to tell about it. */
+export interface ClaimedManifest {
+  readonly manifest: RunManifest;
+  readonly notes: readonly string[];
+}
+
+const fileName = "run.json";
+
+/**
+ * Makes a folder that of a run: writes `run.json` where the folder is new, and compares it where there
+ * is one. Where it is missing or damaged, what `events.jsonl` says of the last start takes its place.
+ *
+ * @throws UsageError where the folder holds another run, naming what differs, or cannot be used.
+ */
+export async function claimManifest(
+  dir: string,
+  manifest: RunManifest,
+  { files }: { readonly files: Files },
+): Promise<ClaimedManifest> {
+  const file = path.join(dir, fileName);
+  const stored = await readStored(files, file);
+  if (typeof stored === "object") return await resume(dir, { stored, manifest, files });
+  if (!(await hasEpisodes(files, dir))) {
+    await writeWholeJson(file, manifest, { files });
+    return { manifest, notes: [] };
+  }
+  const told = await lastStart(files, dir);
+  if (told === undefined) throw cannotRecover(dir, stored);
+  const { identity } = told;
+  const recovered = {
+    ...manifest,
+    turnwright: told.turnwright,
+    configuration: told.configuration,
+  };
+  const known = identity === undefined ? recovered : { ...recovered, identity };
+  const resumed = await resume(dir, { stored: known, manifest, files });
+  await writeWholeJson(file, resumed.manifest, { files });
+  const note = `${file} was ${stored} and is written anew: events.jsonl says what was played`;
+  return { ...resumed, notes: [note, ...resumed.notes] };
+}
+
+async function readStored(
+  files: Files,
+  file: string,
+): Promise<RunManifest | "missing" | "damaged"> {
+  let text: string | undefined;
+  try {
+    text = await readText(files, file);
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
+  if (text === undefined) return "missing";
+  const value = parseJson(Buffer.from(text)) as Partial<RunManifest> | null | undefined;
+  if (isManifest(value)) return value;
+  const format: unknown = value?.format;
+  if (typeof format !== "number" || format === 1) return "damaged";
+  throw new UsageError(
+    `Cannot read ${file}: it is a run of another version (format ${format}); choose another --out`,
+  );
+}
+
+function isManifest(value: Partial<RunManifest> | null | undefined): value is RunManifest {
+  const { format, turnwright, configuration } = value ?? {};
+  return format === 1 && typeof turnwright === "string" && isObject(configuration);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+async function hasEpisodes(files: Files, dir: string): Promise<boolean> {
+  const facts = await files.facts(path.join(dir, "episodes.jsonl"));
+  return facts !== undefined && facts.size > 0;
+}
+
+/** What the last start in `events.jsonl` says it was to play. */
+async function lastStart(files: Files, dir: string): Promise<RunManifest | undefined> {
+  let found: RunManifest | undefined;
+  await scanLines(files, path.join(dir, "events.jsonl"), ({ bytes }) => {
+    if (!bytes.includes('"run-started"')) return;
+    const event = parseJson(bytes) as
+      | { readonly type?: unknown; readonly manifest?: Partial<RunManifest> }
+      | null
+      | undefined;
+    if (event?.type === "run-started" && isManifest(event.manifest)) found = event.manifest;
+  });
+  return found;
+}
+
+function cannotRecover(dir: string, state: "missing" | "damaged"): UsageError {
+  return new UsageError(
+    `Cannot resume ${dir}: its ${fileName} is ${state}, and events.jsonl does not say what was played; ` +
+      "put a copy of it back, or start the same command with another --out and copy the run.json that " +
+      "it writes, if these are surely the same settings",
+  );
+}
+
+async function resume(
+  dir: string,
+  run: { readonly stored: RunManifest; readonly manifest: RunManifest; readonly files: Files },
+): Promise<ClaimedManifest> {
+  const { stored, manifest, files } = run;
+  const asked = differences(stored.configuration, manifest.configuration);
+  if (asked.length > 0) {
+    throw new UsageError(
+      `Cannot resume ${dir}: ${listed(asked)}; start with the same settings or choose another --out`,
+    );
+  }
+  const { identity } = manifest;
+  if (identity === undefined) return { manifest: stored, notes: [] };
+  if (stored.identity === undefined) {
+    const completed = { ...stored, identity };
+    await writeWholeJson(path.join(dir, fileName), completed, { files });
+    const names = Object.keys(identity).join(", ");
+    const note =
+      `${dir} was begun by a version that did not note which ${names} it played with: ` +
+      "those of this start are taken for the same";
+    return { manifest: completed, notes: [note] };
+  }
+  const found = differences(stored.identity, identity).filter(
+    ({ isNamedByBoth }) => isNamedByBoth || stored.turnwright === manifest.turnwright,
+  );
+  if (found.length === 0) return { manifest: stored, notes: [] };
+  throw new UsageError(
+    `Cannot resume ${dir}: what its episodes were played with has changed: ${listed(found)}; ` +
+      "bring back what was there or choose another --out",
+  );
+}
+
+interface Difference {
+  /** Such as `temperature was 1 and is 0.5`. */
+  readonly text: string;
+  /** Another version may name more or fewer things than this one. */
+  readonly isNamedByBoth: boolean;
+}
+
+function differences(
+  before: Readonly<Record<string, unknown>>,
+  now: Readonly<Record<string, unknown>>,
+): readonly Difference[] {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])];
+  return keys
+    .filter((key) => !isDeepStrictEqual(plain(before[key]), plain(now[key])))
+    .map((key) => ({
+      text: `${key} was ${JSON.stringify(before[key])} and is ${JSON.stringify(now[key])}`,
+      isNamedByBoth: before[key] !== undefined && now[key] !== undefined,
+    }));
+}
+
+function listed(found: readonly Difference[]): string {
+  return found.map(({ text }) => text).join("; ");
+}
+
+function plain(value: unknown): unknown {
+  return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
+}

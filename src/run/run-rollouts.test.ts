@@ -1,0 +1,189 @@
+import { getEventListeners } from "node:events";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { UsageError } from "../errors.ts";
+import { crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
+import { lampPlan, lamps, playLamps } from "./lamp-run.fixture.ts";
+import { fakeMachine } from "./machine.fixture.ts";
+import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
+import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
+
+let scratch = "";
+let dir = "";
+beforeEach(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-rollouts-"));
+  dir = path.join(scratch, "run");
+});
+afterEach(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+async function open(options: Partial<RunFolderOptions> = {}, at = dir): Promise<RunFolder> {
+  return await RunFolder.open(at, testManifest, {
+    retryFailed: false,
+    format: "slime",
+    lock: { machine: fakeMachine({ pid: 1 }) },
+    ...options,
+  });
+}
+
+const rowFiles = ["samples.jsonl", "samples.slime.jsonl"];
+
+describe("runRollouts()", () => {
+  test("a process that dies at any call of the file system loses nothing that it reported", async () => {
+    const environment = lamps(2);
+    const reference = path.join(scratch, "reference");
+    {
+      await using folder = await open({}, reference);
+      await playLamps(folder, environment);
+    }
+    const read = async (from: string, name: string) =>
+      await readFile(path.join(from, name), "utf8");
+    const all = await rolloutIdsIn(reference, "samples.jsonl");
+    expect(all).toEqual(["lamp/test/0#0", "lamp/test/0#1", "lamp/test/1#0", "lamp/test/1#1"]);
+    let hasEnded = false;
+    for (let at = 0; !hasEnded; at++) {
+      const { files } = crashingFiles(at);
+      const reported: string[] = [];
+      try {
+        await using dying = await open({ files });
+        await playLamps(dying, environment, {
+          // The first one ends late, so that there is something to sort.
+          held: all[0]!,
+          onEpisode: ({ rolloutId }) => reported.push(rolloutId),
+        });
+        hasEnded = true;
+      } catch {
+        // What it is does not matter: the process is dead.
+      }
+      {
+        // The next process finds the dead one's lock, or the draft of one.
+        await using folder = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
+        const finished = folder.finished.map(({ rolloutId }) => rolloutId);
+        expect(finished, `died at call ${at}`).toEqual(expect.arrayContaining(reported));
+        expect(folder.notes).toEqual([]);
+        const { progress, end } = await playLamps(folder, environment);
+        expect({ end, finished: progress.finished, resumed: progress.resumed }).toEqual({
+          end: "finished",
+          finished: 4,
+          resumed: finished.length,
+        });
+      }
+      for (const name of rowFiles) expect(await read(dir, name)).toBe(await read(reference, name));
+      const rows = await rolloutIdsIn(dir, "episodes.jsonl");
+      expect(rows.toSorted()).toEqual(all);
+      const left = (await readdir(dir)).filter((name) => !name.endsWith(".draft"));
+      expect(left.toSorted()).toEqual((await readdir(reference)).toSorted());
+      await rm(dir, { recursive: true });
+      expect(at).toBeLessThan(1000);
+    }
+  }, 900_000);
+
+  test.each(["samples.jsonl", "episodes.jsonl", "events.jsonl"])(
+    "stops at once where the disk is full for %s, and goes on when there is room",
+    async (name) => {
+      let writeCount = 0;
+      const files = faultyFiles(({ operation, path: file }) =>
+        operation === "write" && file.endsWith(name) && ++writeCount > 2
+          ? { type: "fail", code: "ENOSPC", written: 5 }
+          : undefined,
+      );
+      const environment = lamps(50);
+      const reported: string[] = [];
+      {
+        await using folder = await open({ files });
+        const run = playLamps(folder, environment, {
+          onEpisode: ({ rolloutId }) => reported.push(rolloutId),
+        });
+        await expect(run).rejects.toThrow(UsageError);
+        await expect(run).rejects.toThrow(
+          `Cannot write ${path.join(dir, name)}: ENOSPC: no space left on device, write; make room on ` +
+            "the disk, then start the same command again: finished episodes are kept",
+        );
+      }
+      expect(reported.length).toBeLessThan(10);
+      await using again = await open();
+      const finished = again.finished.map(({ rolloutId }) => rolloutId);
+      expect(finished).toEqual(expect.arrayContaining(reported));
+      expect(await playLamps(again, environment)).toMatchObject({
+        end: "finished",
+        progress: { failures: {}, outcomes: { completed: 100 } },
+      });
+    },
+  );
+
+  test("neither an interruption nor another start changes anything while rows are being sorted", async () => {
+    const controller = new AbortController();
+    let late: Promise<unknown> | undefined;
+    const files = faultyFiles(({ operation, path: file }) => {
+      if (operation !== "write" || !file.endsWith(".jsonl.next")) return undefined;
+      controller.abort();
+      late ??= open().catch((error: unknown) => error);
+      return undefined;
+    });
+    const environment = lamps(4);
+    await using folder = await open({ files });
+    const { end } = await playLamps(folder, environment, {
+      held: "lamp/test/0#0",
+      signal: controller.signal,
+    });
+    expect({ end, isAborted: controller.signal.aborted }).toEqual({
+      end: "finished",
+      isAborted: true,
+    });
+    expect(String(await late)).toContain(`Cannot use ${dir}: process 1 on one`);
+    const ids = Array.from(lampPlan(environment), ({ rolloutId }) => rolloutId);
+    expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(ids);
+  });
+
+  test("draws no task before its turn, and none that is finished", async () => {
+    const drawn: number[] = [];
+    const environment = lamps(20_000, (index) => drawn.push(index));
+    const stop = new AbortController();
+    {
+      await using folder = await open();
+      let count = 0;
+      const onEpisode = () => {
+        if (++count === 6) stop.abort(new Error("enough"));
+      };
+      await playLamps(folder, environment, { onEpisode, signal: stop.signal });
+    }
+    expect(Math.max(...drawn)).toBeLessThan(10);
+    drawn.splice(0);
+    await using folder = await open();
+    expect(folder.finished.length).toBeGreaterThanOrEqual(6);
+    const again = new AbortController();
+    await playLamps(folder, environment, {
+      onEpisode: () => again.abort(new Error("enough")),
+      signal: again.signal,
+    });
+    expect(drawn).not.toContain(0);
+    expect(drawn.length).toBeLessThan(10);
+  });
+
+  test("refuses two tasks of one id", async () => {
+    const environment = lamps(3);
+    const alike = {
+      ...environment,
+      task: (split: string, index: number) => ({ ...environment.task(split, index), id: "same" }),
+    };
+    await using folder = await open();
+    await expect(playLamps(folder, alike)).rejects.toThrow(
+      "Cannot play lamp: task 1 has the id of another one, same",
+    );
+  });
+
+  test("leaves no listener on the caller's signal, however it ends", async () => {
+    const { signal } = new AbortController();
+    {
+      await using folder = await open();
+      await playLamps(folder, lamps(3), { signal });
+      expect(getEventListeners(signal, "abort")).toHaveLength(0);
+      await folder[Symbol.asyncDispose]();
+      await expect(playLamps(folder, lamps(4), { signal })).rejects.toThrow("it is closed");
+    }
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
+  });
+});
