@@ -74,24 +74,24 @@ describe("turnwright demo", () => {
     expect(rescore).toMatchObject({ engine: "reference", temperature: 1, skipped: [] });
     expect(rescore.tokenCount).toBeGreaterThan(10_000);
     expect(rescore.largest!.difference).toBeLessThan(1e-5);
-  });
+  }, 300_000);
 
   test("finds out what was sampled at another temperature", async () => {
     // A few rows show it as well as all of them do.
     const file = path.join(scratch, "demo", "few.jsonl");
-    const rows = (await read("demo", "samples.jsonl")).split("\n").slice(0, 6);
+    const rows = (await read("demo", "samples.jsonl")).split("\n").slice(0, 16);
     await writeFile(file, rows.map((row) => `${row}\n`).join(""));
     const { status, stdout } = await runCli([
       ...["verify", "--rescore", file, "--temperature", "0.5", "--tolerance", "0.01"],
     ]);
     expect(status).toBe(1);
     const rescore = jsonLines(stdout)[0]!["rescore"] as FileRescoring;
-    expect(rescore.beyondToleranceCount).toBeGreaterThan(50);
+    expect(rescore.beyondToleranceCount).toBeGreaterThan(10);
     const { line, index, tokenId, recorded } = rescore.largest!;
     const sample = JSON.parse(rows[line - 1]!) as Sample;
     expect(sample.tokenIds[index]).toBe(tokenId);
     expect(sample.logprobs[index]).toBe(recorded);
-  });
+  }, 300_000);
 
   test.each([
     [["--seed", "x"], "Cannot use --seed x: expected a whole number, 0 or more"],
