@@ -4,6 +4,7 @@ import { JSON_UTF8, sendError } from "./llama-cpp/error-replies.ts";
 import type { LlamaCppRelease } from "./llama-cpp/releases.ts";
 import { LLAMA_CPP_RELEASES } from "./llama-cpp/releases.ts";
 import type { LlamaCppSequenceRequest } from "./llama-cpp/request-decoding.ts";
+import { findRelease } from "./server/find-release.ts";
 import type { HttpExchange } from "./server/http-exchange.ts";
 import { sendJson } from "./server/http-exchange.ts";
 import type { TestServer, TestServerOptions } from "./server/server-core.ts";
@@ -132,7 +133,7 @@ function createServerState(options: LlamaCppTestServerOptions): ServerState {
   let idCount = 0;
   let slotIndex = 0;
   const { slotCount = 4, release = "2026-10" } = options;
-  const traits = LLAMA_CPP_RELEASES[release];
+  const traits = findRelease(LLAMA_CPP_RELEASES, { server: "llama.cpp", release });
   const core = createServerCore<LlamaCppSequenceRequest>(
     { ...options, maxRunning: slotCount },
     { weightVersion: () => "", stopsBeforeBudget: true },

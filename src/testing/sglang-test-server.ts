@@ -1,3 +1,4 @@
+import { findRelease } from "./server/find-release.ts";
 import type { HttpExchange } from "./server/http-exchange.ts";
 import { sendJson } from "./server/http-exchange.ts";
 import type { PauseMode } from "./server/request-scheduler.ts";
@@ -121,6 +122,7 @@ interface ServerState extends GenerateContext, ControlContext, ServerCore<Decode
 }
 
 function createServerState(options: SglangTestServerOptions): ServerState {
+  const { release = "0.5.23" } = options;
   let version = options.weightVersion ?? "default";
   let ridCount = 0;
   const weightVersion = (): string => version;
@@ -134,7 +136,7 @@ function createServerState(options: SglangTestServerOptions): ServerState {
     hangsOnAbort: options.hangsOnAbort ?? false,
     modelPath: options.modelPath ?? "test-model",
     incrementalStreaming: options.incrementalStreaming ?? false,
-    traits: SGLANG_RELEASES[options.release ?? "0.5.23"],
+    traits: findRelease(SGLANG_RELEASES, { server: "SGLang", release }),
     vocabularySize: options.vocabularySize ?? Number.POSITIVE_INFINITY,
     eosTokenId: options.eosTokenId ?? 2,
     isDead: false,

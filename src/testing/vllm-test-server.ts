@@ -1,3 +1,4 @@
+import { findRelease } from "./server/find-release.ts";
 import type { HttpExchange } from "./server/http-exchange.ts";
 import { sendJson } from "./server/http-exchange.ts";
 import type { TestServer, TestServerOptions } from "./server/server-core.ts";
@@ -142,7 +143,7 @@ function createServerState(options: VllmTestServerOptions): ServerState {
   });
   return {
     ...core,
-    traits: VLLM_RELEASES[release],
+    traits: findRelease(VLLM_RELEASES, { server: "vLLM", release }),
     vocabularySize: options.vocabularySize,
     answersServerInfo: options.answersServerInfo ?? true,
     servedModels,

@@ -13,8 +13,8 @@ import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 import { recoverLogprobs } from "./recover-logprobs.ts";
 
 /**
- * Makes the protocol. The server cannot be told to abort: it does where the connection is dropped,
- * and what it had sampled is then lost. So nothing is ever resumed.
+ * Makes the protocol. The server cannot be told to abort: it does where the connection is dropped, once
+ * it has answered nobody for a second, and what it had sampled is then lost. So nothing is ever resumed.
  */
 export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProtocol {
   /** Servers that take what leaves the text unparsed for something else. */

@@ -15,7 +15,8 @@ const SHOWN_COUNTS = [1_024, 2 ** 24];
  * within a character, as the parts of an emoji do, nor for what completed a stop string. They are had
  * by showing the likeliest tokens behind what came before it, one short request each: the server's own
  * numbers for the same ids behind the same prompt, though not those of the step that sampled them.
- * On a CPU they differ by less than 0.001.
+ * They differ as much as any two of its computations: by less than 0.001, unless its attention is in 16
+ * bits (docs/servers.md).
  *
  * @throws ReplyProblem `engine/nan` where there is none to be had.
  */
