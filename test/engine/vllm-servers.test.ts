@@ -357,9 +357,12 @@ describe("the logprob convention", () => {
     await engine.close();
   });
 
-  test("is assumed otherwise, with a warning that says why", async () => {
+  test.each([
+    ["a server that is not in development mode", {}],
+    ["one that cannot tell what it runs on", { isDevelopment: true, answersServerInfo: false }],
+  ])("is assumed otherwise, with a warning that says why: %s", async (_, options) => {
     const certain: ServerPolicy = { name: "certain", begin: () => [{ id: 7, logprob: 0 }] };
-    await using server = await startVllmTestServer({ policy: certain });
+    await using server = await startVllmTestServer({ policy: certain, ...options });
     const engine = createVllmEngine({ url: server.url, probePrompts: [[5]] });
     const description = await engine.describe();
     expect(description.logprobConvention).toBe("raw");
