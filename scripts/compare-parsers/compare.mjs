@@ -186,12 +186,13 @@ function makeRequests(kind, parsers) {
     const seed = random.pick(own);
     const other = () => random.pick(random.below(8) === 0 ? everything : own).text;
     const text = mutate(seed.text, random, other);
-    return { kind, parser: parser.name, text, tools: seed.tools };
+    const name = namesOf(parser).find((candidate) => theirs.includes(candidate));
+    return { kind, parser: name, text, tools: seed.tools };
   });
 }
 
 function runOurs({ kind, parser, text, tools }, parsers) {
-  const found = parsers.find(({ name }) => name === parser);
+  const found = parsers.find((candidate) => namesOf(candidate).includes(parser));
   if (kind === "reasoning") {
     const result = found.parse(text, { engineVersion: given.release });
     return { reasoning: result.reasoning, normal: result.normalText };
@@ -227,16 +228,20 @@ function explain({ parser, text }, original) {
 const all = given.kind === "tools" ? listToolCallParsers() : listReasoningParsers();
 const [names] = await runOriginals([{ list: true }]);
 const theirs = names[given.kind];
+const namesOf = (parser) => [parser.name, ...(parser.aliases ?? [])];
 const offered = all.filter(
   (parser) =>
-    (parser.dialects ?? ["sglang"]).includes(given.dialect) && theirs.includes(parser.name),
+    (parser.dialects ?? ["sglang"]).includes(given.dialect) &&
+    namesOf(parser).some((name) => theirs.includes(name)),
 );
-const ownNames = offered.flatMap((parser) => [parser.name, ...(parser.aliases ?? [])]);
+const ownNames = offered.flatMap(namesOf);
 const missing = theirs.filter((name) => !ownNames.includes(name));
 console.log(`${offered.length} parsers compared; not here: ${missing.join(", ") || "none"}`);
 if (given.names) process.exit(0);
 
-const parsers = offered.filter(({ name }) => given.parser === undefined || name === given.parser);
+const parsers = offered.filter(
+  (parser) => given.parser === undefined || namesOf(parser).includes(given.parser),
+);
 const requests = makeRequests(given.kind, parsers);
 const results = await runOriginals(requests);
 if (given.record !== undefined) {

@@ -137,7 +137,146 @@ def run_sglang():
     return {"tools": run_tools, "reasoning": run_reasoning, "names": names}
 
 
-runners = {"sglang": run_sglang}[dialect]()
+def run_vllm():
+    from types import SimpleNamespace
+
+    from pydantic import BaseModel, Field
+
+    for name in ["vllm", "vllm.entrypoints", "vllm.entrypoints.openai", "vllm.entrypoints.generate",
+                 "vllm.entrypoints.generate.base", "vllm.utils", "vllm.tokenizers",
+                 "vllm.transformers_utils"]:
+        bare_package(name)
+
+    class Function(BaseModel):
+        name: str
+        description: str | None = None
+        parameters: object | None = None
+
+    class Tool(BaseModel):
+        type: str = "function"
+        function: Function
+
+    class FunctionCall(BaseModel):
+        id: str | None = None
+        name: str
+        arguments: str
+
+    class ToolCall(BaseModel):
+        id: str = ""
+        type: str = "function"
+        function: FunctionCall
+
+    class Extracted(BaseModel):
+        tools_called: bool
+        tool_calls: list[ToolCall]
+        content: str | None = None
+
+    class DeltaFunctionCall(BaseModel):
+        name: str | None = None
+        arguments: str | None = None
+
+    class DeltaToolCall(BaseModel):
+        id: str | None = None
+        type: str | None = None
+        index: int = 0
+        function: DeltaFunctionCall | None = None
+
+    class DeltaMessage(BaseModel):
+        role: str | None = None
+        content: str | None = None
+        reasoning: str | None = None
+        tool_calls: list[DeltaToolCall] = Field(default_factory=list)
+
+    class FunctionTool(BaseModel):
+        name: str = ""
+
+    class Request(SimpleNamespace):
+        """A chat request with tools."""
+
+    stand_in("vllm.entrypoints.generate.base.protocol", FunctionCall=FunctionCall, ToolCall=ToolCall,
+             ExtractedToolCallInformation=Extracted, DeltaFunctionCall=DeltaFunctionCall,
+             DeltaToolCall=DeltaToolCall, DeltaMessage=DeltaMessage)
+    stand_in("vllm.entrypoints.openai.chat_completion.protocol", ChatCompletionRequest=Request,
+             ChatCompletionToolsParam=Tool)
+    stand_in("vllm.entrypoints.openai.responses.protocol")
+    stand_in("vllm.sampling_params")
+    stand_in("vllm.tokenizers")
+    stand_in("vllm.exceptions", VLLMValidationError=ValueError)
+    stand_in("openai.types.responses.function_tool", FunctionTool=FunctionTool)
+    stand_in("openai.types.responses", FunctionTool=FunctionTool)
+    stand_in("vllm.renderers.chat_utils", make_tool_call_id=lambda *a, **k: "call")
+    stand_in("vllm.utils", random_uuid=lambda: "0")
+    stand_in("vllm.utils.collection_utils",
+             is_list_of=lambda value, kind, **k: isinstance(value, list)
+             and all(isinstance(item, kind) for item in value))
+    stand_in("vllm.utils.mistral", is_mistral_tokenizer=lambda tokenizer: False)
+    stand_in("vllm.logger", init_logger=logging.getLogger)
+    stand_in("vllm.envs", VLLM_ENFORCE_STRICT_TOOL_CALLING=False,
+             VLLM_TOOL_PARSE_REGEX_TIMEOUT_SECONDS=1)
+
+    class Vocabulary(dict):
+        """Every token is in it; its id is made of its text."""
+
+        def __contains__(self, token):
+            return True
+
+        def __missing__(self, token):
+            self[token] = 1_000_000 + len(self)
+            return self[token]
+
+        def get(self, token, default=None):
+            return self[token]
+
+    class Tokenizer:
+        vocabulary = Vocabulary()
+        vocab = vocabulary
+        all_special_tokens = []
+        all_special_ids = []
+        bos_token_id = eos_token_id = 0
+        bos_token = eos_token = "</s>"
+
+        def get_vocab(self):
+            return self.vocabulary
+
+        def encode(self, text, **kwargs):
+            return [ord(character) for character in text]
+
+        def decode(self, ids, **kwargs):
+            return "".join(chr(i) for i in ids if i < 0x110000)
+
+        def convert_tokens_to_ids(self, token):
+            return self.vocabulary[token]
+
+        def convert_ids_to_tokens(self, ids, **kwargs):
+            return [chr(i) for i in ids if i < 0x110000]
+
+        def tokenize(self, text):
+            return list(text)
+
+    import vllm.tool_parsers as package
+    from vllm.tool_parsers import ToolParserManager
+
+    registered = package._TOOL_PARSERS_TO_REGISTER
+
+    def run_tools(request):
+        file_name, class_name = registered[request["parser"]]
+        module = importlib.import_module(f"vllm.tool_parsers.{file_name}")
+        tools = [Tool(**tool) for tool in request.get("tools") or []]
+        parser = getattr(module, class_name)(Tokenizer(), tools)
+        chat = Request(tools=tools, tool_choice="auto", skip_special_tokens=True,
+                       include_reasoning=True, structured_outputs=None, response_format=None,
+                       chat_template_kwargs=None, parallel_tool_calls=True, messages=[])
+        found = parser.extract_tool_calls(request["text"], chat)
+        calls = [
+            [c.function.name, c.function.arguments, index]
+            for index, c in enumerate(found.tool_calls)
+        ]
+        return {"normal": found.content or "", "calls": calls}
+
+    return {"tools": run_tools, "names": {"tools": sorted(registered), "reasoning": []}}
+
+
+runners = {"sglang": run_sglang, "vllm": run_vllm}[dialect]()
 
 
 

@@ -24,7 +24,7 @@ export const sglangVersions = [
 export type SglangVersion = (typeof sglangVersions)[number];
 
 /** The vLLM releases that the `vllm` dialect knows. */
-export const vllmVersions = ["0.24"] as const;
+export const vllmVersions = ["0.24", "0.33"] as const;
 
 /** Which release is meant where none is named. */
 export const defaultEngineVersion: Readonly<Record<Dialect, string>> = {

@@ -9,7 +9,8 @@ import { markerOnly, unclosed } from "./tag-blocks.ts";
 /** A format whose calls are JSON between an opening and a closing tag. */
 export interface JsonTagFormat {
   readonly open: string;
-  readonly close: string;
+  /** Absent where the JSON alone ends a call. */
+  readonly close?: string;
   readonly fields: CallFields;
   /** What is wrong with the white space of a closed block, for formats that are strict about it. */
   readonly checkFrame?: (inner: string) => Diagnostic | undefined;
@@ -24,7 +25,7 @@ export interface JsonTagFormat {
 export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] {
   const blocks: Block[] = [];
   const openings = indexesOf(text, format.open);
-  const closings = indexesOf(text, format.close);
+  const closings = format.close === undefined ? [] : indexesOf(text, format.close);
   let position = 0;
   let closingIndex = 0;
   for (const [index, start] of openings.entries()) {
@@ -53,20 +54,25 @@ function frameAt(
   },
 ): Frame {
   const { format, start, nextOpening, nextClosing } = facts;
+  const { close } = format;
   const innerStart = start + format.open.length;
   const rest = text.slice(innerStart);
   const json = mayBeginJson(rest) ? readJsonPrefix(rest) : undefined;
-  if (json?.type === "value") {
+  if (json?.type === "value" && close === undefined) {
+    const end = innerStart + json.end;
+    return { span: [start, end], inner: rest.slice(0, json.end), innerStart, closed: true };
+  }
+  if (json?.type === "value" && close !== undefined) {
     const innerEnd = rest.length - pythonLstrip(rest.slice(json.end)).length;
     const atEnd = format.closesAtEnd === true && innerEnd === rest.length;
-    if (atEnd || rest.startsWith(format.close, innerEnd)) {
-      const end = Math.min(innerStart + innerEnd + format.close.length, text.length);
+    if (atEnd || rest.startsWith(close, innerEnd)) {
+      const end = Math.min(innerStart + innerEnd + close.length, text.length);
       return { span: [start, end], inner: rest.slice(0, innerEnd), innerStart, closed: true };
     }
   }
-  if (nextClosing !== undefined && nextClosing < nextOpening) {
+  if (close !== undefined && nextClosing !== undefined && nextClosing < nextOpening) {
     const inner = text.slice(innerStart, nextClosing);
-    return { span: [start, nextClosing + format.close.length], inner, innerStart, closed: true };
+    return { span: [start, nextClosing + close.length], inner, innerStart, closed: true };
   }
   const end = Math.max(nextOpening, innerStart);
   return { span: [start, end], inner: text.slice(innerStart, end), innerStart, closed: false };
@@ -88,7 +94,7 @@ function judgeFrame(frame: Frame, format: JsonTagFormat): Block[] {
 /** An opening tag that no JSON follows is only mentioned; otherwise a call was begun. */
 function judgeUnclosed({ span, inner, innerStart }: Frame, format: JsonTagFormat): Block[] {
   if (!/^\s*(?:[[{]|$)/.test(inner)) return [markerOnly(span[0], format.open)];
-  const problem = unclosed(format.close);
+  const problem = unclosed(format.close ?? "the end of the JSON");
   const json = mayBeginJson(inner) ? readJsonPrefix(inner) : undefined;
   if (json?.type !== "value") return [{ span, problem }];
   const payload = { span, value: json.value, json: inner, jsonStart: innerStart };

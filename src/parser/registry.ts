@@ -34,6 +34,18 @@ import { step3 } from "./sglang/step3.ts";
 import { trinity } from "./sglang/trinity.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
 
+import { ernie45 } from "./vllm/ernie45.ts";
+import { functiongemma } from "./vllm/functiongemma.ts";
+import { granite20bFc } from "./vllm/granite-20b-fc.ts";
+import { granite4 } from "./vllm/granite4.ts";
+import { hunyuanA13b } from "./vllm/hunyuan-a13b.ts";
+import { internlm } from "./vllm/internlm.ts";
+import { jamba } from "./vllm/jamba.ts";
+import { longcat } from "./vllm/longcat.ts";
+import { olmo3 } from "./vllm/olmo3.ts";
+import { phi4MiniJson } from "./vllm/phi4-mini.ts";
+import { xlam } from "./vllm/xlam.ts";
+
 const parsers: readonly ToolCallParser[] = [
   apertus2509,
   cohereCommand4,
@@ -75,6 +87,17 @@ const parsers: readonly ToolCallParser[] = [
   spark25,
   step3,
   trinity,
+  ernie45,
+  functiongemma,
+  granite20bFc,
+  granite4,
+  hunyuanA13b,
+  internlm,
+  jamba,
+  longcat,
+  olmo3,
+  phi4MiniJson,
+  xlam,
 ];
 
 /** Every tool-call parser, by name. */

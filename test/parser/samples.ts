@@ -90,7 +90,24 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
     `</steptml:parameter>\n</steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>`,
   step3p5: functionInTags,
   trinity: jsonInTags,
+  ernie45: jsonInTags,
+  functiongemma: (query) =>
+    `<start_function_call>call:search{query:<escape>${query}<escape>}<end_function_call>`,
+  "granite-20b-fc": (query) => `<function_call> ${jsonCall(query)}`,
+  granite4: jsonInTags,
+  hunyuan_a13b: (query) => `<tool_calls>[${jsonCall(query)}]</tool_calls>`,
+  internlm: (query) =>
+    `<|action_start|><|plugin|>\n{"name": "search", "parameters": {"query": "${query}"}}<|action_end|>`,
+  jamba: (query) => `<tool_calls>[\n    ${jsonCall(query)}\n]</tool_calls>`,
+  longcat: (query) => `<longcat_tool_call>${jsonCall(query)}</longcat_tool_call>`,
+  olmo3: (query) => `<function_calls>search(query="${query}")</function_calls>`,
+  phi4_mini_json: (query) => `functools[${jsonCall(query)}]`,
+  xlam: (query) => `[${jsonCall(query)}]`,
 };
+
+function jsonCall(query: string): string {
+  return `{"name": "search", "arguments": {"query": "${query}"}}`;
+}
 
 function jsonInTags(query: string): string {
   return `<tool_call>\n{"name": "search", "arguments": {"query": "${query}"}}\n</tool_call>`;

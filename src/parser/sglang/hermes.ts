@@ -8,7 +8,7 @@ import { catchPython } from "../python-catch.ts";
 import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
 import type { SglangDetector } from "./sglang-reading.ts";
 import { sglangReading } from "./sglang-reading.ts";
-import { vllmHermes } from "../vllm/hermes.ts";
+import { hermesReading } from "../vllm/hermes.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -51,9 +51,9 @@ function splitBlocks(text: string): string[] {
 
 const grammar: Grammar = {
   name: "hermes",
-  aliases: [],
+  aliases: ["qwen3_json"],
   markers: [open],
-  readings: { sglang: sglangReading(detector), vllm: vllmHermes },
+  readings: { sglang: sglangReading(detector), vllm: hermesReading(open, close) },
   findBlocks: (text) =>
     findJsonTagBlocks(text, {
       open,

@@ -1,10 +1,10 @@
 import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { PythonError, PythonValueError } from "../../python/python-error.ts";
+import { PythonValueError } from "../../python/python-error.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
-import { toJsonKey } from "../python-literal.ts";
+import { readLiteralArgument } from "../literal-argument.ts";
 import type { Expression } from "../python-source/expression.ts";
 import { dottedName } from "../pythonic-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
@@ -63,62 +63,16 @@ function readCall(
 function readArguments({ keywords }: Call): PyDict {
   const values = new Map<string, PyValue>();
   for (const { name, value } of keywords) {
-    const read = readArgument(value);
+    const read = readLiteralArgument(value, "any");
     if (name !== undefined) {
       values.set(name, read);
     } else if (isPyDict(read)) {
       for (const [key, member] of read) values.set(key, member);
     } else {
-      throw noLiteral();
+      throw new PythonValueError("only dictionaries can be unpacked");
     }
   }
   return values;
-}
-
-const names: ReadonlyMap<string, PyValue> = new Map<string, PyValue>([
-  ["true", true],
-  ["false", false],
-  ["null", null],
-]);
-
-function readArgument(node: Expression): PyValue {
-  switch (node.type) {
-    case "constant":
-      return node.value;
-    case "foreign":
-      if (node.kind === "formatted" && node.text !== undefined) return node.text;
-      throw noLiteral();
-    case "list":
-    case "tuple":
-    case "set":
-      return node.items.map(readArgument);
-    case "dict":
-      return new Map(
-        node.entries.flatMap(({ key, value }) =>
-          key === undefined ? [] : [[readKey(key), readArgument(value)] as const],
-        ),
-      );
-    case "name": {
-      const value = names.get(node.id);
-      if (value === undefined) throw noLiteral();
-      return value;
-    }
-    case "unary": {
-      const value = readArgument(node.operand);
-      const isNumber = typeof value === "bigint" || typeof value === "number";
-      if (!isNumber || !["-", "+"].includes(node.operator)) throw noLiteral();
-      return node.operator === "-" ? -value : value;
-    }
-    default:
-      throw noLiteral();
-  }
-}
-
-function readKey(node: Expression): string {
-  const key = readArgument(node);
-  if (node.type === "tuple") throw noLiteral();
-  if (isPyList(key) || isPyDict(key)) throw new PythonError("TypeError", "unhashable type");
-  return toJsonKey(key);
 }
 
 /** Whether JSON has all the numbers of a value. */
@@ -126,8 +80,4 @@ function isFinite(value: PyValue): boolean {
   if (typeof value === "number") return Number.isFinite(value);
   if (isPyList(value)) return value.every(isFinite);
   return !isPyDict(value) || [...value.values()].every(isFinite);
-}
-
-function noLiteral(): PythonValueError {
-  return new PythonValueError("the arguments of a call must be literals");
 }

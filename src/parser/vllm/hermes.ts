@@ -2,15 +2,13 @@ import { parsePythonJson } from "../../python/json-parse.ts";
 import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { isPyDict } from "../../python/value.ts";
+import type { EngineReading } from "../grammar.ts";
 import { catchPython } from "../python-catch.ts";
 import { asName, vllmReading } from "./vllm-reading.ts";
 import type { VllmExtraction } from "./vllm-reading.ts";
 
-const open = "<tool_call>";
-const close = "</tool_call>";
-
-function extract(text: string): VllmExtraction {
-  const pieces = splitOpenTags(text);
+function extract(text: string, open: string, close: string): VllmExtraction {
+  const pieces = splitOpenTags(text, open, close);
   const calls = pieces.map((piece) => {
     const entry = parsePythonJson(piece);
     const value = isPyDict(entry) ? entry.get("arguments") : undefined;
@@ -22,7 +20,7 @@ function extract(text: string): VllmExtraction {
 }
 
 /** What follows each opening tag, up to the next closing tag or the end of the text. */
-function splitOpenTags(text: string): string[] {
+function splitOpenTags(text: string, open: string, close: string): string[] {
   const pieces: string[] = [];
   let start = text.indexOf(open);
   while (start !== -1) {
@@ -34,11 +32,14 @@ function splitOpenTags(text: string): string[] {
 }
 
 /**
- * vLLM's Hermes parser: one malformed block loses all calls; both fields are needed.
+ * vLLM's Hermes parser, between tags of a format: one malformed block loses all calls; both fields are needed.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/hermes_tool_parser.py`.
  */
-export const vllmHermes = vllmReading({
-  release: { stops: [open], strips: false },
-  extract: (text) => (text.includes(open) ? catchPython(() => extract(text)) : undefined),
-});
+export function hermesReading(open: string, close: string): EngineReading {
+  return vllmReading({
+    release: { stops: [open], strips: false },
+    extract: (text) =>
+      text.includes(open) ? catchPython(() => extract(text, open, close)) : undefined,
+  });
+}

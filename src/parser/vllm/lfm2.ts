@@ -1,4 +1,5 @@
 import { pythonStrip } from "../../python/strip.ts";
+import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { readVllmPythonCalls } from "./python-calls.ts";
 import type { VllmExtraction } from "./vllm-reading.ts";
@@ -7,15 +8,17 @@ import { vllmReading } from "./vllm-reading.ts";
 const open = "<|tool_call_start|>";
 const close = "<|tool_call_end|>";
 
-function extract(text: string): VllmExtraction | undefined {
+function extract(text: string, context: ParseContext): VllmExtraction | undefined {
   const start = text.indexOf(open);
   if (start === -1) return undefined;
   const bodyStart = start + open.length;
   const end = text.indexOf(close, bodyStart);
   const source = pythonStrip(text.slice(bodyStart, end === -1 ? text.length : end));
   if (!source.startsWith("[") || !source.endsWith("]")) return undefined;
-  const calls = catchPython(() => readVllmPythonCalls(source));
-  if (calls === undefined) return undefined;
+  const calls = catchPython(() => readVllmPythonCalls(source, context));
+  // Since 0.33 an empty list is no call.
+  if (calls === undefined || (calls.length === 0 && context.engineVersion !== "0.24"))
+    return undefined;
   // The model tends to repeat the call and its closing token; text counts only behind the last one.
   const after = end === -1 ? "" : text.slice(text.lastIndexOf(close) + close.length);
   const parts = [text.slice(0, start), after].map((part) => pythonStrip(part));

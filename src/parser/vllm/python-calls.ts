@@ -1,7 +1,10 @@
 import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import type { PyValue } from "../../python/value.ts";
+import type { ParseContext } from "../parse-context.ts";
+import type { Expression } from "../python-source/expression.ts";
 import { parseFirstStatement } from "../python-source/expression.ts";
+import { readLiteralArgument } from "../literal-argument.ts";
 import { readPythonicArgument } from "../pythonic-argument.ts";
 import { dottedName } from "../pythonic-blocks.ts";
 import type { VllmCall } from "./vllm-reading.ts";
@@ -17,6 +20,15 @@ export const vllmArguments = {
   allowsNegative: false,
 } as const;
 
+function readOldArgument(node: Expression): PyValue {
+  return readPythonicArgument(node, vllmArguments);
+}
+
+/** Since 0.33 tuples, sets, signs and plain formatted strings count, too. */
+function readNewArgument(node: Expression): PyValue {
+  return readLiteralArgument(node, "constants");
+}
+
 /**
  * The calls of a source that must be a list of them.
  *
@@ -24,7 +36,8 @@ export const vllmArguments = {
  *
  * @throws PythonError where it is none, or a name or an argument is not plain.
  */
-export function readVllmPythonCalls(source: string): VllmCall[] {
+export function readVllmPythonCalls(source: string, context: ParseContext): VllmCall[] {
+  const readArgument = context.engineVersion === "0.24" ? readOldArgument : readNewArgument;
   const list = parseFirstStatement(source);
   if (list?.type !== "list") throw new PythonError("ValueError", "the calls are no list");
   return list.items.map((call) => {
@@ -33,10 +46,7 @@ export function readVllmPythonCalls(source: string): VllmCall[] {
       throw new PythonError("ValueError", "an item is no call");
     }
     const values = new Map<string, PyValue>(
-      call.keywords.map(({ name: key = "null", value }) => [
-        key,
-        readPythonicArgument(value, vllmArguments),
-      ]),
+      call.keywords.map(({ name: key = "null", value }) => [key, readArgument(value)]),
     );
     return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
   });

@@ -1,3 +1,4 @@
+import type { ParseContext } from "../parse-context.ts";
 import { matchesPythonicList } from "../pythonic-list.ts";
 import { catchPython } from "../python-catch.ts";
 import { readVllmPythonCalls } from "./python-calls.ts";
@@ -7,9 +8,9 @@ import { vllmReading } from "./vllm-reading.ts";
 const start = "<|python_start|>";
 const end = "<|python_end|>";
 
-function extract(text: string): VllmExtraction | undefined {
+function extract(text: string, context: ParseContext): VllmExtraction | undefined {
   const calls = matchesPythonicList(text)
-    ? catchPython(() => readVllmPythonCalls(text))
+    ? catchPython(() => readVllmPythonCalls(text, context))
     : undefined;
   return calls === undefined ? undefined : { content: "", calls };
 }
@@ -31,9 +32,9 @@ export const vllmPythonic = vllmReading({
  */
 export const vllmLlama4Pythonic = vllmReading({
   release: { stops: [], strips: false, holdsAll: true },
-  extract: (text) => {
-    if (!text.startsWith(start)) return extract(text);
+  extract: (text, context) => {
+    if (!text.startsWith(start)) return extract(text, context);
     const rest = text.slice(start.length).replaceAll(end, "");
-    return extract(rest) ?? { content: rest, calls: [] };
+    return extract(rest, context) ?? { content: rest, calls: [] };
   },
 });
