@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { sglangVersions } from "../../src/parser/engine-version.ts";
+import { sglangVersions, vllmVersions } from "../../src/parser/engine-version.ts";
 import type {
   ReasoningOptions,
   ReasoningParser,
@@ -105,13 +105,13 @@ function chooseOptions(
   tools: readonly ToolDefinition[],
 ): ParseOptions {
   const dialect = random.pick(parser.dialects);
-  const engineVersion = dialect === "sglang" ? random.pick(sglangVersions) : undefined;
+  const engineVersion = random.pick<string>(dialect === "sglang" ? sglangVersions : vllmVersions);
   const finishReason = random.pick([undefined, undefined, "stop", "length"] as const);
   return {
     tools: random.below(12) === 0 ? [] : tools,
     dialect,
     forwardUnknownTools: random.below(6) === 0,
-    ...(engineVersion === undefined ? {} : { engineVersion }),
+    engineVersion,
     ...(finishReason === undefined ? {} : { finishReason }),
   };
 }

@@ -265,7 +265,7 @@ function defineDsml({ name, vllm, vllmName, ...tags }: DsmlFormat): ToolCallPars
     markers: [open],
     readings: {
       sglang: sglangReading({
-        release: { stops: [token], strips: false, dropsBreaks: true },
+        release: { stops: [`<${token}`, `</${token}`, token], strips: false, dropsBreaks: true },
         hasToolCall: (text) => text.includes(open) || text.includes(invokeOpen),
         detect: (text, context) => {
           if (!isOld(sglangVersion(context))) return detectCalls(text, context, markup);

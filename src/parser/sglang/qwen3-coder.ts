@@ -205,7 +205,7 @@ export const qwen3Coder = defineParser({
 /** Step-3.5, which writes calls as Qwen3-Coder does; SGLang reads them in the same way, vLLM not. */
 export const step3p5 = defineParser({
   name: "step3p5",
-  aliases: ["nanbeige"],
+  aliases: [],
   markers,
   readings: { sglang, vllm: vllmStep3p5 },
   findBlocks,

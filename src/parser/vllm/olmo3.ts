@@ -59,6 +59,7 @@ export const olmo3 = defineParser({
   name: "olmo3",
   aliases: [],
   markers: [open],
+  closers: /<\/function_calls>/g,
   readings: {
     vllm: vllmReading({
       release: { stops: [], strips: false, holdsAll: true },
