@@ -139,6 +139,7 @@ def run_sglang():
 
 def run_vllm():
     from types import SimpleNamespace
+    from typing import Literal
 
     from pydantic import BaseModel, Field
 
@@ -163,7 +164,7 @@ def run_vllm():
 
     class ToolCall(BaseModel):
         id: str = ""
-        type: str = "function"
+        type: Literal["function"] = "function"
         function: FunctionCall
 
     class Extracted(BaseModel):

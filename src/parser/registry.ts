@@ -44,6 +44,7 @@ import { jamba } from "./vllm/jamba.ts";
 import { longcat } from "./vllm/longcat.ts";
 import { olmo3 } from "./vllm/olmo3.ts";
 import { phi4MiniJson } from "./vllm/phi4-mini.ts";
+import { seedOss } from "./vllm/seed-oss.ts";
 import { xlam } from "./vllm/xlam.ts";
 
 const parsers: readonly ToolCallParser[] = [
@@ -97,6 +98,7 @@ const parsers: readonly ToolCallParser[] = [
   longcat,
   olmo3,
   phi4MiniJson,
+  seedOss,
   xlam,
 ];
 

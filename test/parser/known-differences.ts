@@ -6,5 +6,4 @@ export const knownDifferences: Readonly<Record<string, string>> = {};
 /** vLLM parsers of which vectors are recorded, but which this library does not have, and why. */
 export const absentFromVllm: Readonly<Record<string, string>> = {
   granite: "vLLM reads a list of calls that grows, with an engine that no other format needs",
-  seed_oss: "Qwen3-Coder's calls between tags of its own, which no release is compared with yet",
 };

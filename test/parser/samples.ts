@@ -102,6 +102,7 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
   longcat: (query) => `<longcat_tool_call>${jsonCall(query)}</longcat_tool_call>`,
   olmo3: (query) => `<function_calls>search(query="${query}")</function_calls>`,
   phi4_mini_json: (query) => `functools[${jsonCall(query)}]`,
+  seed_oss: (query) => functionInTags(query).replaceAll("tool_call>", "seed:tool_call>"),
   xlam: (query) => `[${jsonCall(query)}]`,
 };
 

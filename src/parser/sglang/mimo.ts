@@ -27,7 +27,7 @@ import {
 } from "./qwen3-coder-value.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { findNamedTexts } from "./xml-parameters.ts";
-import { vllmQwen3Coder } from "../vllm/qwen3-coder.ts";
+import { vllmMimo } from "../vllm/qwen3-coder.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -165,7 +165,7 @@ export const mimo = defineParser({
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
-    vllm: vllmQwen3Coder,
+    vllm: vllmMimo,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

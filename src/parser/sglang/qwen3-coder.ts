@@ -17,6 +17,7 @@ import { isSince } from "../engine-version.ts";
 import { sglangVersion } from "../sglang-version.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { vllmQwen3Coder } from "../vllm/qwen3-coder.ts";
+import { byVersion } from "../vllm/vllm-reading.ts";
 import { vllmStep3p5 } from "../vllm/step3p5.ts";
 
 const open = "<tool_call>";
@@ -183,9 +184,17 @@ const sglang = sglangReading({
 });
 
 function findBlocks(text: string, context: ParseContext): Block[] {
+  return qwen3CoderBlocks(text, context, { open, close });
+}
+
+/** The blocks of a format that puts Qwen3-Coder's calls between tags. */
+export function qwen3CoderBlocks(
+  text: string,
+  context: ParseContext,
+  tags: { readonly open: string; readonly close: string },
+): Block[] {
   return findTagBlocks(text, {
-    open,
-    close,
+    ...tags,
     begins: /^\s*(?:<function=|$)/,
     read: (frame) => readBlocks(frame, context),
   });
@@ -207,6 +216,6 @@ export const step3p5 = defineParser({
   name: "step3p5",
   aliases: [],
   markers,
-  readings: { sglang, vllm: vllmStep3p5 },
+  readings: { sglang, vllm: byVersion(vllmStep3p5, vllmQwen3Coder) },
   findBlocks,
 });

@@ -1,7 +1,8 @@
-import { vllmReading } from "./vllm-reading.ts";
+import { byVersion, vllmReading } from "./vllm-reading.ts";
 import type { VllmCall } from "./vllm-reading.ts";
 
 const sectionOpen = "<｜tool▁calls▁begin｜>";
+const sectionClose = "<｜tool▁calls▁end｜>";
 const open = "<｜tool▁call▁begin｜>";
 const close = "<｜tool▁call▁end｜>";
 const separator = "<｜tool▁sep｜>";
@@ -51,6 +52,40 @@ const findPlain: FindCall = (text, start) => {
   };
 };
 
+/** V3 since 0.33: arguments may stand on several lines. */
+const findFencedLines: FindCall = (text, start) => {
+  const headEnd = text.indexOf("\n", start);
+  if (headEnd === -1 || !text.startsWith(fence, headEnd + 1)) return undefined;
+  const bodyStart = headEnd + 1 + fence.length;
+  const tail = `\n\`\`\`${close}`;
+  const bodyEnd = text.indexOf(tail, bodyStart);
+  const head = text.slice(start, headEnd);
+  const nameStart = head.lastIndexOf(separator);
+  if (bodyEnd === -1 || nameStart === -1) return undefined;
+  return {
+    type: head.slice(0, nameStart),
+    name: head.slice(nameStart + separator.length),
+    argumentsText: text.slice(bodyStart, bodyEnd),
+    end: bodyEnd + tail.length,
+  };
+};
+
+/** V3.1 since 0.33: arguments may stand on several lines. */
+const findLines: FindCall = (text, start) => {
+  const lineEnd = text.indexOf("\n", start);
+  const nameEnd = text.indexOf(separator, start);
+  if (nameEnd === -1 || (lineEnd !== -1 && lineEnd < nameEnd)) return undefined;
+  const argumentsStart = nameEnd + separator.length;
+  const end = text.indexOf(close, argumentsStart);
+  if (end === -1) return undefined;
+  return {
+    type: "function",
+    name: text.slice(start, nameEnd),
+    argumentsText: text.slice(argumentsStart, end),
+    end: end + close.length,
+  };
+};
+
 function findCalls(text: string, find: FindCall): FoundCall[] {
   const calls: FoundCall[] = [];
   let start = text.indexOf(open);
@@ -65,7 +100,7 @@ function findCalls(text: string, find: FindCall): FoundCall[] {
   return calls;
 }
 
-function defineReading(find: FindCall) {
+function defineReading(find: FindCall, keepsTail: boolean) {
   return vllmReading({
     release: { stops: [sectionOpen], strips: false },
     extract: (text) => {
@@ -73,20 +108,29 @@ function defineReading(find: FindCall) {
       const calls = first === -1 ? [] : findCalls(text, find);
       if (first === -1 || calls.some(({ type }) => type !== "function")) return undefined;
       return {
-        content: text.slice(0, first),
+        content: text.slice(0, first) + (keepsTail ? textAfter(text) : ""),
         calls: calls.map(({ name, argumentsText }) => ({ name, argumentsText })),
       };
     },
   });
 }
 
+/** What follows the last end of a section. */
+function textAfter(text: string): string {
+  const end = text.lastIndexOf(sectionClose);
+  return end === -1 ? "" : text.slice(end + sectionClose.length);
+}
+
 /**
- * vLLM's parser for DeepSeek V3 and R1. The arguments are passed on as they are written, but must
- * stand on one line.
+ * vLLM's parser for DeepSeek V3 and R1. The arguments are passed on as they are written, but up
+ * to 0.24 must stand on one line.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv3_tool_parser.py`.
  */
-export const vllmDeepseekV3 = defineReading(findFenced);
+export const vllmDeepseekV3 = byVersion(
+  defineReading(findFenced, false),
+  defineReading(findFencedLines, true),
+);
 
 /**
  * vLLM's parser for DeepSeek V3.1. The arguments are passed on as they are written, but must stand on
@@ -94,4 +138,7 @@ export const vllmDeepseekV3 = defineReading(findFenced);
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv31_tool_parser.py`.
  */
-export const vllmDeepseekV31 = defineReading(findPlain);
+export const vllmDeepseekV31 = byVersion(
+  defineReading(findPlain, false),
+  defineReading(findLines, false),
+);

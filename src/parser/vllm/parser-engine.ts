@@ -96,9 +96,11 @@ function extract(source: string, context: ParseContext, table: EngineTable): Vll
     isAnyNamed ||= isNamed;
     return readSlot({ name: isNamed ? found : name, body }, context, table);
   });
-  // What follows a call is lost, but where none has a name it comes first.
-  const content = isAnyNamed ? before : after + before;
-  const isBlank = pythonStrip(content) === "";
+  // What follows a call is lost, but where none has a name it comes first, or in its place since 0.33.
+  const isOld = context.engineVersion === "0.24";
+  const content = isAnyNamed ? before : isOld ? after + before : before + after;
+  // Since 0.33 white space counts where no call was begun.
+  const isBlank = (isOld || slots.length > 0) && pythonStrip(content) === "";
   if (isBlank || (reasoning !== "" && table.losesContent?.(reasoning) === true)) {
     return { content: "", calls };
   }

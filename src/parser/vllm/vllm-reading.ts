@@ -43,6 +43,26 @@ export function vllmReading(parser: VllmParser): EngineReading {
   };
 }
 
+/** A reading that changed with 0.33; a stream keeps to what both readings allow. */
+export function byVersion(old: EngineReading, current: EngineReading): EngineReading {
+  return {
+    release: strictest(old.release, current.release),
+    read: (text, context) => (context.engineVersion === "0.24" ? old : current).read(text, context),
+  };
+}
+
+function strictest(left: ReleaseRule, right: ReleaseRule): ReleaseRule {
+  const startStop = left.startStop ?? right.startStop;
+  return {
+    stops: [...new Set([...left.stops, ...right.stops])],
+    strips: left.strips || right.strips,
+    holdsAll: left.holdsAll === true || right.holdsAll === true,
+    mayRewrite: left.mayRewrite === true || right.mayRewrite === true,
+    dropsBreaks: left.dropsBreaks === true || right.dropsBreaks === true,
+    ...(startStop === undefined ? {} : { startStop }),
+  };
+}
+
 /** The value as a call's name, which must be text. */
 export function asName(value: unknown): string {
   if (typeof value === "string") return value;
