@@ -4,13 +4,14 @@ import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../src/message.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
 import type { Dialect } from "../../src/parser/tool-call-parser.ts";
+import type { PlainJson } from "../../src/python/value.ts";
 import { toPyValue } from "../../src/python/value.ts";
 
 /** What a recording begins with. */
 interface Head {
   readonly dialect: Dialect;
   readonly release: string;
-  readonly tools: readonly unknown[];
+  readonly tools: PlainJson;
 }
 
 /** A text, and what the released package's own parser made of it. */
