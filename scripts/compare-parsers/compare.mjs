@@ -9,7 +9,7 @@
 // src/parser/engine-version.ts; a name that `--names` lists as missing gets a grammar file, a sample in
 // test/parser/samples.ts, and goldens (--record FILE writes texts and what the original made of them).
 //
-// Options: --count texts (20000), --seed (1), --kind tools|reasoning, --parser (all), --show (3),
+// Options: --count texts (20000), --seed (1), --kind tools|reasoning, --parser names with commas (all), --show (3),
 // --vectors folder with recorded *-parsers-sglang.jsonl.gz to begin from, --names, --record file.
 // Ends with status 1 where something differs that known-differences.json does not explain.
 import { spawn } from "node:child_process";
@@ -240,13 +240,20 @@ console.log(`${offered.length} parsers compared; not here: ${missing.join(", ") 
 if (given.names) process.exit(0);
 
 const parsers = offered.filter(
-  (parser) => given.parser === undefined || namesOf(parser).includes(given.parser),
+  (parser) =>
+    given.parser === undefined ||
+    namesOf(parser).some((name) => given.parser.split(",").includes(name)),
 );
 const requests = makeRequests(given.kind, parsers);
 const results = await runOriginals(requests);
 if (given.record !== undefined) {
-  const rows = requests.map((request, index) => JSON.stringify({ ...request, ...results[index] }));
-  writeFileSync(given.record, `${rows.join("\n")}\n`);
+  // The tools are those of all texts; a recording is made without --vectors.
+  const { dialect, release } = given;
+  const rows = requests.map(({ parser, text }, index) => ({ parser, text, ...results[index] }));
+  const lines = [{ dialect, release, tools: sampleTools }, ...rows].map((row) =>
+    JSON.stringify(row),
+  );
+  writeFileSync(given.record, `${lines.join("\n")}\n`);
 }
 const differences = new Map();
 const explained = new Map();

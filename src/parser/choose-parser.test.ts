@@ -18,7 +18,14 @@ describe("chooseParser()", () => {
       "[gMASK]<sop><think><tool_call>{function-name}<arg_key>{arg-key-1}</arg_key>",
       { toolCallParser: "glm47", reasoningParser: "glm45" },
     ],
-    ["<seed:tool_call><function=f><parameter=a>", {}],
+    ["<seed:tool_call><function=f><parameter=a>", { toolCallParser: "seed_oss" }],
+    ["<dots_function_call>", { toolCallParser: "dots" }],
+    ["<｜GCML｜tool_calls>", { toolCallParser: "gigachat35" }],
+    ["<｜DSML｜ calls>", { toolCallParser: "deepseekv41" }],
+    ["<longcat_tool_call>", { toolCallParser: "longcat" }],
+    ["<start_function_call>", { toolCallParser: "functiongemma" }],
+    ["<iquest_tool_call><think>", { toolCallParser: "iquest_q1", reasoningParser: "iquest_q1" }],
+    ["<ifm|tool_call><ifm|think>", { toolCallParser: "k2_horizon", reasoningParser: "k2_horizon" }],
     ["{{ messages }}", {}],
   ])("%j gives %j", (template, choice) => {
     expect(chooseParser(template)).toEqual(choice);

@@ -1,7 +1,9 @@
 /**
  * Recorded vectors that the parsers knowingly do not meet: `id@version`, and why.
  */
-export const knownDifferences: Readonly<Record<string, string>> = {};
+export const knownDifferences: Readonly<Record<string, string>> = {
+  "v00573@0.24": "Seed-OSS is read as by 0.33, which finds calls that the reasoning mentions, too",
+};
 
 /** vLLM parsers of which vectors are recorded, but which this library does not have, and why. */
 export const absentFromVllm: Readonly<Record<string, string>> = {

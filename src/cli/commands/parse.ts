@@ -47,7 +47,7 @@ export function defineParse(command: Command): void {
     )
     .option(
       "--engine-version <release>",
-      "the engine release (default: 2026-08, for vllm 0.24); before 2026-05 exact for qwen25 only",
+      "the engine release (default: 2026-08, for vllm 0.24; newest: 0.5.23 and 0.33); before 2026-05 exact for qwen25 only",
     )
     .option(
       "--forward-unknown-tools",

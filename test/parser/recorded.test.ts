@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { toolsFromOpenAi } from "../../src/message.ts";
+import { findToolCallParser } from "../../src/parser/registry.ts";
+import type { Dialect } from "../../src/parser/tool-call-parser.ts";
+import type { PlainJson } from "../../src/python/value.ts";
+import { toPyValue } from "../../src/python/value.ts";
+
+/** What a recording begins with. */
+interface Head {
+  readonly dialect: Dialect;
+  readonly release: string;
+  readonly tools: PlainJson;
+}
+
+/** A text, and what the released package's own parser made of it. */
+interface Row {
+  readonly parser: string;
+  readonly text: string;
+  readonly raises?: string;
+  readonly normal?: string;
+  readonly calls?: readonly (readonly [name: string, argumentsText: string, toolIndex: number])[];
+}
+
+// Recorded by scripts/compare-parsers/compare.mjs from the packages on PyPI.
+test.each([
+  ["sglang-0.5.23.jsonl", 300],
+  ["vllm-0.33.jsonl", 300],
+])("%s: every recorded result is met", (name, count) => {
+  const file = fileURLToPath(new URL(`recorded/${name}`, import.meta.url));
+  const [first = "", ...lines] = readFileSync(file, "utf8").trim().split("\n");
+  const { dialect, release, tools: recordedTools } = JSON.parse(first) as Head;
+  const tools = toolsFromOpenAi(toPyValue(recordedTools), "tools");
+  const rows = lines.map((line) => JSON.parse(line) as Row);
+  expect(rows).toHaveLength(count);
+  for (const { parser, text, raises, normal = "", calls = [] } of rows) {
+    const options = { tools, dialect, engineVersion: release };
+    const { compat } = findToolCallParser(parser).parse(text, options);
+    const found = calls.map(([called, argumentsText, toolIndex]) => {
+      return { name: called, argumentsText, toolIndex };
+    });
+    const wanted = { normalText: normal, calls: found, raises: raises !== undefined };
+    expect({ parser, text, ...compat }).toEqual({ parser, text, ...wanted });
+  }
+});
