@@ -10,7 +10,9 @@ import { betweenTags } from "../sglang/between-tags.ts";
 import { typesOfSchema } from "../schema-type.ts";
 import { coerceToSchema, findVllmProperties } from "./schema-coercion.ts";
 import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
-import { vllmReading } from "./vllm-reading.ts";
+import type { EngineTable } from "./parser-engine.ts";
+import { engineReading } from "./parser-engine.ts";
+import { byVersion, vllmReading } from "./vllm-reading.ts";
 
 const invokeHead = unicodePattern(String.raw`<｜DSML｜invoke\s+name="([^"]+)"\s*>`, "g");
 const invokeClose = "</｜DSML｜invoke>";
@@ -86,13 +88,83 @@ function defineReading(section: string): EngineReading {
   });
 }
 
+const parameterOpen = unicodePattern(
+  String.raw`<｜DSML｜parameter\s+name="([^"]+)"(?:\s+string="([^"]*)")?\s*>`,
+  "g",
+);
+/** What ends a value: its closing tag, or the next parameter. */
+const valueEnd = unicodePattern(String.raw`</｜DSML｜parameter>|<｜DSML｜parameter\s+name=`, "g");
+
+/** The arguments as since 0.33: a value that is not said to be a string is JSON, where it can be. */
+function readParameters(body: string): PyDict {
+  const values = new Map<string, PyValue>();
+  const head = new RegExp(parameterOpen);
+  const tail = new RegExp(valueEnd);
+  for (let match = head.exec(body); match !== null; match = head.exec(body)) {
+    tail.lastIndex = head.lastIndex;
+    const end = tail.exec(body);
+    if (end === null) break;
+    const text = body.slice(head.lastIndex, end.index);
+    const json =
+      match[2] === "true" ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
+    values.set(match[1] ?? "", json === undefined ? text : json);
+    head.lastIndex = end[0] === parameterClose ? tail.lastIndex : end.index;
+  }
+  return values;
+}
+
+function newReading(section: string, more: EngineTable["steps"], opens: string[]): EngineReading {
+  const close = `</｜DSML｜${section}>`;
+  const prefix = '<｜DSML｜invoke name="';
+  const starts = { to: "name", starts: true } as const;
+  const preamble = Object.fromEntries(opens.map((open) => [open, { to: "preamble" } as const]));
+  const think = more.reasoning === undefined ? [] : ["<think>", "</think>"];
+  return engineReading({
+    literals: [
+      ...think,
+      ...opens,
+      close,
+      prefix,
+      '">',
+      invokeClose,
+      "<｜DSML｜parameter",
+      parameterClose,
+    ],
+    steps: {
+      ...(more.reasoning === undefined ? {} : { reasoning: { ...more.reasoning, ...preamble } }),
+      content: { ...more.content, ...preamble, [prefix]: starts },
+      preamble: { [prefix]: starts },
+      name: { '">': { to: "arguments" } },
+      arguments: { [invokeClose]: { to: "between" }, [close]: { to: "between" } },
+      between: { [prefix]: starts, ...preamble },
+    },
+    keepsSpace: true,
+    convertArguments: readParameters,
+    adaptArguments: (values, properties) =>
+      properties.size === 0 ? values : unwrap(values, properties),
+  });
+}
+
 /**
  * vLLM's parser for DeepSeek V3.2: everything must be closed; values that are no strings are read by
  * the tool's schema.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv32_tool_parser.py`.
  */
-export const vllmDeepseekV32 = defineReading("function_calls");
+export const vllmDeepseekV32 = byVersion(
+  defineReading("function_calls"),
+  newReading("function_calls", {}, ["<｜DSML｜function_calls>"]),
+);
 
 /** vLLM's parser for DeepSeek V4: as for V3.2, inside `<｜DSML｜tool_calls>`. */
-export const vllmDeepseekV4 = defineReading("tool_calls");
+export const vllmDeepseekV4 = byVersion(
+  defineReading("tool_calls"),
+  newReading(
+    "tool_calls",
+    {
+      content: { "<think>": { to: "reasoning" }, "</think>": { to: "content" } },
+      reasoning: { "<think>": { to: "reasoning" }, "</think>": { to: "content" } },
+    },
+    ["<｜DSML｜tool_calls>", "<｜DSML｜toolcalls>", "<｜DSML｜tool>"],
+  ),
+);

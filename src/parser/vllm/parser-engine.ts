@@ -42,6 +42,10 @@ export interface EngineTable {
   /** Whether the text around the calls is lost, given the reasoning. */
   readonly losesContent?: (reasoning: string) => boolean;
   readonly convertArguments: (body: string) => PyDict;
+  /** What the arguments become, given the tool's properties. */
+  readonly adaptArguments?: (values: PyDict, properties: PyDict) => PyDict;
+  /** Whether white space around the text is kept beside calls, too. Default false. */
+  readonly keepsSpace?: boolean;
 }
 
 /** A call under construction. */
@@ -104,7 +108,8 @@ function extract(source: string, context: ParseContext, table: EngineTable): Vll
   if (isBlank || (reasoning !== "" && table.losesContent?.(reasoning) === true)) {
     return { content: "", calls };
   }
-  return { content: calls.length > 0 ? pythonStrip(content) : content, calls };
+  const strips = calls.length > 0 && table.keepsSpace !== true;
+  return { content: strips ? pythonStrip(content) : content, calls };
 }
 
 function isKnown(name: string, { tools }: ParseContext, table: EngineTable): boolean {
@@ -121,11 +126,20 @@ function readSlot(slot: Slot, context: ParseContext, table: EngineTable): VllmCa
   if (!pythonTruthy(written.name)) return [];
   if (typeof written.name === "string" && !isKnown(written.name, context, table)) return [];
   const text =
-    name === "" || isBlank
-      ? written.text
-      : stringifyPythonJson(table.convertArguments(slot.body), { ensureAscii: false });
+    name === "" || isBlank ? written.text : writeArguments(slot.body, name, context, table);
   const known = asName(written.name);
   return [{ name: known, argumentsText: fixTypes(text, known, context) }];
+}
+
+function writeArguments(
+  body: string,
+  name: string,
+  context: ParseContext,
+  table: EngineTable,
+): string {
+  const values = table.convertArguments(body);
+  const adapted = table.adaptArguments?.(values, findVllmProperties(name, context)) ?? values;
+  return stringifyPythonJson(adapted, { ensureAscii: false });
 }
 
 /** A call that is written as JSON where the format has its own way. */
