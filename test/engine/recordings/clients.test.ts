@@ -6,7 +6,7 @@ import { createVllmEngine } from "../../../src/engine/vllm/vllm-engine.ts";
 import { RolloutError } from "../../../src/errors.ts";
 import { listen } from "../../../src/testing/server/listen.ts";
 import type { Recording } from "./recording.ts";
-import { readRecordings, toValue } from "./recording.ts";
+import { readRecordings, toCases, toValue } from "./recording.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -178,9 +178,7 @@ describe.each(Object.entries(READERS))("what a real server said, read for %s", (
   const recordings = (readRecordings(reader.folder) ?? []).filter(
     (recording) => isTurn(recording, reader) && !ASKED_AGAIN.has(recording.name),
   );
-  test
-    .skipIf(recordings.length === 0)
-    .each(recordings.map((recording) => [recording.name, recording] as const))(
+  test.skipIf(recordings.length === 0).each(toCases(recordings))(
     "%s",
     async (recordingName, recording) => {
       const read = await readWith(reader, recording);

@@ -3,7 +3,7 @@ import type { LlamaCppTestServer } from "../../../src/testing/index.ts";
 import { startLlamaCppTestServer } from "../../../src/testing/index.ts";
 import type { RecordedTurn } from "./recorded-policy.ts";
 import { recordedPolicy } from "./recorded-policy.ts";
-import { normalise, readRecordings, replay, toEvents, toValue } from "./recording.ts";
+import { normalise, readRecordings, replay, toCases, toEvents, toValue } from "./recording.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -56,9 +56,9 @@ describe("what llama.cpp's server answered", () => {
   test
     .skipIf(recordings.length === 0)
     .each(
-      recordings
-        .filter(({ name, response }) => response !== undefined && !LEFT_OUT.has(name))
-        .map((recording) => [recording.name, recording] as const),
+      toCases(
+        recordings.filter(({ name, response }) => response !== undefined && !LEFT_OUT.has(name)),
+      ),
     )("%s: our test server answers alike", async (name, recording) => {
     const { response } = recording;
     if (response === undefined) throw new Error("The recording has no response");

@@ -93,3 +93,13 @@ export function normalise(value: unknown, volatileNames: ReadonlySet<string>): u
       ]),
   );
 }
+
+const NONE: Recording = { name: "none", request: { method: "GET", path: "/", body: null } };
+
+/** Cases of a test by name: one where there are no recordings, for it to be skipped and not missing. */
+export function toCases(
+  recordings: readonly Recording[],
+): readonly (readonly [name: string, recording: Recording])[] {
+  const cases = recordings.map((recording) => [recording.name, recording] as const);
+  return cases.length === 0 ? [["no recordings", NONE]] : cases;
+}

@@ -5,7 +5,7 @@ import type { RecordedTurn } from "./recorded-policy.ts";
 import { recordedPolicy } from "./recorded-policy.ts";
 import type { Recording } from "./recording.ts";
 import { isObject } from "../../../src/engine/reply-reading.ts";
-import { normalise, readRecordings, replay, toEvents, toValue } from "./recording.ts";
+import { normalise, readRecordings, replay, toCases, toEvents, toValue } from "./recording.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -64,9 +64,9 @@ describe("what sglang-0.5.23 answered", () => {
   test
     .skipIf(recordings.length === 0)
     .each(
-      recordings
-        .filter(({ name, response }) => response !== undefined && !LEFT_OUT.has(name))
-        .map((recording) => [recording.name, recording] as const),
+      toCases(
+        recordings.filter(({ name, response }) => response !== undefined && !LEFT_OUT.has(name)),
+      ),
     )("%s: our test server answers alike", async (name, recording) => {
     const { response } = recording;
     if (response === undefined) throw new Error("The recording has no response");
@@ -100,20 +100,19 @@ describe("what sglang-0.5.23 answered", () => {
 
   test
     .skipIf(recordings.length === 0)
-    .each(
-      recordings
-        .filter(({ name }) => name.endsWith("_info"))
-        .map((recording) => [recording.name, recording] as const),
-    )("%s: our test server says some of it, and nothing else", async (_, recording) => {
-    const answer = await replay(server.url, recording);
-    expect(answer.status).toBe(recording.response?.status);
-    const ours = Object.entries(toValue(answer.text) as JsonObject);
-    const real = toValue(recording.response?.text ?? "") as JsonObject;
-    expect(ours.filter(([name]) => !(name in real)).map(([name]) => name)).toEqual([]);
-    expect(ours.map(([name, value]) => [name, typeof value])).toEqual(
-      ours.map(([name]) => [name, typeof real[name]]),
-    );
-  });
+    .each(toCases(recordings.filter(({ name }) => name.endsWith("_info"))))(
+    "%s: our test server says some of it, and nothing else",
+    async (_, recording) => {
+      const answer = await replay(server.url, recording);
+      expect(answer.status).toBe(recording.response?.status);
+      const ours = Object.entries(toValue(answer.text) as JsonObject);
+      const real = toValue(recording.response?.text ?? "") as JsonObject;
+      expect(ours.filter(([name]) => !(name in real)).map(([name]) => name)).toEqual([]);
+      expect(ours.map(([name, value]) => [name, typeof value])).toEqual(
+        ours.map(([name]) => [name, typeof real[name]]),
+      );
+    },
+  );
 });
 
 test.skipIf(recordings.length === 0)(

@@ -3,7 +3,7 @@ import type { VllmTestServer } from "../../../src/testing/index.ts";
 import { startVllmTestServer } from "../../../src/testing/index.ts";
 import { recordedPolicy } from "./recorded-policy.ts";
 import type { RecordedTurn } from "./recorded-policy.ts";
-import { normalise, readRecordings, replay, toEvents, toValue } from "./recording.ts";
+import { normalise, readRecordings, replay, toCases, toEvents, toValue } from "./recording.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -47,9 +47,9 @@ describe.each([
   test
     .skipIf(recordings.length === 0)
     .each(
-      recordings
-        .filter(({ name, response }) => response !== undefined && !LEFT_OUT.has(name))
-        .map((recording) => [recording.name, recording] as const),
+      toCases(
+        recordings.filter(({ name, response }) => response !== undefined && !LEFT_OUT.has(name)),
+      ),
     )("%s: our test server answers alike", async (_, recording) => {
     const { response } = recording;
     if (response === undefined) throw new Error("The recording has no response");
