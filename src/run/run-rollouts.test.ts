@@ -175,6 +175,34 @@ describe("runRollouts()", () => {
     );
   });
 
+  test("tells in the events what was thrown, with its stack, also where the episode is none the worse", async () => {
+    const environment = lamps(1);
+    const clumsy = {
+      ...environment,
+      open: async (...given: Parameters<typeof environment.open>) => ({
+        ...(await environment.open(...given)),
+        [Symbol.asyncDispose]: async () => {
+          throw new TypeError("the container is gone");
+        },
+      }),
+    };
+    await using folder = await open();
+    const { progress } = await playLamps(folder, clumsy);
+    expect(progress).toMatchObject({ finished: 2, scored: 2, outcomes: { failed: 0 } });
+    const events = (await readFile(path.join(dir, "events.jsonl"), "utf8"))
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ type }) => type === "trouble");
+    expect(events.map(({ rolloutId, code, attempt }) => [rolloutId, code, attempt])).toEqual([
+      ["lamp/test/0#0", "environment/exception", 1],
+      ["lamp/test/0#1", "environment/exception", 1],
+    ]);
+    expect(events[0]!["stack"]).toMatch(
+      /^RolloutError: Cannot dispose of .+\n[^]*Caused by: TypeError: the container is gone\n\s+at /,
+    );
+  });
+
   test("leaves no listener on the caller's signal, however it ends", async () => {
     const { signal } = new AbortController();
     {
