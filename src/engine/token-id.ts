@@ -1,8 +1,8 @@
-/** Ids go into 32-bit arrays, here and in servers. */
-const LARGEST_ID = 2 ** 31 - 1;
+/** The largest id that anything takes: ids go into 32-bit arrays, here and in servers. */
+export const largestTokenId = 2 ** 31 - 1;
 
 /** Whether a value can be a token's id; `vocabularySize` is the number of ids, where it is known. */
-export function isTokenId(value: unknown, vocabularySize = LARGEST_ID + 1): value is number {
+export function isTokenId(value: unknown, vocabularySize = largestTokenId + 1): value is number {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) < vocabularySize;
 }
 
@@ -16,6 +16,6 @@ export function findForeignId(values: readonly unknown[], vocabularySize?: numbe
 }
 
 /** What was expected of a value that is no id, in the words of messages. */
-export function idExpectation(vocabularySize = LARGEST_ID + 1): string {
+export function idExpectation(vocabularySize = largestTokenId + 1): string {
   return `an id, 0 to ${vocabularySize - 1}`;
 }

@@ -1,9 +1,10 @@
 import { pythonRstrip } from "../python/strip.ts";
-import { pythonSpaceClass as space } from "./space.ts";
+import { pythonSpaces } from "../python/white-space.ts";
 import { unescapePythonString } from "./string-literal.ts";
 import type { JinjaToken } from "./token.ts";
 import { templateSyntaxError } from "./token.ts";
 
+const space = `[${pythonSpaces}]`;
 const opening = /\{[{%#]/g;
 const rawBegin = new RegExp(`\\{%([-+]?)${space}*raw${space}*(?:-%\\}${space}*|%\\})`, "y");
 const rawEnd = new RegExp(

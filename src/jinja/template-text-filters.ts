@@ -1,5 +1,5 @@
 import { pythonLower } from "../python/lower.ts";
-import { pythonSpaceClass } from "./space.ts";
+import { pythonSpaces } from "../python/white-space.ts";
 import { requireCount, requireText } from "./template-argument.ts";
 import { TemplateError } from "./template-error.ts";
 import { codePointCount, isTruthy, len } from "./template-iterate.ts";
@@ -27,7 +27,7 @@ export function indent(
   return textLike(value, (isTruthy(first) ? indention : "") + [head, ...indented].join("\n"));
 }
 
-const wordStarts = new RegExp(`((?:${pythonSpaceClass}|[-({[<])+)`);
+const wordStarts = new RegExp(`((?:[${pythonSpaces}]|[-({[<])+)`);
 
 /** The `title` filter: words begin after white space, hyphens and opening brackets. */
 export function titleWords(value: string | Markup): TemplateValue {

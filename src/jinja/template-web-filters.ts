@@ -1,4 +1,4 @@
-import { pythonSpaceClass } from "./space.ts";
+import { pythonSpaces } from "../python/white-space.ts";
 import { formatMagnitude } from "./template-float-format.ts";
 import { iterableOf, isTruthy, toList } from "./template-iterate.ts";
 import { convertToFloat } from "./template-number-filters.ts";
@@ -57,7 +57,7 @@ export function fileSize(value: TemplateValue, binary: TemplateValue = false): s
   }`;
 }
 
-const spaces = new RegExp(`${pythonSpaceClass}+`, "u");
+const spaces = new RegExp(`[${pythonSpaces}]+`, "u");
 
 const entities: Readonly<Record<string, string>> = {
   amp: "&",

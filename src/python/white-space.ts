@@ -1,4 +1,10 @@
 /**
+ * What Python's `str.isspace()` holds for and its `\s` matches, as it stands in a class of JavaScript's
+ * regular expressions; theirs differs.
+ */
+export const pythonSpaces = String.raw`\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000`;
+
+/**
  * Whether Python's `str.isspace()` holds for the UTF-16 code unit. U+001C to U+001F and U+0085 count,
  * U+FEFF does not: JavaScript's own `trim()` differs in all of them.
  */

@@ -1,6 +1,6 @@
 import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
 import type { SampleParts } from "./sample-parts.ts";
-import { isTokenId, largestTokenId } from "./token-id.ts";
+import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 import { quote, type Violation } from "./violation.ts";
 
 /** What is known of the run that a row is of, and cannot be seen in the row. */

@@ -1,7 +1,7 @@
 import { isSampledLogprob } from "../engine/logprob-range.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { SampleParts, TurnPart } from "./sample-parts.ts";
-import { isTokenId } from "./token-id.ts";
+import { isTokenId } from "../engine/token-id.ts";
 import { isCount, quote, type Violation } from "./violation.ts";
 
 const finishes: readonly unknown[] = ["stop", "length"];
@@ -80,7 +80,7 @@ function checkHashes({ turns, ids }: SampleParts): Violation[] {
     }
     const sampled = ids.slice(turn.start, turn.end);
     if (droppedStopId !== undefined) sampled.push(droppedStopId);
-    if (sampled.every(isTokenId) && hashIds(sampled) !== outputHash) {
+    if (sampled.every((id) => isTokenId(id)) && hashIds(sampled) !== outputHash) {
       found.push({
         rule: "trained-is-sampled",
         detail: `the ids of turns[${index}] are not the ids that the engine returned`,

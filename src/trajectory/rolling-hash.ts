@@ -1,6 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { assertInvariant } from "../errors.ts";
-import { isTokenId, largestTokenId } from "./token-id.ts";
+import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 
 /**
  * SHA-256 over token ids as little-endian 32-bit integers, kept up to date id by id, so that a

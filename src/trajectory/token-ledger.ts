@@ -3,7 +3,7 @@ import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
 import { assertInvariant } from "../errors.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { Span, SpanKind } from "./span.ts";
-import { isTokenId, largestTokenId } from "./token-id.ts";
+import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 
 /** A sampled stop id that had to leave the ledger (see `TokenLedger.dropStopId()`). JSON-able. */
 export interface DroppedStop {

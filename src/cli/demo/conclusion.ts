@@ -2,6 +2,9 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { verifyRun } from "../../audit/verify-run.ts";
 
+/** What a demonstration plays: enough to be looked at, in less than a minute. */
+export const demoScope = { taskCount: 32, sampleCount: 4 } as const;
+
 /** How the command line is called here: by a script of the checkout's, or as an installed package. */
 export const commandLine =
   process.env["npm_package_name"] === "turnwright"

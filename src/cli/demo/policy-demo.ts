@@ -8,8 +8,7 @@ import type { EpisodeRow } from "../../run/run-folder.ts";
 import { readRunConfig } from "../../setup/run-config.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
-import { commandLine, isFinished, verdictOn } from "./conclusion.ts";
-import { demoScope } from "./demo-scope.ts";
+import { commandLine, isFinished, verdictOn, demoScope } from "./conclusion.ts";
 import { showConversation } from "./show-conversation.ts";
 
 const { taskCount, sampleCount } = demoScope;

@@ -12,8 +12,7 @@ import { readRunConfig } from "../../setup/run-config.ts";
 import type { GivenSettings } from "../../setup/setting.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
-import { commandLine, isFinished, verdictOn } from "./conclusion.ts";
-import { demoScope } from "./demo-scope.ts";
+import { commandLine, isFinished, verdictOn, demoScope } from "./conclusion.ts";
 import { scriptSessions } from "./session-scripts.ts";
 
 const { taskCount, sampleCount } = demoScope;
