@@ -37,8 +37,30 @@ export async function crossBoundary<Result>(
     });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (error instanceof RolloutError || error instanceof InvariantError) throw error;
-    const message = `Cannot ${what}: ${describeError(error)}`;
-    throw new RolloutError(`${party}/exception`, message, { cause: error });
+    throw attribute(error, boundary);
   }
+}
+
+/**
+ * Crosses a boundary to code that answers at once, as `crossBoundary()` does, without a deadline.
+ * Where it returns a promise all the same, that is waited for within one.
+ */
+export async function crossBriefly<Result>(
+  boundary: Boundary,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  let result: Result | Promise<Result>;
+  try {
+    result = work();
+  } catch (error) {
+    throw attribute(error, boundary);
+  }
+  return result instanceof Promise ? await crossBoundary(boundary, () => result) : result;
+}
+
+/** What is thrown beyond a boundary, under the name of the party that answers for it. */
+function attribute(error: unknown, { party, what }: Pick<Boundary, "party" | "what">): Error {
+  if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  const message = `Cannot ${what}: ${describeError(error)}`;
+  return new RolloutError(`${party}/exception`, message, { cause: error });
 }

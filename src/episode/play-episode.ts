@@ -1,18 +1,20 @@
 import type { World } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
+import { startDeadline } from "../internal/deadline.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { noSpending } from "../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 import { checkScore } from "./check-foreign.ts";
+import { crossBriefly } from "./boundary.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
-import { callParty, isTimeOver, tolerate, type Play, type TurnsEnd } from "./play.ts";
+import { callParty, tolerate, type Play, type TurnsEnd } from "./play.ts";
 import { playTurn } from "./play-turn.ts";
 
 type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
@@ -37,7 +39,11 @@ export async function playEpisode(
   const { task, seed } = assignment;
   const { environment, now } = setup;
   const startedAtMs = now();
-  const play = startPlay(assignment, setup, signal);
+  const { clock = systemClock, limits } = setup;
+  // One listener an episode: on a signal that a thousand listen to, each new one is dear.
+  using caller = startDeadline({ ms: Infinity, parents: [signal] });
+  using time = startDeadline({ ms: limits.episodeTimeoutMs, parents: [], clock });
+  const play = startPlay(assignment, setup, { signal: caller.signal, clock, time });
   await takeTurn();
   let user: UserSession | undefined;
   const end = await settle(play, async () => {
@@ -73,13 +79,16 @@ export async function playEpisode(
   };
 }
 
-function startPlay(assignment: EpisodeAssignment, setup: EpisodeSetup, signal: AbortSignal): Play {
-  const clock = setup.clock ?? systemClock;
+function startPlay(
+  assignment: EpisodeAssignment,
+  setup: EpisodeSetup,
+  around: Pick<Play, "signal" | "clock" | "time">,
+): Play {
+  const { clock } = around;
   return {
     assignment,
     setup,
-    signal,
-    clock,
+    ...around,
     endsAtMs: clock.now() + setup.limits.episodeTimeoutMs,
     recorder: new TrajectoryRecorder(),
     messages: [],
@@ -137,7 +146,6 @@ async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
 async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
   await openConversation(play, world);
   for (let turnIndex = 0; turnIndex < play.setup.limits.maxTurns; turnIndex++) {
-    if (isTimeOver(play)) return { outcome: "truncated", stopReason: "deadline" };
     const end = await playTurn(play, world, turnIndex);
     if (end !== undefined) return end;
   }
@@ -148,9 +156,11 @@ async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
 async function usageOf(play: Play, user: UserSession | undefined): Promise<UserUsage> {
   let usage: UserUsage = noSpending;
   if (user === undefined) return usage;
-  const call = { party: "user", what: "ask what the user cost", timeoutMs: Infinity } as const;
+  const { signal, clock, setup } = play;
+  const timeoutMs = setup.limits.userTimeoutMs;
+  const call = { party: "user", what: "ask what the user cost", timeoutMs, signal, clock } as const;
   await tolerate(play, async () => {
-    usage = await callParty(play, call, () => user.usage());
+    usage = await crossBriefly(call, () => user.usage());
   });
   return usage;
 }

@@ -1,9 +1,10 @@
 import { RolloutError, type Party } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
+import type { Deadline } from "../internal/deadline.ts";
 import type { Message, ToolDefinition } from "../message.ts";
 import type { StopReason } from "../trajectory/sample.ts";
 import type { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
-import { crossBoundary } from "./boundary.ts";
+import { crossBoundary, crossBriefly } from "./boundary.ts";
 import type { TurnRecord } from "./episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 
@@ -11,9 +12,11 @@ import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 export interface Play {
   readonly assignment: EpisodeAssignment;
   readonly setup: EpisodeSetup;
-  /** The caller's: aborted, there is no episode. */
+  /** Aborts when the caller does: there is no episode then. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** The episode's. */
+  readonly time: Deadline;
   /** When the episode's time is over, by the clock. */
   readonly endsAtMs: number;
   readonly recorder: TrajectoryRecorder;
@@ -35,8 +38,8 @@ export interface TurnsEnd {
 }
 
 /** Whether the episode may no longer ask the policy for anything. */
-export function isTimeOver({ clock, endsAtMs }: Play): boolean {
-  return clock.now() >= endsAtMs;
+export function isTimeOver({ clock, endsAtMs, time }: Play): boolean {
+  return time.expired || clock.now() >= endsAtMs;
 }
 
 /** Calls code that is not ours on behalf of the episode (see `crossBoundary()`). */
@@ -58,13 +61,15 @@ export async function callAgent<Result>(
   what: string,
   work: () => Result | Promise<Result>,
 ): Promise<Result> {
-  const { agent, limits } = play.setup;
-  return await callParty(
-    play,
+  const { signal, clock, setup, assignment } = play;
+  const { agent, limits } = setup;
+  return await crossBriefly(
     {
       party: "agent",
-      what: `${what} in task ${play.assignment.task.id} as agent ${agent.strategy}`,
+      what: `${what} in task ${assignment.task.id} as agent ${agent.strategy}`,
       timeoutMs: limits.toolTimeoutMs,
+      signal,
+      clock,
     },
     work,
   );
