@@ -9,6 +9,7 @@ import { noSpending } from "../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 import { checkScore } from "./check-foreign.ts";
 import { crossBriefly } from "./boundary.ts";
+import { CallWatch } from "./call-watch.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
@@ -40,10 +41,9 @@ export async function playEpisode(
   const { environment, now } = setup;
   const startedAtMs = now();
   const { clock = systemClock, limits } = setup;
-  // One listener an episode: on a signal that a thousand listen to, each new one is dear.
-  using caller = startDeadline({ ms: Infinity, parents: [signal] });
+  using watch = new CallWatch(signal, clock);
   using time = startDeadline({ ms: limits.episodeTimeoutMs, parents: [], clock });
-  const play = startPlay(assignment, setup, { signal: caller.signal, clock, time });
+  const play = startPlay(assignment, setup, { watch, clock, time });
   await takeTurn();
   let user: UserSession | undefined;
   const end = await settle(play, async () => {
@@ -82,7 +82,7 @@ export async function playEpisode(
 function startPlay(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  around: Pick<Play, "signal" | "clock" | "time">,
+  around: Pick<Play, "watch" | "clock" | "time">,
 ): Play {
   const { clock } = around;
   return {
@@ -105,7 +105,7 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
   try {
     return await work();
   } catch (error) {
-    play.signal.throwIfAborted();
+    play.watch.throwIfAborted();
     if (!(error instanceof RolloutError)) throw error;
     play.setup.onTrouble?.(error);
     return { outcome: "failed", stopReason: "failure", failure: error.toFailure() };
@@ -156,11 +156,10 @@ async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
 async function usageOf(play: Play, user: UserSession | undefined): Promise<UserUsage> {
   let usage: UserUsage = noSpending;
   if (user === undefined) return usage;
-  const { signal, clock, setup } = play;
-  const timeoutMs = setup.limits.userTimeoutMs;
-  const call = { party: "user", what: "ask what the user cost", timeoutMs, signal, clock } as const;
+  const timeoutMs = play.setup.limits.userTimeoutMs;
+  const call = { party: "user", what: "ask what the user cost", timeoutMs } as const;
   await tolerate(play, async () => {
-    usage = await crossBriefly(call, () => user.usage());
+    usage = await crossBriefly(play.watch, call, () => user.usage());
   });
   return usage;
 }
