@@ -52,7 +52,8 @@ interface Scanned<Line> {
 /**
  * Compares the files of a run with each other and leaves in each what belongs to finished episodes.
  * An episode counts as finished where one whole line claims it and each of its training rows is
- * there: by the hash that the claim names or, in rows that were written otherwise, by reading them.
+ * there: by the hash that the claim names, of the line or, in rows that were written otherwise, of what
+ * they say.
  * Everything else goes: it is played again.
  *
  * The files need not be replaced together: whatever a crash leaves in between is reconciled alike.
@@ -161,14 +162,13 @@ function matchHashes(
 }
 
 /**
- * All rows in the order of their segments where they are whole, each is there once, and none lacks:
- * rows that another program wrote again, or that an earlier version wrote.
+ * The rows where they were written otherwise: by another program, with the same values, or by an
+ * earlier version, whose episodes keep no hashes.
  */
 async function inspectRows(
-  { sampleHashes, finished }: Claim,
+  claim: Claim,
   { files, path, rolloutId, places }: FoundRows,
 ): Promise<readonly RowPlace[] | undefined> {
-  if (places.length !== (sampleHashes?.length ?? places.length)) return undefined;
   const whole: { readonly place: RowPlace; readonly inspected: InspectedRow }[] = [];
   await withFile(files, path, async (file) => {
     for (const place of places) {
@@ -176,8 +176,19 @@ async function inspectRows(
       if (inspected?.rolloutId === rolloutId) whole.push({ place, inspected });
     }
   });
-  if (whole.length !== places.length) return undefined;
-  whole.sort((left, right) => left.inspected.segment - right.inspected.segment);
+  if (claim.sampleHashes === undefined) {
+    return whole.length === places.length ? joinSegments(claim, whole) : undefined;
+  }
+  const spelledAnew = whole.map(({ place, inspected: { hash } }) => ({ ...place, hash }));
+  return matchHashes(spelledAnew, claim.sampleHashes);
+}
+
+/** All rows in the order of their segments, where each is there once and none lacks. */
+function joinSegments(
+  { finished }: Claim,
+  rows: readonly { readonly place: RowPlace; readonly inspected: InspectedRow }[],
+): readonly RowPlace[] | undefined {
+  const whole = rows.toSorted((left, right) => left.inspected.segment - right.inspected.segment);
   if (whole.some(({ inspected }, index) => inspected.segment !== index)) return undefined;
   const tokenCount = whole.reduce((sum, { inspected }) => sum + inspected.tokenCount, 0);
   return tokenCount === finished.counts.tokenCount ? whole.map(({ place }) => place) : undefined;

@@ -294,8 +294,23 @@ describe("RunFolder with damaged files", () => {
       ["t#0", "t#2"],
     ],
     [
-      "has a changed id",
+      "lacks an id",
       (text: string) => text.replace('"tokenIds":[1,2,101,', '"tokenIds":[1,2,'),
+      ["t#0", "t#2"],
+    ],
+    [
+      "has a changed id",
+      (text: string) => text.replace('"tokenIds":[1,2,101,', '"tokenIds":[1,2,102,'),
+      ["t#0", "t#2"],
+    ],
+    [
+      "has a changed reward",
+      (text: string) => text.replace(/("t#1".*"reward":)1/, "$10"),
+      ["t#0", "t#2"],
+    ],
+    [
+      "has a changed logprob",
+      (text: string) => text.replace(/("t#1".*"logprobs":\[0,0,0,)-0\.5/, "$1-0.25"),
       ["t#0", "t#2"],
     ],
     ["has two rows glued", (text: string) => text.replace(/("t#1".{40}).*\n/, "$1"), ["t#0"]],
