@@ -39,7 +39,7 @@ export interface RunVerification {
  */
 export async function verifyRun(dir: string): Promise<RunVerification> {
   await checkFolder(dir);
-  const { facts, found } = await readRunFacts(dir);
+  const { facts, manifest, found } = await readRunFacts(dir);
   const findings: Finding[] = [...findingsIn("run.json", found)];
   await using episodes = await EpisodeFile.open(dir);
   const samples = await verifyFile(path.join(dir, "samples.jsonl"), {
@@ -57,7 +57,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   if (finished !== undefined) {
     findings.push(...checkSummary(finished, episodes.tally), ...sayMissing(missing));
   }
-  findings.push(...(await checkEvents(dir, episodes.episodes)));
+  findings.push(...(await checkEvents(dir, episodes.episodes, manifest)));
   const slime =
     plan &&
     (await checkSlime(dir, plan.attempts, {
