@@ -477,6 +477,23 @@ describe("RunFolder and its manifest", () => {
     expect(idsOf(again)).toEqual(["t#0"]);
   });
 
+  test("compares what only a later version counts among what decides with what was noted", async () => {
+    const found = { settings: { env: "e", "max-turns": 3, concurrency: 2 } };
+    const old = { ...testManifest, found };
+    const later = (turns: number) => ({
+      ...old,
+      configuration: { ...old.configuration, "max-turns": turns },
+    });
+    {
+      await using folder = await RunFolder.open(dir, old, { retryFailed: false });
+      await folder.writeEpisode(testEpisode(0));
+    }
+    const other = RunFolder.open(dir, later(30), { retryFailed: false });
+    await expect(other).rejects.toThrow("max-turns was 3 and is 30");
+    await using again = await RunFolder.open(dir, later(3), { retryFailed: false });
+    expect(idsOf(again)).toEqual(["t#0"]);
+  });
+
   test("takes the identity of this start for that of a run that noted none, and says so", async () => {
     await write([testEpisode(0)]);
     const { identity: _identity, ...old } = testManifest;
