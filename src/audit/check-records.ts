@@ -21,15 +21,33 @@ const sums = [
   "stopReasons",
   "failures",
   "scored",
+  "unscored",
   "turnCount",
   "toolCallCount",
 ] as const;
 const moreSums = ["finished", "formatErrorCount", "sampledTokenCount", "tokenCount"] as const;
 
 /** Compares the sums of a finished run with those over its episodes. */
-export function checkSummary(summary: RawRow, tally: RunTally): readonly Finding[] {
+export function checkSummary(
+  summary: RawRow,
+  tally: RunTally,
+  known: { readonly planned: number | undefined; readonly slimeRows: number | undefined },
+): readonly Finding[] {
   const expected = tally.progress();
   const found: Violation[] = [];
+  const compare = (name: string, stated: unknown, wanted: unknown): void => {
+    if (stated === wanted) return;
+    const detail = `${name} is ${quote(stated)}, expected ${quote(wanted)}`;
+    found.push({ rule: "summary", detail });
+  };
+  const { userUsage, slime, planned } = summary;
+  // Costs are sums of fractions, in the order in which the episodes ended.
+  for (const name of ["callCount", "inputTokenCount", "outputTokenCount"] as const) {
+    const stated = isRow(userUsage) ? userUsage[name] : undefined;
+    compare(`userUsage.${name}`, stated, expected.userUsage[name]);
+  }
+  if (known.planned !== undefined) compare("planned", planned, known.planned);
+  compare("slime.rows", isRow(slime) ? slime["rows"] : undefined, known.slimeRows);
   for (const name of [...sums, ...moreSums]) {
     if (isDeepStrictEqual(summary[name], expected[name])) continue;
     const detail = `${name} is ${quote(summary[name])}, expected ${quote(expected[name])}`;

@@ -579,6 +579,22 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
   ["another tokenizer", ({ run }) => (run["identity"].tokenizer = "t2"), "run.json run"],
   ["a run without its identity", ({ run }) => delete run["identity"], "run.json run"],
   ["another mean reward", ({ summary }) => (summary!["rewardMean"] = 0.9), "summary.json summary"],
+  [
+    "another account of what has no score",
+    ({ summary }) => (summary!["unscored"] = {}),
+    "summary.json summary",
+  ],
+  ["another bill", ({ summary }) => (summary!["userUsage"].callCount += 1), "summary.json summary"],
+  [
+    "another number of episodes",
+    ({ summary }) => (summary!["planned"] = 9),
+    "summary.json summary",
+  ],
+  [
+    "another account of slime's rows",
+    ({ summary }) => (summary!["slime"].rows = 9),
+    "summary.json summary",
+  ],
   ["other outcomes", ({ summary }) => (summary!["outcomes"].failed = 0), "summary.json summary"],
   ["no events", (files) => (files.events = undefined), "events.jsonl events"],
   [
