@@ -7,9 +7,9 @@ import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { noSpending } from "../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
-import { checkScore } from "./check-foreign.ts";
 import { crossBriefly } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
+import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
@@ -115,15 +115,17 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
 async function openUser(play: Play): Promise<UserSession> {
   const { assignment, setup } = play;
   const { task, seed } = assignment;
-  return await callParty(
+  const { strategy } = setup.user;
+  const session = await callParty(
     play,
     {
       party: "user",
-      what: `open a conversation about task ${task.id} with user ${setup.user.strategy}`,
+      what: `open a conversation about task ${task.id} with user ${strategy}`,
       timeoutMs: setup.limits.userTimeoutMs,
     },
     () => setup.user.open(task, { seed }),
   );
+  return checkSession(session, `user.open() of ${strategy} for task ${task.id}`);
 }
 
 async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
@@ -156,10 +158,14 @@ async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
 async function usageOf(play: Play, user: UserSession | undefined): Promise<UserUsage> {
   let usage: UserUsage = noSpending;
   if (user === undefined) return usage;
-  const timeoutMs = play.setup.limits.userTimeoutMs;
-  const call = { party: "user", what: "ask what the user cost", timeoutMs } as const;
+  const { user: asked, limits } = play.setup;
+  const call = {
+    party: "user",
+    what: "ask what the user cost",
+    timeoutMs: limits.userTimeoutMs,
+  } as const;
   await tolerate(play, async () => {
-    usage = await crossBriefly(play.watch, call, () => user.usage());
+    usage = checkUsage(await crossBriefly(play.watch, call, () => user.usage()), asked);
   });
   return usage;
 }
