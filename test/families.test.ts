@@ -337,12 +337,14 @@ async function writeScript(environment: Environment, family: Case, modelDir: str
   return { script, file };
 }
 
-/** The model's own ends: vLLM stops on one of them too, and llama.cpp's server on no other ids. */
+/**
+ * The model's own ends: SGLang and vLLM stop on one of them too, and llama.cpp's server on no other
+ * ids. The test servers' own default is a plain `#` in Qwen's vocabulary.
+ */
 function endsOf(engine: "sglang" | "vllm" | "llama-cpp", script: Script) {
   const turns = Object.values(script).flat();
   const endTokenIds = [...new Set(turns.map(({ outputIds }) => outputIds.at(-1)!))];
-  if (engine === "sglang") return {};
-  return engine === "vllm" ? { eosTokenId: endTokenIds[0] } : { endTokenIds };
+  return engine === "llama-cpp" ? { endTokenIds } : { eosTokenId: endTokenIds[0] };
 }
 
 async function readRun(out: string) {

@@ -35,6 +35,8 @@ export function splitMiniCpmBlocks(text: string): MiniCpmPiece[] {
 export interface MiniCpmParameter {
   readonly name: string | undefined;
   readonly text: string;
+  /** Whether it stands in a CDATA section, where no XML could be read. */
+  readonly isSection?: boolean;
 }
 
 /** A call as it is written. */
@@ -70,6 +72,7 @@ export function readMiniCpmPattern(block: string): MiniCpmCall | undefined {
     parameters.push({
       name: pythonStrip(match[1] ?? ""),
       text: isSection ? text.slice(9, -3) : text,
+      isSection,
     });
     head.lastIndex = end + parameterClose.length;
   }

@@ -40,6 +40,26 @@ export function recoverStatement(text: string): RecoveredStatement | undefined {
   return undefined;
 }
 
+/**
+ * As `recoverStatement()`, with the rewrites that vLLM tries: reserved names are renamed last.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/lfm2_tool_parser.py`.
+ */
+export function recoverVllmStatement(text: string): RecoveredStatement | undefined {
+  const plain = parse(text);
+  if (plain !== undefined) return { ...plain, isRenamed: false };
+  const escaped = escapeControls(dropLeadingZeros(text));
+  const requoted = requote(escaped, { keepsCalls: false });
+  const candidates = requoted === undefined ? [escaped] : [escaped, escapeControls(requoted)];
+  const renamed = renameReserved(candidates.at(-1) ?? escaped);
+  const sources = renamed === candidates.at(-1) ? candidates : [...candidates, renamed];
+  for (const source of sources) {
+    const found = parse(source);
+    if (found !== undefined) return { ...found, isRenamed: renamed !== candidates.at(-1) };
+  }
+  return undefined;
+}
+
 function* rewritesOf(text: string): Generator<{ source: string; isRenamed: boolean }> {
   const escaped = escapeControls(dropLeadingZeros(text));
   yield { source: escaped, isRenamed: false };
@@ -84,7 +104,7 @@ function splitBlock(text: string, respectsStrings: boolean): string[] {
  * Escapes the quotes inside the first string whose next quote cannot end it, where exactly one of its
  * quotes can; `undefined` where no string is broken so, or several readings are possible.
  */
-function requote(text: string): string | undefined {
+function requote(text: string, { keepsCalls = true } = {}): string | undefined {
   const broken = findBrokenString(text);
   if (broken === undefined) return undefined;
   const { start, closers } = broken;
@@ -95,7 +115,7 @@ function requote(text: string): string | undefined {
       text.slice(0, start + 1) + escapeQuotes(text, start, closer) + text.slice(closer);
     const found = parse(escapeControls(candidate));
     if (found === undefined) continue;
-    if (callCount > 1 && countCalls(found.statement) < callCount) continue;
+    if (keepsCalls && callCount > 1 && countCalls(found.statement) < callCount) continue;
     winners.push(candidate);
   }
   return winners.length === 1 ? winners[0] : undefined;

@@ -2,7 +2,8 @@ import { parsePythonJson } from "../../python/json-parse.ts";
 import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
-import type { PyValue } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyList } from "../../python/value.ts";
 import { findHunyuanSchema, readHunyuanValue } from "../hunyuan-value.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
@@ -49,10 +50,18 @@ function readCall(inner: string, context: ParseContext): VllmCall {
   const values = new Map(
     findArgPairs(body, { unicodeSpace: true }).map(([key, text]) => {
       const schema = findHunyuanSchema(name, key, context);
-      return [key, readHunyuanValue(text, schema, deserialize)] as const;
+      const known = context.engineVersion === "0.24" ? schema : spreadTypes(schema);
+      return [key, readHunyuanValue(text, known, deserialize)] as const;
     }),
   );
   return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+}
+
+/** Since 0.33 a list of types stands for as many alternatives. */
+function spreadTypes(schema: PyDict): PyDict {
+  const types = schema.get("type");
+  if (!isPyList(types)) return schema;
+  return new Map([["anyOf", types.map((type) => new Map([["type", type]]))]]);
 }
 
 function deserialize(text: string): PyValue {

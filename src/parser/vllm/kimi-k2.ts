@@ -1,10 +1,12 @@
-import { pythonRstrip } from "../../python/strip.ts";
+import { pythonRstrip, pythonStrip } from "../../python/strip.ts";
 import { indexesOf } from "../indexes-of.ts";
 import { unicodePattern } from "../python-pattern.ts";
+import { engineReading, findQuotedName } from "./parser-engine.ts";
 import type { VllmCall } from "./vllm-reading.ts";
-import { vllmReading } from "./vllm-reading.ts";
+import { byVersion, vllmReading } from "./vllm-reading.ts";
 
 const sectionOpen = "<|tool_calls_section_begin|>";
+const sectionClose = "<|tool_calls_section_end|>";
 const open = "<|tool_call_begin|>";
 const close = "<|tool_call_end|>";
 const argumentsOpen = "<|tool_call_argument_begin|>";
@@ -76,16 +78,51 @@ function findCalls(text: string): VllmCall[] {
   return calls;
 }
 
-/**
- * vLLM's parser for Kimi K2: the id must hold a name and a number; the arguments are passed on as they
- * are written.
- *
- * **Source:** vllm-project/vllm, `vllm/tool_parsers/kimi_k2_tool_parser.py`.
- */
-export const vllmKimiK2 = vllmReading({
+const old = vllmReading({
   release: { stops: [sectionOpen], strips: false },
   extract: (text) => {
     const first = text.indexOf(sectionOpen);
     return first === -1 ? undefined : { content: text.slice(0, first), calls: findCalls(text) };
   },
 });
+
+const idPattern = /^[^\n]+:\p{Nd}+/u;
+
+/** The name in an id such as `functions.search:0`; empty where it is none. */
+function nameInId(id: string): string {
+  const [line = ""] = pythonStrip(id).split("\n");
+  const [name = ""] = (idPattern.exec(line)?.[0] ?? "").split(":");
+  return name.startsWith("functions.") ? name.slice("functions.".length) : name;
+}
+
+/** An id that is none counts as the name where no arguments follow; else they may hold a name. */
+function readName(header: string, body: string): string {
+  const name = nameInId(header);
+  if (name !== "" || body === "") return name === "" ? header : name;
+  const quoted = findQuotedName(body);
+  return nameInId(quoted) || quoted;
+}
+
+const current = engineReading({
+  literals: ["<think>", "</think>", sectionOpen, sectionClose, open, close, argumentsOpen],
+  steps: {
+    content: { "</think>": { to: "content" }, [sectionOpen]: { to: "preamble" } },
+    preamble: { [open]: { to: "name", starts: true }, [sectionClose]: { to: "preamble" } },
+    name: { [argumentsOpen]: { to: "arguments" } },
+    arguments: { [close]: { to: "between" }, [sectionClose]: { to: "preamble" } },
+    between: { [open]: { to: "name", starts: true }, [sectionClose]: { to: "preamble" } },
+  },
+  keepsSpace: true,
+  readName,
+  convertArguments: (body) => pythonStrip(body),
+});
+
+/**
+ * vLLM's parser for Kimi K2: up to 0.24 the id must hold a name and a number, and the arguments are
+ * passed on as they are written; since then a call that is cut off counts, and values become what the
+ * schema asks for.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/kimi_k2_tool_parser.py` and, of 0.33,
+ * `vllm/parser/kimi_k2.py`.
+ */
+export const vllmKimiK2 = byVersion(old, current);

@@ -1,8 +1,11 @@
 import { pythonStrip } from "../../python/strip.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
-import { readVllmPythonCalls } from "./python-calls.ts";
-import type { VllmExtraction } from "./vllm-reading.ts";
+import { PythonError } from "../../python/python-error.ts";
+import { recoverVllmStatement } from "../sglang/lfm2-recovery.ts";
+import { restoreReserved } from "../sglang/lfm2-rewrites.ts";
+import { readVllmCallList, readVllmPythonCalls } from "./python-calls.ts";
+import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
 import { vllmReading } from "./vllm-reading.ts";
 
 const open = "<|tool_call_start|>";
@@ -15,7 +18,7 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
   const end = text.indexOf(close, bodyStart);
   const source = pythonStrip(text.slice(bodyStart, end === -1 ? text.length : end));
   if (!source.startsWith("[") || !source.endsWith("]")) return undefined;
-  const calls = catchPython(() => readVllmPythonCalls(source, context));
+  const calls = catchPython(() => readCalls(source, context));
   // Since 0.33 an empty list is no call.
   if (calls === undefined || (calls.length === 0 && context.engineVersion !== "0.24"))
     return undefined;
@@ -23,6 +26,18 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
   const after = end === -1 ? "" : text.slice(text.lastIndexOf(close) + close.length);
   const parts = [text.slice(0, start), after].map((part) => pythonStrip(part));
   return { content: parts.filter((part) => part !== "").join("\n"), calls };
+}
+
+/** Since 0.33 Python that is broken in some usual ways is mended. */
+function readCalls(source: string, context: ParseContext): VllmCall[] {
+  if (context.engineVersion === "0.24") return readVllmPythonCalls(source, context);
+  const found = recoverVllmStatement(source);
+  if (found === undefined) throw new PythonError("SyntaxError", "the calls are no Python");
+  return readVllmCallList(
+    found.statement,
+    context,
+    found.isRenamed ? restoreReserved : (key) => key,
+  );
 }
 
 /**

@@ -25,7 +25,9 @@ function extract(source: string, context: ParseContext): VllmExtraction {
   const text = normalize(source);
   if (!text.includes(miniCpmTags.open)) return { content: dropThinking(text), calls: [] };
   const declared = readDeclarations(context);
-  return catchPython(() => readText(text, declared)) ?? { content: text, calls: [] };
+  // Up to 0.24 values lose the white space around them.
+  const strips = context.engineVersion === "0.24";
+  return catchPython(() => readText(text, declared, strips)) ?? { content: text, calls: [] };
 }
 
 /** Undoes what decoders and the model do to spaces. */
@@ -55,11 +57,11 @@ function readDeclarations(context: ParseContext): Declarations {
   return readMiniCpmDeclarations(context);
 }
 
-function readText(text: string, declared: Declarations): VllmExtraction {
+function readText(text: string, declared: Declarations, strips: boolean): VllmExtraction {
   const normal: string[] = [];
   const calls: VllmCall[] = [];
   for (const { text: piece, isBlock } of splitMiniCpmBlocks(text)) {
-    const call = isBlock ? readCall(piece, declared) : undefined;
+    const call = isBlock ? readCall(piece, { declared, strips }) : undefined;
     if (call === undefined) normal.push(piece);
     else calls.push(call);
   }
@@ -67,13 +69,16 @@ function readText(text: string, declared: Declarations): VllmExtraction {
 }
 
 /** The call of a block; `undefined` where it is none, or does not fit its tool. */
-function readCall(block: string, declared: Declarations): VllmCall | undefined {
+function readCall(
+  block: string,
+  { declared, strips }: { readonly declared: Declarations; readonly strips: boolean },
+): VllmCall | undefined {
   const xml = readMiniCpmXml(block);
   const isNamed = xml !== undefined && xml.name !== "";
-  const first = isNamed ? catchPython(() => readParameters(xml, declared)) : undefined;
+  const first = isNamed ? catchPython(() => readParameters(xml, declared, strips)) : undefined;
   const written = first === undefined ? readMiniCpmPattern(block) : xml;
   if (written === undefined) return undefined;
-  const read = first ?? catchPython(() => readParameters(written, declared));
+  const read = first ?? catchPython(() => readParameters(trimPattern(written), declared, strips));
   if (read === undefined || read === "invalid") return undefined;
   const { name, values } = renameMiniCpmCall({ name: written.name, values: read.values }, declared);
   const declaration = declared.get(name);
@@ -81,6 +86,17 @@ function readCall(block: string, declared: Declarations): VllmCall | undefined {
   if (![...declaration.required].every((required) => values.has(required))) return undefined;
   if (!read.isJson) throw new PythonError("TypeError", "an argument is not JSON serializable");
   return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+}
+
+/** Where the block is no XML, only a CDATA section keeps the white space around it. */
+function trimPattern({ name, parameters }: MiniCpmCall): MiniCpmCall {
+  return {
+    name,
+    parameters: parameters.map((parameter) => {
+      const { isSection = false, text } = parameter;
+      return isSection ? parameter : { ...parameter, text: pythonStrip(text) };
+    }),
+  };
 }
 
 /** The arguments of a call. */
@@ -93,10 +109,12 @@ interface ReadArguments {
 function readParameters(
   { name, parameters }: MiniCpmCall,
   declared: Declarations,
+  strips: boolean,
 ): ReadArguments | "invalid" {
   const reader = new ParameterReader(declared.get(name));
   for (const { name: key, text } of parameters) {
-    if (key === undefined || key === "" || !reader.add(key, pythonStrip(text))) return "invalid";
+    const value = strips ? pythonStrip(text) : text;
+    if (key === undefined || key === "" || !reader.add(key, value)) return "invalid";
   }
   return reader;
 }

@@ -1,8 +1,9 @@
 import { pythonStrip } from "../../python/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { unicodePattern } from "../python-pattern.ts";
-import type { EngineStep } from "./parser-engine.ts";
+import type { EngineStep, EngineTable } from "./parser-engine.ts";
 import { engineReading } from "./parser-engine.ts";
+import { byVersion } from "./vllm-reading.ts";
 
 const invocation: Readonly<Record<string, EngineStep>> = {
   '<invoke name="': { to: "name", starts: true },
@@ -10,13 +11,7 @@ const invocation: Readonly<Record<string, EngineStep>> = {
   "<invoke name=": { to: "name", starts: true },
 };
 
-/**
- * vLLM's table for MiniMax M2: calls without the outer tag, too; one that is cut off counts; unknown
- * tools are dropped.
- *
- * **Source:** vllm-project/vllm, `vllm/parser/minimax_m2.py`.
- */
-export const vllmMinimaxM2 = engineReading({
+const table: Omit<EngineTable, "convertArguments"> = {
   literals: [
     "<think>",
     "</think>",
@@ -45,27 +40,42 @@ export const vllmMinimaxM2 = engineReading({
     between: { "</minimax:tool_call>": { to: "content" }, ...invocation },
   },
   dropsUnknownTools: true,
-  convertArguments: readParameters,
-});
+};
 
 const head = unicodePattern(
   String.raw`<\s*parameter\s+name\s*=\s*(?:"([^"]*)"|'([^']*)'|([^>\s]+))\s*>`,
   "g",
 );
 const close = unicodePattern(String.raw`<\s*/\s*parameter\s*>`, "g");
+/** Since 0.33 the next parameter ends a value, too. */
+const closeOrNext = unicodePattern(String.raw`<\s*/\s*parameter\s*>|<\s*parameter\s+name\s*=`, "g");
 
-function readParameters(body: string): PyDict {
+/**
+ * vLLM's table for MiniMax M2: calls without the outer tag, too; one that is cut off counts; unknown
+ * tools are dropped. Since 0.33 values keep the white space around them.
+ *
+ * **Source:** vllm-project/vllm, `vllm/parser/minimax_m2.py`.
+ */
+export const vllmMinimaxM2 = byVersion(
+  engineReading({ ...table, convertArguments: (body) => readParameters(body, close, pythonStrip) }),
+  engineReading({
+    ...table,
+    convertArguments: (body) => readParameters(body, closeOrNext, (text) => text),
+  }),
+);
+
+function readParameters(body: string, valueEnd: RegExp, trim: (text: string) => string): PyDict {
   const values = new Map<string, PyValue>();
   head.lastIndex = 0;
   for (;;) {
     const match = head.exec(body);
     if (match === null) return values;
-    close.lastIndex = head.lastIndex;
-    const end = close.exec(body);
+    valueEnd.lastIndex = head.lastIndex;
+    const end = valueEnd.exec(body);
     if (end === null) return values;
     const [, doubleQuoted, singleQuoted, bare] = match;
     const name = pythonStrip(doubleQuoted || singleQuoted || bare || "");
-    if (name !== "") values.set(name, pythonStrip(body.slice(head.lastIndex, end.index)));
-    head.lastIndex = close.lastIndex;
+    if (name !== "") values.set(name, trim(body.slice(head.lastIndex, end.index)));
+    head.lastIndex = end[0].endsWith("=") ? end.index : valueEnd.lastIndex;
   }
 }

@@ -41,7 +41,14 @@ export interface EngineTable {
   readonly prepare?: (text: string) => string;
   /** Whether the text around the calls is lost, given the reasoning. */
   readonly losesContent?: (reasoning: string) => boolean;
-  readonly convertArguments: (body: string) => PyDict;
+  /** Walks through the text where literals and steps cannot tell how calls begin and end. */
+  readonly walk?: (text: string) => EngineWalk;
+  /** The call's name, given what stands where names do, and the arguments. Default the former. */
+  readonly readName?: (header: string, body: string) => string;
+  /** Whether a call counts that has no name. Default false. */
+  readonly allowsNoName?: boolean;
+  /** The arguments, or the text that is handed on as them. */
+  readonly convertArguments: (body: string) => PyDict | string;
   /** What the arguments become, given the tool's properties. */
   readonly adaptArguments?: (values: PyDict, properties: PyDict) => PyDict;
   /** Whether white space around the text is kept beside calls, too. Default false. */
@@ -55,7 +62,7 @@ interface Slot {
 }
 
 /** What a walk through the text finds. */
-interface Walk {
+export interface EngineWalk {
   before: string;
   /** What follows the first call. */
   after: string;
@@ -63,12 +70,12 @@ interface Walk {
   readonly slots: Slot[];
 }
 
-function walk(text: string, table: EngineTable): Walk {
+function walkByTable(text: string, table: EngineTable): EngineWalk {
   const longestFirst = table.literals.toSorted((a, b) => b.length - a.length);
   const pattern = new RegExp(
-    `(${longestFirst.map((literal) => literal.replace(/[{|}]/g, String.raw`\$&`)).join("|")})`,
+    `(${longestFirst.map((literal) => literal.replace(/[[\]{|}()]/g, String.raw`\$&`)).join("|")})`,
   );
-  const found: Walk = { before: "", after: "", reasoning: "", slots: [] };
+  const found: EngineWalk = { before: "", after: "", reasoning: "", slots: [] };
   let state: EngineState = "content";
   for (const [index, token] of text.split(pattern).entries()) {
     const step: EngineStep | undefined = index % 2 === 1 ? table.steps[state]?.[token] : undefined;
@@ -79,7 +86,7 @@ function walk(text: string, table: EngineTable): Walk {
   return found;
 }
 
-function addText(found: Walk, state: EngineState, text: string): void {
+function addText(found: EngineWalk, state: EngineState, text: string): void {
   const slot = found.slots.at(-1);
   if (state === "reasoning") found.reasoning += text;
   else if (state === "content" && slot === undefined) found.before += text;
@@ -90,14 +97,24 @@ function addText(found: Walk, state: EngineState, text: string): void {
 
 const quotedName = unicodePattern(String.raw`"name"\s*:\s*"([^"]*)"`, "");
 
+/** The first name that stands in a call's arguments; empty where there is none. */
+export function findQuotedName(body: string): string {
+  return quotedName.exec(body)?.[1] ?? "";
+}
+
 function extract(source: string, context: ParseContext, table: EngineTable): VllmExtraction {
-  const { before, after, reasoning, slots } = walk(table.prepare?.(source) ?? source, table);
+  const { before, after, reasoning, slots } = (table.walk ?? walkByTable)(
+    table.prepare?.(source) ?? source,
+    table,
+  );
   let isAnyNamed = false;
-  const calls = slots.flatMap(({ name: written, body }): VllmCall[] => {
+  const calls = slots.flatMap(({ name: header, body }): VllmCall[] => {
+    const written = table.readName?.(header, body) ?? header;
     const name = table.stripsNames === true ? pythonStrip(written) : written;
-    const found = name === "" ? (quotedName.exec(body)?.[1] ?? "") : name;
-    const isNamed = found !== "" && isKnown(found, context, table);
+    const found = name === "" ? findQuotedName(body) : name;
+    const isNamed = table.allowsNoName === true || (found !== "" && isKnown(found, context, table));
     isAnyNamed ||= isNamed;
+    if (table.allowsNoName === true) return readNameless({ name, body }, context, table);
     return readSlot({ name: isNamed ? found : name, body }, context, table);
   });
   // What follows a call is lost, but where none has a name it comes first, or in its place since 0.33.
@@ -131,6 +148,15 @@ function readSlot(slot: Slot, context: ParseContext, table: EngineTable): VllmCa
   return [{ name: known, argumentsText: fixTypes(text, known, context) }];
 }
 
+/** A call in a format where the name always counts as it stands, and be it empty. */
+function readNameless(slot: Slot, context: ParseContext, table: EngineTable): VllmCall[] {
+  if (slot.name === "" && slot.body === "") return [];
+  const name = pythonStrip(slot.name);
+  const isBlank = pythonStrip(slot.body) === "";
+  const text = isBlank ? "{}" : writeArguments(slot.body, name, context, table);
+  return [{ name, argumentsText: name === "" ? text : fixTypes(text, name, context) }];
+}
+
 function writeArguments(
   body: string,
   name: string,
@@ -138,12 +164,13 @@ function writeArguments(
   table: EngineTable,
 ): string {
   const values = table.convertArguments(body);
+  if (typeof values === "string") return values;
   const adapted = table.adaptArguments?.(values, findVllmProperties(name, context)) ?? values;
   return stringifyPythonJson(adapted, { ensureAscii: false });
 }
 
 /** A call that is written as JSON where the format has its own way. */
-function readJsonBody(body: string): { name: PyValue; text: string } {
+export function readJsonBody(body: string): { name: PyValue; text: string } {
   const value = catchPython(() => parsePythonJson(body), "JSONDecodeError");
   if (!isPyDict(value)) return { name: "", text: body };
   const name = value.get("name") ?? "";

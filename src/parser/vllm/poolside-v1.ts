@@ -8,6 +8,8 @@ import { toolParameters } from "../../message.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { evaluatePythonLiteral } from "../python-literal.ts";
+import { unicodePattern } from "../python-pattern.ts";
+import { indexesOf } from "../indexes-of.ts";
 import { findArgPairs } from "../sglang/arg-pairs.ts";
 import { betweenTags } from "../sglang/between-tags.ts";
 import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
@@ -15,15 +17,17 @@ import { vllmReading } from "./vllm-reading.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
+const edgeSpace = unicodePattern(String.raw`^\s+|(?<!\s)\s+$`, "g");
 
 function extract(text: string, context: ParseContext): VllmExtraction | undefined {
-  const calls = betweenTags(text, open, close).flatMap((inner) => readCall(inner, context));
+  const read = context.engineVersion === "0.24" ? readOldCall : readCall;
+  const calls = betweenTags(text, open, close).flatMap((inner) => read(inner, context));
   if (calls.length === 0) return undefined;
   const before = text.slice(0, text.indexOf(open));
   return { content: pythonStrip(before) === "" ? "" : before, calls };
 }
 
-function readCall(inner: string, context: ParseContext): VllmCall[] {
+function readOldCall(inner: string, context: ParseContext): VllmCall[] {
   const lineEnd = inner.indexOf("\n");
   if (lineEnd === -1) return [];
   const name = pythonStrip(inner.slice(0, lineEnd));
@@ -34,6 +38,35 @@ function readCall(inner: string, context: ParseContext): VllmCall[] {
     values.set(key, isText(name, key, context) ? text : deserialize(text));
   }
   return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+}
+
+/** Since 0.33 the name may be followed by its arguments at once, and text keeps its white space. */
+function readCall(inner: string, context: ParseContext): VllmCall[] {
+  const starts = [0, ...indexesOf(inner, open).map((start) => start + open.length)];
+  for (const start of starts) {
+    const found = readHead(inner.slice(start));
+    if (found === undefined) continue;
+    const values = new Map<string, PyValue>();
+    for (const [rawKey, text] of findArgPairs(found.body, { unicodeSpace: true })) {
+      const key = pythonStrip(rawKey);
+      const isVerbatim = isText(found.name, key, context);
+      values.set(key, isVerbatim ? text : deserialize(pythonStrip(text)));
+    }
+    const argumentsText = stringifyPythonJson(values, { ensureAscii: false });
+    return [{ name: found.name, argumentsText }];
+  }
+  return [];
+}
+
+/** A name on one line, and what follows it: nothing, or arguments. */
+function readHead(text: string): { name: string; body: string } | undefined {
+  const tag = text.indexOf("<");
+  const head = tag === -1 ? text : text.slice(0, tag);
+  if (tag !== -1 && !text.startsWith("<arg_key>", tag)) return undefined;
+  const name = head.replace(edgeSpace, "");
+  // Of white space alone, anything but line breaks is taken for a name.
+  const isName = name === "" ? /[^\n]/.test(head) : !name.includes("\n");
+  return isName ? { name: pythonStrip(name), body: text.slice(head.length) } : undefined;
 }
 
 /** @throws PythonError where a schema is not what the engine expects. */
@@ -60,7 +93,8 @@ function deserialize(text: string): PyValue {
 }
 
 /**
- * vLLM's parser for Poolside's Laguna: the name needs its own line, and unknown tools are handed on.
+ * vLLM's parser for Poolside's Laguna: up to 0.24 the name needs its own line; unknown tools are
+ * handed on.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/poolside_v1_tool_parser.py`.
  */

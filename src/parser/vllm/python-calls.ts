@@ -37,8 +37,20 @@ function readNewArgument(node: Expression): PyValue {
  * @throws PythonError where it is none, or a name or an argument is not plain.
  */
 export function readVllmPythonCalls(source: string, context: ParseContext): VllmCall[] {
+  return readVllmCallList(parseFirstStatement(source), context);
+}
+
+/**
+ * The calls of a statement that must be a list of them.
+ *
+ * @throws PythonError where it is none, or a name or an argument is not plain.
+ */
+export function readVllmCallList(
+  list: Expression | undefined,
+  context: ParseContext,
+  restoreKey = (key: string): string => key,
+): VllmCall[] {
   const readArgument = context.engineVersion === "0.24" ? readOldArgument : readNewArgument;
-  const list = parseFirstStatement(source);
   if (list?.type !== "list") throw new PythonError("ValueError", "the calls are no list");
   return list.items.map((call) => {
     const name = call.type === "call" ? dottedName(call.callee) : undefined;
@@ -46,7 +58,7 @@ export function readVllmPythonCalls(source: string, context: ParseContext): Vllm
       throw new PythonError("ValueError", "an item is no call");
     }
     const values = new Map<string, PyValue>(
-      call.keywords.map(({ name: key = "null", value }) => [key, readArgument(value)]),
+      call.keywords.map(({ name: key = "null", value }) => [restoreKey(key), readArgument(value)]),
     );
     return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
   });

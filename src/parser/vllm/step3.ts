@@ -17,7 +17,9 @@ const sectionClose = "<｜tool_calls_end｜>";
 const open = "<｜tool_call_begin｜>";
 const close = "<｜tool_call_end｜>";
 const separator = "<｜tool_sep｜>";
-const parameterPattern = /<steptml:parameter name="([^"]+)">([^<]*)<\/steptml:parameter>/g;
+const oldParameterPattern = /<steptml:parameter name="([^"]+)">([^<]*)<\/steptml:parameter>/g;
+const parameterHead = /<steptml:parameter name="([^"]+)">/g;
+const parameterClose = "</steptml:parameter>";
 
 function extract(text: string, context: ParseContext): VllmExtraction | undefined {
   const start = text.indexOf(sectionOpen);
@@ -39,12 +41,28 @@ function readCall(part: string, context: ParseContext): VllmCall[] {
   if (name === undefined) return [];
   const schemas = findSchemas(name, context);
   const values = new Map<string, PyValue>(
-    [...invoke.matchAll(parameterPattern)].map(([, key = "", raw = ""]) => [
+    findParameters(invoke, context).map(([key, raw]) => [
       key,
       cast(pythonStrip(raw), schemas === undefined ? undefined : typeOf(schemas, key)),
     ]),
   );
   return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+}
+
+/** Up to 0.24 a value may not hold `<`; since then it reaches to the next closing tag. */
+function findParameters(invoke: string, { engineVersion }: ParseContext): [string, string][] {
+  if (engineVersion === "0.24") {
+    return [...invoke.matchAll(oldParameterPattern)].map(([, key = "", raw = ""]) => [key, raw]);
+  }
+  const found: [string, string][] = [];
+  const head = new RegExp(parameterHead);
+  for (let match = head.exec(invoke); match !== null; match = head.exec(invoke)) {
+    const end = invoke.indexOf(parameterClose, head.lastIndex);
+    if (end === -1) break;
+    found.push([match[1] ?? "", invoke.slice(head.lastIndex, end)]);
+    head.lastIndex = end + parameterClose.length;
+  }
+  return found;
 }
 
 /** @throws PythonError where a schema is not what the engine expects, which it lets out. */
