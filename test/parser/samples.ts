@@ -106,7 +106,14 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
     `<tool_calls>\n<tool_call>search<arg_key>query</arg_key>` +
     `<arg_value>${query}</arg_value></tool_call>\n</tool_calls>`,
   plamo3: (query) =>
-    plamo("tool_requests", plamo("tool_request", plamo("tool_name", "search") + plamo("tool_arguments", `<|plamo:constrain|>json<|plamo:msg|>{"query": "${query}"}`))),
+    plamo(
+      "tool_requests",
+      plamo(
+        "tool_request",
+        plamo("tool_name", "search") +
+          plamo("tool_arguments", `<|plamo:constrain|>json<|plamo:msg|>{"query": "${query}"}`),
+      ),
+    ),
   step5: functionInTags,
   seed_oss: (query) => functionInTags(query).replaceAll("tool_call>", "seed:tool_call>"),
   xlam: (query) => `[${jsonCall(query)}]`,

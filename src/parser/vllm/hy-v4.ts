@@ -2,7 +2,8 @@ import { parsePythonJson } from "../../python/json-parse.ts";
 import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
-import type { PyValue } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyList } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
 import { defineParser } from "../grammar.ts";
 import { findHunyuanSchema, readHunyuanValue } from "../hunyuan-value.ts";
@@ -32,7 +33,9 @@ interface Tag {
 /** Released models put one suffix on every tag, such as `<tool_call:6124c78e>`. */
 function resolveTags({ vocabulary }: ParseContext): Tags {
   const pattern = /^<(?:think|tool_calls|tool_call|arg_key|arg_value)(:[^\s>]+)?>$/;
-  const suffix = vocabulary.map((token) => pattern.exec(token)).find((match) => match !== null)?.[1];
+  const suffix = vocabulary
+    .map((token) => pattern.exec(token))
+    .find((match) => match !== null)?.[1];
   const spell = (name: string): Tag => ({
     open: `<${name}${suffix ?? ""}>`,
     close: `</${name}${suffix ?? ""}>`,
@@ -103,11 +106,18 @@ function readInner(
   if (pythonStrip(rest) !== "") throw new PythonError("ValueError", "text stands beside the pairs");
   const values = new Map(
     pairs.map(([key, text]) => {
-      const schema = findHunyuanSchema(name, key, context);
+      const schema = splitTypes(findHunyuanSchema(name, key, context));
       return [key, readHunyuanValue(text, schema, deserialize)] as const;
     }),
   );
   return { name, values };
+}
+
+/** A list of types as alternatives, which is how Hunyuan's values know them. */
+function splitTypes(schema: PyDict): PyDict {
+  const types = schema.get("type");
+  if (!isPyList(types)) return schema;
+  return new Map([["anyOf", types.map((type) => new Map([["type", type]]))]]);
 }
 
 function deserialize(text: string): PyValue {

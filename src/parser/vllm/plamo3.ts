@@ -1,13 +1,12 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineReading } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
-import { catchPython } from "../python-catch.ts";
-import { PythonError } from "../../python/python-error.ts";
+import { readJson } from "../json-payload.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import { engineReading } from "./parser-engine.ts";
+import { sinceVllm033 } from "./vllm-reading.ts";
 
 const opening = (part: string): string => `<|plamo:begin_${part}:plamo|>`;
 const closing = (part: string): string => `<|plamo:end_${part}:plamo|>`;
@@ -37,6 +36,14 @@ function cutPartialMarker(text: string): string {
 
 const toContent = { to: "content" } as const;
 
+/** The arguments as they stand, but for a marker that follows them when they are whole. */
+function cutArguments(body: string): string {
+  const end = body.lastIndexOf(markerStart);
+  const whole = body.slice(0, end === -1 ? undefined : end);
+  const isWhole = end !== -1 && readJson(whole).type === "value";
+  return pythonStrip(isWhole ? whole : body);
+}
+
 const reading: EngineReading = engineReading({
   literals,
   steps: {
@@ -61,12 +68,12 @@ const reading: EngineReading = engineReading({
     },
     name: { [closing("tool_name")]: { to: "preamble" }, [turnEnd]: toContent },
     arguments: { [argumentsClose]: { to: "between" }, [turnEnd]: toContent },
-    between: { [closing("tool_request")]: { to: "preamble" }, [turnEnd]: toContent },
+    between: { [closing("tool_request")]: { to: "preamble", ends: true }, [turnEnd]: toContent },
   },
   keepsSpace: true,
-  cutName: cutPartialMarker,
+  readName: cutPartialMarker,
   cutContent: cutPartialMarker,
-  convertArguments: (body) => pythonStrip(body),
+  convertArguments: cutArguments,
 });
 
 function readBlock({ span, inner }: Frame): Block[] {
@@ -82,12 +89,10 @@ function readBlock({ span, inner }: Frame): Block[] {
     return [{ span, name, problem: malformed(`expected arguments, up to ${argumentsClose}`) }];
   }
   const argumentsText = pythonStrip(inner.slice(bodyStart + argumentsOpen.length, bodyEnd));
-  try {
-    return [{ span, name, argumentValue: parsePythonJson(argumentsText), argumentsText }];
-  } catch (error) {
-    if (!(error instanceof PythonError)) throw error;
-    return [{ span, name, problem: { status: "invalid-json", detail: error.message } }];
-  }
+  const json = readJson(argumentsText);
+  return json.type === "value"
+    ? [{ span, name, argumentValue: json.value, argumentsText }]
+    : [{ span, name, problem: { status: "invalid-json", detail: json.detail } }];
 }
 
 /**
@@ -100,7 +105,7 @@ export const plamo3 = defineParser({
   aliases: [],
   markers: [opening("tool_requests")],
   closers: /<\|plamo:(?:(?:begin|end)_tool_requests:plamo|tag)\|>/g,
-  readings: { vllm: reading },
+  readings: { vllm: sinceVllm033(reading) },
   findBlocks: (text) =>
     findTagBlocks(text, {
       open: opening("tool_request"),
