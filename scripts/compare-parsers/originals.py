@@ -211,6 +211,10 @@ def run_vllm():
              is_list_of=lambda value, kind, **k: isinstance(value, list)
              and all(isinstance(item, kind) for item in value))
     stand_in("vllm.utils.mistral", is_mistral_tokenizer=lambda tokenizer: False)
+    special = {"tool_calls": "[TOOL_CALLS]", "args": "[ARGS]", "begin_think": "[THINK]",
+               "end_think": "[/THINK]"}
+    stand_in("mistral_common.tokens.tokenizers.base", SpecialTokens=SimpleNamespace(
+        **{name: SimpleNamespace(value=token) for name, token in special.items()}))
     stand_in("vllm.logger", init_logger=logging.getLogger)
     stand_in("vllm.envs", VLLM_ENFORCE_STRICT_TOOL_CALLING=False,
              VLLM_TOOL_PARSE_REGEX_TIMEOUT_SECONDS=1)
@@ -218,8 +222,10 @@ def run_vllm():
     class Vocabulary(dict):
         """Every token is in it; its id is made of its text."""
 
+        lacks = ()
+
         def __contains__(self, token):
-            return True
+            return token not in self.lacks
 
         def __missing__(self, token):
             self[token] = 1_000_000 + len(self)
@@ -263,6 +269,7 @@ def run_vllm():
         file_name, class_name = registered[request["parser"]]
         module = importlib.import_module(f"vllm.tool_parsers.{file_name}")
         tools = [Tool(**tool) for tool in request.get("tools") or []]
+        Vocabulary.lacks = request.get("lacks", ())
         parser = getattr(module, class_name)(Tokenizer(), tools)
         chat = Request(tools=tools, tool_choice="auto", skip_special_tokens=True,
                        include_reasoning=True, structured_outputs=None, response_format=None,

@@ -36,6 +36,7 @@ import type { ToolCallParser } from "./tool-call-parser.ts";
 
 import { ernie45 } from "./vllm/ernie45.ts";
 import { functiongemma } from "./vllm/functiongemma.ts";
+import { granite } from "./vllm/granite.ts";
 import { granite20bFc } from "./vllm/granite-20b-fc.ts";
 import { granite4 } from "./vllm/granite4.ts";
 import { hunyuanA13b } from "./vllm/hunyuan-a13b.ts";
@@ -93,6 +94,7 @@ const parsers: readonly ToolCallParser[] = [
   trinity,
   ernie45,
   functiongemma,
+  granite,
   granite20bFc,
   granite4,
   hunyuanA13b,

@@ -93,6 +93,7 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
   ernie45: jsonInTags,
   functiongemma: (query) =>
     `<start_function_call>call:search{query:<escape>${query}<escape>}<end_function_call>`,
+  granite: (query) => `<|tool_call|> [${jsonCall(query)}]`,
   "granite-20b-fc": (query) => `<function_call> ${jsonCall(query)}`,
   granite4: jsonInTags,
   hunyuan_a13b: (query) => `<tool_calls>[${jsonCall(query)}]</tool_calls>`,
