@@ -45,7 +45,10 @@ import { jamba } from "./vllm/jamba.ts";
 import { longcat } from "./vllm/longcat.ts";
 import { olmo3 } from "./vllm/olmo3.ts";
 import { phi4MiniJson } from "./vllm/phi4-mini.ts";
+import { hyV4 } from "./vllm/hy-v4.ts";
+import { plamo3 } from "./vllm/plamo3.ts";
 import { seedOss } from "./vllm/seed-oss.ts";
+import { step5 } from "./vllm/step5.ts";
 import { xlam } from "./vllm/xlam.ts";
 
 const parsers: readonly ToolCallParser[] = [
@@ -100,7 +103,10 @@ const parsers: readonly ToolCallParser[] = [
   longcat,
   olmo3,
   phi4MiniJson,
+  hyV4,
+  plamo3,
   seedOss,
+  step5,
   xlam,
 ];
 

@@ -103,6 +103,19 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
   longcat: (query) => `<longcat_tool_call>${jsonCall(query)}</longcat_tool_call>`,
   olmo3: (query) => `<function_calls>search(query="${query}")</function_calls>`,
   phi4_mini_json: (query) => `functools[${jsonCall(query)}]`,
+  hy_v4: (query) =>
+    `<tool_calls>\n<tool_call>search<arg_key>query</arg_key>` +
+    `<arg_value>${query}</arg_value></tool_call>\n</tool_calls>`,
+  plamo3: (query) =>
+    plamo(
+      "tool_requests",
+      plamo(
+        "tool_request",
+        plamo("tool_name", "search") +
+          plamo("tool_arguments", `<|plamo:constrain|>json<|plamo:msg|>{"query": "${query}"}`),
+      ),
+    ),
+  step5: functionInTags,
   seed_oss: (query) => functionInTags(query).replaceAll("tool_call>", "seed:tool_call>"),
   xlam: (query) => `[${jsonCall(query)}]`,
 };
@@ -120,6 +133,10 @@ function functionInTags(query: string): string {
     `<tool_call>\n<function=search>\n<parameter=query>\n${query}\n</parameter>\n` +
     `</function>\n</tool_call>`
   );
+}
+
+function plamo(tag: string, inner: string): string {
+  return `<|plamo:begin_${tag}:plamo|>${inner}<|plamo:end_${tag}:plamo|>`;
 }
 
 function dsml(section: string, query: string): string {

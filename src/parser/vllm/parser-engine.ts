@@ -1,5 +1,6 @@
 import { parsePythonJson } from "../../python/json-parse.ts";
 import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
@@ -20,6 +21,8 @@ export interface EngineStep {
   readonly to: EngineState;
   /** Whether a call starts here. */
   readonly starts?: boolean;
+  /** Whether the call ends here, in formats where that is not every way out of it. */
+  readonly ends?: boolean;
   /** Whether the literal itself belongs to the arguments. */
   readonly keeps?: boolean;
 }
@@ -53,12 +56,18 @@ export interface EngineTable {
   readonly adaptArguments?: (values: PyDict, properties: PyDict) => PyDict;
   /** Whether white space around the text is kept beside calls, too. Default false. */
   readonly keepsSpace?: boolean;
+  /** Whether text that is nothing but white space is kept beside calls, too. Default false. */
+  readonly keepsBlank?: boolean;
+  /** What is made of the text around the calls, such as to take off half a marker at its end. */
+  readonly cutContent?: (content: string) => string;
 }
 
 /** A call under construction. */
 interface Slot {
   name: string;
   body: string;
+  /** Whether neither arguments nor its end were seen, so that the text behind it is not lost. */
+  isOpen?: boolean;
 }
 
 /** What a walk through the text finds. */
@@ -76,13 +85,20 @@ function walkByTable(text: string, table: EngineTable): EngineWalk {
     `(${longestFirst.map((literal) => literal.replace(/[[\]{|}()]/g, String.raw`\$&`)).join("|")})`,
   );
   const found: EngineWalk = { before: "", after: "", reasoning: "", slots: [] };
+  const marksEnds = Object.values(table.steps).some((steps) =>
+    Object.values(steps).some((step) => step?.ends === true),
+  );
   let state: EngineState = "content";
   for (const [index, token] of text.split(pattern).entries()) {
     const step: EngineStep | undefined = index % 2 === 1 ? table.steps[state]?.[token] : undefined;
-    if (step?.starts === true) found.slots.push({ name: "", body: "" });
+    if (step?.starts === true) found.slots.push({ name: "", body: "", isOpen: marksEnds });
     state = step?.to ?? state;
     if (step === undefined || step.keeps === true) addText(found, state, token);
+    const slot = found.slots.at(-1);
+    if (step?.ends === true && slot !== undefined) slot.isOpen = false;
   }
+  const last = found.slots.at(-1);
+  if (last !== undefined && state !== "content" && state !== "reasoning") last.isOpen = false;
   return found;
 }
 
@@ -93,6 +109,9 @@ function addText(found: EngineWalk, state: EngineState, text: string): void {
   else if (state === "content") found.after += text;
   else if (state === "name" && slot !== undefined) slot.name += text;
   else if (state === "arguments" && slot !== undefined) slot.body += text;
+  else if (state === "arguments" && text !== "") {
+    throw new PythonError("IndexError", "arguments stand before any call");
+  }
 }
 
 const quotedName = unicodePattern(String.raw`"name"\s*:\s*"([^"]*)"`, "");
@@ -108,20 +127,22 @@ function extract(source: string, context: ParseContext, table: EngineTable): Vll
     table,
   );
   let isAnyNamed = false;
-  const calls = slots.flatMap(({ name: header, body }): VllmCall[] => {
+  const calls = slots.flatMap(({ name: header, body, isOpen = false }): VllmCall[] => {
     const written = table.readName?.(header, body) ?? header;
     const name = table.stripsNames === true ? pythonStrip(written) : written;
     const found = name === "" ? findQuotedName(body) : name;
     const isNamed = table.allowsNoName === true || (found !== "" && isKnown(found, context, table));
-    isAnyNamed ||= isNamed;
+    isAnyNamed ||= isNamed && (!isOpen || body !== "");
     if (table.allowsNoName === true) return readNameless({ name, body }, context, table);
     return readSlot({ name: isNamed ? found : name, body }, context, table);
   });
   // What follows a call is lost, but where none has a name it comes first, or in its place since 0.33.
   const isOld = context.engineVersion === "0.24";
-  const content = isAnyNamed ? before : isOld ? after + before : before + after;
+  const whole = isAnyNamed ? before : isOld ? after + before : before + after;
+  const content = table.cutContent?.(whole) ?? whole;
   // Since 0.33 white space counts where no call was begun.
-  const isBlank = (isOld || slots.length > 0) && pythonStrip(content) === "";
+  const mayDrop = table.keepsBlank !== true && (isOld || slots.length > 0);
+  const isBlank = mayDrop && pythonStrip(content) === "";
   if (isBlank || (reasoning !== "" && table.losesContent?.(reasoning) === true)) {
     return { content: "", calls };
   }

@@ -3,7 +3,7 @@ import type { PyDict, PyValue } from "../../python/value.ts";
 import type { EngineReading } from "../grammar.ts";
 import { unicodePattern } from "../python-pattern.ts";
 import { engineReading } from "./parser-engine.ts";
-import { byVersion } from "./vllm-reading.ts";
+import { byVersion, sinceVllm033 } from "./vllm-reading.ts";
 
 /** What tells the formats apart that share Qwen3-Coder's calls. */
 interface Qwen3Format {
@@ -14,9 +14,12 @@ interface Qwen3Format {
   readonly trim: (text: string) => string;
   /** Whether a call that another one follows is closed by it, as since 0.33. */
   readonly closesEarly: boolean;
+  /** Whether white space beside calls counts. Default false. */
+  readonly keepsSpace?: boolean;
 }
 
-function qwen3Reading({ think, call, trim, closesEarly }: Qwen3Format): EngineReading {
+function qwen3Reading(format: Qwen3Format): EngineReading {
+  const { think, call, trim, closesEarly, keepsSpace = false } = format;
   const [open, close] = [`<${call}>`, `</${call}>`];
   const thinkClose = `</${think}>`;
   const literals = [`<${think}>`, thinkClose, open, close, "<function=", "</function>"];
@@ -52,6 +55,8 @@ function qwen3Reading({ think, call, trim, closesEarly }: Qwen3Format): EngineRe
       },
     },
     convertArguments: (body) => readParameters(body, trim),
+    keepsSpace,
+    keepsBlank: keepsSpace,
   });
 }
 
@@ -99,6 +104,15 @@ export const vllmSeedOss = qwen3Reading({
   trim: trimBreaks,
   closesEarly: true,
 });
+
+/**
+ * vLLM's table for Step 5: Qwen3-Coder's, but white space beside calls counts.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/step5_tool_parser.py`.
+ */
+export const vllmStep5 = sinceVllm033(
+  qwen3Reading({ ...tags, trim: trimBreaks, closesEarly: true, keepsSpace: true }),
+);
 
 const headStart = unicodePattern(String.raw`<\s*parameter\s*=\s*`, "g");
 /** What ends a value: its closing tag, or the next parameter. */

@@ -43,6 +43,14 @@ export function vllmReading(parser: VllmParser): EngineReading {
   };
 }
 
+/** A reading that 0.33 brought: an older release is read as that one. */
+export function sinceVllm033(reading: EngineReading): EngineReading {
+  return {
+    release: reading.release,
+    read: (text, context) => reading.read(text, { ...context, engineVersion: "0.33" }),
+  };
+}
+
 /** A reading that changed with 0.33; a stream keeps to what both readings allow. */
 export function byVersion(old: EngineReading, current: EngineReading): EngineReading {
   return {
