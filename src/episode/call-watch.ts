@@ -61,7 +61,7 @@ export class CallWatch implements Disposable {
         return true;
       };
       const fail = (error: unknown): void => {
-        if (end()) reject(error as Error);
+        if (end()) reject(error);
       };
       const expire = (): void => {
         fail(onLate());
