@@ -696,6 +696,15 @@ describe("verifyRun()", () => {
     expect(await rulesOf(dir)).toEqual([]);
   });
 
+  test("finds nothing where a call is closed by the stop, which is not in the text", async () => {
+    const dir = path.join(scratch, "closed-by-stop");
+    await writeSoundRun(dir, { attempt: { span: [0, 19], tokenSpan: [0, 4] } });
+    expect(await rulesOf(dir)).toEqual([]);
+    const beyond = path.join(scratch, "beyond-text");
+    await writeSoundRun(beyond, { attempt: { span: [0, 19], tokenSpan: [0, 3] } });
+    expect(await rulesOf(beyond)).toContain("episodes.jsonl attempts");
+  });
+
   test("refuses what is no run's folder", async () => {
     const dir = path.join(scratch, "empty");
     await mkdir(dir);
