@@ -596,6 +596,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "summary.json summary",
   ],
   ["other outcomes", ({ summary }) => (summary!["outcomes"].failed = 0), "summary.json summary"],
+  ["emptied events", (files) => (files.events = []), "events.jsonl events"],
   ["no events", (files) => (files.events = undefined), "events.jsonl events"],
   [
     "an event's reward",
