@@ -95,17 +95,30 @@ export function assertInvariant(condition: unknown, message: string): asserts co
 }
 
 /** The message of anything that was thrown, with those of its causes that it does not quote itself. */
-export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+export function describeError(error: unknown, depth = 0): string {
+  if (!(error instanceof Error)) return textOf(error);
   const own = error.message === "" ? error.name : error.message;
-  if (error.cause === undefined) return own;
-  const cause = describeError(error.cause);
+  if (error.cause === undefined || depth === maxCauses) return own;
+  const cause = describeError(error.cause, depth + 1);
   return own.includes(cause) ? own : `${own}: ${cause}`;
 }
 
+/** Errors may be their own causes. */
+const maxCauses = 16;
+
+/** Whatever was thrown as text; not everything can be one. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return "an object without a text";
+  }
+}
+
 /** The stacks of anything that was thrown and of its causes, outermost first; for logs. */
-export function describeStack(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+export function describeStack(error: unknown, depth = 0): string {
+  if (!(error instanceof Error)) return textOf(error);
   const own = error.stack ?? `${error.name}: ${error.message}`;
-  return error.cause === undefined ? own : `${own}\nCaused by: ${describeStack(error.cause)}`;
+  if (error.cause === undefined || depth === maxCauses) return own;
+  return `${own}\nCaused by: ${describeStack(error.cause, depth + 1)}`;
 }

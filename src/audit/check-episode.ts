@@ -96,7 +96,8 @@ function checkAttempts(turn: RawRow & TurnRecord, place: string): Violation[] {
   if (!Array.isArray(attempts)) return [{ rule: "shape", detail: `${place}.attempts is no list` }];
   return attempts.flatMap((attempt: unknown, index): Violation[] => {
     const { span, tokenSpan } = isRow(attempt) ? attempt : {};
-    if (isWithin(span, text.length) && isWithin(tokenSpan, sampledTokenCount)) return [];
+    const isPlaced = isWithin(span, text.length) || isClosedByStop(span, tokenSpan, turn);
+    if (isPlaced && isWithin(tokenSpan, sampledTokenCount)) return [];
     const detail =
       `${place}.attempts[${index}] is ${quote(span)} of ${text.length} characters and ` +
       `${quote(tokenSpan)} of ${sampledTokenCount} ids`;
@@ -104,7 +105,19 @@ function checkAttempts(turn: RawRow & TurnRecord, place: string): Violation[] {
   });
 }
 
-function isWithin(span: unknown, length: number): boolean {
+/** The stop that ends a turn closes the call before it in some formats, and is not in the text. */
+function isClosedByStop(
+  span: unknown,
+  tokenSpan: unknown,
+  { text, finish, sampledTokenCount }: TurnRecord,
+): boolean {
+  if (finish !== "stop" || !isWithin(span, Infinity) || !isWithin(tokenSpan, Infinity)) {
+    return false;
+  }
+  return span[0] <= text.length && tokenSpan[1] === sampledTokenCount;
+}
+
+function isWithin(span: unknown, length: number): span is readonly [number, number] {
   if (!Array.isArray(span) || span.length !== 2 || !span.every(isCount)) return false;
   const [start, end] = span as [number, number];
   return start <= end && end <= length;

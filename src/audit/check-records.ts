@@ -83,6 +83,7 @@ export async function checkEvents(
   const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
   const standing = new ToldEpisodes();
   let started: RawRow | undefined;
+  let isStarted = false;
   const file = path.join(dir, "events.jsonl");
   try {
     for await (const { text, place } of readPlacedLines(file)) {
@@ -93,12 +94,15 @@ export async function checkEvents(
         continue;
       }
       standing.note(event);
+      isStarted ||= event["type"] === "run-started";
       if (event["type"] === "episode-finished") {
         told.set(String(event["rolloutId"]), { line, event });
       } else if (event["type"] === "run-started" && isRow(event["manifest"])) {
         started = event["manifest"];
       }
     }
+    if (!isStarted)
+      found.push({ rule: "events", detail: "nothing tells that the run was started" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     found.push({ rule: "events", detail: "there is no such file" });

@@ -1,6 +1,6 @@
 import { countEpisode } from "../episode/count-episode.ts";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
-import type { Episode, TurnRecord } from "../episode/episode.ts";
+import type { AttemptRecord, Episode, TurnRecord } from "../episode/episode.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { RunTally } from "../run/run-progress.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
@@ -40,6 +40,9 @@ const left = (reward: number): RolloutEnd => ({
 });
 const failure = { party: "engine", code: "engine/timeout", message: "no answer" } as const;
 
+/** Where each turn's call stands. */
+type AttemptSpans = Pick<AttemptRecord, "span" | "tokenSpan">;
+
 /** By task, the stories of its attempts. */
 const stories: readonly (readonly Story[])[] = [
   [
@@ -64,10 +67,13 @@ const stories: readonly (readonly Story[])[] = [
  * Writes the folder of a run that was finished: eight attempts at four tasks, one of them in two
  * segments, one failed, one with a dropped stop, one truncated behind the environment's answer.
  */
-export async function writeSoundRun(dir: string): Promise<void> {
+export async function writeSoundRun(
+  dir: string,
+  { attempt = { span: [0, 11], tokenSpan: [0, 3] } }: { readonly attempt?: AttemptSpans } = {},
+): Promise<void> {
   const attempts = stories.flatMap((group, taskIndex) =>
     group.map((story, sampleIndex) => ({
-      episode: toEpisode(story, taskIndex, sampleIndex),
+      episode: toEpisode(story, { taskIndex, sampleIndex, attempt }),
       groupIndex: taskIndex,
       index: taskIndex * sampleCount + sampleIndex,
     })),
@@ -95,7 +101,15 @@ export async function writeSoundRun(dir: string): Promise<void> {
   await folder.writeSummary({ end: "finished", ...tally.progress(), slime });
 }
 
-function toEpisode(story: Story, taskIndex: number, sampleIndex: number): Episode {
+function toEpisode(
+  story: Story,
+  place: {
+    readonly taskIndex: number;
+    readonly sampleIndex: number;
+    readonly attempt: AttemptSpans;
+  },
+): Episode {
+  const { taskIndex, sampleIndex, attempt } = place;
   const recorder = new TrajectoryRecorder();
   const turns: TurnRecord[] = [];
   recorder.openSegment([...promptIds, taskIndex + 10]);
@@ -110,7 +124,7 @@ function toEpisode(story: Story, taskIndex: number, sampleIndex: number): Episod
       pieces: [{ requestId: "r", tokenCount: 4, policyVersion: "7", finish: "stop" }],
       discarded: [],
     });
-    turns.push(toTurn(turnIndex, promptTokenCount));
+    turns.push(toTurn(turnIndex, promptTokenCount, attempt));
     const isAnswered = turnIndex + 1 < story.turnCount || story.end.outcome !== "completed";
     const isRewritten = story.splitAt === turnIndex + 1;
     if (!isAnswered || isRewritten) continue;
@@ -141,7 +155,7 @@ function episodeStory(taskIndex: number, sampleIndex: number) {
   return story;
 }
 
-function toTurn(turnIndex: number, promptTokenCount: number): TurnRecord {
+function toTurn(turnIndex: number, promptTokenCount: number, attempt: AttemptSpans): TurnRecord {
   return {
     turnIndex,
     text: "[sell lamp]",
@@ -149,7 +163,7 @@ function toTurn(turnIndex: number, promptTokenCount: number): TurnRecord {
     sampledTokenCount: 4,
     promptTokenCount,
     attemptCounts: { ok: 1 },
-    attempts: [{ status: "ok", name: "sell", span: [0, 11], tokenSpan: [0, 3] }],
+    attempts: [{ status: "ok", name: "sell", ...attempt }],
     format: { formatOk: true, leakedMarkup: false, thinkingMalformed: false },
     steps: [{ source: "sell", callId: `c${turnIndex}`, observation: "sold", result: "acted" }],
     engineMs: 1,

@@ -596,6 +596,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "summary.json summary",
   ],
   ["other outcomes", ({ summary }) => (summary!["outcomes"].failed = 0), "summary.json summary"],
+  ["emptied events", (files) => (files.events = []), "events.jsonl events"],
   ["no events", (files) => (files.events = undefined), "events.jsonl events"],
   [
     "an event's reward",
@@ -694,6 +695,15 @@ describe("verifyRun()", () => {
       events!.push(again);
     });
     expect(await rulesOf(dir)).toEqual([]);
+  });
+
+  test("finds nothing where a call is closed by the stop, which is not in the text", async () => {
+    const dir = path.join(scratch, "closed-by-stop");
+    await writeSoundRun(dir, { attempt: { span: [0, 19], tokenSpan: [0, 4] } });
+    expect(await rulesOf(dir)).toEqual([]);
+    const beyond = path.join(scratch, "beyond-text");
+    await writeSoundRun(beyond, { attempt: { span: [0, 19], tokenSpan: [0, 3] } });
+    expect(await rulesOf(beyond)).toContain("episodes.jsonl attempts");
   });
 
   test("refuses what is no run's folder", async () => {

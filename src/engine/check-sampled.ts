@@ -81,7 +81,8 @@ export function checkGeneration(generation: Generation, request: GenerateRequest
   const { requestId } = request;
   const { outputIds, discarded } = (isObject(generation) ? generation : {}) as Partial<Generation>;
   const sampled = Array.isArray(outputIds) ? { tokenCount: outputIds.length } : {};
-  const before = Array.isArray(discarded) ? discarded : [];
+  const isUsable = Array.isArray(discarded) && findDiscardedProblem(discarded) === undefined;
+  const before = isUsable ? discarded : [];
   throw new RolloutError(
     problem.code,
     `Cannot use the engine's reply to request ${requestId}: ` +
@@ -110,6 +111,7 @@ function findGenerationProblem(
     findSampledProblem({ ids, logprobs: logprobs as readonly unknown[] }, request) ??
     findFinishProblem(finish, ids) ??
     findPieceProblem(pieces as readonly unknown[], ids.length) ??
+    findDiscardedProblem(discarded as readonly unknown[]) ??
     findCountProblem(generation, request)
   );
 }
@@ -146,6 +148,19 @@ function findPieceProblem(
   }
   if (tokenCount === sampledCount) return undefined;
   return new ReplyProblem(`the pieces are of ${tokenCount} ids`, `all ${sampledCount}`);
+}
+
+function findDiscardedProblem(discarded: readonly unknown[]): ReplyProblem | undefined {
+  const wrong = discarded.findIndex((entry) => {
+    const { requestId, reason, tokenCount } = isObject(entry) ? entry : {};
+    const isNamed = typeof requestId === "string" && typeof reason === "string";
+    return !isNamed || (tokenCount !== undefined && !isCount(tokenCount));
+  });
+  if (wrong < 0) return undefined;
+  return new ReplyProblem(
+    `discarded[${wrong}] is ${show(discarded[wrong])}`,
+    "what was sampled in vain, with its request's id and the reason",
+  );
 }
 
 function findCountProblem(

@@ -127,8 +127,18 @@ export function readLogprob(
 /** A value from a reply, short enough for a message. */
 export function show(value: unknown): string {
   if (value === undefined) return "absent";
-  const text = JSON.stringify(value);
+  const text = toJson(value);
   return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+}
+
+/** An engine in this process may return what JSON has no words for. */
+function toJson(value: unknown): string {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    return text ?? `a ${typeof value}`;
+  } catch {
+    return "not JSON";
+  }
 }
 
 /**

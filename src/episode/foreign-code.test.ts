@@ -40,6 +40,12 @@ function fail(message: string): never {
   throw new TypeError(message);
 }
 
+function circularError(): Error {
+  const error = new Error("round and round");
+  error.cause = error;
+  return error;
+}
+
 const goodTurns = [says(switchCall), says("Goodbye!")];
 const notPlain = {
   get details(): never {
@@ -210,6 +216,29 @@ const faults: readonly {
     hasDiscarded: true as const,
   })),
   {
+    name: "an engine throws what has no text",
+    // eslint-disable-next-line typescript/prefer-promise-reject-errors
+    engine: { ...preparedEngine([]), generate: () => Promise.reject(Object.create(null)) },
+    code: "engine/exception",
+    message: "Cannot sample turn lamp/test/0#0:1:0;: an object without a text",
+  },
+  {
+    name: "an engine throws an error that is its own cause",
+    engine: preparedEngine([circularError()]),
+    code: "engine/exception",
+    message: "Cannot sample turn lamp/test/0#0:1:0;: round and round",
+  },
+  {
+    name: "an engine discards what cannot be written",
+    engine: preparedEngine([
+      { ...says("Hi"), discarded: [{ requestId: "r", reason: "late", tokenCount: 1n as never }] },
+    ]),
+    code: "engine/bad-reply",
+    message:
+      "Cannot use the engine's reply to request lamp/test/0#0:1:0;: discarded[0] is not JSON, expected what was sampled in vain, with its request's id and the reason",
+    hasDiscarded: true,
+  },
+  {
     name: "an agent cannot open",
     agent: { ...qwenAgent, open: () => fail("no prompt") },
     code: "agent/exception",
@@ -337,6 +366,26 @@ describe("code that is not ours", () => {
     expect(describeStack(troubles[0])).toMatch(
       /RolloutError: Cannot score task lamp\/test\/0: no rubric[^]*Caused by: TypeError: no rubric\n\s+at fail /,
     );
+  });
+
+  test.each<[string, (promptIds: number[]) => void]>([
+    ["adding to", (promptIds) => promptIds.push(7)],
+    ["sorting", (promptIds) => promptIds.sort((one, other) => one - other)],
+    ["emptying", (promptIds) => promptIds.splice(0)],
+  ])("cannot change the ledger by %s the ids that it is sent", async (_, change) => {
+    const engine = preparedEngine(goodTurns);
+    const { episode } = await play([], {
+      engine: {
+        ...engine,
+        async generate(request, options) {
+          const generation = await engine.generate(request, options);
+          change(request.promptIds as number[]);
+          return generation;
+        },
+      },
+    });
+    const { episode: expected } = await play(goodTurns);
+    expect(episode.segments).toEqual(expected.segments);
   });
 
   test("cannot take the score from an episode by failing to dispose of its world", async () => {

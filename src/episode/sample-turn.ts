@@ -89,7 +89,8 @@ function toRequest(play: Play, turnIndex: number, maxNewTokens: number): Generat
   const { assignment, recorder, setup } = play;
   const { codec, stopTokenIds } = setup.renderer;
   return {
-    promptIds: recorder.promptIds,
+    // A copy: whatever the engine does with it, the ledger stays as it is.
+    promptIds: recorder.promptIds.slice(),
     sampling: seeded(setup.sampling, assignment.seed, turnIndex),
     maxNewTokens,
     stopTokenIds,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { UsageError } from "../errors.ts";
 import { lamps } from "./lamp-run.fixture.ts";
 import { parseTaskIndexes, planRun } from "./plan-run.ts";
 
@@ -66,6 +67,29 @@ describe("planRun()", () => {
     [{ taskIndexes: [1, 1] }, 'Cannot play task 1 of "test": it is listed twice'],
   ])("refuses %j before anything is played", (wrong, message) => {
     expect(() => planRun(lamps(5), { ...scope, ...wrong })).toThrow(message);
+  });
+
+  test.each<[string, () => unknown, string]>([
+    [
+      "throws",
+      () => {
+        throw new TypeError("no such row");
+      },
+      'Cannot play lamp: its task 3 of "test" cannot be drawn: no such row',
+    ],
+    [
+      "returns nothing",
+      () => undefined,
+      'Cannot play lamp: its task 3 of "test" is nothing (a forgotten return?), expected a task with an id',
+    ],
+    [
+      "returns one without an id",
+      () => ({ split: "test", index: 3 }),
+      'Cannot play lamp: its task 3 of "test" has no id, expected a text',
+    ],
+  ])("names the task where drawing it %s", (_, draw, message) => {
+    const environment = { ...lamps(5), task: draw as never };
+    expect(() => planRun(environment, scope).at(0)).toThrow(new UsageError(message));
   });
 
   test("refuses an environment that gives another task than it is asked for", () => {

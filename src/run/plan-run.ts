@@ -1,6 +1,6 @@
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
-import { UsageError } from "../errors.ts";
+import { UsageError, describeError } from "../errors.ts";
 import type { Task } from "../task.ts";
 
 /** One attempt of a run, with its place in the whole. */
@@ -64,9 +64,7 @@ export function planRun(environment: Environment, scope: RunScope): RunPlan {
   const drawTask = (groupIndex: number): Task => {
     // The attempts of a group share their task.
     if (drawn?.groupIndex !== groupIndex) {
-      const task = environment.task(split, taskIndexes[groupIndex]!);
-      assertTask(environment, task, { split, index: taskIndexes[groupIndex]! });
-      drawn = { groupIndex, task };
+      drawn = { groupIndex, task: draw(environment, split, taskIndexes[groupIndex]!) };
     }
     return drawn.task;
   };
@@ -110,6 +108,25 @@ function assertScope(environment: Environment, { split, taskIndexes }: RunScope)
       throw new UsageError(`Cannot play task ${index} of "${split}": it is listed twice`);
     seen.add(index);
   }
+}
+
+/** Draws a task; an environment may be anyone's. */
+function draw(environment: Environment, split: string, index: number): Task {
+  const place = `Cannot play ${environment.name}: its task ${index} of "${split}"`;
+  let task: Task | undefined;
+  try {
+    task = environment.task(split, index) as Task | undefined;
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${place} cannot be drawn: ${describeError(error)}`, { cause: error });
+  }
+  if (typeof task !== "object" || task === null) {
+    const hint = task === undefined ? "nothing (a forgotten return?)" : String(task);
+    throw new UsageError(`${place} is ${hint}, expected a task with an id`);
+  }
+  if (typeof task.id !== "string") throw new UsageError(`${place} has no id, expected a text`);
+  assertTask(environment, task, { split, index });
+  return task;
 }
 
 /** What is finished is known again by its place, so a task must say the place that it was asked for. */
