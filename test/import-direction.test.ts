@@ -49,6 +49,37 @@ test("imports point from later folders to earlier ones", async () => {
   expect(wrong).toEqual([]);
 });
 
+test("no file leads back to itself, by types neither", async () => {
+  const imports = new Map<string, readonly string[]>();
+  for (const folder of ["src", "environments"]) {
+    const from = path.resolve(root, "..", folder);
+    for (const name of await readdir(from, { recursive: true })) {
+      if (!name.endsWith(".ts")) continue;
+      const file = path.join(from, name);
+      const found = (await readFile(file, "utf8")).matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g);
+      imports.set(
+        file,
+        Array.from(found, ([, target]) => path.resolve(path.dirname(file), target!)),
+      );
+    }
+  }
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const follow = (file: string, way: readonly string[]): void => {
+    const start = way.indexOf(file);
+    if (start >= 0) circles.push([...way.slice(start), file].map(nameOf).join(" → "));
+    if (start >= 0 || done.has(file)) return;
+    for (const target of imports.get(file) ?? []) follow(target, [...way, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) follow(file, []);
+  expect(circles).toEqual([]);
+});
+
+function nameOf(file: string): string {
+  return path.relative(path.dirname(root), file);
+}
+
 test("nothing in src imports from test, its own tests included", async () => {
   const files = (await readdir(root, { recursive: true })).filter((file) => file.endsWith(".ts"));
   const wrong: string[] = [];

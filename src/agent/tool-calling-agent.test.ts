@@ -3,12 +3,7 @@ import { toolFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
 import { toolCallingAgent } from "./tool-calling-agent.ts";
-import {
-  findToolUsePolicy,
-  instructTemplate,
-  toolUsePolicies,
-  type ToolUsePolicy,
-} from "./tool-use-policy.ts";
+import { instructTemplate, toolUsePolicies, type ToolUsePolicy } from "./tool-use-policy.ts";
 
 const tools = ["get_order", "cancel_order"].map((name) =>
   toolFromOpenAi(
@@ -194,10 +189,10 @@ describe("toolCallingAgent()", () => {
 });
 
 describe("tool-use policies", () => {
-  const opening = (name: string) =>
+  const opening = (name: keyof typeof toolUsePolicies) =>
     toolCallingAgent({
       parser: findToolCallParser("qwen25"),
-      toolUsePolicy: findToolUsePolicy(name)!,
+      toolUsePolicy: toolUsePolicies[name],
     }).open({ policyText: "Policy.", tools, firstUserText: "Hi", seed: 0, taskIndex: 0 })
       .messages[0]!.content;
 

@@ -47,11 +47,6 @@ export const toolUsePolicies = {
   },
 } as const satisfies Readonly<Record<string, ToolUsePolicy>>;
 
-/** The policy of that name, where there is one. */
-export function findToolUsePolicy(name: string): ToolUsePolicy | undefined {
-  return (toolUsePolicies as Readonly<Record<string, ToolUsePolicy>>)[name];
-}
-
 /** The system message with the policy's instruction, where that is its place. */
 export function appendInstruction(systemText: string, policy: ToolUsePolicy): string {
   if (policy.instruction === undefined || policy.placement !== "system") return systemText;

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from "../message.ts";
 import { toolParameters } from "../message.ts";
-import type { PyDict, PyValue } from "../python/value.ts";
+import type { PyDict } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
 import { resolveEngineVersion } from "./engine-version.ts";
 import type { Dialect, ParseOptions } from "./tool-call-parser.ts";
@@ -44,10 +44,4 @@ export function schemaOfTool(context: ParseContext, name: string): PyDict | unde
   const tool = position === undefined ? undefined : context.tools[position];
   const schema = tool === undefined ? undefined : toolParameters(tool);
   return isPyDict(schema) ? schema : undefined;
-}
-
-/** `properties` of the tool's parameters, or an empty dictionary. */
-export function propertiesOfTool(context: ParseContext, name: string): PyDict {
-  const properties = schemaOfTool(context, name)?.get("properties");
-  return isPyDict(properties) ? properties : new Map<string, PyValue>();
 }

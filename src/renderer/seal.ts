@@ -123,27 +123,31 @@ interface MarkedSpan {
  * breakers, and outside of them there are none: a template that did otherwise has cut the text.
  */
 function removeMarks(text: string, seal: Seal): { flat: string; spans: MarkedSpan[] } {
+  const { open, openEdge, breaker, close } = seal;
+  const marked = new RegExp(`[${open}${openEdge}][^${open}${openEdge}${close}]*${close}`, "gu");
   const spans: MarkedSpan[] = [];
   const pieces: string[] = [];
   let length = 0;
+  const take = (piece: string): void => {
+    pieces.push(piece);
+    length += piece.length;
+  };
   let from = 0;
-  let opened: { readonly start: number; readonly edge: boolean } | undefined;
-  for (const match of text.matchAll(anyMark(seal))) {
-    const [mark] = match;
-    pieces.push(text.slice(from, match.index));
-    length += match.index - from;
-    from = match.index + 1;
-    const opens = mark === seal.open || mark === seal.openEdge;
-    if (opens !== (opened === undefined)) throw cutText();
-    if (opens) opened = { start: length, edge: mark === seal.openEdge };
-    if (mark === seal.close && opened !== undefined) {
-      spans.push({ ...opened, end: length });
-      opened = undefined;
-    }
+  for (const { 0: whole, index } of text.matchAll(marked)) {
+    take(withoutMarks(text.slice(from, index), seal));
+    const start = length;
+    take(whole.slice(1, -1).replaceAll(breaker, ""));
+    spans.push({ start, end: length, edge: whole.startsWith(openEdge) });
+    from = index + whole.length;
   }
-  if (opened !== undefined) throw cutText();
-  pieces.push(text.slice(from));
+  take(withoutMarks(text.slice(from), seal));
   return { flat: pieces.join(""), spans };
+}
+
+/** @throws RolloutError `internal/guard` where the text holds a mark. */
+function withoutMarks(text: string, { open, openEdge, breaker, close }: Seal): string {
+  if ([open, openEdge, breaker, close].some((mark) => text.includes(mark))) throw cutText();
+  return text;
 }
 
 function cutText(): RolloutError {

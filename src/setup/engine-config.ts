@@ -2,7 +2,6 @@ import type { SglangEngineOptions } from "../engine/sglang/sglang-options.ts";
 import type { VllmEngineOptions } from "../engine/vllm/vllm-options.ts";
 import { UsageError } from "../errors.ts";
 import type { limitSettings } from "./limits-config.ts";
-import type { rendererSettings } from "./renderer-config.ts";
 import { count, given, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** The engines that settings can name. */
@@ -110,9 +109,11 @@ export type EngineConfig =
 /** The settings that an engine is made of: its own, and those that it shares. */
 export type EngineValues = SettingValues<
   | (typeof engineSettings)[number]
-  | Extract<(typeof rendererSettings)[number], { readonly name: "model" }>
   | Extract<(typeof limitSettings)[number], { readonly name: "max-context" | "engine-timeout" }>
->;
+> & {
+  /** The renderer's. */
+  readonly model: string | undefined;
+};
 
 const serverNames: readonly EngineName[] = ["sglang", "vllm", "llama-cpp"];
 const inProcessNames: readonly EngineName[] = ["llama", "reference"];

@@ -1,4 +1,4 @@
-import type { EpisodeRow } from "../run/run-folder.ts";
+import type { EpisodeRow } from "../run/episode-row.ts";
 import { encodeLine } from "../run/encode-line.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
 import type { Files } from "../run/files.ts";

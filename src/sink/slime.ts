@@ -1,5 +1,5 @@
 import type { Message } from "../message.ts";
-import type { EpisodeStory } from "../run/run-folder.ts";
+import type { EpisodeStory } from "../run/episode-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
 /**

@@ -29,9 +29,6 @@ export const userStrategies = [
   "human",
 ] as const;
 
-/** One of `userStrategies`. */
-export type UserStrategyName = (typeof userStrategies)[number];
-
 /** A chat model, a model of the AI SDK, or the configuration of an OpenAI-compatible server. */
 export type ChatModelChoice = ChatModel | AiSdkLanguageModel | ChatModelConfig;
 
