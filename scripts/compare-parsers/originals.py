@@ -215,7 +215,12 @@ def run_vllm():
                "end_think": "[/THINK]"}
     stand_in("mistral_common.tokens.tokenizers.base", SpecialTokens=SimpleNamespace(
         **{name: SimpleNamespace(value=token) for name, token in special.items()}))
-    stand_in("vllm.logger", init_logger=logging.getLogger)
+    class Logger(logging.Logger):
+        """vLLM's loggers say some things only once; here they say nothing."""
+
+        warning_once = info_once = debug_once = logging.Logger.debug
+
+    stand_in("vllm.logger", init_logger=Logger)
     stand_in("vllm.envs", VLLM_ENFORCE_STRICT_TOOL_CALLING=False,
              VLLM_TOOL_PARSE_REGEX_TIMEOUT_SECONDS=1)
 

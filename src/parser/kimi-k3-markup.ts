@@ -44,3 +44,16 @@ export function unwrapResponse(text: string): string {
   }
   return dropPartialMarker(inner.replaceAll(messageClose, ""));
 }
+
+// The look behind saves trying every end of a long name.
+const attributePattern = /(?<![\p{L}\p{N}_])([\p{L}\p{N}_]+)="([^"]*)"/gu;
+
+/** The attributes of an element, given the text of its opening tag. */
+export function readKimiK3Attributes(head: string): Map<string, string> {
+  return new Map(
+    [...head.matchAll(attributePattern)].map(([, key = "", value = ""]) => [
+      key,
+      value.replaceAll("&quot;", '"').replaceAll("&amp;", "&"),
+    ]),
+  );
+}

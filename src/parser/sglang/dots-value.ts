@@ -21,11 +21,13 @@ const maxDepth = 10;
 export function readDotsValue(
   text: string,
   place: { readonly name: string; readonly key: string },
-  { tools }: ParseContext,
+  { tools, dialect }: ParseContext,
 ): PyValue {
   const tool = tools.find(({ name }) => name === place.name);
   const root = tool === undefined ? undefined : toolParameters(tool);
-  const schema = propertiesOfSchema(root).get(place.key);
+  const own = isPyDict(root) ? root.get("properties") : undefined;
+  const properties = dialect === "sglang" ? propertiesOfSchema(root) : own;
+  const schema = isPyDict(properties) ? properties.get(place.key) : undefined;
   const defs = isPyDict(root) ? root.get("$defs") : undefined;
   const type = resolveType(schema, isPyDict(defs) ? defs : new Map(), 0);
   return convert(text, type === undefined || !pythonTruthy(type) ? "string" : type);

@@ -1,5 +1,7 @@
 import { parsePythonJson } from "../../python/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import { pythonStrip } from "../../python/strip.ts";
+import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
@@ -16,6 +18,8 @@ import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { readDotsValue } from "./dots-value.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import type { VllmCall, VllmExtraction } from "../vllm/vllm-reading.ts";
+import { vllmReading } from "../vllm/vllm-reading.ts";
 
 const open = "<dots_function_call>";
 const close = "</dots_function_call>";
@@ -44,21 +48,50 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: pythonStrip(text.slice(0, first)), calls };
 }
 
+/**
+ * vLLM's parser for dots: where no tool is called, the text stays as it is.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/dots_tool_parser.py`.
+ */
+function extractForVllm(text: string, context: ParseContext): VllmExtraction | undefined {
+  const calls = betweenTags(text, open, close).flatMap((block) => {
+    const content = pythonStrip(block);
+    return catchPython(() => readEntries(content, context).flatMap(toCall), ...skipped) ?? [];
+  });
+  if (calls.length === 0) return undefined;
+  return { content: pythonStrip(text.slice(0, text.indexOf(open))), calls };
+
+  function toCall(entry: PyDict): VllmCall[] {
+    const name = entry.get("name");
+    if (typeof name !== "string" || !context.toolPositions.has(name)) return [];
+    const written =
+      entry.get("arguments") ?? (entry.has("arguments") ? null : entry.get("parameters"));
+    const values = written !== undefined && pythonTruthy(written) ? written : new Map();
+    if (!isPyDict(values)) return [];
+    return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+  }
+}
+
 /** What loses a block alone. */
 const skipped = ["ValueError", "TypeError"] as const;
 
 function readCalls(content: string, context: ParseContext): CompatCall[] {
+  return readEntries(content, context).flatMap((entry) => parseBaseJson(entry, context));
+}
+
+/** @throws PythonError where the JSON of a block cannot be read. */
+function readEntries(content: string, context: ParseContext): PyDict[] {
   if (content.startsWith("<invoke")) {
-    return findElements(content, invokeHead, "</invoke>").flatMap(({ name, body }) => {
-      const entry = new Map<string, PyValue>([
-        ["name", name],
-        ["arguments", readArguments(name, body, context)],
-      ]);
-      return parseBaseJson(entry, context);
-    });
+    return findElements(content, invokeHead, "</invoke>").map(
+      ({ name, body }) =>
+        new Map<string, PyValue>([
+          ["name", name],
+          ["arguments", readArguments(name, body, context)],
+        ]),
+    );
   }
   const payload = parsePythonJson(content);
-  return isPyDict(payload) ? parseBaseJson(payload, context) : [];
+  return isPyDict(payload) ? [payload] : [];
 }
 
 /** The elements that are closed, in order; their names end with the tag, quotes around them do not count. */
@@ -136,6 +169,10 @@ export const dots = defineParser({
       release: { stops: [open], strips: true },
       hasToolCall: (text) => text.includes(open),
       detect,
+    }),
+    vllm: vllmReading({
+      release: { stops: [open], strips: true },
+      extract: extractForVllm,
     }),
   },
   findBlocks: (text, context) =>

@@ -21,7 +21,7 @@ import { parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { sglangVersion } from "../sglang-version.ts";
-import { vllmDeepseekV32, vllmDeepseekV4 } from "../vllm/dsml.ts";
+import { vllmDeepseekV32, vllmDeepseekV4, vllmDeepseekV41 } from "../vllm/dsml.ts";
 
 /** What tells the formats apart: the names of their tags. */
 interface DsmlTags {
@@ -318,5 +318,6 @@ export const deepseekV41 = defineDsml({
   section: " calls",
   invoke: " invoke",
   parameter: " parameter",
+  vllm: vllmDeepseekV41,
   vllmName: "deepseek_v41",
 });

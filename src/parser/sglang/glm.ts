@@ -21,7 +21,7 @@ import { convertGlmValue } from "./glm-value.ts";
 import { readGlm47Arguments } from "./glm47-value.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { sglangVersion } from "../sglang-version.ts";
-import { vllmGlm } from "../vllm/glm.ts";
+import { vllmGlm, vllmLing3 } from "../vllm/glm.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -237,6 +237,7 @@ export const ling3 = defineParser({
           calls: [],
         },
     }),
+    vllm: vllmLing3,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

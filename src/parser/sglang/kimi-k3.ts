@@ -4,21 +4,20 @@ import type { PyDict, PyValue } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
-import { kimiK3 as markers, unwrapResponse } from "../kimi-k3-markup.ts";
+import { kimiK3 as markers, readKimiK3Attributes, unwrapResponse } from "../kimi-k3-markup.ts";
 import { catchPython } from "../python-catch.ts";
 import { pythonPattern } from "../python-pattern.ts";
 import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmKimiK3 } from "../vllm/kimi-k3.ts";
 
 const separator = "<|sep|>";
 const callOpen = "<|open|>call";
 const callClose = "<|close|>call<|sep|>";
 const argumentOpen = "<|open|>argument";
 const argumentClose = "<|close|>argument<|sep|>";
-// The look behind saves trying every end of a long name.
-const attributePattern = /(?<![\p{L}\p{N}_])([\p{L}\p{N}_]+)="([^"]*)"/gu;
 const spacePattern = pythonPattern(String.raw`\s`, "y");
 
 /** An element: its attributes, and what stands in it. */
@@ -42,20 +41,11 @@ function findElements(text: string, open: string, close: string): Element[] {
     const bodyStart = headEnd + separator.length;
     const bodyEnd = headEnd === -1 ? -1 : text.indexOf(close, bodyStart);
     if (bodyEnd === -1) break;
-    const attributes = readAttributes(text.slice(headStart, headEnd));
+    const attributes = readKimiK3Attributes(text.slice(headStart, headEnd));
     found.push({ attributes, body: text.slice(bodyStart, bodyEnd) });
     start = text.indexOf(open, bodyEnd + close.length);
   }
   return found;
-}
-
-function readAttributes(head: string): Map<string, string> {
-  return new Map(
-    [...head.matchAll(attributePattern)].map(([, key = "", value = ""]) => [
-      key,
-      value.replaceAll("&quot;", '"').replaceAll("&amp;", "&"),
-    ]),
-  );
 }
 
 /** Arguments of type `string` are text; the others are JSON, or text where they are not. */
@@ -100,7 +90,7 @@ function readCalls(section: string): CompatCall[] {
 function readBlock({ span, inner }: Frame): Block[] {
   const headEnd = inner.indexOf(separator);
   if (headEnd === -1) return [{ span, problem: malformed(`expected ${separator}`) }];
-  const name = readAttributes(inner.slice(0, headEnd)).get("tool");
+  const name = readKimiK3Attributes(inner.slice(0, headEnd)).get("tool");
   const body = inner.slice(headEnd + separator.length);
   const argumentValue: PyValue | undefined = catchPython(() => readArguments(body));
   const base = { span, ...(name === undefined ? {} : { name }) };
@@ -123,6 +113,7 @@ export const kimiK3 = defineParser({
       hasToolCall: (text) => text.includes(markers.toolsOpen),
       detect,
     }),
+    vllm: vllmKimiK3,
   },
   findBlocks: (text) =>
     findTagBlocks(text, {

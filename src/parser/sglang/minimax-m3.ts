@@ -16,6 +16,7 @@ import { parseBaseJson } from "./base-json.ts";
 import { minimaxNamespace, readNestedElements } from "./minimax-m3-elements.ts";
 import { sglangVersion } from "../sglang-version.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmMinimaxM3 } from "../vllm/minimax-m3.ts";
 
 const open = `${minimaxNamespace}<tool_call>`;
 const close = `${minimaxNamespace}</tool_call>`;
@@ -126,7 +127,7 @@ function readBlock(span: Block["span"], text: string, context: ParseContext): Bl
 /** MiniMax M3: nested elements, each tag behind a namespace marker. */
 export const minimaxM3 = defineParser({
   name: "minimax-m3",
-  aliases: [],
+  aliases: ["minimax_m3"],
   markers: [open],
   readings: {
     sglang: sglangReading({
@@ -136,6 +137,7 @@ export const minimaxM3 = defineParser({
       detect: (text, context) =>
         catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
     }),
+    vllm: vllmMinimaxM3,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {

@@ -12,7 +12,7 @@ import { coerceToSchema, findVllmProperties } from "./schema-coercion.ts";
 import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
 import type { EngineTable } from "./parser-engine.ts";
 import { engineReading } from "./parser-engine.ts";
-import { byVersion, vllmReading } from "./vllm-reading.ts";
+import { byVersion, sinceVllm033, vllmReading } from "./vllm-reading.ts";
 
 const invokeHead = unicodePattern(String.raw`<｜DSML｜invoke\s+name="([^"]+)"\s*>`, "g");
 const invokeClose = "</｜DSML｜invoke>";
@@ -88,18 +88,16 @@ function defineReading(section: string): EngineReading {
   });
 }
 
-const parameterOpen = unicodePattern(
-  String.raw`<｜DSML｜parameter\s+name="([^"]+)"(?:\s+string="([^"]*)")?\s*>`,
-  "g",
-);
-/** What ends a value: its closing tag, or the next parameter. */
-const valueEnd = unicodePattern(String.raw`</｜DSML｜parameter>|<｜DSML｜parameter\s+name=`, "g");
-
 /** The arguments as since 0.33: a value that is not said to be a string is JSON, where it can be. */
-function readParameters(body: string): PyDict {
+function readParameters(body: string, gap: string): PyDict {
   const values = new Map<string, PyValue>();
-  const head = new RegExp(parameterOpen);
-  const tail = new RegExp(valueEnd);
+  const tag = `｜DSML｜${gap}parameter`;
+  const head = unicodePattern(
+    String.raw`<${tag}\s+name="([^"]+)"(?:\s+string="([^"]*)")?\s*>`,
+    "g",
+  );
+  // A value ends with its closing tag, or where the next parameter begins.
+  const tail = unicodePattern(String.raw`</${tag}>|<${tag}\s+name=`, "g");
   for (let match = head.exec(body); match !== null; match = head.exec(body)) {
     tail.lastIndex = head.lastIndex;
     const end = tail.exec(body);
@@ -108,14 +106,21 @@ function readParameters(body: string): PyDict {
     const json =
       match[2] === "true" ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
     values.set(match[1] ?? "", json === undefined ? text : json);
-    head.lastIndex = end[0] === parameterClose ? tail.lastIndex : end.index;
+    head.lastIndex = end[0] === `</${tag}>` ? tail.lastIndex : end.index;
   }
   return values;
 }
 
-function newReading(section: string, more: EngineTable["steps"], opens: string[]): EngineReading {
+/** `gap` stands in front of the names of tags. */
+function newReading(
+  section: string,
+  more: EngineTable["steps"],
+  opens: string[],
+  gap = "",
+): EngineReading {
   const close = `</｜DSML｜${section}>`;
-  const prefix = '<｜DSML｜invoke name="';
+  const prefix = `<｜DSML｜${gap}invoke name="`;
+  const prefixClose = `</｜DSML｜${gap}invoke>`;
   const starts = { to: "name", starts: true } as const;
   const preamble = Object.fromEntries(opens.map((open) => [open, { to: "preamble" } as const]));
   const think = more.reasoning === undefined ? [] : ["<think>", "</think>"];
@@ -126,20 +131,20 @@ function newReading(section: string, more: EngineTable["steps"], opens: string[]
       close,
       prefix,
       '">',
-      invokeClose,
-      "<｜DSML｜parameter",
-      parameterClose,
+      prefixClose,
+      `<｜DSML｜${gap}parameter`,
+      `</｜DSML｜${gap}parameter>`,
     ],
     steps: {
       ...(more.reasoning === undefined ? {} : { reasoning: { ...more.reasoning, ...preamble } }),
       content: { ...more.content, ...preamble, [prefix]: starts },
       preamble: { [prefix]: starts },
       name: { '">': { to: "arguments" } },
-      arguments: { [invokeClose]: { to: "between" }, [close]: { to: "between" } },
+      arguments: { [prefixClose]: { to: "between" }, [close]: { to: "between" } },
       between: { [prefix]: starts, ...preamble },
     },
     keepsSpace: true,
-    convertArguments: readParameters,
+    convertArguments: (body) => readParameters(body, gap),
     adaptArguments: (values, properties) =>
       properties.size === 0 ? values : unwrap(values, properties),
   });
@@ -156,15 +161,22 @@ export const vllmDeepseekV32 = byVersion(
   newReading("function_calls", {}, ["<｜DSML｜function_calls>"]),
 );
 
+const thinking: EngineTable["steps"] = {
+  content: { "<think>": { to: "reasoning" }, "</think>": { to: "content" } },
+  reasoning: { "<think>": { to: "reasoning" }, "</think>": { to: "content" } },
+};
+
 /** vLLM's parser for DeepSeek V4: as for V3.2, inside `<｜DSML｜tool_calls>`. */
 export const vllmDeepseekV4 = byVersion(
   defineReading("tool_calls"),
-  newReading(
-    "tool_calls",
-    {
-      content: { "<think>": { to: "reasoning" }, "</think>": { to: "content" } },
-      reasoning: { "<think>": { to: "reasoning" }, "</think>": { to: "content" } },
-    },
-    ["<｜DSML｜tool_calls>", "<｜DSML｜toolcalls>", "<｜DSML｜tool>"],
-  ),
+  newReading("tool_calls", thinking, [
+    "<｜DSML｜tool_calls>",
+    "<｜DSML｜toolcalls>",
+    "<｜DSML｜tool>",
+  ]),
+);
+
+/** vLLM's parser for DeepSeek V4.1: as for V4, with a space in front of the names of tags. */
+export const vllmDeepseekV41 = sinceVllm033(
+  newReading(" calls", thinking, ["<｜DSML｜ calls>"], " "),
 );

@@ -2,6 +2,7 @@ import { pythonStrip } from "../../python/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { findArgPairs } from "../sglang/arg-pairs.ts";
 import { engineReading } from "./parser-engine.ts";
+import { sinceVllm033 } from "./vllm-reading.ts";
 
 /**
  * vLLM's table for GLM 4.5 to 4.7: a call that is cut off counts, and unknown tools are dropped.
@@ -46,3 +47,10 @@ export const vllmGlm = engineReading({
       ]),
     ),
 });
+
+/**
+ * vLLM's table for Ling 3, which is that of GLM.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/parser/ling3.py`.
+ */
+export const vllmLing3 = sinceVllm033(vllmGlm);

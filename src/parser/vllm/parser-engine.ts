@@ -50,8 +50,11 @@ export interface EngineTable {
   readonly readName?: (header: string, body: string) => string;
   /** Whether a call counts that has no name. Default false. */
   readonly allowsNoName?: boolean;
-  /** The arguments, or the text that is handed on as them. */
-  readonly convertArguments: (body: string) => PyDict | string;
+  /**
+   * The arguments, or the text that is handed on as them; `properties` are those of the tool that the
+   * first call with such a body names.
+   */
+  readonly convertArguments: (body: string, properties: () => PyDict) => PyDict | string;
   /** What the arguments become, given the tool's properties. */
   readonly adaptArguments?: (values: PyDict, properties: PyDict) => PyDict;
   /** Whether white space around the text is kept beside calls, too. Default false. */
@@ -68,6 +71,8 @@ interface Slot {
   body: string;
   /** Whether neither arguments nor its end were seen, so that the text behind it is not lost. */
   isOpen?: boolean;
+  /** Whose schema tells how the arguments convert. Default the call's own name. */
+  readonly schemaName?: string;
 }
 
 /** What a walk through the text finds. */
@@ -127,6 +132,7 @@ function extract(source: string, context: ParseContext, table: EngineTable): Vll
     table,
   );
   let isAnyNamed = false;
+  const schemaNames = new Map<string, string>();
   const calls = slots.flatMap(({ name: header, body, isOpen = false }): VllmCall[] => {
     const written = table.readName?.(header, body) ?? header;
     const name = table.stripsNames === true ? pythonStrip(written) : written;
@@ -134,7 +140,10 @@ function extract(source: string, context: ParseContext, table: EngineTable): Vll
     const isNamed = table.allowsNoName === true || (found !== "" && isKnown(found, context, table));
     isAnyNamed ||= isNamed && (!isOpen || body !== "");
     if (table.allowsNoName === true) return readNameless({ name, body }, context, table);
-    return readSlot({ name: isNamed ? found : name, body }, context, table);
+    const known = isNamed ? found : name;
+    const schemaName = schemaNames.get(body) ?? pythonStrip(known);
+    schemaNames.set(body, schemaName);
+    return readSlot({ name: known, body, schemaName }, context, table);
   });
   // What follows a call is lost, but where none has a name it comes first, or in its place since 0.33.
   const isOld = context.engineVersion === "0.24";
@@ -164,7 +173,7 @@ function readSlot(slot: Slot, context: ParseContext, table: EngineTable): VllmCa
   if (!pythonTruthy(written.name)) return [];
   if (typeof written.name === "string" && !isKnown(written.name, context, table)) return [];
   const text =
-    name === "" || isBlank ? written.text : writeArguments(slot.body, name, context, table);
+    name === "" || isBlank ? written.text : writeArguments({ ...slot, name }, context, table);
   const known = asName(written.name);
   return [{ name: known, argumentsText: fixTypes(text, known, context) }];
 }
@@ -174,17 +183,13 @@ function readNameless(slot: Slot, context: ParseContext, table: EngineTable): Vl
   if (slot.name === "" && slot.body === "") return [];
   const name = pythonStrip(slot.name);
   const isBlank = pythonStrip(slot.body) === "";
-  const text = isBlank ? "{}" : writeArguments(slot.body, name, context, table);
+  const text = isBlank ? "{}" : writeArguments({ ...slot, name }, context, table);
   return [{ name, argumentsText: name === "" ? text : fixTypes(text, name, context) }];
 }
 
-function writeArguments(
-  body: string,
-  name: string,
-  context: ParseContext,
-  table: EngineTable,
-): string {
-  const values = table.convertArguments(body);
+function writeArguments(slot: Slot, context: ParseContext, table: EngineTable): string {
+  const { body, name, schemaName = name } = slot;
+  const values = table.convertArguments(body, () => findVllmProperties(schemaName, context));
   if (typeof values === "string") return values;
   const adapted = table.adaptArguments?.(values, findVllmProperties(name, context)) ?? values;
   return stringifyPythonJson(adapted, { ensureAscii: false });
