@@ -90,6 +90,8 @@ function record(prompt: readonly number[], turns: readonly Turn[]) {
     });
     row.ids.push(...answer);
   }
+  // The policy was never asked with the last rewritten history.
+  if (rows.length > 1 && rows.at(-1)!.sent.length === 0) rows.pop();
   return { segments: recorder.toSegments(), rows };
 }
 

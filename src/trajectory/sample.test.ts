@@ -32,6 +32,16 @@ function workedExample(): Sample {
 }
 
 describe("toSamples()", () => {
+  test("gives no row of a rewritten history that the policy was never asked with", () => {
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1, 2, 3]);
+    recorder.appendTurn(generation([10, 11], [-0.1, -0.2], "7"));
+    recorder.openSegment([1, 2, 11, 4]);
+    expect(recorder.toSegments().map(({ turns }) => turns.length)).toEqual([1]);
+    recorder.appendTurn(generation([12, 99], [-0.3, -0.4], "8"));
+    expect(recorder.toSegments().map(({ turns }) => turns.length)).toEqual([1, 1]);
+  });
+
   test("gives the row of the worked example", () => {
     const { turns, ...row } = workedExample();
     expect(row).toEqual({

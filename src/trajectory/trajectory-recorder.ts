@@ -120,9 +120,14 @@ export class TrajectoryRecorder {
     }
   }
 
-  /** Everything recorded so far, as plain data. */
+  /**
+   * Everything recorded so far, as plain data. A rewritten history that the policy was never asked with
+   * is no segment: there is nothing in it to train on.
+   */
   toSegments(): readonly Segment[] {
-    return this.#segments.map(({ ledger, turns }) => toSegment(ledger, turns));
+    return this.#segments
+      .filter(({ turns }, index) => index === 0 || turns.length > 0)
+      .map(({ ledger, turns }) => toSegment(ledger, turns));
   }
 
   #open(): OpenSegment {
