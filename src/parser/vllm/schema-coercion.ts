@@ -119,7 +119,7 @@ function coerceDeep(value: PyValue, schema: PyDict, keepsEqual: boolean): PyValu
 
 /**
  * The members, each coerced by its own schema; the same dictionary where that changes nothing. A
- * value that equals what the schema asks for, but is of another type, such as `5.0` for `5`, stays as
+ * value that equals what the schema asks for, but is of another type, such as `5.0` for a number `5`, stays as
  * it is where `keepsEqual`.
  */
 export function coerceMembers(

@@ -52,3 +52,44 @@ describe("Kimi K2's ids, as vLLM reads them,", () => {
     expect(readAsVllm("kimi_k2", callOf(id)).calls).toEqual([]);
   });
 });
+
+describe("since vLLM 0.33", () => {
+  const schema = { type: "object", properties: { n: { type: "integer" }, x: { type: "number" } } };
+  const typed = toolsFromOpenAi(
+    toPyValue([{ type: "function", function: { name: "f", parameters: schema } }]),
+    "tools",
+  );
+  const read = (parser: string, text: string, vocabulary: readonly string[] = []) => {
+    const options = { tools: typed, dialect: "vllm", engineVersion: "0.33", vocabulary } as const;
+    const { normalText, calls } = findToolCallParser(parser).parse(text, options).compat;
+    return [normalText, ...calls.map(({ name, argumentsText }) => `${name} ${argumentsText}`)];
+  };
+
+  test("values become what the schema asks for, and a whole number an integer", () => {
+    const call = (body: string) =>
+      `<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0` +
+      `<|tool_call_argument_begin|>${body}<|tool_call_end|><|tool_calls_section_end|>`;
+    expect(read("kimi_k2", call('{"x": 5.0}'))).toEqual(["", 'f {"x": 5}']);
+    expect(read("kimi_k2", call('{"n": 5.0}'))).toEqual(["", 'f {"n": 5.0}']);
+    expect(read("kimi_k2", call('{"n": "5"}'))).toEqual(["", 'f {"n": 5}']);
+    expect(read("kimi_k2", call('{"n":5}'))).toEqual(["", 'f {"n":5}']);
+  });
+
+  test("Mistral's calls are a list or not, as the vocabulary says", () => {
+    const list = '[TOOL_CALLS] [{"name": "f", "arguments": {"n": 5}}]';
+    expect(read("mistral", list)).toEqual(["", 'f {"n": 5}']);
+    expect(read("mistral", list, ["[TOOL_CALLS]"])).toEqual(["", 'f {"n": 5}']);
+    const pair = '[TOOL_CALLS]f[ARGS]{"n": "5"} said after[TOOL_CALLS]f{}';
+    expect(read("mistral", pair, ["[TOOL_CALLS]", "[ARGS]"])).toEqual(["", 'f {"n": 5}', "f {}"]);
+    expect(read("mistral", "a[/THINK]b", ["[TOOL_CALLS]"])).toEqual(["a[/THINK]b"]);
+    expect(read("mistral", "a[/THINK]b", ["[TOOL_CALLS]", "[ARGS]"])).toEqual(["ab"]);
+  });
+
+  test.each([
+    ['a <|tool_call|> [{"name": "f", "arguments": {"n": "5"}}] b', ["a", 'f {"n": 5}']],
+    ['<tool_call>[{"name": "f", "arguments": {"n": 1}}, {"name": "f"', ["", 'f {"n": 1}', "f {}"]],
+    ["<tool_call><tool_call> no list", ["<tool_call> no list"]],
+  ])("Granite 3 reads %j", (text, wanted) => {
+    expect(read("granite", text)).toEqual(wanted);
+  });
+});
