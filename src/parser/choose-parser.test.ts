@@ -23,6 +23,7 @@ describe("chooseParser()", () => {
     ["<｜GCML｜tool_calls>", { toolCallParser: "gigachat35" }],
     ["<｜DSML｜ calls>", { toolCallParser: "deepseekv41" }],
     ["<longcat_tool_call>", { toolCallParser: "longcat" }],
+    ["<|plamo:begin_tool_requests:plamo|>", { toolCallParser: "plamo3" }],
     ["<start_function_call>", { toolCallParser: "functiongemma" }],
     ["<iquest_tool_call><think>", { toolCallParser: "iquest_q1", reasoningParser: "iquest_q1" }],
     ["<ifm|tool_call><ifm|think>", { toolCallParser: "k2_horizon", reasoningParser: "k2_horizon" }],

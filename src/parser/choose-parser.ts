@@ -41,6 +41,7 @@ const toolCallRules: readonly Rule[] = [
   { parser: "gigachat35", holds: ["<｜GCML｜tool_calls>"] },
   { parser: "iquest_q1", holds: ["<iquest_tool_call>"] },
   { parser: "k2_horizon", holds: ["<ifm|tool_call>"] },
+  { parser: "plamo3", holds: ["<|plamo:begin_tool_request"] },
   { parser: "longcat", holds: ["<longcat_tool_call>"] },
   { parser: "seed_oss", holds: ["<seed:tool_call>"] },
   { parser: "deepseekv41", holds: ["<｜DSML｜ calls>"] },

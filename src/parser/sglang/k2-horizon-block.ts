@@ -74,7 +74,7 @@ function readTagCall(block: string, context: ParseContext): K2Call {
   const text = first === -1 ? "" : block.slice(first);
   const values = new Map<string, PyValue>();
   let position = 0;
-  for (const { key: rawKey, type, value, start, end } of findArguments(text)) {
+  for (const { key: rawKey, type, value, start, end } of findK2Arguments(text)) {
     if (pythonStrip(text.slice(position, start)) !== "") throw malformedFraming();
     const key = pythonStrip(rawKey);
     if (key === "") throw new PythonValueError("an argument is missing a key");
@@ -92,7 +92,7 @@ function malformedFraming(): PythonValueError {
 }
 
 /** An argument as it is written. */
-interface WrittenArgument {
+export interface WrittenArgument {
   readonly key: string;
   readonly type: string | undefined;
   readonly value: string;
@@ -100,9 +100,15 @@ interface WrittenArgument {
   readonly end: number;
 }
 
-/** The arguments, as the engine's lazy pattern finds them: a key reaches to where a value follows. */
-function findArguments(text: string): WrittenArgument[] {
-  const joints = findJoints(text);
+/**
+ * The arguments, as the engine's lazy pattern finds them: a key reaches to where a value follows. What
+ * may stand between key, type and value is white space, by default Python's.
+ */
+export function findK2Arguments(
+  text: string,
+  isSpace: (unit: number) => boolean = isPythonSpace,
+): WrittenArgument[] {
+  const joints = findJoints(text, isSpace);
   const found: WrittenArgument[] = [];
   let jointIndex = 0;
   let start = text.indexOf(keyOpen);
@@ -133,13 +139,18 @@ interface Joint {
 }
 
 /** Where keys end and their values begin, and the types between them. */
-function findJoints(text: string): Joint[] {
+function findJoints(text: string, isSpace: (unit: number) => boolean): Joint[] {
+  const skipSpace = (start: number): number => {
+    let index = start;
+    while (index < text.length && isSpace(text.charCodeAt(index))) index += 1;
+    return index;
+  };
   const typeEnds = indexesOf(text, typeClose).filter((end) =>
-    text.startsWith(valueOpen, skipSpace(text, end + typeClose.length)),
+    text.startsWith(valueOpen, skipSpace(end + typeClose.length)),
   );
   let typeIndex = 0;
   return indexesOf(text, keyClose).flatMap((keyEnd): Joint[] => {
-    const next = skipSpace(text, keyEnd + keyClose.length);
+    const next = skipSpace(keyEnd + keyClose.length);
     if (text.startsWith(valueOpen, next)) {
       return [{ keyEnd, type: undefined, valueStart: next + valueOpen.length }];
     }
@@ -148,15 +159,9 @@ function findJoints(text: string): Joint[] {
     while ((typeEnds[typeIndex] ?? Infinity) < typeStart) typeIndex += 1;
     const typeEnd = typeEnds[typeIndex];
     if (typeEnd === undefined) return [];
-    const valueStart = skipSpace(text, typeEnd + typeClose.length) + valueOpen.length;
+    const valueStart = skipSpace(typeEnd + typeClose.length) + valueOpen.length;
     return [{ keyEnd, type: text.slice(typeStart, typeEnd), valueStart }];
   });
-}
-
-function skipSpace(text: string, start: number): number {
-  let index = start;
-  while (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
-  return index;
 }
 
 interface Place {

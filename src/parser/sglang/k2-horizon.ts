@@ -13,6 +13,7 @@ import { forwardsUnknown } from "./base-json.ts";
 import type { K2Call } from "./k2-horizon-block.ts";
 import { readK2Block } from "./k2-horizon-block.ts";
 import { sglangReading } from "./sglang-reading.ts";
+import { vllmK2Horizon } from "../vllm/k2-horizon.ts";
 
 const groupOpen = "<ifm|tool_calls>";
 const groupClose = "</ifm|tool_calls>";
@@ -148,6 +149,7 @@ export const k2Horizon = defineParser({
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
+    vllm: vllmK2Horizon,
   },
   findBlocks: (text, context) =>
     findTagBlocks(text, {
