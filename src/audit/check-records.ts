@@ -3,6 +3,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { readPlacedLines } from "../run/placed-lines.ts";
 import type { RunTally } from "../run/run-progress.ts";
+import { ToldEpisodes } from "../run/told-episodes.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
 import { isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 import type { EpisodeFacts } from "./episode-file.ts";
@@ -20,15 +21,33 @@ const sums = [
   "stopReasons",
   "failures",
   "scored",
+  "unscored",
   "turnCount",
   "toolCallCount",
 ] as const;
 const moreSums = ["finished", "formatErrorCount", "sampledTokenCount", "tokenCount"] as const;
 
 /** Compares the sums of a finished run with those over its episodes. */
-export function checkSummary(summary: RawRow, tally: RunTally): readonly Finding[] {
+export function checkSummary(
+  summary: RawRow,
+  tally: RunTally,
+  known: { readonly planned: number | undefined; readonly slimeRows: number | undefined },
+): readonly Finding[] {
   const expected = tally.progress();
   const found: Violation[] = [];
+  const compare = (name: string, stated: unknown, wanted: unknown): void => {
+    if (stated === wanted) return;
+    const detail = `${name} is ${quote(stated)}, expected ${quote(wanted)}`;
+    found.push({ rule: "summary", detail });
+  };
+  const { userUsage, slime, planned } = summary;
+  // Costs are sums of fractions, in the order in which the episodes ended.
+  for (const name of ["callCount", "inputTokenCount", "outputTokenCount"] as const) {
+    const stated = isRow(userUsage) ? userUsage[name] : undefined;
+    compare(`userUsage.${name}`, stated, expected.userUsage[name]);
+  }
+  if (known.planned !== undefined) compare("planned", planned, known.planned);
+  compare("slime.rows", isRow(slime) ? slime["rows"] : undefined, known.slimeRows);
   for (const name of [...sums, ...moreSums]) {
     if (isDeepStrictEqual(summary[name], expected[name])) continue;
     const detail = `${name} is ${quote(summary[name])}, expected ${quote(expected[name])}`;
@@ -51,15 +70,19 @@ export function checkSummary(summary: RawRow, tally: RunTally): readonly Finding
 const shared = ["outcome", "stopReason", "reward"] as const;
 
 /**
- * Compares what was told of each episode as it ended with its line. What a crash kept from being told
- * is no finding, nor is a failed episode that was taken out to be played again.
+ * Compares what was told of each episode as it ended with its line, and what the run was started with
+ * with `run.json`. What a crash kept from being told is no finding, nor is an episode that was dropped
+ * to be played again.
  */
 export async function checkEvents(
   dir: string,
   episodes: ReadonlyMap<string, EpisodeFacts>,
+  manifest: RawRow,
 ): Promise<readonly Finding[]> {
   const found: (Violation & { line?: number })[] = [];
   const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
+  const standing = new ToldEpisodes();
+  let started: RawRow | undefined;
   const file = path.join(dir, "events.jsonl");
   try {
     for await (const { text, place } of readPlacedLines(file)) {
@@ -67,8 +90,13 @@ export async function checkEvents(
       const { line } = place;
       if (!isRow(event) || typeof event["type"] !== "string") {
         found.push({ line, rule: "json", detail: "the line is no event (a torn line?)" });
-      } else if (event["type"] === "episode-finished") {
+        continue;
+      }
+      standing.note(event);
+      if (event["type"] === "episode-finished") {
         told.set(String(event["rolloutId"]), { line, event });
+      } else if (event["type"] === "run-started" && isRow(event["manifest"])) {
+        started = event["manifest"];
       }
     }
   } catch (error) {
@@ -76,10 +104,31 @@ export async function checkEvents(
     found.push({ rule: "events", detail: "there is no such file" });
   }
   for (const [rolloutId, { line, event }] of told) {
+    if (typeof event["episodeHash"] === "string" && !standing.episodes.has(rolloutId)) continue;
     const details = compareEvent(event, rolloutId, episodes.get(rolloutId));
     found.push(...details.map((detail) => ({ line, rule: "events", detail })));
   }
-  return findingsIn("events.jsonl", found);
+  return [...findingsIn("events.jsonl", found), ...compareStart(started, manifest)];
+}
+
+/** What a run was started with last is what `run.json` says. */
+function compareStart(started: RawRow | undefined, manifest: RawRow): readonly Finding[] {
+  // Where run.json cannot be read, that is found already.
+  if (!isRow(manifest["configuration"])) return [];
+  const found = (["configuration", "identity"] as const).flatMap((part): Violation[] => {
+    const [told, stated] = [started?.[part], manifest[part]];
+    // Runs of earlier versions have no identity.
+    if (!isRow(told)) return [];
+    const now = isRow(stated) ? stated : {};
+    const names = [...new Set([...Object.keys(told), ...Object.keys(now)])];
+    return names
+      .filter((name) => !isDeepStrictEqual(told[name], now[name]))
+      .map((name) => {
+        const values = `${quote(now[name])}, and the run was started with ${quote(told[name])}`;
+        return { rule: "run", detail: `${part}.${name} is ${values}` };
+      });
+  });
+  return findingsIn("run.json", found);
 }
 
 function compareEvent(event: RawRow, rolloutId: string, facts: EpisodeFacts | undefined): string[] {

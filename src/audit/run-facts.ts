@@ -14,15 +14,19 @@ export interface RunFacts {
 }
 
 /** Reads `run.json`; what is missing in it is found, and the rest goes on without. */
-export async function readRunFacts(dir: string): Promise<{ facts: RunFacts; found: Violation[] }> {
+export async function readRunFacts(
+  dir: string,
+): Promise<{ facts: RunFacts; manifest: RawRow; found: Violation[] }> {
   const text = await readFile(path.join(dir, "run.json"), "utf8").catch(() => undefined);
-  const manifest = text === undefined ? undefined : parseLine(text);
-  const { format, configuration, found: started } = isRow(manifest) ? manifest : {};
+  const value = text === undefined ? undefined : parseLine(text);
+  const manifest = isRow(value) ? value : {};
+  const { format, configuration, found: started } = manifest;
   const found: Violation[] = [];
   if (format !== 1 || !isRow(configuration) || !isRow(started)) {
     const detail = "no readable configuration of a run of format 1";
     return {
       facts: { sampleFacts: {}, plan: undefined, hasSlime: false },
+      manifest: {},
       found: [{ rule: "run", detail }],
     };
   }
@@ -45,7 +49,7 @@ export async function readRunFacts(dir: string): Promise<{ facts: RunFacts; foun
     plan: isPlan(plan) ? plan : undefined,
     hasSlime: configuration["format"] === "slime",
   };
-  return { facts, found };
+  return { facts, manifest, found };
 }
 
 function isPlan(value: unknown): value is RawRow & PlanRecord {

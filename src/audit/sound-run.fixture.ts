@@ -14,6 +14,7 @@ const manifest: RunManifest = {
   format: 1,
   turnwright: "0.1.0",
   configuration: { env: "shop", tasks: "0-3", samples: sampleCount, format: "slime" },
+  identity: { tokenizer: "t1", engine: "fake" },
   found: {
     engine: { kind: "fake", logprobConvention: "tempered", policyVersion: "7" },
     vocabularySize: 200,
@@ -73,7 +74,7 @@ export async function writeSoundRun(dir: string): Promise<void> {
   );
   const tally = new RunTally({ planned: attempts.length, now: () => 0 });
   await using folder = await RunFolder.open(dir, manifest, { format: "slime", retryFailed: false });
-  await folder.writeEvent({ type: "run-started", atMs: 0 });
+  await folder.writeEvent({ type: "run-started", atMs: 0, manifest });
   // They end in another order than that of the plan.
   for (const { episode } of attempts.toReversed()) {
     tally.episodeStarted();

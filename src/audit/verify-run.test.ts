@@ -575,7 +575,26 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     ({ run }) => delete run["configuration"].format,
     "samples.slime.jsonl slime",
   ],
+  ["another temperature", ({ run }) => (run["configuration"].temperature = 0.5), "run.json run"],
+  ["another tokenizer", ({ run }) => (run["identity"].tokenizer = "t2"), "run.json run"],
+  ["a run without its identity", ({ run }) => delete run["identity"], "run.json run"],
   ["another mean reward", ({ summary }) => (summary!["rewardMean"] = 0.9), "summary.json summary"],
+  [
+    "another account of what has no score",
+    ({ summary }) => (summary!["unscored"] = {}),
+    "summary.json summary",
+  ],
+  ["another bill", ({ summary }) => (summary!["userUsage"].callCount += 1), "summary.json summary"],
+  [
+    "another number of episodes",
+    ({ summary }) => (summary!["planned"] = 9),
+    "summary.json summary",
+  ],
+  [
+    "another account of slime's rows",
+    ({ summary }) => (summary!["slime"].rows = 9),
+    "summary.json summary",
+  ],
   ["other outcomes", ({ summary }) => (summary!["outcomes"].failed = 0), "summary.json summary"],
   ["no events", (files) => (files.events = undefined), "events.jsonl events"],
   [
@@ -665,6 +684,16 @@ describe("verifyRun()", () => {
       missing: ["attempt 1 of task 1", "attempt 0 of task 3"],
       violations: [],
     });
+  });
+
+  test("finds nothing where an episode was dropped, played again and not told of", async () => {
+    const dir = await damaged(({ episodes, events }) => {
+      const row = episodes.at(-1)!;
+      const again = { type: "episodes-dropped", atMs: 2, rolloutIds: [row["rolloutId"]] };
+      row["durationMs"] += 1;
+      events!.push(again);
+    });
+    expect(await rulesOf(dir)).toEqual([]);
   });
 
   test("refuses what is no run's folder", async () => {

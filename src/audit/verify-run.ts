@@ -39,7 +39,7 @@ export interface RunVerification {
  */
 export async function verifyRun(dir: string): Promise<RunVerification> {
   await checkFolder(dir);
-  const { facts, found } = await readRunFacts(dir);
+  const { facts, manifest, found } = await readRunFacts(dir);
   const findings: Finding[] = [...findingsIn("run.json", found)];
   await using episodes = await EpisodeFile.open(dir);
   const samples = await verifyFile(path.join(dir, "samples.jsonl"), {
@@ -54,10 +54,8 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   const plan = facts.plan && checkPlan(facts.plan, episodes.episodes);
   findings.push(...(plan?.findings ?? []));
   const missing = (plan?.attempts ?? []).filter((attempt) => !attempt.isFinished);
-  if (finished !== undefined) {
-    findings.push(...checkSummary(finished, episodes.tally), ...sayMissing(missing));
-  }
-  findings.push(...(await checkEvents(dir, episodes.episodes)));
+  if (finished !== undefined) findings.push(...sayMissing(missing));
+  findings.push(...(await checkEvents(dir, episodes.episodes, manifest)));
   const slime =
     plan &&
     (await checkSlime(dir, plan.attempts, {
@@ -66,6 +64,10 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
       isSound: (rolloutId) => episodes.episodes.get(rolloutId)?.isSound ?? true,
     }));
   findings.push(...(slime?.findings ?? []));
+  if (finished !== undefined) {
+    const known = { planned: plan?.attempts.length, slimeRows: slime?.rows };
+    findings.push(...checkSummary(finished, episodes.tally, known));
+  }
   return {
     run: dir,
     samples: samples.samples,

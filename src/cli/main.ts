@@ -3,7 +3,7 @@ import { Command, CommanderError } from "commander";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { readVersion } from "../setup/version.ts";
 import { commandTable } from "./command-table.ts";
-import { writeError } from "./write-out.ts";
+import { hideSecretsIn, writeError } from "./write-out.ts";
 
 async function main(args: readonly string[]): Promise<void> {
   const program = new Command("turnwright")
@@ -51,6 +51,7 @@ try {
     writeError(`turnwright: ${describeError(error).replaceAll(/\s*\n\s*/g, " ")}\n`);
     process.exitCode = 2;
   } else {
+    hideSecretsIn(error);
     throw error;
   }
 }

@@ -9,6 +9,11 @@ export function hideSecrets(known: Redactor): void {
   redactor.learnFrom(known);
 }
 
+/** Takes the known secrets out of an error that Node is to print. */
+export function hideSecretsIn(error: unknown): void {
+  redactor.error(error);
+}
+
 /** Writes to standard output, and waits where the reader is slower than we are. */
 export async function writeOut(text: string): Promise<void> {
   if (!process.stdout.write(redactor.text(text))) await once(process.stdout, "drain");

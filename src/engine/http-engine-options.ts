@@ -105,9 +105,19 @@ export function toHttpEngineSettings(options: HttpEngineOptions): HttpEngineSett
 }
 
 function checkUrl(url: string): void {
-  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return;
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
+    throw new UsageError(
+      `Cannot use ${JSON.stringify(url)} as the engine's url: expected one such as http://127.0.0.1:30000`,
+    );
+  }
+  const { username, password, search, origin, pathname } = parsed;
+  if (username === "" && password === "" && search === "") return;
+  // It would not be sent, and it may be a secret: it is not repeated.
   throw new UsageError(
-    `Cannot use ${JSON.stringify(url)} as the engine's url: expected one such as http://127.0.0.1:30000`,
+    `Cannot use the engine's url: it holds ${search === "" ? "a user or password" : "a query"}, ` +
+      `expected ${origin}${pathname} and, for an engine that wants a key, ` +
+      "an environment variable with it (--api-key-env)",
   );
 }
 

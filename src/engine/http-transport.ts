@@ -52,7 +52,7 @@ export interface HttpTransportOptions {
   readonly maxConnections: number;
   /** Longest reply in bytes. */
   readonly maxReplyBytes: number;
-  /** Takes the key out of refusals: careless servers and proxies repeat how they were asked. */
+  /** Takes the key out of replies: careless servers and proxies repeat how they were asked. */
   readonly redactor: Redactor;
 }
 
@@ -83,8 +83,8 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
         basePath,
         limitBytes: options.maxReplyBytes,
       });
-      if (outcome.type !== "reply" || outcome.status < 400) return outcome;
-      return { ...outcome, text: options.redactor.text(outcome.text) };
+      if (outcome.type !== "reply") return outcome;
+      return { ...outcome, text: options.redactor.jsonText(outcome.text) };
     },
     close: () => pool.destroy(),
   };

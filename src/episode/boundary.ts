@@ -1,6 +1,5 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
-import type { Clock } from "../internal/clock.ts";
-import { withDeadline } from "../internal/deadline.ts";
+import type { CallWatch } from "./call-watch.ts";
 
 /** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
 export interface Boundary {
@@ -10,8 +9,6 @@ export interface Boundary {
   readonly what: string;
   /** In milliseconds. */
   readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-  readonly clock: Pick<Clock, "after">;
 }
 
 /**
@@ -21,24 +18,45 @@ export interface Boundary {
  * pass untouched. What comes back is whatever the other side returned: check it.
  */
 export async function crossBoundary<Result>(
+  watch: CallWatch,
   boundary: Boundary,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  const { party, what, timeoutMs, signal, clock } = boundary;
+  const { party, what, timeoutMs } = boundary;
   try {
-    return await withDeadline(async (inner) => await work(inner), {
-      ms: timeoutMs,
-      signal,
-      clock,
-      onLate: () => {
-        const message = `Cannot ${what}: no answer within ${timeoutMs} ms`;
-        throw new RolloutError(`${party}/timeout`, message, { retryable: true });
-      },
+    return await watch.within(timeoutMs, work, () => {
+      const message = `Cannot ${what}: no answer within ${timeoutMs} ms`;
+      return new RolloutError(`${party}/timeout`, message, { retryable: true });
     });
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    if (error instanceof RolloutError || error instanceof InvariantError) throw error;
-    const message = `Cannot ${what}: ${describeError(error)}`;
-    throw new RolloutError(`${party}/exception`, message, { cause: error });
+    watch.throwIfAborted();
+    throw attribute(error, boundary);
   }
+}
+
+/**
+ * Crosses a boundary to code that answers at once, as `crossBoundary()` does, without a time limit.
+ * Where it returns a promise all the same, that is waited for within one.
+ */
+export async function crossBriefly<Result>(
+  watch: CallWatch,
+  boundary: Boundary,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  let result: Result | Promise<Result>;
+  try {
+    result = work();
+  } catch (error) {
+    throw attribute(error, boundary);
+  }
+  return result instanceof Promise
+    ? await crossBoundary(watch, boundary, async () => await result)
+    : result;
+}
+
+/** What is thrown beyond a boundary, under the name of the party that answers for it. */
+function attribute(error: unknown, { party, what }: Boundary): Error {
+  if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  const message = `Cannot ${what}: ${describeError(error)}`;
+  return new RolloutError(`${party}/exception`, message, { cause: error });
 }

@@ -1,16 +1,18 @@
-import type { Reading } from "../agent/agent.ts";
 import type { Score, Step, World } from "../environment/environment.ts";
-import { RolloutError, type FailureCode } from "../errors.ts";
+import { isCount } from "../trajectory/violation.ts";
+import type { User, UserSession, UserUsage } from "../user/user.ts";
+import {
+  describe,
+  refuse,
+  requireFields,
+  requireObject,
+  requireTools,
+  type Origin,
+} from "./foreign-value.ts";
 
 const doneReasons = ["user-left", "terminal-tool", "finished"];
 const worldMethods = ["begin", "step", "score", "userUsage"] as const;
-
-/** What is checked, and where it comes from. */
-interface Origin {
-  readonly code: FailureCode;
-  /** Such as `world.step() for tool switch in task lamp/test/0 of lamp`. */
-  readonly place: string;
-}
+const sessionMethods = ["begin", "reply", "usage"] as const;
 
 /**
  * Checks what an environment opened.
@@ -20,19 +22,11 @@ interface Origin {
 export function checkWorld(value: unknown, place: string): World {
   const origin: Origin = { code: "environment/bad-world", place };
   const world = requireObject(value, origin, "a World");
-  for (const method of worldMethods) {
-    if (typeof world[method] !== "function") {
-      refuse(origin, `its ${method} is ${describe(world[method])}`, "a method");
-    }
-  }
+  requireFields(world, worldMethods, { ...origin, is: isMethod, expected: "a method" });
   if (typeof (world as { [Symbol.asyncDispose]?: unknown })[Symbol.asyncDispose] !== "function") {
     refuse(origin, "it has no method [Symbol.asyncDispose]", "one, if an empty one");
   }
-  for (const list of ["tools"] as const) {
-    if (world[list] !== undefined && !Array.isArray(world[list])) {
-      refuse(origin, `its ${list} is ${describe(world[list])}`, "a list or nothing");
-    }
-  }
+  if (world["tools"] !== undefined) requireTools(world["tools"], origin);
   if (world["policyText"] !== undefined && typeof world["policyText"] !== "string") {
     refuse(origin, `its policyText is ${describe(world["policyText"])}`, "a text or nothing");
   }
@@ -100,61 +94,34 @@ export function checkScore(value: unknown, place: string): Score {
 }
 
 /**
- * Checks what an agent made of a turn.
+ * Checks the conversation that a user opened.
  *
- * @throws RolloutError `agent/bad-reading` naming the field.
+ * @throws RolloutError `user/bad-session` naming what is missing.
  */
-export function checkReading(value: unknown, place: string): Reading {
-  const origin: Origin = { code: "agent/bad-reading", place };
-  const { message, intents, reasoning, attemptCounts } = requireObject(value, origin, "a Reading");
-  const { role } = requireObject(message, origin, "a message");
-  if (role !== "assistant") refuse(origin, `message.role is ${describe(role)}`, '"assistant"');
-  if (!Array.isArray(intents) || !intents.some(isIntended)) {
-    refuse(origin, `intents is ${describe(intents)}`, "a list with one that is not ignored");
+export function checkSession(value: unknown, place: string): UserSession {
+  const origin: Origin = { code: "user/bad-session", place };
+  const session = requireObject(value, origin, "a UserSession");
+  requireFields(session, sessionMethods, { ...origin, is: isMethod, expected: "a method" });
+  return value as UserSession;
+}
+
+/**
+ * Checks what a user says of its cost.
+ *
+ * @throws RolloutError `user/bad-usage` naming the field.
+ */
+export function checkUsage(value: unknown, { strategy }: Pick<User, "strategy">): UserUsage {
+  const origin: Origin = { code: "user/bad-usage", place: `user.usage() of ${strategy}` };
+  const usage = requireObject(value, origin, "a UserUsage");
+  const counts = ["callCount", "inputTokenCount", "outputTokenCount"];
+  requireFields(usage, counts, { ...origin, is: isCount, expected: "a count" });
+  const { costUsd } = usage;
+  if (costUsd !== undefined && !Number.isFinite(costUsd)) {
+    refuse(origin, `costUsd is ${describe(costUsd)}`, "a finite number or nothing");
   }
-  if (typeof reasoning !== "string") {
-    refuse(origin, `reasoning is ${describe(reasoning)}`, 'a text, "" where there is none');
-  }
-  requireObject(attemptCounts, origin, "attemptCounts, an object such as {}");
-  return value as Reading;
+  return value as UserUsage;
 }
 
-function isIntended(intent: unknown): boolean {
-  const type = (intent as { type?: unknown } | null)?.type;
-  return type === "act" || type === "refuse";
-}
-
-function requireObject(
-  value: unknown,
-  origin: Origin,
-  expected: string,
-): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    const hint = value === undefined ? " (a forgotten return?)" : "";
-    refuse(origin, `it returned ${describe(value)}${hint}`, expected);
-  }
-  return value as Readonly<Record<string, unknown>>;
-}
-
-function refuse({ code, place }: Origin, what: string, expected: string): never {
-  throw new RolloutError(code, `Cannot use the answer of ${place}: ${what}, expected ${expected}`);
-}
-
-/** Longest account of a wrong value, in characters. */
-const accountLength = 80;
-
-function describe(value: unknown): string {
-  if (value === undefined) return "nothing";
-  if (typeof value === "function") return "a function";
-  if (typeof value === "bigint") return `${value}n`;
-  if (typeof value === "number") return String(value);
-  if (typeof value === "string") return clip(JSON.stringify(value));
-  if (value === null) return "null";
-  if (typeof value !== "object") return JSON.stringify(value) ?? typeof value;
-  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
-  return `an object with ${clip(Object.keys(value).join(", ") || "no fields")}`;
-}
-
-function clip(text: string): string {
-  return text.length <= accountLength ? text : `${text.slice(0, accountLength)}…`;
+function isMethod(value: unknown): boolean {
+  return typeof value === "function";
 }

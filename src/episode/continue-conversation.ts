@@ -2,6 +2,7 @@ import type { Observed, Reading } from "../agent/agent.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { Message } from "../message.ts";
 import { opensReasoning } from "../renderer/continues.ts";
+import { checkMessages } from "./check-agent.ts";
 import { callAgent, type Play } from "./play.ts";
 
 /** Adds to the ledger what the environment answered a turn, so that the policy can be asked again. */
@@ -40,5 +41,7 @@ export async function observe(
   play: Play,
   observed: readonly Observed[],
 ): Promise<readonly Message[]> {
-  return await callAgent(play, "show observations", () => play.setup.agent.observe(observed));
+  const { agent } = play.setup;
+  const messages = await callAgent(play, "show observations", () => agent.observe(observed));
+  return checkMessages(messages, `agent.observe() of ${agent.strategy}`);
 }

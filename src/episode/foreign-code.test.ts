@@ -229,6 +229,89 @@ const faults: readonly {
     message:
       "Cannot use the answer of agent.read() of tool-calling: it returned nothing (a forgotten return?), expected a Reading",
   },
+  ...(
+    [
+      [undefined, "it returned nothing (a forgotten return?), expected an Opening"],
+      [{ messages: "Hi", tools: [] }, 'messages is "Hi", expected a list of messages'],
+      [
+        { messages: [{ role: "robot", content: "Hi" }], tools: [] },
+        'messages[0].role is "robot", expected one of "system", "user", "assistant", "tool"',
+      ],
+      [
+        { messages: [{ role: "user", content: { text: "Hi" } }], tools: [] },
+        "messages[0].content is an object with text, expected a text",
+      ],
+      [
+        { messages: [{ role: "user", content: "Hi" }] },
+        "tools is nothing, expected a list of tools",
+      ],
+    ] as const
+  ).map(([opening, what]) => ({
+    name: `an agent opens with ${JSON.stringify(opening)}`,
+    agent: { ...qwenAgent, open: () => opening as never },
+    code: "agent/bad-opening",
+    message: `Cannot use the answer of agent.open() of tool-calling: ${what}`,
+  })),
+  ...(
+    [
+      [{ content: 7 }, {}, "message.content is 7, expected a text"],
+      [{}, { type: "jump" }, 'intents[0].type is "jump", expected "act", "refuse" or "ignore"'],
+      [{}, { type: "act", callId: "c" }, "intents[0].action is nothing, expected an action"],
+      [
+        {},
+        { type: "act", callId: "c", action: { type: "call", name: "switch", arguments: {} } },
+        "intents[0].action.arguments is an object with no fields, expected a Map",
+      ],
+      [
+        {},
+        { type: "refuse", callId: "c", name: "switch" },
+        "intents[0].observation is nothing, expected a text",
+      ],
+      [
+        { toolCalls: [{ id: "c", name: "switch" }] },
+        {},
+        "message.toolCalls[0].argumentsText is nothing, expected a text",
+      ],
+    ] as const
+  ).map(([message, intent, what]) => ({
+    name: `an agent reads that ${what}`,
+    agent: {
+      ...qwenAgent,
+      read: () =>
+        ({
+          message: { role: "assistant", content: "Hi", ...message },
+          reasoning: "",
+          intents: [
+            { type: "act", callId: "c", action: { type: "say", content: "Hi" } },
+            ...(Object.keys(intent).length === 0 ? [] : [intent]),
+          ].toReversed(),
+          attemptCounts: {},
+        }) as never,
+    },
+    code: "agent/bad-reading",
+    message: `Cannot use the answer of agent.read() of tool-calling: ${what}`,
+  })),
+  {
+    name: "an agent shows nothing",
+    agent: { ...qwenAgent, observe: () => undefined as never },
+    code: "agent/bad-messages",
+    message:
+      "Cannot use the answer of agent.observe() of tool-calling: it returned nothing (a forgotten return?), expected a list of messages",
+  },
+  {
+    name: "a world's tools are OpenAI's",
+    environment: lampWith({ tools: [{ type: "function", function: { name: "dim" } }] }),
+    code: "environment/bad-world",
+    message:
+      "Cannot use the answer of environment.open() for task lamp/test/0: tools[0] is an object with type, function, expected a tool (see toolFromOpenAi())",
+  },
+  {
+    name: "opening a user returns nothing",
+    user: { strategy: "odd", open: () => undefined as never },
+    code: "user/bad-session",
+    message:
+      "Cannot use the answer of user.open() of odd for task lamp/test/0: it returned nothing (a forgotten return?), expected a UserSession",
+  },
   {
     name: "an agent cannot show observations",
     agent: { ...qwenAgent, observe: () => fail("what?") },
@@ -339,6 +422,56 @@ describe("code that is not ours", () => {
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
     expect(episode.userUsage).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
     expect(troubles.map(({ code }) => code)).toEqual(["user/exception"]);
+  });
+
+  test.each([
+    [undefined, "it returned nothing (a forgotten return?), expected a UserUsage"],
+    [{ callCount: 1 }, "its inputTokenCount is nothing, expected a count"],
+    [
+      { callCount: 1, inputTokenCount: 1, outputTokenCount: 1, costUsd: Number.NaN },
+      "costUsd is NaN, expected a finite number or nothing",
+    ],
+  ])(
+    "that says %j when asked what the user cost leaves the episode as it is",
+    async (bill, what) => {
+      const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+      const { episode, troubles } = await play(goodTurns, {
+        user: {
+          strategy: "free",
+          open: (...given) => ({ ...user.open(...given), usage: () => bill as never }),
+        },
+      });
+      expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+      expect(episode.userUsage).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
+      expect(troubles.map(({ code, message }) => [code, message])).toEqual([
+        ["user/bad-usage", `Cannot use the answer of user.usage() of free: ${what}`],
+      ]);
+    },
+  );
+
+  test("cannot hang an episode by never saying what the user cost", async () => {
+    const hand = manualClock();
+    const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+    const { promise: asked, resolve } = createDeferred();
+    const playing = play(goodTurns, {
+      user: {
+        strategy: "free",
+        open: (...given) => ({
+          ...user.open(...given),
+          usage: () => {
+            resolve();
+            return new Promise(() => {}) as never;
+          },
+        }),
+      },
+      clock: createClock(hand),
+      limits: { userTimeoutMs: 777, toolTimeoutMs: 99_999 },
+    });
+    await asked;
+    await hand.advance(777);
+    const { episode, troubles } = await playing;
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(troubles.map(({ code }) => code)).toEqual(["user/timeout"]);
   });
 });
 

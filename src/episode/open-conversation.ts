@@ -1,6 +1,7 @@
 import type { World } from "../environment/environment.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import { opensReasoning } from "../renderer/continues.ts";
+import { checkOpeningMessages } from "./check-agent.ts";
 import { checkOpening } from "./check-foreign.ts";
 import { callAgent, callParty, type Play } from "./play.ts";
 
@@ -25,9 +26,9 @@ export async function openConversation(play: Play, world: World): Promise<void> 
   play.tools = world.tools ?? environment.tools;
   const policyText = world.policyText ?? environment.policyText;
   await takeTurn();
-  const { messages, tools } = await callAgent(play, "open the conversation", () =>
-    agent.open({ policyText, tools: play.tools, firstUserText, seed, taskIndex: task.index }),
-  );
+  const start = { policyText, tools: play.tools, firstUserText, seed, taskIndex: task.index };
+  const opening = await callAgent(play, "open the conversation", () => agent.open(start));
+  const { messages, tools } = checkOpeningMessages(opening, `agent.open() of ${agent.strategy}`);
   play.messages.push(...messages);
   play.shownTools = tools;
   const prompt = await renderer.prompt({ messages: play.messages, tools });

@@ -1,6 +1,7 @@
 import type { World } from "../environment/environment.ts";
 import type { UserSession } from "../user/user.ts";
 import { crossBoundary } from "./boundary.ts";
+import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
 import { callParty, tolerate, type Play } from "./play.ts";
 
@@ -37,19 +38,16 @@ export async function openWorld(play: Play, user: UserSession): Promise<World> {
 /** Disposes of a world, whatever became of its episode; a failure is told and passed over. */
 export async function disposeWorld(play: Play, world: World): Promise<void> {
   const { assignment, clock, setup } = play;
+  // The caller's abort must not keep the world from being cleared away.
+  using watch = new CallWatch(new AbortController().signal, clock);
+  const boundary = {
+    party: "environment",
+    what: `dispose of the world of task ${assignment.task.id}`,
+    timeoutMs: setup.limits.toolTimeoutMs,
+  } as const;
   await tolerate(
     play,
     async () =>
-      await crossBoundary(
-        {
-          party: "environment",
-          what: `dispose of the world of task ${assignment.task.id}`,
-          timeoutMs: setup.limits.toolTimeoutMs,
-          // The caller's abort must not keep the world from being cleared away.
-          signal: new AbortController().signal,
-          clock,
-        },
-        async () => await world[Symbol.asyncDispose](),
-      ),
+      await crossBoundary(watch, boundary, async () => await world[Symbol.asyncDispose]()),
   );
 }

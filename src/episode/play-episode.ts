@@ -1,18 +1,21 @@
 import type { World } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
+import { startDeadline } from "../internal/deadline.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { noSpending } from "../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
-import { checkScore } from "./check-foreign.ts";
+import { crossBriefly } from "./boundary.ts";
+import { CallWatch } from "./call-watch.ts";
+import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
-import { callParty, isTimeOver, tolerate, type Play, type TurnsEnd } from "./play.ts";
+import { callParty, tolerate, type Play, type TurnsEnd } from "./play.ts";
 import { playTurn } from "./play-turn.ts";
 
 type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
@@ -37,7 +40,10 @@ export async function playEpisode(
   const { task, seed } = assignment;
   const { environment, now } = setup;
   const startedAtMs = now();
-  const play = startPlay(assignment, setup, signal);
+  const { clock = systemClock, limits } = setup;
+  using watch = new CallWatch(signal, clock);
+  using time = startDeadline({ ms: limits.episodeTimeoutMs, parents: [], clock });
+  const play = startPlay(assignment, setup, { watch, clock, time });
   await takeTurn();
   let user: UserSession | undefined;
   const end = await settle(play, async () => {
@@ -73,13 +79,16 @@ export async function playEpisode(
   };
 }
 
-function startPlay(assignment: EpisodeAssignment, setup: EpisodeSetup, signal: AbortSignal): Play {
-  const clock = setup.clock ?? systemClock;
+function startPlay(
+  assignment: EpisodeAssignment,
+  setup: EpisodeSetup,
+  around: Pick<Play, "watch" | "clock" | "time">,
+): Play {
+  const { clock } = around;
   return {
     assignment,
     setup,
-    signal,
-    clock,
+    ...around,
     endsAtMs: clock.now() + setup.limits.episodeTimeoutMs,
     recorder: new TrajectoryRecorder(),
     messages: [],
@@ -96,7 +105,7 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
   try {
     return await work();
   } catch (error) {
-    play.signal.throwIfAborted();
+    play.watch.throwIfAborted();
     if (!(error instanceof RolloutError)) throw error;
     play.setup.onTrouble?.(error);
     return { outcome: "failed", stopReason: "failure", failure: error.toFailure() };
@@ -106,15 +115,17 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
 async function openUser(play: Play): Promise<UserSession> {
   const { assignment, setup } = play;
   const { task, seed } = assignment;
-  return await callParty(
+  const { strategy } = setup.user;
+  const session = await callParty(
     play,
     {
       party: "user",
-      what: `open a conversation about task ${task.id} with user ${setup.user.strategy}`,
+      what: `open a conversation about task ${task.id} with user ${strategy}`,
       timeoutMs: setup.limits.userTimeoutMs,
     },
     () => setup.user.open(task, { seed }),
   );
+  return checkSession(session, `user.open() of ${strategy} for task ${task.id}`);
 }
 
 async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
@@ -137,7 +148,6 @@ async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
 async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
   await openConversation(play, world);
   for (let turnIndex = 0; turnIndex < play.setup.limits.maxTurns; turnIndex++) {
-    if (isTimeOver(play)) return { outcome: "truncated", stopReason: "deadline" };
     const end = await playTurn(play, world, turnIndex);
     if (end !== undefined) return end;
   }
@@ -148,9 +158,14 @@ async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
 async function usageOf(play: Play, user: UserSession | undefined): Promise<UserUsage> {
   let usage: UserUsage = noSpending;
   if (user === undefined) return usage;
-  const call = { party: "user", what: "ask what the user cost", timeoutMs: Infinity } as const;
+  const { user: asked, limits } = play.setup;
+  const call = {
+    party: "user",
+    what: "ask what the user cost",
+    timeoutMs: limits.userTimeoutMs,
+  } as const;
   await tolerate(play, async () => {
-    usage = await callParty(play, call, () => user.usage());
+    usage = checkUsage(await crossBriefly(play.watch, call, () => user.usage()), asked);
   });
   return usage;
 }

@@ -3,7 +3,7 @@ import type { Generation } from "../engine/engine.ts";
 import type { World } from "../environment/environment.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { Renderer } from "../renderer/renderer.ts";
-import { checkReading } from "./check-foreign.ts";
+import { checkReading } from "./check-agent.ts";
 import { continueConversation, observe } from "./continue-conversation.ts";
 import type { TurnRecord, TurnStep } from "./episode.ts";
 import { performIntents } from "./perform-intents.ts";

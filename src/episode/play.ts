@@ -1,9 +1,11 @@
-import { RolloutError, type Party } from "../errors.ts";
+import { RolloutError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
+import type { Deadline } from "../internal/deadline.ts";
 import type { Message, ToolDefinition } from "../message.ts";
 import type { StopReason } from "../trajectory/sample.ts";
 import type { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
-import { crossBoundary } from "./boundary.ts";
+import { crossBoundary, crossBriefly, type Boundary } from "./boundary.ts";
+import type { CallWatch } from "./call-watch.ts";
 import type { TurnRecord } from "./episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 
@@ -11,9 +13,11 @@ import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 export interface Play {
   readonly assignment: EpisodeAssignment;
   readonly setup: EpisodeSetup;
-  /** The caller's: aborted, there is no episode. */
-  readonly signal: AbortSignal;
+  /** Over the calls to code that is not ours. Where the caller aborts, there is no episode. */
+  readonly watch: CallWatch;
   readonly clock: Clock;
+  /** The episode's. */
+  readonly time: Deadline;
   /** When the episode's time is over, by the clock. */
   readonly endsAtMs: number;
   readonly recorder: TrajectoryRecorder;
@@ -35,17 +39,17 @@ export interface TurnsEnd {
 }
 
 /** Whether the episode may no longer ask the policy for anything. */
-export function isTimeOver({ clock, endsAtMs }: Play): boolean {
-  return clock.now() >= endsAtMs;
+export function isTimeOver({ clock, endsAtMs, time }: Play): boolean {
+  return time.expired || clock.now() >= endsAtMs;
 }
 
 /** Calls code that is not ours on behalf of the episode (see `crossBoundary()`). */
-export async function callParty<Result>(
-  { signal, clock }: Play,
-  call: { readonly party: Party; readonly what: string; readonly timeoutMs: number },
+export function callParty<Result>(
+  { watch }: Play,
+  boundary: Boundary,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  return await crossBoundary({ ...call, signal, clock }, work);
+  return crossBoundary(watch, boundary, work);
 }
 
 /**
@@ -53,17 +57,18 @@ export async function callParty<Result>(
  *
  * @throws RolloutError `agent/exception` or `agent/timeout`.
  */
-export async function callAgent<Result>(
+export function callAgent<Result>(
   play: Play,
   what: string,
   work: () => Result | Promise<Result>,
 ): Promise<Result> {
-  const { agent, limits } = play.setup;
-  return await callParty(
-    play,
+  const { watch, setup, assignment } = play;
+  const { agent, limits } = setup;
+  return crossBriefly(
+    watch,
     {
       party: "agent",
-      what: `${what} in task ${play.assignment.task.id} as agent ${agent.strategy}`,
+      what: `${what} in task ${assignment.task.id} as agent ${agent.strategy}`,
       timeoutMs: limits.toolTimeoutMs,
     },
     work,

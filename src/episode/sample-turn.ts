@@ -1,8 +1,7 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
 import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { startDeadline } from "../internal/deadline.ts";
-import { callParty, type Play, type TurnsEnd } from "./play.ts";
+import { callParty, isTimeOver, type Play, type TurnsEnd } from "./play.ts";
 
 /** What asking the policy for a turn came to. */
 export type Sampling =
@@ -25,6 +24,7 @@ export type Sampling =
  * @throws RolloutError with party `engine`.
  */
 export async function sampleTurn(play: Play, turnIndex: number): Promise<Sampling> {
+  if (isTimeOver(play)) return ended("deadline");
   const room = remainingTokens(play);
   if (room.tokens <= 0) return ended(room.stopReason);
   const request = toRequest(play, turnIndex, room.tokens);
@@ -51,10 +51,9 @@ async function generate(
   play: Play,
   request: GenerateRequest,
 ): Promise<{ readonly generation: Generation; readonly isLate: boolean }> {
-  const { clock, endsAtMs, setup } = play;
+  const { clock, endsAtMs, setup, time } = play;
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
   const leftMs = Math.max(endsAtMs - clock.now(), 0);
-  using time = startDeadline({ ms: leftMs, parents: [], clock });
   const call = {
     party: "engine",
     what: `sample turn ${request.requestId}`,

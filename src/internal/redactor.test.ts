@@ -64,6 +64,29 @@ describe("Redactor", () => {
     expect(redactor.json({ a: 1 }, 2)).toBe('{\n  "a": 1\n}');
   });
 
+  test("jsonText() leaves the numbers of JSON alone, and cleans what is none", () => {
+    const redactor = new Redactor(["12345678"]);
+    expect(redactor.jsonText('{"a": -0.12345678, "b": "x12345678"}')).toBe(
+      '{"a":-0.12345678,"b":"x[redacted]"}',
+    );
+    expect(redactor.jsonText('{"a": -0.12345678}')).toBe('{"a":-0.12345678}');
+    expect(redactor.jsonText("{no 12345678")).toBe("{no [redacted]");
+  });
+
+  test("cleanInTurns() finds a secret wherever it stands in a large value", async () => {
+    const redactor = new Redactor([secret, "short-one"]);
+    for (const before of [0, 65_520, 65_536, 131_060, 200_000]) {
+      const value = { ids: [1, 2], texts: [`${"x".repeat(before)}${secret}`, "y".repeat(90_000)] };
+      const clean = await redactor.cleanInTurns(value);
+      expect(clean).toEqual({
+        ids: [1, 2],
+        texts: [`${"x".repeat(before)}[redacted]`, "y".repeat(90_000)],
+      });
+    }
+    const harmless = { texts: ["x".repeat(200_000)] };
+    expect(await redactor.cleanInTurns(harmless)).toBe(harmless);
+  });
+
   test("error() cleans messages and stacks, those of causes too", () => {
     const cause = new Error(`said ${secret}`);
     const error = new Error(`Cannot reach it: ${secret}`, { cause });

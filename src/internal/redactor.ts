@@ -1,8 +1,14 @@
+import { jsonPieces } from "./json-pieces.ts";
+import { takeTurn } from "./take-turn.ts";
+
 /** What stands in the place of a secret. */
 export const redactionMark = "[redacted]";
 
 /** Shorter ones would also be found where they are none; they are hidden in their places only. */
 const minSecretLength = 8;
+
+/** Characters that are looked through at once. */
+const stretchLength = 64 * 1024;
 
 /**
  * Takes secrets out of what leaves the process: texts, JSON lines, errors. Besides a secret itself its
@@ -66,14 +72,41 @@ export class Redactor {
    */
   json(value: unknown, space?: number): string {
     const text = JSON.stringify(value, undefined, space);
-    // Nearly always there is nothing to do, and a row of samples is large.
-    if (!this.#forms.some(([form]) => text.includes(form))) return text;
+    // Nearly always there is nothing to do.
+    if (!this.#isIn(text)) return text;
     return JSON.stringify(this.#clean(JSON.parse(text)), undefined, space);
+  }
+
+  /** A text that is JSON, as a rule: its numbers stay what they are, as in `json()`. */
+  jsonText(text: string): string {
+    if (!this.#isIn(text)) return text;
+    try {
+      return this.json(JSON.parse(text));
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      return this.text(text);
+    }
   }
 
   /** A JSON-able value without the secrets of its texts and keys. */
   clean<Value>(value: Value): Value {
     return JSON.parse(this.json(value)) as Value;
+  }
+
+  /** `clean()` of a large value, looked through in turns; itself where it holds no secret. */
+  async cleanInTurns<Value>(value: Value): Promise<Value> {
+    const [longest] = this.#forms;
+    if (longest === undefined) return value;
+    let text = "";
+    for (const piece of jsonPieces(value)) {
+      text += piece;
+      if (text.length < stretchLength) continue;
+      await takeTurn();
+      if (this.#isIn(text)) return this.clean(value);
+      // What stands astride two stretches is found in the second.
+      text = text.slice(-longest[0].length);
+    }
+    return this.#isIn(text) ? this.clean(value) : value;
   }
 
   /** Takes the secrets out of an error's message and further texts, and out of those of its causes. */
@@ -85,6 +118,10 @@ export class Redactor {
       }
       current = current.cause;
     }
+  }
+
+  #isIn(text: string): boolean {
+    return this.#forms.some(([form]) => text.includes(form));
   }
 
   #cleanMember(error: Error, name: string): void {

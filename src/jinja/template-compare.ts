@@ -1,4 +1,5 @@
 import { compareCodePoints } from "../python/compare-code-points.ts";
+import { spend, spendOn } from "./budget.ts";
 import { typeError } from "./template-error.ts";
 import { iterate } from "./template-iterate.ts";
 import { undefinedError } from "./template-undefined.ts";
@@ -17,6 +18,7 @@ import {
 /** Python's `==`. */
 export function equals(left: TemplateValue, right: TemplateValue): boolean {
   if (left === right) return true;
+  spend(1);
   const leftNumber = numberOf(left);
   if (leftNumber !== undefined) {
     const rightNumber = numberOf(right);
@@ -94,7 +96,9 @@ export function dictSet(
 /** @throws TemplateError `TypeError` for a list or dictionary, which no dictionary takes as key. */
 export function assertHashable(key: TemplateValue): void {
   if (isList(key) || isDict(key)) throw typeError(`unhashable type: '${typeName(key)}'`);
-  if (key instanceof Tuple) key.items.forEach(assertHashable);
+  if (!(key instanceof Tuple)) return;
+  spendOn(key.items);
+  key.items.forEach(assertHashable);
 }
 
 /** Comparison operators that order two values. */
@@ -110,6 +114,7 @@ export function compareOrder(
   operator: OrderOperator,
   right: TemplateValue,
 ): boolean {
+  spend(1);
   const leftNumber = numberOf(left);
   const rightNumber = numberOf(right);
   if (leftNumber !== undefined && rightNumber !== undefined) {

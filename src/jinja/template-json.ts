@@ -3,6 +3,7 @@ import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { formatFloat } from "../python/float-text.ts";
 import { formatInt } from "../python/int-text.ts";
 import type { PyValue } from "../python/value.ts";
+import { spendOn } from "./budget.ts";
 import { compareForSort } from "./template-compare.ts";
 import { typeError, valueError } from "./template-error.ts";
 import type { BoundArguments } from "./template-function.ts";
@@ -51,6 +52,8 @@ function separatorsOption(separators: TemplateValue): Pick<PythonDumpsOptions, "
 
 /** The value as JSON data: tuples as lists, keys as text, safe strings as strings. */
 function toJsonValue(value: TemplateValue, sorted: boolean): PyValue {
+  // A value may be shared by many that stand in many more: what is written is counted, not what is held.
+  spendOn(value);
   if (value === null || typeof value !== "object") return value;
   if (isList(value)) return value.map((item) => toJsonValue(item, sorted));
   if (value instanceof Tuple) return value.items.map((item) => toJsonValue(item, sorted));

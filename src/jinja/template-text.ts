@@ -1,6 +1,7 @@
 import { formatFloat } from "../python/float-text.ts";
 import { formatInt } from "../python/int-text.ts";
 import { reprString } from "../python/repr.ts";
+import { spendOn } from "./budget.ts";
 import { TemplateError } from "./template-error.ts";
 import type { TemplateValue } from "./template-value.ts";
 import { isDict, isList, Markup, Tuple, typeName, Undefined } from "./template-value.ts";
@@ -20,6 +21,7 @@ export function strOf(value: TemplateValue): string {
  *   is never the same twice.
  */
 export function reprOf(value: TemplateValue): string {
+  spendOn(value);
   if (value === null) return "None";
   switch (typeof value) {
     case "boolean":

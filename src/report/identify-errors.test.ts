@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { RolloutError } from "../errors.ts";
+import { Redactor } from "../internal/redactor.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { scriptedChatModel, type ScriptedChatReply } from "../user/scripted-chat-model.ts";
 import { readAnswer } from "./fault-judge.ts";
@@ -71,6 +72,22 @@ async function identify(
 const agent = '{"answer": "agent", "reason": "left out {x}"}';
 
 describe("identifyErrors()", () => {
+  test("writes and tells no secret that the judge repeats", async () => {
+    const told: unknown[] = [];
+    const run = await storedRun([missed(0)]);
+    const summary = await identifyErrors(run, {
+      judge: scriptedChatModel(['{"answer": "user", "reason": "says sk-of-the-judge"}']),
+      taskInfo: () => new Map(),
+      ...{ concurrency: 1, maxCount: 1, signal, redactor: new Redactor(["sk-of-the-judge"]) },
+      onJudged: (judged) => told.push(judged),
+    });
+    const names = ["errors.jsonl", "errors.json", "errors.tau-bench.json"];
+    const texts = await Promise.all(names.map((name) => readFile(path.join(dir, name), "utf8")));
+    const all = [...texts, JSON.stringify([told, summary])].join("\n");
+    expect(all).toContain("says [redacted]");
+    expect(all).not.toContain("sk-of-the-judge");
+  });
+
   test("asks who is to blame and, for the agent, for what", async () => {
     const rows = [
       missed(0),

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { RolloutError } from "../errors.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import { JsonlJournal } from "../run/jsonl-journal.ts";
 import { readJsonl } from "../run/read-jsonl.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
@@ -30,6 +31,8 @@ export interface IdentifyOptions {
   /** Most episodes to judge, in the order of tasks and trials. */
   readonly maxCount: number;
   readonly signal: AbortSignal;
+  /** Takes secrets out of the verdicts before they are written and told. */
+  readonly redactor?: Redactor;
   readonly onJudged?: (judged: JudgedEpisode) => void;
 }
 
@@ -71,7 +74,8 @@ export async function identifyErrors(
   const waiting = new Set([...places].filter((id) => known.get(id)?.fault === undefined));
   {
     await using journal = await JsonlJournal.open(file);
-    await judgeAll(run, waiting, options, async (judged) => {
+    await judgeAll(run, waiting, options, async (verdict) => {
+      const judged = options.redactor?.clean(verdict) ?? verdict;
       await journal.append(judged);
       known.set(judged.rolloutId, judged);
       options.onJudged?.(judged);

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { hashRow } from "../trajectory/hash-row.ts";
 import { hashLine } from "./encode-line.ts";
 import { type FinishedEpisode, parseEpisodeRow, toFinishedEpisode } from "./episode-row.ts";
 import type { Files } from "./files.ts";
@@ -7,6 +8,7 @@ import { readBytes } from "./last-line.ts";
 import { type LineRange, scanLines, withFile } from "./line-ranges.ts";
 import { type InspectedRow, inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
 import { storageError } from "./storage-error.ts";
+import { readTold } from "./told-episodes.ts";
 
 /** The file with one line an episode, the last that is written of it. */
 export const episodesFile = "episodes.jsonl";
@@ -18,6 +20,8 @@ export const samplesFile = "samples.jsonl";
 export interface Reconciliation {
   /** Episodes that are finished: their own line and all their training rows are there. */
   readonly finished: readonly FinishedEpisode[];
+  /** Rollouts of which `events.jsonl` tells that they ended, and which are to be played again. */
+  readonly dropped: readonly string[];
   /** What was found wrong, for people. */
   readonly notes: readonly string[];
 }
@@ -52,7 +56,8 @@ interface Scanned<Line> {
 /**
  * Compares the files of a run with each other and leaves in each what belongs to finished episodes.
  * An episode counts as finished where one whole line claims it and each of its training rows is
- * there: by the hash that the claim names or, in rows that were written otherwise, by reading them.
+ * there: by the hash that the claim names, of the line or, in rows that were written otherwise, of what
+ * they say. A line that is not the one that `events.jsonl` tells of claims nothing.
  * Everything else goes: it is played again.
  *
  * The files need not be replaced together: whatever a crash leaves in between is reconciled alike.
@@ -63,10 +68,13 @@ export async function reconcile(
   dir: string,
   { files, retryFailed }: ReconcileOptions,
 ): Promise<Reconciliation> {
+  const told = await readTold(files, dir);
   const claims = await scan<Claim>(files, path.join(dir, episodesFile), (bytes) => {
     const row = parseEpisodeRow(bytes);
     if (row === undefined) return undefined;
     const { rolloutId: id, sampleHashes } = row;
+    const hash = told.get(id)?.hash;
+    if (hash !== undefined && hash !== hashLine(bytes) && hash !== hashRow(row)) return undefined;
     return { id, line: { finished: toFinishedEpisode(row), sampleHashes } };
   });
   const rows = await scan<RowPlace>(files, path.join(dir, samplesFile), (bytes) => {
@@ -89,7 +97,12 @@ export async function reconcile(
   await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
   await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
   const finished = kept.map((claim) => claim.finished);
-  return { finished, notes: noteAll(claims, rows, incompleteCount) };
+  const keptIds = new Set(finished.map(({ rolloutId }) => rolloutId));
+  const dropped = [...told.keys()].filter((id) => !keptIds.has(id));
+  // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again.
+  const lost = dropped.filter((id) => !claims.lines.has(id) && told.get(id)?.isFailed === false);
+  const lostCount = Math.max(lost.length - claims.damagedCount, 0);
+  return { finished, dropped, notes: noteAll(claims, rows, { incompleteCount, lostCount }) };
 }
 
 async function scan<Line extends LineRange>(
@@ -161,14 +174,13 @@ function matchHashes(
 }
 
 /**
- * All rows in the order of their segments where they are whole, each is there once, and none lacks:
- * rows that another program wrote again, or that an earlier version wrote.
+ * The rows where they were written otherwise: by another program, with the same values, or by an
+ * earlier version, whose episodes keep no hashes.
  */
 async function inspectRows(
-  { sampleHashes, finished }: Claim,
+  claim: Claim,
   { files, path, rolloutId, places }: FoundRows,
 ): Promise<readonly RowPlace[] | undefined> {
-  if (places.length !== (sampleHashes?.length ?? places.length)) return undefined;
   const whole: { readonly place: RowPlace; readonly inspected: InspectedRow }[] = [];
   await withFile(files, path, async (file) => {
     for (const place of places) {
@@ -176,8 +188,19 @@ async function inspectRows(
       if (inspected?.rolloutId === rolloutId) whole.push({ place, inspected });
     }
   });
-  if (whole.length !== places.length) return undefined;
-  whole.sort((left, right) => left.inspected.segment - right.inspected.segment);
+  if (claim.sampleHashes === undefined) {
+    return whole.length === places.length ? joinSegments(claim, whole) : undefined;
+  }
+  const spelledAnew = whole.map(({ place, inspected: { hash } }) => ({ ...place, hash }));
+  return matchHashes(spelledAnew, claim.sampleHashes);
+}
+
+/** All rows in the order of their segments, where each is there once and none lacks. */
+function joinSegments(
+  { finished }: Claim,
+  rows: readonly { readonly place: RowPlace; readonly inspected: InspectedRow }[],
+): readonly RowPlace[] | undefined {
+  const whole = rows.toSorted((left, right) => left.inspected.segment - right.inspected.segment);
   if (whole.some(({ inspected }, index) => inspected.segment !== index)) return undefined;
   const tokenCount = whole.reduce((sum, { inspected }) => sum + inspected.tokenCount, 0);
   return tokenCount === finished.counts.tokenCount ? whole.map(({ place }) => place) : undefined;
@@ -190,7 +213,7 @@ function inOrder(ranges: readonly LineRange[]): readonly LineRange[] {
 function noteAll(
   claims: Scanned<Claim>,
   rows: Scanned<RowPlace>,
-  incompleteCount: number,
+  { incompleteCount, lostCount }: { incompleteCount: number; lostCount: number },
 ): readonly string[] {
   const damaged =
     `${claims.path} has damaged lines (${claims.damagedCount}): ` +
@@ -198,8 +221,12 @@ function noteAll(
   const incomplete =
     `${rows.path} lacks rows of finished episodes, or has damaged ones: ` +
     `these episodes are played again (${incompleteCount})`;
+  const lost =
+    `${claims.path} lacks episodes that events.jsonl tells of: ` +
+    `they are played again (${lostCount})`;
   return [
     ...(claims.damagedCount > 0 ? [damaged] : []),
+    ...(lostCount > 0 ? [lost] : []),
     ...(incompleteCount > 0 ? [incomplete] : []),
   ];
 }

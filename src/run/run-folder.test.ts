@@ -44,6 +44,14 @@ async function write(episodes: readonly Episode[], options: Partial<RunFolderOpt
   }
 }
 
+async function writeAndTell(folder: RunFolder, episodes: readonly Episode[]): Promise<void> {
+  for (const episode of episodes) {
+    const { rolloutId, outcome } = episode;
+    const episodeHash = await folder.writeEpisode(episode);
+    await folder.writeEvent({ type: "episode-finished", atMs: 1, rolloutId, outcome, episodeHash });
+  }
+}
+
 function file(name: string): string {
   return path.join(dir, name);
 }
@@ -294,8 +302,23 @@ describe("RunFolder with damaged files", () => {
       ["t#0", "t#2"],
     ],
     [
-      "has a changed id",
+      "lacks an id",
       (text: string) => text.replace('"tokenIds":[1,2,101,', '"tokenIds":[1,2,'),
+      ["t#0", "t#2"],
+    ],
+    [
+      "has a changed id",
+      (text: string) => text.replace('"tokenIds":[1,2,101,', '"tokenIds":[1,2,102,'),
+      ["t#0", "t#2"],
+    ],
+    [
+      "has a changed reward",
+      (text: string) => text.replace(/("t#1".*"reward":)1/, "$10"),
+      ["t#0", "t#2"],
+    ],
+    [
+      "has a changed logprob",
+      (text: string) => text.replace(/("t#1".*"logprobs":\[0,0,0,)-0\.5/, "$1-0.25"),
       ["t#0", "t#2"],
     ],
     ["has two rows glued", (text: string) => text.replace(/("t#1".{40}).*\n/, "$1"), ["t#0"]],
@@ -312,6 +335,49 @@ describe("RunFolder with damaged files", () => {
       expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(left);
       expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(left);
     }
+  });
+
+  test.each([
+    ["has another reward", (text: string) => text.replace(/("t#1".*"reward":)1/, "$10"), "damaged"],
+    ["has another seed", (text: string) => text.replace(/("t#1".*"seed":)0/, "$17"), "damaged"],
+    ["lacks a line", (text: string) => text.replace(/.*"t#1".*\n/, ""), "lost"],
+  ])("plays an episode again where episodes.jsonl %s that was told of", async (_, damage, kind) => {
+    {
+      await using folder = await open();
+      await writeAndTell(folder, three);
+    }
+    await edit("episodes.jsonl", damage);
+    {
+      await using again = await open({ lock: { now: () => 5 } });
+      expect(idsOf(again)).toEqual(["t#0", "t#2"]);
+      expect(again.notes).toEqual([
+        kind === "damaged"
+          ? `${file("episodes.jsonl")} has damaged lines (1): their episodes are played again`
+          : `${file("episodes.jsonl")} lacks episodes that events.jsonl tells of: they are played again (1)`,
+      ]);
+      // What was told of it before does not speak against it any more.
+      await again.writeEpisode({ ...three[1]!, durationMs: 7 });
+    }
+    expect(await readFile(file("events.jsonl"), "utf8")).toContain(
+      '{"type":"episodes-dropped","atMs":5,"rolloutIds":["t#1"]}\n',
+    );
+    await using third = await open();
+    expect(idsOf(third)).toEqual(["t#0", "t#2", "t#1"]);
+    expect(third.notes).toEqual([]);
+  });
+
+  test("says nothing of failed episodes that are played again, and takes them as they come", async () => {
+    {
+      await using folder = await open();
+      await writeAndTell(folder, [testEpisode(0), testEpisode(1, failedEnd)]);
+    }
+    {
+      await using again = await open({ retryFailed: true });
+      expect([idsOf(again), again.notes]).toEqual([["t#0"], []]);
+      await again.writeEpisode(testEpisode(1));
+    }
+    await using third = await open();
+    expect([idsOf(third), third.notes]).toEqual([["t#0", "t#1"], []]);
   });
 
   test("keeps rows that are whole, however they are written", async () => {
@@ -408,6 +474,23 @@ describe("RunFolder and its manifest", () => {
       identity: { tokenizer: "t1", tools: "x" },
     };
     await using again = await RunFolder.open(dir, newer, { retryFailed: false });
+    expect(idsOf(again)).toEqual(["t#0"]);
+  });
+
+  test("compares what only a later version counts among what decides with what was noted", async () => {
+    const found = { settings: { env: "e", "max-turns": 3, concurrency: 2 } };
+    const old = { ...testManifest, found };
+    const later = (turns: number) => ({
+      ...old,
+      configuration: { ...old.configuration, "max-turns": turns },
+    });
+    {
+      await using folder = await RunFolder.open(dir, old, { retryFailed: false });
+      await folder.writeEpisode(testEpisode(0));
+    }
+    const other = RunFolder.open(dir, later(30), { retryFailed: false });
+    await expect(other).rejects.toThrow("max-turns was 3 and is 30");
+    await using again = await RunFolder.open(dir, later(3), { retryFailed: false });
     expect(idsOf(again)).toEqual(["t#0"]);
   });
 

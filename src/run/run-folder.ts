@@ -12,6 +12,7 @@ import { type RunManifest, claimManifest } from "./run-manifest.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
 import { sortRows } from "./sort-rows.ts";
 import { storageError } from "./storage-error.ts";
+import { droppedEvent, eventsFile } from "./told-episodes.ts";
 import { nextName, writeWholeJson } from "./write-whole.ts";
 
 export type { EpisodeRow, EpisodeStory, FinishedEpisode } from "./episode-row.ts";
@@ -31,7 +32,6 @@ export interface RunFolderOptions {
   readonly lock?: Omit<LockOptions, "files">;
 }
 
-const eventsFile = "events.jsonl";
 const summaryFile = "summary.json";
 
 const slimeFile = "samples.slime.jsonl";
@@ -100,7 +100,8 @@ export class RunFolder implements AsyncDisposable {
     }
     const lock = await RunLock.take(dir, { ...options.lock, files });
     try {
-      return await RunFolder.#openLocked(dir, manifest, { ...options, files, lock });
+      const now = options.lock?.now;
+      return await RunFolder.#openLocked(dir, manifest, { ...options, files, lock, now });
     } catch (error) {
       await lock[Symbol.asyncDispose]();
       throw error;
@@ -110,15 +111,19 @@ export class RunFolder implements AsyncDisposable {
   static async #openLocked(
     dir: string,
     manifest: RunManifest,
-    options: Omit<RunFolderOptions, "lock"> & { readonly files: Files; readonly lock: RunLock },
+    options: Omit<RunFolderOptions, "lock"> & {
+      readonly files: Files;
+      readonly lock: RunLock;
+      readonly now?: (() => number) | undefined;
+    },
   ): Promise<RunFolder> {
     const { files, lock, format, retryFailed } = options;
     await removeUnfinished(files, dir);
     const claimed = await claimManifest(dir, manifest, { files });
-    const { finished, notes } = await reconcile(dir, { files, retryFailed });
+    const { finished, dropped, notes } = await reconcile(dir, { files, retryFailed });
     const names = [samplesFile, episodesFile, eventsFile] as const;
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
-    return new RunFolder(
+    const folder = new RunFolder(
       { dir, manifest: claimed.manifest, finished, notes: [...claimed.notes, ...notes] },
       {
         ...{ files, lock, format },
@@ -127,6 +132,18 @@ export class RunFolder implements AsyncDisposable {
         events: journals[eventsFile],
       },
     );
+    // What was told of them holds no longer; what is played again may be another story.
+    if (dropped.length > 0) await folder.#tellDropped(dropped, options.now ?? Date.now);
+    return folder;
+  }
+
+  async #tellDropped(rolloutIds: readonly string[], now: () => number): Promise<void> {
+    try {
+      await this.#events.append(droppedEvent(rolloutIds, now()));
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   /** Where the training rows are. */

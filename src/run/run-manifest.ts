@@ -125,7 +125,7 @@ async function resume(
   run: { readonly stored: RunManifest; readonly manifest: RunManifest; readonly files: Files },
 ): Promise<ClaimedManifest> {
   const { stored, manifest, files } = run;
-  const asked = differences(stored.configuration, manifest.configuration);
+  const asked = differences(configurationOf(stored, manifest), manifest.configuration);
   if (asked.length > 0) {
     throw new UsageError(
       `Cannot resume ${dir}: ${listed(asked)}; start with the same settings or choose another --out`,
@@ -150,6 +150,20 @@ async function resume(
     `Cannot resume ${dir}: what its episodes were played with has changed: ${listed(found)}; ` +
       "bring back what was there or choose another --out",
   );
+}
+
+/**
+ * What a stored run was asked for. A setting that its version did not count among what decides stands
+ * with all others among what was found.
+ */
+function configurationOf(stored: RunManifest, manifest: RunManifest): RunManifest["configuration"] {
+  const settings: unknown = (stored.found as RunManifest["found"] | undefined)?.["settings"];
+  const known = Object.entries(isObject(settings) ? settings : {});
+  const names = Object.keys(manifest.configuration);
+  return {
+    ...Object.fromEntries(known.filter(([name]) => names.includes(name))),
+    ...stored.configuration,
+  };
 }
 
 interface Difference {

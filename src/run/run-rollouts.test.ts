@@ -3,7 +3,9 @@ import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
+import { Redactor } from "../internal/redactor.ts";
 import { crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
 import { lampPlan, lamps, playLamps } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
@@ -161,6 +163,33 @@ describe("runRollouts()", () => {
     });
     expect(drawn).not.toContain(0);
     expect(drawn.length).toBeLessThan(10);
+  });
+
+  test("no secret of a failure is written or told, whoever repeats it", async () => {
+    const secret = "sk-of-somebody-0123";
+    const environment: Environment = {
+      ...lamps(1),
+      open: () => {
+        throw new Error(`no access with ${secret}`, { cause: new Error(`to ${secret}`) });
+      },
+    };
+    const told: unknown[] = [];
+    {
+      await using folder = await open();
+      const { progress } = await playLamps(folder, environment, {
+        attempts: 2,
+        redactor: new Redactor([secret]),
+        onEpisode: (episode) => told.push(episode),
+      });
+      told.push(progress);
+    }
+    const texts = await Promise.all(
+      (await readdir(dir)).map((name) => readFile(path.join(dir, name), "utf8")),
+    );
+    const all = [...texts, JSON.stringify(told)].join("\n");
+    expect(all).toContain("no access with [redacted]");
+    expect(all).toContain("Caused by: Error: to [redacted]");
+    expect(all).not.toContain(secret);
   });
 
   test("refuses two tasks of one id", async () => {

@@ -3,6 +3,7 @@ import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import { UsageError, describeStack, type RolloutError } from "../errors.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodePlace, PlannedEpisode, RunPlan } from "./plan-run.ts";
@@ -22,6 +23,8 @@ export interface RunOptions {
   /** The run stops when this many episodes have failed in a row: something is down for good. */
   readonly maxFailuresInRow: number;
   readonly signal: AbortSignal;
+  /** Takes secrets out of all that is written, told and returned of an episode, ids excepted. */
+  readonly redactor?: Redactor;
   /** Told whenever an episode starts or ends. */
   readonly onProgress?: (progress: RunProgress) => void;
   /** Told of each finished episode of this start, after it is on the disk. */
@@ -217,11 +220,13 @@ async function playWithRetries(state: WorkerState, planned: PlannedEpisode): Pro
   };
   for (let attempt = 1; ; attempt++) {
     options.onProgress?.(tally.progress());
-    const episode = await playEpisode({ ...planned, attempt }, setup, {
-      signal: stop.signal,
-    });
+    const episode = await redact(
+      await playEpisode({ ...planned, attempt }, setup, { signal: stop.signal }),
+      options.redactor,
+    );
     const { rolloutId } = planned;
     for (const trouble of troubles.splice(0)) {
+      options.redactor?.error(trouble);
       const { code, message } = trouble;
       const stack = describeStack(trouble);
       const event = { type: "trouble", atMs: setup.now(), rolloutId, attempt };
@@ -232,6 +237,13 @@ async function playWithRetries(state: WorkerState, planned: PlannedEpisode): Pro
     const event = episodeEvent("attempt-failed", episode, setup.now());
     await options.folder.writeEvent({ ...event, attempt });
   }
+}
+
+/** Whatever the text of an episode comes from, it passes here before anybody else sees it. */
+async function redact(episode: Episode, redactor: Redactor | undefined): Promise<Episode> {
+  if (redactor === undefined) return episode;
+  const { segments, ...story } = episode;
+  return { ...(await redactor.cleanInTurns(story)), segments };
 }
 
 function episodeEvent(type: string, episode: Episode, atMs: number) {

@@ -1,3 +1,4 @@
+import { hashRow } from "../trajectory/hash-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { parseJson } from "./episode-row.ts";
 
@@ -6,6 +7,8 @@ export interface InspectedRow {
   readonly rolloutId: string;
   readonly segment: number;
   readonly tokenCount: number;
+  /** What `hashRow()` says of it, however it is spelled. */
+  readonly hash: string;
 }
 
 /** Reads a line of `samples.jsonl`; `undefined` where it is damaged. */
@@ -18,7 +21,7 @@ export function inspectSampleLine(line: Uint8Array): InspectedRow | undefined {
   );
   const tokenCount = lengths[0];
   if (tokenCount === undefined || lengths.some((length) => length !== tokenCount)) return undefined;
-  return { rolloutId, segment, tokenCount };
+  return { rolloutId, segment, tokenCount, hash: hashRow(row) };
 }
 
 const idKey = '"rolloutId":';

@@ -109,7 +109,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       async play(folder, options) {
         const { concurrency, attempts, maxFailuresInRow } = config.conduct;
         const conduct = { concurrency, attempts, maxFailuresInRow };
-        return await runRollouts({ plan, setup, folder, ...conduct, ...options });
+        return await runRollouts({ plan, setup, folder, redactor, ...conduct, ...options });
       },
       [Symbol.asyncDispose]: close,
     };

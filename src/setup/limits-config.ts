@@ -9,7 +9,6 @@ export const limitSettings = [
     value: "n",
     help: "policy calls per episode",
     default: defaultLimits.maxTurns,
-    operational: true,
   },
   {
     name: "max-tokens-per-turn",
@@ -17,21 +16,18 @@ export const limitSettings = [
     value: "n",
     help: "tokens sampled in one turn",
     default: defaultLimits.maxTokensPerTurn,
-    operational: true,
   },
   {
     name: "max-episode-tokens",
     kind: count(1),
     value: "n",
     help: "tokens after the first prompt",
-    operational: true,
   },
   {
     name: "max-context",
     kind: count(1),
     value: "n",
     help: "prompt and output together (default: what the engine names)",
-    operational: true,
   },
   {
     name: "max-format-errors",
@@ -39,7 +35,6 @@ export const limitSettings = [
     value: "n",
     help: "turns with only malformed calls",
     default: defaultLimits.maxFormatErrors,
-    operational: true,
   },
   {
     name: "on-length",

@@ -85,8 +85,6 @@ describe("the settings of a run", () => {
       ...["model", "few-shot-file"],
       ...["user-url", "user-api-key-env", "user-concurrency"],
       ...["user-input-price", "user-output-price", "user-script"],
-      ...["max-turns", "max-tokens-per-turn", "max-episode-tokens", "max-context"],
-      "max-format-errors",
       ...["episode-timeout", "user-timeout", "tool-timeout", "engine-timeout"],
       ...["concurrency", "attempts", "max-failures", "out", "retry-failed"],
     ]);

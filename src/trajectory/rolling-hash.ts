@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import { assertInvariant } from "../errors.ts";
+import { InvariantError } from "../errors.ts";
 import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 
 /**
@@ -37,10 +37,11 @@ function littleEndian(ids: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(ids.length * 4);
   for (let index = 0; index < ids.length; index++) {
     const id = ids[index];
-    assertInvariant(
-      isTokenId(id),
-      `cannot hash ${id} at ${index}: expected a whole number from 0 to ${largestTokenId}`,
-    );
+    if (!isTokenId(id)) {
+      throw new InvariantError(
+        `cannot hash ${id} at ${index}: expected a whole number from 0 to ${largestTokenId}`,
+      );
+    }
     bytes.writeInt32LE(id, index * 4);
   }
   return bytes;

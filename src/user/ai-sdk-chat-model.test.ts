@@ -487,10 +487,12 @@ describe("the endpoint", () => {
     );
   });
 
-  test("a password in the URL is refused without repeating it", () => {
-    const endpoint = { baseUrl: "https://u:hunter2@x.example/v1", model: "m" };
-    const make = () => endpointChatModel({ endpoint, env: {} });
-    expect(make).toThrow(/holds a password/);
+  test.each([
+    ["a password", "https://u:hunter2@x.example/v1"],
+    ["a query", "https://x.example/v1?api_key=hunter2"],
+  ])("%s in the URL is refused without repeating it", (held, baseUrl) => {
+    const make = () => endpointChatModel({ endpoint: { baseUrl, model: "m" }, env: {} });
+    expect(make).toThrow(`holds ${held}`);
     expect(make).not.toThrow(/hunter2/);
   });
 });

@@ -110,6 +110,12 @@ function readBaseUrl(baseUrl: string): URL {
         "environment variable with the key",
     );
   }
+  if (url.search !== "") {
+    throw new UsageError(
+      `Cannot reach a chat model: \`baseUrl\` holds a query, expected ${url.origin}${url.pathname} ` +
+        "and, for a key, `apiKeyEnv` to name an environment variable with it",
+    );
+  }
   return url;
 }
 

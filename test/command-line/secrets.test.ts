@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -140,23 +140,48 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     expect(printed.status).toBe(1);
   });
 
-  test("the password and the key in an address", async () => {
+  test("the engine's key, where a custom environment repeats it", async () => {
     await using engine = await startSglangTestServer({ policy: scriptedPolicy([]) });
+    const file = path.join(scratch, "environment.mjs");
+    const shopModule = new URL("../../dist/environments/storefront/index.js", import.meta.url).href;
+    await writeFile(
+      file,
+      `import { createStorefront } from ${JSON.stringify(shopModule)};
+      export function createEnvironment() {
+        const shop = createStorefront();
+        const open = () => { throw new Error("no access with " + process.env.TEST_ENGINE_KEY); };
+        return { ...shop, open };
+      }`,
+    );
+    const script = path.join(scratch, "script.json");
+    await writeFile(script, '["Good day."]');
+    const out = path.join(scratch, "environment");
+    const printed = await runCli(
+      [
+        ...["eval", ...shop, "--env", file, "--split", "test", "--user", "scripted"],
+        ...["--user-script", script, "--model", model, "--out", out],
+        ...["--url", engine.url, "--api-key-env", "TEST_ENGINE_KEY"],
+      ],
+      { env: secrets },
+    );
+    const said = await sayings(out, printed);
+    expect(placesOf(said, formsOf(secrets.TEST_ENGINE_KEY))).toEqual([]);
+    const told = placesOf(said, ["no access with [redacted]"]);
+    expect(told).toEqual(
+      expect.arrayContaining(["episodes.jsonl", "events.jsonl", "summary.json"]),
+    );
+  });
+
+  test("the password and the key in an address", async () => {
     const out = path.join(scratch, "address");
-    const { port } = new URL(engine.url);
     const printed = await runCli([
       ...["rollout", ...shop, "--user", "scripted", "--model", model, "--out", out],
-      ...["--url", `http://me:open%20sesame@127.0.0.1:${port}/?api_key=key-89012345`],
+      ...["--url", "http://me:open%20sesame@127.0.0.1:9/?api_key=key-89012345"],
     ]);
-    const said = await sayings(out, printed);
+    const said = new Map(Object.entries({ stdout: printed.stdout, stderr: printed.stderr }));
     expect(placesOf(said, ["open sesame", "open%20sesame", "key-89012345"])).toEqual([]);
-    expect(placesOf(said, [`//[redacted]@127.0.0.1:${port}/?api_key=[redacted]`])).toContain(
-      "run.json",
-    );
-
-    const resumed = await runCli([
-      ...["eval", "--resume", "--out", out, "--trials", "1", "--temperature", "1"],
-    ]);
-    expect(resumed.stderr).toContain("Missing --url");
+    expect(printed.stderr).toContain("expected http://127.0.0.1:9/ and, for an engine that wants");
+    expect(printed.status).toBe(2);
+    await expect(readdir(out)).rejects.toThrow("ENOENT");
   });
 });

@@ -90,7 +90,7 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
   const { data = stored["data"] } = values;
   const played = readEnvironmentConfig(completeSettings(scopeSettings, { ...stored, data }));
   const environment = await loadEnvironment(played.name, played.dataDir);
-  const judge = createJudge(values);
+  const { judge, redactor } = createJudge(values);
   const controller = new AbortController();
   process.once("SIGINT", () => controller.abort());
   try {
@@ -100,6 +100,7 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
       concurrency: values["judge-concurrency"],
       maxCount: values["max-episodes"] ?? Infinity,
       signal: controller.signal,
+      redactor,
       onJudged: ({ rolloutId, fault, failure }) => {
         const verdict = fault === undefined ? failure?.code : (fault.type ?? fault.party);
         writeError(`${rolloutId}: ${verdict}\n`);
@@ -137,7 +138,7 @@ function createJudge(values: JudgeValues) {
   redactor.learnUrl(config.baseUrl);
   hideSecrets(redactor);
   const place = { place: "judge", party: "grader", env: process.env } as const;
-  return chatModelFromConfig(config, place);
+  return { judge: chatModelFromConfig(config, place), redactor };
 }
 
 function printErrors(summary: ErrorSummary, dir: string): string {

@@ -214,7 +214,9 @@ function fixTypes(text: string, name: string, context: ParseContext): string {
     context.tools.length === 0 ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
   if (!isPyDict(value)) return text;
   const properties = findVllmProperties(name, context);
-  const coerced = coerceMembers(value, properties);
+  const coerced = coerceMembers(value, properties, {
+    keepsEqual: context.engineVersion === "0.24",
+  });
   return coerced === value ? text : stringifyPythonJson(coerced, { ensureAscii: false });
 }
 

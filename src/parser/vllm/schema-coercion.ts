@@ -99,29 +99,38 @@ function isFinite(value: PyValue): boolean {
 }
 
 /** The value, coerced by its schema; the same value where that changes nothing. */
-function coerceDeep(value: PyValue, schema: PyDict): PyValue {
+function coerceDeep(value: PyValue, schema: PyDict, keepsEqual: boolean): PyValue {
   if (typeof value === "string") return coerceToSchema(value, typesOfSchema(schema));
   if (isPyDict(value)) {
     const properties = schema.get("properties");
-    return isPyDict(properties) ? coerceMembers(value, properties) : value;
+    return isPyDict(properties) ? coerceMembers(value, properties, { keepsEqual }) : value;
   }
   if (isPyList(value)) {
     const items = schema.get("items");
     if (!isPyDict(items)) return value;
-    const coerced = value.map((item) => coerceDeep(item, items));
+    const coerced = value.map((item) => coerceDeep(item, items, keepsEqual));
     return coerced.every((item, index) => item === value[index]) ? value : coerced;
   }
   const text = stringifyPythonJson(value, { ensureAscii: false });
   const coerced = coerceToSchema(text, typesOfSchema(schema));
-  return pythonEquals(coerced, value) ? value : coerced;
+  const isSame = keepsEqual || typeof coerced === typeof value;
+  return isSame && pythonEquals(coerced, value) ? value : coerced;
 }
 
-/** The members, each coerced by its own schema; the same dictionary where that changes nothing. */
-export function coerceMembers(value: PyDict, properties: PyDict): PyDict {
+/**
+ * The members, each coerced by its own schema; the same dictionary where that changes nothing. A
+ * value that equals what the schema asks for, but is of another type, such as `5.0` for `5`, stays as
+ * it is where `keepsEqual`.
+ */
+export function coerceMembers(
+  value: PyDict,
+  properties: PyDict,
+  { keepsEqual }: { readonly keepsEqual: boolean },
+): PyDict {
   let isChanged = false;
   const members = [...value].map(([key, member]) => {
     const schema = properties.get(key);
-    const coerced = isPyDict(schema) ? coerceDeep(member, schema) : member;
+    const coerced = isPyDict(schema) ? coerceDeep(member, schema, keepsEqual) : member;
     isChanged ||= coerced !== member;
     return [key, coerced] as const;
   });

@@ -1,0 +1,85 @@
+import { setMaxListeners } from "node:events";
+import { assertInvariant } from "../errors.ts";
+import type { Clock } from "../internal/clock.ts";
+
+/**
+ * Watches the calls that an episode makes to code that is not ours, one after the other: each has a time
+ * limit, and all share one signal, which aborts with the caller's or when a call's time is over. One
+ * signal suffices because a call that comes too late ends the episode, and it makes a turn cheap: a
+ * thousand episodes would otherwise make, link and drop several a turn. Disposing it lets go of the
+ * caller's signal.
+ */
+export class CallWatch implements Disposable {
+  readonly #caller: AbortSignal;
+  readonly #clock: Pick<Clock, "after">;
+  readonly #controller = new AbortController();
+  /** Ends the wait for the call under way. */
+  #interrupt: ((reason: unknown) => void) | undefined;
+
+  constructor(caller: AbortSignal, clock: Pick<Clock, "after">) {
+    this.#caller = caller;
+    this.#clock = clock;
+    // Code that listens and never stops does so at most once a call.
+    setMaxListeners(0, this.#controller.signal);
+    caller.addEventListener("abort", this.#onAbort, { once: true });
+    if (caller.aborted) this.#onAbort();
+  }
+
+  readonly #onAbort = (): void => {
+    const { reason } = this.#caller as { readonly reason: unknown };
+    this.#controller.abort(reason);
+    this.#interrupt?.(reason);
+  };
+
+  /** @throws the caller's reason where the caller has aborted. */
+  throwIfAborted(): void {
+    this.#caller.throwIfAborted();
+  }
+
+  /**
+   * Makes a call and waits for it, no longer than `ms` milliseconds; work that ignores its signal is not
+   * waited for.
+   *
+   * @throws the caller's reason where that is aborted first, `onLate()` where the time is over first, and
+   *   whatever the work throws.
+   */
+  async within<Result>(
+    ms: number,
+    work: (signal: AbortSignal) => Result | Promise<Result>,
+    onLate: () => Error,
+  ): Promise<Result> {
+    this.throwIfAborted();
+    assertInvariant(this.#interrupt === undefined, "an episode makes one call at a time");
+    return await new Promise<Result>((resolve, reject) => {
+      let callOff: (() => void) | undefined;
+      let isOver = false;
+      const end = (): boolean => {
+        if (isOver) return false;
+        isOver = true;
+        callOff?.();
+        this.#interrupt = undefined;
+        return true;
+      };
+      const fail = (error: unknown): void => {
+        if (end()) reject(error);
+      };
+      const expire = (): void => {
+        fail(onLate());
+        this.#controller.abort(new DOMException(`The limit of ${ms} ms is over`, "TimeoutError"));
+      };
+      this.#interrupt = fail;
+      if (ms !== Infinity) callOff = this.#clock.after(ms, expire);
+      try {
+        Promise.resolve(work(this.#controller.signal)).then((result) => {
+          if (end()) resolve(result);
+        }, fail);
+      } catch (error) {
+        fail(error);
+      }
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#caller.removeEventListener("abort", this.#onAbort);
+  }
+}

@@ -1,0 +1,165 @@
+import type { Opening, Reading } from "../agent/agent.ts";
+import type { Message } from "../message.ts";
+import { isPyDict } from "../python/value.ts";
+import { isCount, isRow } from "../trajectory/violation.ts";
+import {
+  describe,
+  refuse,
+  requireFields,
+  requireObject,
+  requireTools,
+  type Origin,
+} from "./foreign-value.ts";
+
+const roles: readonly unknown[] = ["system", "user", "assistant", "tool"];
+
+/**
+ * Checks what an agent shows the policy before the first turn.
+ *
+ * @throws RolloutError `agent/bad-opening` naming the field.
+ */
+export function checkOpeningMessages(value: unknown, place: string): Opening {
+  const origin: Origin = { code: "agent/bad-opening", place };
+  const { messages, tools } = requireObject(value, origin, "an Opening");
+  if (!Array.isArray(messages)) {
+    refuse(origin, `messages is ${describe(messages)}`, "a list of messages");
+  }
+  requireMessages(messages, "messages", origin);
+  requireTools(tools, origin);
+  return value as Opening;
+}
+
+/**
+ * Checks how an agent shows what was observed.
+ *
+ * @throws RolloutError `agent/bad-messages`.
+ */
+export function checkMessages(value: unknown, place: string): readonly Message[] {
+  const origin: Origin = { code: "agent/bad-messages", place };
+  if (!Array.isArray(value)) {
+    const hint = value === undefined ? " (a forgotten return?)" : "";
+    refuse(origin, `it returned ${describe(value)}${hint}`, "a list of messages");
+  }
+  requireMessages(value, "messages", origin);
+  return value as readonly Message[];
+}
+
+/**
+ * Checks what an agent made of a turn.
+ *
+ * @throws RolloutError `agent/bad-reading` naming the field.
+ */
+export function checkReading(value: unknown, place: string): Reading {
+  const origin: Origin = { code: "agent/bad-reading", place };
+  const reading = requireObject(value, origin, "a Reading");
+  const { message, intents, reasoning, attemptCounts, form } = reading;
+  const { role } = requireObject(message, origin, "a message");
+  if (role !== "assistant") refuse(origin, `message.role is ${describe(role)}`, '"assistant"');
+  requireMessage(message, "message", origin);
+  if (!Array.isArray(intents) || !intents.some(isIntended)) {
+    refuse(origin, `intents is ${describe(intents)}`, "a list with one that is not ignored");
+  }
+  for (const [index, intent] of intents.entries()) {
+    requireIntent(intent, `intents[${index}]`, origin);
+  }
+  if (typeof reasoning !== "string") {
+    refuse(origin, `reasoning is ${describe(reasoning)}`, 'a text, "" where there is none');
+  }
+  requireObject(attemptCounts, origin, "attemptCounts, an object such as {}");
+  if (form !== undefined) requireForm(form, origin);
+  return value as Reading;
+}
+
+function isIntended(intent: unknown): boolean {
+  const type = (intent as { type?: unknown } | null)?.type;
+  return type === "act" || type === "refuse";
+}
+
+function requireMessages(messages: readonly unknown[], name: string, origin: Origin): void {
+  for (const [index, message] of messages.entries()) {
+    requireMessage(message, `${name}[${index}]`, origin);
+  }
+}
+
+function requireMessage(value: unknown, name: string, origin: Origin): void {
+  if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "a message");
+  const { role, reasoning, toolCalls } = value;
+  if (!roles.includes(role)) {
+    const known = roles.map((known) => `"${String(known)}"`).join(", ");
+    refuse(origin, `${name}.role is ${describe(role)}`, `one of ${known}`);
+  }
+  requireTexts(value, role === "tool" ? ["content", "toolCallId", "name"] : ["content"], {
+    ...origin,
+    name,
+  });
+  if (reasoning !== undefined) requireTexts(value, ["reasoning"], { ...origin, name });
+  if (toolCalls === undefined) return;
+  if (!Array.isArray(toolCalls)) {
+    refuse(origin, `${name}.toolCalls is ${describe(toolCalls)}`, "a list or nothing");
+  }
+  for (const [index, call] of toolCalls.entries()) {
+    const place = `${name}.toolCalls[${index}]`;
+    if (!isRow(call)) refuse(origin, `${place} is ${describe(call)}`, "a tool call");
+    requireTexts(call, ["id", "name", "argumentsText"], { ...origin, name: place });
+  }
+}
+
+function requireIntent(value: unknown, name: string, origin: Origin): void {
+  if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "an intent");
+  const texts = { ...origin, name };
+  switch (value["type"]) {
+    case "act":
+      requireTexts(value, ["callId"], texts);
+      requireAction(value["action"], `${name}.action`, origin);
+      return;
+    case "refuse":
+      requireTexts(value, ["callId", "name", "observation"], texts);
+      return;
+    case "ignore":
+      requireTexts(value, ["callId", "name"], texts);
+      return;
+    default:
+      refuse(origin, `${name}.type is ${describe(value["type"])}`, '"act", "refuse" or "ignore"');
+  }
+}
+
+function requireAction(value: unknown, name: string, origin: Origin): void {
+  if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "an action");
+  const texts = { ...origin, name };
+  if (value["type"] === "say") {
+    requireTexts(value, ["content"], texts);
+    return;
+  }
+  if (value["type"] !== "call") {
+    refuse(origin, `${name}.type is ${describe(value["type"])}`, '"say" or "call"');
+  }
+  requireTexts(value, ["name"], texts);
+  const is = (given: unknown): boolean => isPyDict(given as never);
+  requireFields(value, ["arguments"], { ...origin, is, expected: "a Map", within: `${name}.` });
+}
+
+function requireForm(form: unknown, origin: Origin): void {
+  const { attempts } = requireObject(form, origin, "a form, or nothing");
+  if (!Array.isArray(attempts)) {
+    refuse(origin, `form.attempts is ${describe(attempts)}`, "a list");
+  }
+  const wrong = attempts.findIndex(
+    (attempt: unknown) => !isRow(attempt) || !isSpan(attempt["span"]),
+  );
+  if (wrong < 0) return;
+  const what = `form.attempts[${wrong}] is ${describe(attempts[wrong])}`;
+  refuse(origin, what, "an attempt with its span");
+}
+
+function isSpan(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && value.every(isCount);
+}
+
+function requireTexts(
+  value: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+  { name, ...origin }: Origin & { readonly name: string },
+): void {
+  const is = (field: unknown): boolean => typeof field === "string";
+  requireFields(value, fields, { ...origin, is, expected: "a text", within: `${name}.` });
+}

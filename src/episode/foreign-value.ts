@@ -1,0 +1,81 @@
+import { RolloutError, type FailureCode } from "../errors.ts";
+import { isPyDict } from "../python/value.ts";
+import { isRow } from "../trajectory/violation.ts";
+
+/** What is checked, and where it comes from. */
+export interface Origin {
+  readonly code: FailureCode;
+  /** Such as `world.step() for tool switch in task lamp/test/0 of lamp`. */
+  readonly place: string;
+}
+
+/** @throws RolloutError where the value is no object. */
+export function requireObject(
+  value: unknown,
+  origin: Origin,
+  expected: string,
+): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const hint = value === undefined ? " (a forgotten return?)" : "";
+    refuse(origin, `it returned ${describe(value)}${hint}`, expected);
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/** @throws RolloutError that names the first of the fields that is not as it should be. */
+export function requireFields(
+  value: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+  {
+    is,
+    expected,
+    within = "its ",
+    ...origin
+  }: Origin & {
+    readonly is: (field: unknown) => boolean;
+    readonly expected: string;
+    /** What stands before a field's name. */
+    readonly within?: string;
+  },
+): void {
+  for (const field of fields) {
+    if (is(value[field])) continue;
+    refuse(origin, `${within}${field} is ${describe(value[field])}`, expected);
+  }
+}
+
+/** @throws RolloutError where the value is no list of tools. */
+export function requireTools(value: unknown, origin: Origin): void {
+  if (!Array.isArray(value)) refuse(origin, `tools is ${describe(value)}`, "a list of tools");
+  const isTool = (tool: unknown): boolean =>
+    isRow(tool) && typeof tool["name"] === "string" && isPyDict(tool["openai"] as never);
+  const wrong = value.findIndex((tool: unknown) => !isTool(tool));
+  if (wrong < 0) return;
+  const what = `tools[${wrong}] is ${describe(value[wrong])}`;
+  refuse(origin, what, "a tool (see toolFromOpenAi())");
+}
+
+/** @throws RolloutError that says what there is in the place of what was expected. */
+export function refuse({ code, place }: Origin, what: string, expected: string): never {
+  throw new RolloutError(code, `Cannot use the answer of ${place}: ${what}, expected ${expected}`);
+}
+
+/** Longest account of a wrong value, in characters. */
+const accountLength = 80;
+
+/** A wrong value in a message. */
+export function describe(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (typeof value === "function") return "a function";
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string") return clip(JSON.stringify(value));
+  if (value === null) return "null";
+  if (typeof value !== "object") return JSON.stringify(value) ?? typeof value;
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  return `an object with ${clip(Object.keys(value).join(", ") || "no fields")}`;
+}
+
+function clip(text: string): string {
+  return text.length <= accountLength ? text : `${text.slice(0, accountLength)}…`;
+}

@@ -1,0 +1,62 @@
+import path from "node:path";
+import { parseJson } from "./episode-row.ts";
+import type { Files } from "./files.ts";
+import { scanLines } from "./line-ranges.ts";
+import { storageError } from "./storage-error.ts";
+
+/** The file that says what happened when. */
+export const eventsFile = "events.jsonl";
+
+/** What was told of an episode when it ended. */
+export interface ToldEpisode {
+  /** The hash of its line (see `hashRow()`). */
+  readonly hash: string;
+  readonly isFailed: boolean;
+}
+
+/**
+ * The episodes that events tell of and that were not dropped since then, by their rollout's id. Takes
+ * note of one event after the other.
+ */
+export class ToldEpisodes {
+  readonly episodes = new Map<string, ToldEpisode>();
+
+  note(event: Readonly<Record<string, unknown>>): void {
+    const { type, rolloutId, rolloutIds, episodeHash, outcome } = event;
+    if (type === "episode-finished" && typeof episodeHash === "string") {
+      this.episodes.set(String(rolloutId), { hash: episodeHash, isFailed: outcome === "failed" });
+    } else if (type === droppedType && Array.isArray(rolloutIds)) {
+      for (const id of rolloutIds) this.episodes.delete(String(id));
+    }
+  }
+}
+
+const droppedType = "episodes-dropped";
+
+/** Says that episodes which were told of are to be played again. */
+export function droppedEvent(rolloutIds: readonly string[], atMs: number) {
+  return { type: droppedType, atMs, rolloutIds };
+}
+
+/**
+ * Reads which episodes were told of.
+ *
+ * @throws UsageError where the disk refuses.
+ */
+export async function readTold(
+  files: Files,
+  dir: string,
+): Promise<ReadonlyMap<string, ToldEpisode>> {
+  const file = path.join(dir, eventsFile);
+  const told = new ToldEpisodes();
+  try {
+    await scanLines(files, file, ({ bytes }) => {
+      if (!bytes.includes('"episode')) return;
+      const event = parseJson(bytes);
+      if (typeof event === "object" && event !== null) told.note({ ...event });
+    });
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
+  return told.episodes;
+}
