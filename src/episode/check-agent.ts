@@ -2,16 +2,11 @@ import type { Opening, Reading } from "../agent/agent.ts";
 import type { Message } from "../message.ts";
 import { isPyDict } from "../python/value.ts";
 import { isCount, isRow } from "../trajectory/violation.ts";
-import {
-  describe,
-  refuse,
-  requireFields,
-  requireObject,
-  requireTools,
-  type Origin,
-} from "./foreign-value.ts";
+import { describe, refuse, requireObject, requireTools, type Origin } from "./foreign-value.ts";
 
 const roles: readonly unknown[] = ["system", "user", "assistant", "tool"];
+const sayFields = ["content"];
+const toolFields = ["content", "toolCallId", "name"];
 
 /**
  * Checks what an agent shows the policy before the first turn.
@@ -88,11 +83,8 @@ function requireMessage(value: unknown, name: string, origin: Origin): void {
     const known = roles.map((known) => `"${String(known)}"`).join(", ");
     refuse(origin, `${name}.role is ${describe(role)}`, `one of ${known}`);
   }
-  requireTexts(value, role === "tool" ? ["content", "toolCallId", "name"] : ["content"], {
-    ...origin,
-    name,
-  });
-  if (reasoning !== undefined) requireTexts(value, ["reasoning"], { ...origin, name });
+  requireTexts(value, role === "tool" ? toolFields : sayFields, { name, origin });
+  if (reasoning !== undefined) requireTexts(value, ["reasoning"], { name, origin });
   if (toolCalls === undefined) return;
   if (!Array.isArray(toolCalls)) {
     refuse(origin, `${name}.toolCalls is ${describe(toolCalls)}`, "a list or nothing");
@@ -100,13 +92,13 @@ function requireMessage(value: unknown, name: string, origin: Origin): void {
   for (const [index, call] of toolCalls.entries()) {
     const place = `${name}.toolCalls[${index}]`;
     if (!isRow(call)) refuse(origin, `${place} is ${describe(call)}`, "a tool call");
-    requireTexts(call, ["id", "name", "argumentsText"], { ...origin, name: place });
+    requireTexts(call, ["id", "name", "argumentsText"], { name: place, origin });
   }
 }
 
 function requireIntent(value: unknown, name: string, origin: Origin): void {
   if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "an intent");
-  const texts = { ...origin, name };
+  const texts = { name, origin };
   switch (value["type"]) {
     case "act":
       requireTexts(value, ["callId"], texts);
@@ -125,7 +117,7 @@ function requireIntent(value: unknown, name: string, origin: Origin): void {
 
 function requireAction(value: unknown, name: string, origin: Origin): void {
   if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "an action");
-  const texts = { ...origin, name };
+  const texts = { name, origin };
   if (value["type"] === "say") {
     requireTexts(value, ["content"], texts);
     return;
@@ -134,8 +126,10 @@ function requireAction(value: unknown, name: string, origin: Origin): void {
     refuse(origin, `${name}.type is ${describe(value["type"])}`, '"say" or "call"');
   }
   requireTexts(value, ["name"], texts);
-  const is = (given: unknown): boolean => isPyDict(given as never);
-  requireFields(value, ["arguments"], { ...origin, is, expected: "a Map", within: `${name}.` });
+  const { arguments: given } = value;
+  if (!isPyDict(given as never)) {
+    refuse(origin, `${name}.arguments is ${describe(given)}`, "a Map");
+  }
 }
 
 function requireForm(form: unknown, origin: Origin): void {
@@ -155,11 +149,14 @@ function isSpan(value: unknown): boolean {
   return Array.isArray(value) && value.length === 2 && value.every(isCount);
 }
 
+/** Runs for each turn, so nothing is made unless something is wrong. */
 function requireTexts(
   value: Readonly<Record<string, unknown>>,
   fields: readonly string[],
-  { name, ...origin }: Origin & { readonly name: string },
+  { name, origin }: { readonly name: string; readonly origin: Origin },
 ): void {
-  const is = (field: unknown): boolean => typeof field === "string";
-  requireFields(value, fields, { ...origin, is, expected: "a text", within: `${name}.` });
+  for (const field of fields) {
+    if (typeof value[field] === "string") continue;
+    refuse(origin, `${name}.${field} is ${describe(value[field])}`, "a text");
+  }
 }
