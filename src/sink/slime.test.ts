@@ -119,6 +119,13 @@ describe("toSlimeGroup()", () => {
   test("leaves out a group where an attempt has several rows, or none behind its prompt", () => {
     const split = recorded();
     split.openSegment([1, 2]);
+    split.appendTurn({
+      outputIds: [10],
+      logprobs: [-0.5],
+      finish: { type: "stop" },
+      pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "8", finish: "stop" }],
+      discarded: [],
+    });
     expect(groupOf(episode({ reward: 0, segments: split.toSegments() }))).toEqual({
       leftOut: "split",
     });
