@@ -71,19 +71,22 @@ const shared = ["outcome", "stopReason", "reward"] as const;
 
 /**
  * Compares what was told of each episode as it ended with its line, and what the run was started with
- * with `run.json`. What a crash kept from being told is no finding, nor is an episode that was dropped
- * to be played again.
+ * with `run.json`. An episode that was dropped to be played again is no finding, nor is what a crash
+ * kept from being told: a run that goes on tells of it when it is opened again, so that in one that
+ * says it is finished each episode has an event that knows its line.
  */
 export async function checkEvents(
   dir: string,
   episodes: ReadonlyMap<string, EpisodeFacts>,
-  manifest: RawRow,
+  { manifest, isFinished }: { readonly manifest: RawRow; readonly isFinished: boolean },
 ): Promise<readonly Finding[]> {
   const found: (Violation & { line?: number })[] = [];
   const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
   const standing = new ToldEpisodes();
   let started: RawRow | undefined;
   let isStarted = false;
+  let isThere = true;
+  let isEnded = isFinished;
   const file = path.join(dir, "events.jsonl");
   try {
     for await (const { text, place } of readPlacedLines(file)) {
@@ -95,6 +98,8 @@ export async function checkEvents(
       }
       standing.note(event);
       isStarted ||= event["type"] === "run-started";
+      if (event["type"] === "run-started") isEnded = isFinished;
+      if (event["type"] === "run-ended") isEnded = isFinished || event["end"] === "finished";
       if (event["type"] === "episode-finished") {
         told.set(String(event["rolloutId"]), { line, event });
       } else if (event["type"] === "run-started" && isRow(event["manifest"])) {
@@ -105,12 +110,21 @@ export async function checkEvents(
       found.push({ rule: "events", detail: "nothing tells that the run was started" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    isThere = false;
     found.push({ rule: "events", detail: "there is no such file" });
   }
   for (const [rolloutId, { line, event }] of told) {
     if (typeof event["episodeHash"] === "string" && !standing.episodes.has(rolloutId)) continue;
     const details = compareEvent(event, rolloutId, episodes.get(rolloutId));
     found.push(...details.map((detail) => ({ line, rule: "events", detail })));
+  }
+  for (const rolloutId of isEnded && isThere ? episodes.keys() : []) {
+    // An event without the hash is named above.
+    const isNamed =
+      told.has(rolloutId) && typeof told.get(rolloutId)?.event["episodeHash"] !== "string";
+    if (standing.episodes.has(rolloutId) || isNamed) continue;
+    const detail = `nothing tells that ${rolloutId} ended, and the run says that it is finished`;
+    found.push({ rule: "events", detail });
   }
   return [...findingsIn("events.jsonl", found), ...compareStart(started, manifest)];
 }

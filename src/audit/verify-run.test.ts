@@ -89,6 +89,11 @@ const cutRow = (rows: Json[]): Json => rows.find((row) => row["stopReason"] === 
 const splitRows = (rows: Json[]): Json[] =>
   rows.filter((row) => row["rolloutId"] === "shop/test/2#0");
 const drop = (row: Json): Json => (row["turns"] as Json[]).find((turn) => "droppedStopId" in turn)!;
+const forget = (events: Json[], { rolloutId }: Json): Json[] =>
+  events.splice(
+    events.findIndex((event) => event["rolloutId"] === rolloutId),
+    1,
+  );
 const droppedRow = (rows: Json[]): Json =>
   rows.find((row) => row["rolloutId"] === "shop/test/3#1")!;
 
@@ -603,6 +608,33 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     ({ events }) => (events!.find((event) => event["reward"] === 1)!["reward"] = 0),
     "events.jsonl events",
   ],
+  [
+    "an event that is taken away, and its episode changed in what no row repeats",
+    ({ episodes, events }) => {
+      episodes[0]!.messages[1].content = "I want two.";
+      forget(events!, episodes[0]!);
+    },
+    "events.jsonl events",
+  ],
+  [
+    "an event that is taken away, where only the last event says that the run is finished",
+    (files) => {
+      files.summary = undefined;
+      forget(files.events!, files.episodes[0]!);
+      files.events!.push({ type: "run-ended", atMs: 2, end: "finished" });
+    },
+    "events.jsonl events",
+  ],
+  [
+    "an event that is said not to hold any more",
+    ({ episodes, events }) =>
+      events!.push({
+        type: "episodes-dropped",
+        atMs: 2,
+        rolloutIds: [episodes[0]!["rolloutId"]],
+      }),
+    "events.jsonl events",
+  ],
   // slime
   ["no slime file", (files) => (files.slime = undefined), "samples.slime.jsonl slime"],
   [
@@ -688,11 +720,14 @@ describe("verifyRun()", () => {
   });
 
   test("finds nothing where an episode was dropped, played again and not told of", async () => {
-    const dir = await damaged(({ episodes, events }) => {
+    const dir = await damaged((files) => {
+      const { episodes, events } = files;
       const row = episodes.at(-1)!;
+      const ended = { type: "run-ended", atMs: 2, end: "finished" };
       const again = { type: "episodes-dropped", atMs: 2, rolloutIds: [row["rolloutId"]] };
       row["durationMs"] += 1;
-      events!.push(again);
+      events!.push(ended, again, { ...events![0]!, atMs: 3 });
+      files.summary = undefined;
     });
     expect(await rulesOf(dir)).toEqual([]);
   });

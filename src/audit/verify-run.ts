@@ -55,7 +55,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   findings.push(...(plan?.findings ?? []));
   const missing = (plan?.attempts ?? []).filter((attempt) => !attempt.isFinished);
   if (finished !== undefined) findings.push(...sayMissing(missing));
-  findings.push(...(await checkEvents(dir, episodes.episodes, manifest)));
+  findings.push(...(await checkEvents(dir, episodes.episodes, { manifest, isFinished })));
   const slime =
     plan &&
     (await checkSlime(dir, plan.attempts, {

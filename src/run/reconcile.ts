@@ -8,7 +8,7 @@ import { readBytes } from "./last-line.ts";
 import { type LineRange, scanLines, withFile } from "./line-ranges.ts";
 import { type InspectedRow, inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
 import { storageError } from "./storage-error.ts";
-import { readTold } from "./told-episodes.ts";
+import { readTold, type UntoldEpisode } from "./told-episodes.ts";
 
 /** The file with one line an episode, the last that is written of it. */
 export const episodesFile = "episodes.jsonl";
@@ -22,6 +22,8 @@ export interface Reconciliation {
   readonly finished: readonly FinishedEpisode[];
   /** Rollouts of which `events.jsonl` tells that they ended, and which are to be played again. */
   readonly dropped: readonly string[];
+  /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
+  readonly untold: readonly UntoldEpisode[];
   /** What was found wrong, for people. */
   readonly notes: readonly string[];
 }
@@ -37,6 +39,8 @@ export interface ReconcileOptions {
 interface Claim extends LineRange {
   readonly finished: FinishedEpisode;
   readonly sampleHashes: readonly string[] | undefined;
+  /** The hash of the line where no event tells it; `undefined` where one does. */
+  readonly untoldHash: string | undefined;
 }
 
 /** A line of `samples.jsonl`. */
@@ -75,7 +79,8 @@ export async function reconcile(
     const { rolloutId: id, sampleHashes } = row;
     const hash = told.get(id)?.hash;
     if (hash !== undefined && hash !== hashLine(bytes) && hash !== hashRow(row)) return undefined;
-    return { id, line: { finished: toFinishedEpisode(row), sampleHashes } };
+    const untoldHash = hash === undefined ? hashRow(row) : undefined;
+    return { id, line: { finished: toFinishedEpisode(row), sampleHashes, untoldHash } };
   });
   const rows = await scan<RowPlace>(files, path.join(dir, samplesFile), (bytes) => {
     const id = rolloutIdOfLine(bytes);
@@ -97,12 +102,16 @@ export async function reconcile(
   await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
   await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
   const finished = kept.map((claim) => claim.finished);
+  const untold = kept.flatMap(({ finished: episode, untoldHash: hash }) =>
+    hash === undefined ? [] : [{ ...episode, hash }],
+  );
   const keptIds = new Set(finished.map(({ rolloutId }) => rolloutId));
   const dropped = [...told.keys()].filter((id) => !keptIds.has(id));
   // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again.
   const lost = dropped.filter((id) => !claims.lines.has(id) && told.get(id)?.isFailed === false);
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
-  return { finished, dropped, notes: noteAll(claims, rows, { incompleteCount, lostCount }) };
+  const notes = noteAll(claims, rows, { incompleteCount, lostCount });
+  return { finished, dropped, untold, notes };
 }
 
 async function scan<Line extends LineRange>(

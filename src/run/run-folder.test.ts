@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Episode } from "../episode/episode.ts";
+import { hashLine } from "./encode-line.ts";
 import { crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
@@ -364,6 +365,40 @@ describe("RunFolder with damaged files", () => {
     await using third = await open();
     expect(idsOf(third)).toEqual(["t#0", "t#2", "t#1"]);
     expect(third.notes).toEqual([]);
+  });
+
+  test("tells on reopening of finished episodes that a crash kept from being told of", async () => {
+    {
+      await using folder = await open();
+      await writeAndTell(folder, [testEpisode(0)]);
+      await folder.writeEpisode(testEpisode(1));
+      await folder.writeEpisode(testEpisode(2, failedEnd));
+    }
+    const before = await readFile(file("events.jsonl"), "utf8");
+    {
+      await using _again = await open({ lock: { now: () => 5 } });
+    }
+    const hashes = (await readFile(file("episodes.jsonl"), "utf8"))
+      .trim()
+      .split("\n")
+      .map((line) => hashLine(Buffer.from(line)));
+    const after = await readFile(file("events.jsonl"), "utf8");
+    const told = after.slice(before.length).trim().split("\n");
+    const found = { type: "episode-finished", atMs: 5, isFoundLater: true };
+    const left = { outcome: "completed", stopReason: "user-left", reward: 1 };
+    expect(after.startsWith(before)).toBe(true);
+    expect(told.map((line) => JSON.parse(line) as object)).toEqual([
+      { ...found, rolloutId: "t#1", ...left, episodeHash: hashes[1] },
+      { ...found, rolloutId: "t#2", ...failedEnd, reward: 1, episodeHash: hashes[2] },
+    ]);
+    {
+      await using third = await open();
+      expect([idsOf(third), third.notes]).toEqual([["t#0", "t#1", "t#2"], []]);
+    }
+    expect(await readFile(file("events.jsonl"), "utf8")).toBe(after);
+    await edit("episodes.jsonl", (text) => text.replace(/("t#1".*"seed":)0/, "$17"));
+    await using last = await open();
+    expect(idsOf(last)).toEqual(["t#0", "t#2"]);
   });
 
   test("says nothing of failed episodes that are played again, and takes them as they come", async () => {

@@ -12,7 +12,7 @@ import { type RunManifest, claimManifest } from "./run-manifest.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
 import { sortRows } from "./sort-rows.ts";
 import { storageError } from "./storage-error.ts";
-import { droppedEvent, eventsFile } from "./told-episodes.ts";
+import { droppedEvent, eventsFile, foundEvent } from "./told-episodes.ts";
 import { nextName, writeWholeJson } from "./write-whole.ts";
 
 export type { EpisodeRow, EpisodeStory, FinishedEpisode } from "./episode-row.ts";
@@ -120,7 +120,7 @@ export class RunFolder implements AsyncDisposable {
     const { files, lock, format, retryFailed } = options;
     await removeUnfinished(files, dir);
     const claimed = await claimManifest(dir, manifest, { files });
-    const { finished, dropped, notes } = await reconcile(dir, { files, retryFailed });
+    const { finished, dropped, untold, notes } = await reconcile(dir, { files, retryFailed });
     const names = [samplesFile, episodesFile, eventsFile] as const;
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
     const folder = new RunFolder(
@@ -132,14 +132,22 @@ export class RunFolder implements AsyncDisposable {
         events: journals[eventsFile],
       },
     );
-    // What was told of them holds no longer; what is played again may be another story.
-    if (dropped.length > 0) await folder.#tellDropped(dropped, options.now ?? Date.now);
+    const atMs = (options.now ?? Date.now)();
+    await folder.#tellFound([
+      // What was told of them holds no longer; what is played again may be another story.
+      ...(dropped.length > 0 ? [droppedEvent(dropped, atMs)] : []),
+      // A crash came between their lines and their events.
+      ...untold.map((episode) => foundEvent(episode, atMs)),
+    ]);
     return folder;
   }
 
-  async #tellDropped(rolloutIds: readonly string[], now: () => number): Promise<void> {
+  async #tellFound(events: readonly object[]): Promise<void> {
+    if (events.length === 0) return;
     try {
-      await this.#events.append(droppedEvent(rolloutIds, now()));
+      const lines: EncodedLine[] = [];
+      for (const event of events) lines.push(await encodeLine(event));
+      await this.#events.appendLines(lines);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { parseJson } from "./episode-row.ts";
+import { type FinishedEpisode, parseJson } from "./episode-row.ts";
 import type { Files } from "./files.ts";
 import { scanLines } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
@@ -23,7 +23,7 @@ export class ToldEpisodes {
 
   note(event: Readonly<Record<string, unknown>>): void {
     const { type, rolloutId, rolloutIds, episodeHash, outcome } = event;
-    if (type === "episode-finished" && typeof episodeHash === "string") {
+    if (type === finishedType && typeof episodeHash === "string") {
       this.episodes.set(String(rolloutId), { hash: episodeHash, isFailed: outcome === "failed" });
     } else if (type === droppedType && Array.isArray(rolloutIds)) {
       for (const id of rolloutIds) this.episodes.delete(String(id));
@@ -31,7 +31,27 @@ export class ToldEpisodes {
   }
 }
 
+const finishedType = "episode-finished";
 const droppedType = "episodes-dropped";
+
+/** A finished episode that no event tells of. */
+export interface UntoldEpisode extends FinishedEpisode {
+  /** The hash of its line (see `hashRow()`). */
+  readonly hash: string;
+}
+
+/** Tells afterwards of an episode that a crash kept from being told of as it ended. */
+export function foundEvent(
+  { rolloutId, outcome, stopReason, reward, failure, hash }: UntoldEpisode,
+  atMs: number,
+) {
+  return {
+    ...{ type: finishedType, atMs, rolloutId, outcome, stopReason },
+    ...(reward === undefined ? {} : { reward }),
+    ...(failure === undefined ? {} : { failure }),
+    ...{ isFoundLater: true, episodeHash: hash },
+  };
+}
 
 /** Says that episodes which were told of are to be played again. */
 export function droppedEvent(rolloutIds: readonly string[], atMs: number) {
