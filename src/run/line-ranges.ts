@@ -90,7 +90,9 @@ export async function* readLineRanges(
   let pendingLength = 0;
   for (const { start, end } of joinNeighbours(ranges)) {
     for (let from = start; from < end; from += blockLimit) {
-      const bytes = await readBytes(file, { start: from, end: Math.min(from + blockLimit, end) });
+      const until = Math.min(from + blockLimit, end);
+      const bytes = await readBytes(file, { start: from, end: until });
+      if (bytes.length < until - from) throw endedEarly();
       pending.push(bytes);
       pendingLength += bytes.length;
       if (pendingLength < blockLimit) continue;
@@ -102,6 +104,14 @@ export async function* readLineRanges(
     pendingLength++;
   }
   if (pendingLength > 0) yield Buffer.concat(pending);
+}
+
+/** A file that was longer when its lines were found: what is left of it must not take its place. */
+function endedEarly(): Error {
+  const error = new Error(
+    "the file is shorter than it was a moment ago, as if cut by somebody else",
+  );
+  return Object.assign(error, { code: "EIO" });
 }
 
 const blockLimit = 1024 * 1024;

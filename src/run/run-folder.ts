@@ -214,6 +214,22 @@ export class RunFolder implements AsyncDisposable {
     return await writeSlimeFile(this.slimeFile, attempts, { ...sources, files: this.#files });
   }
 
+  /**
+   * Takes back what an earlier end of the run said of the whole, its sums and slime's rows: the run goes
+   * on, and they hold no longer.
+   */
+  async takeBackEnd(): Promise<void> {
+    await this.#lock.confirm();
+    for (const name of [summaryFile, slimeFile]) {
+      const file = path.join(this.dir, name);
+      try {
+        await this.#files.remove(file);
+      } catch (error) {
+        throw storageError("write", file, error);
+      }
+    }
+  }
+
   async writeSummary(summary: object): Promise<void> {
     await this.#lock.confirm();
     await writeWholeJson(path.join(this.dir, summaryFile), summary, { files: this.#files });

@@ -1,5 +1,6 @@
 import { getEventListeners } from "node:events";
-import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -138,6 +139,27 @@ describe("runRollouts()", () => {
     expect(String(await late)).toContain(`Cannot use ${dir}: process 1 on one`);
     const ids = Array.from(lampPlan(environment), ({ rolloutId }) => rolloutId);
     expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(ids);
+  });
+
+  test("takes back the sums of an earlier end before it goes on", async () => {
+    const environment = lamps(2);
+    {
+      await using folder = await open();
+      await playLamps(folder, environment);
+    }
+    const lines = (await readFile(path.join(dir, "samples.jsonl"), "utf8")).split("\n");
+    await writeFile(path.join(dir, "samples.jsonl"), lines.slice(1).join("\n"));
+    await using again = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
+    const during: (readonly string[])[] = [];
+    const left = () =>
+      readdirSync(dir)
+        .filter((name) => /summary\.json|slime/.test(name))
+        .toSorted();
+    await playLamps(again, environment, {
+      onEpisode: () => during.push(left()),
+    });
+    expect(during).toEqual([[]]);
+    expect(left()).toEqual(["samples.slime.jsonl", "summary.json"]);
   });
 
   test("draws no task before its turn, and none that is finished", async () => {

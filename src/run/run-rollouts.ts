@@ -73,6 +73,7 @@ async function playPlan(options: RunOptions, stop: AbortController): Promise<Run
     failuresInRow: 0,
     crash: undefined,
   };
+  if (state.waiting.length > 0) await folder.takeBackEnd();
   await folder.writeEvent(startEvent(state));
   const workerCount = Math.min(options.concurrency, state.waiting.length);
   await Promise.all(Array.from({ length: workerCount }, () => work(state)));
