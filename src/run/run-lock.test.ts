@@ -39,8 +39,12 @@ async function abandon(here: Partial<ProcessPlace>): Promise<void> {
   await writeFile(file, text);
 }
 
+/** A file system's clock ticks more coarsely than ours, and so lies some milliseconds behind it. */
+const tickMs = 500;
+
+/** Has the lock last touched so long ago, or a little longer. */
 async function lastSeen(agoMs: number, seen = file): Promise<void> {
-  const at = new Date(Date.now() - agoMs);
+  const at = new Date(Date.now() - agoMs - tickMs);
   await utimes(seen, at, at);
 }
 
