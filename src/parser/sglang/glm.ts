@@ -166,29 +166,12 @@ const pairPattern =
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/glm4_moe_detector.py`.
  */
-export const glm45 = defineParser({
+export const glm45 = defineGlm({
   name: "glm45",
   aliases: ["glm"],
-  markers: [open],
-  readings: {
-    sglang: sglangReading({
-      release: { stops: [open], strips: true },
-      hasToolCall: (text) => text.includes(open),
-      detect: (text, context) =>
-        catchPython(() => detectBefore(text, context, splitAtLineBreak)) ?? {
-          normalText: text,
-          calls: [],
-        },
-    }),
-    vllm: vllmGlm,
-  },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^[^\s<]*\s*(?:\\n|<arg_key>|$)/,
-      read: (frame) => readBlock(frame, context, splitAtLineBreak(frame.inner)),
-    }),
+  vllm: vllmGlm,
+  split: splitAtLineBreak,
+  begins: /^[^\s<]*\s*(?:\\n|<arg_key>|$)/,
 });
 
 /**
@@ -223,27 +206,49 @@ export const glm47 = defineParser({
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/ling3_detector.py`.
  */
-export const ling3 = defineParser({
+export const ling3 = defineGlm({
   name: "ling3",
   aliases: [],
-  markers: [open],
-  readings: {
-    sglang: sglangReading({
-      release: { stops: [open], strips: true },
-      hasToolCall: (text) => text.includes(open),
-      detect: (text, context) =>
-        catchPython(() => detectBefore(text, context, splitLing3)) ?? {
-          normalText: text,
-          calls: [],
-        },
-    }),
-    vllm: vllmLing3,
-  },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*[^\s<]*\s*(?:\\n|<arg_key>|$)/,
-      read: (frame) => readBlock(frame, context, splitLing3(frame.inner)),
-    }),
+  vllm: vllmLing3,
+  split: splitLing3,
+  begins: /^\s*[^\s<]*\s*(?:\\n|<arg_key>|$)/,
 });
+
+/** A format whose name stands before its pairs of keys and values. */
+function defineGlm({
+  name,
+  aliases,
+  vllm,
+  split,
+  begins,
+}: {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly vllm: typeof vllmGlm;
+  /** Parts the inside of a call into its name and its pairs. */
+  readonly split: typeof splitAtLineBreak;
+  /** What a tag that opens a call is followed by. */
+  readonly begins: RegExp;
+}) {
+  return defineParser({
+    name,
+    aliases,
+    markers: [open],
+    readings: {
+      sglang: sglangReading({
+        release: { stops: [open], strips: true },
+        hasToolCall: (text) => text.includes(open),
+        detect: (text, context) =>
+          catchPython(() => detectBefore(text, context, split)) ?? { normalText: text, calls: [] },
+      }),
+      vllm,
+    },
+    findBlocks: (text, context) =>
+      findTagBlocks(text, {
+        open,
+        close,
+        begins,
+        read: (frame) => readBlock(frame, context, split(frame.inner)),
+      }),
+  });
+}
