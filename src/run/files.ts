@@ -167,6 +167,18 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
 
 /** The whole of a small file as text; `undefined` where there is no such file. */
 export async function readText(files: Files, path: string): Promise<string | undefined> {
+  return await withFile(files, path, async (file) => {
+    const { size } = await file.facts();
+    return (await readBytes(file, { start: 0, end: size })).toString("utf8");
+  });
+}
+
+/** Opens a file for reading while `work` runs; `undefined` where there is no such file. */
+export async function withFile<Result>(
+  files: Files,
+  path: string,
+  work: (file: OpenFile) => Promise<Result>,
+): Promise<Result | undefined> {
   let file: OpenFile;
   try {
     file = await files.open(path, "read");
@@ -175,14 +187,21 @@ export async function readText(files: Files, path: string): Promise<string | und
     throw error;
   }
   try {
-    const { size } = await file.facts();
-    const bytes = Buffer.alloc(size);
-    let end = 0;
-    for (let count = 1; end < size && count > 0; end += count) {
-      count = await file.read(bytes.subarray(end), end);
-    }
-    return bytes.toString("utf8", 0, end);
+    return await work(file);
   } finally {
     await file.close();
   }
+}
+
+/** The bytes of a stretch of a file; fewer where the file ends before. */
+export async function readBytes(
+  file: OpenFile,
+  { start, end }: { readonly start: number; readonly end: number },
+): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(end - start);
+  let length = 0;
+  for (let count = 1; length < bytes.length && count > 0; length += count) {
+    count = await file.read(bytes.subarray(length), start + length);
+  }
+  return bytes.subarray(0, length);
 }

@@ -1,5 +1,5 @@
-import { type Files } from "./files.ts";
-import { type LineRange, readLineRanges, withFile } from "./line-ranges.ts";
+import { type Files, withFile } from "./files.ts";
+import { type LineRange, readLineRanges } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
 import { writeWhole } from "./write-whole.ts";
 

@@ -1,4 +1,4 @@
-import { type OpenFile, writeAll } from "./files.ts";
+import { type OpenFile, readBytes, writeAll } from "./files.ts";
 
 const lineFeed = 0x0a;
 const blockSize = 64 * 1024;
@@ -29,19 +29,6 @@ async function startOfLastLine(file: OpenFile, size: number): Promise<number> {
     end = start;
   }
   return 0;
-}
-
-/** The bytes of a stretch of a file; fewer where the file ends before. */
-export async function readBytes(
-  file: OpenFile,
-  { start, end }: { readonly start: number; readonly end: number },
-): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(end - start);
-  let length = 0;
-  for (let count = 1; length < bytes.length && count > 0; length += count) {
-    count = await file.read(bytes.subarray(length), start + length);
-  }
-  return bytes.subarray(0, length);
 }
 
 function isJson(bytes: Buffer): boolean {

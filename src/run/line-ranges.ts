@@ -1,5 +1,4 @@
-import { type Files, type OpenFile, codeOf } from "./files.ts";
-import { readBytes } from "./last-line.ts";
+import { type Files, type OpenFile, readBytes, withFile } from "./files.ts";
 
 /** Where a line stands in its file, in bytes, without its line feed. */
 export interface LineRange {
@@ -56,26 +55,6 @@ export async function scanLines(
       return position;
     })) ?? 0
   );
-}
-
-/** Opens a file for reading while `work` runs; `undefined` where there is no such file. */
-export async function withFile<Result>(
-  files: Files,
-  path: string,
-  work: (file: OpenFile) => Promise<Result>,
-): Promise<Result | undefined> {
-  let file: OpenFile;
-  try {
-    file = await files.open(path, "read");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
-  try {
-    return await work(file);
-  } finally {
-    await file.close();
-  }
 }
 
 /**

@@ -1,5 +1,5 @@
-import { type Files, diskFiles } from "./files.ts";
-import { type LineRange, readLineRanges, scanLines, withFile } from "./line-ranges.ts";
+import { type Files, diskFiles, withFile } from "./files.ts";
+import { type LineRange, readLineRanges, scanLines } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
 import { writeWhole } from "./write-whole.ts";
 
