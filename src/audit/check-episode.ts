@@ -30,7 +30,7 @@ export function checkEpisode(row: unknown): {
 
 function checkFields(row: RawRow): Violation[] {
   const wrong = [
-    ...(row["format"] === 1 ? [] : ["format"]),
+    ...(row["format"] === 1 || row["format"] === 2 ? [] : ["format"]),
     ...texts.filter((field) => typeof row[field] !== "string" || row[field] === ""),
     ...counts.filter((field) => !isCount(row[field])),
     ...(Number.isInteger(row["seed"]) ? [] : ["seed"]),

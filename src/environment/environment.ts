@@ -1,5 +1,6 @@
 import type { ToolDefinition } from "../message.ts";
 import type { PyDict } from "../python/value.ts";
+import type { Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 
@@ -74,6 +75,21 @@ export interface Environment<Data = unknown> {
    * @throws UsageError for an unknown split or an index out of range.
    */
   task(split: string, index: number): Task<Data>;
+  /**
+   * Whether a world that is given the same actions, the same user's lines and the same answers of
+   * `outside` answers alike. Its episodes can then go on after a crash, be forked, and be scored anew.
+   * Where it is not so, or not said, its answers themselves are recorded: its episodes can be played
+   * again, and an episode that a crash cut off begins anew. Default false.
+   */
+  readonly repeatable?: boolean;
   /** Opens a world for one episode. Cheap: must not copy or parse the base data. */
-  open(task: Task<Data>, options: { user: UserSession; signal: AbortSignal }): Promise<World>;
+  open(
+    task: Task<Data>,
+    options: {
+      readonly user: UserSession;
+      readonly signal: AbortSignal;
+      /** For what the world cannot repeat by itself; absent outside of episodes: see `callThrough`. */
+      readonly outside?: Outside;
+    },
+  ): Promise<World>;
 }

@@ -1,5 +1,6 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
 import type { CallWatch } from "./call-watch.ts";
+import { PlaybackStop } from "./input-player.ts";
 
 /** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
 export interface Boundary {
@@ -57,6 +58,7 @@ export async function crossBriefly<Result>(
 /** What is thrown beyond a boundary, under the name of the party that answers for it. */
 function attribute(error: unknown, { party, what }: Boundary): Error {
   if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  if (error instanceof PlaybackStop) return error;
   const message = `Cannot ${what}: ${describeError(error)}`;
   return new RolloutError(`${party}/exception`, message, { cause: error });
 }

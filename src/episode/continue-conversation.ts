@@ -1,5 +1,5 @@
 import type { Observed, Reading } from "../agent/agent.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { Message } from "../message.ts";
 import { opensReasoning } from "../renderer/continues.ts";
 import { checkMessages } from "./check-agent.ts";
@@ -16,7 +16,7 @@ export async function continueConversation(
 ): Promise<void> {
   const { reading, lastSampledId } = turn;
   const { renderer } = play.setup;
-  await takeTurn();
+  if (isTurnOver()) await takeTurn();
   const environment = await observe(play, turn.observed);
   const change = {
     history: play.messages,

@@ -22,6 +22,8 @@ export interface EpisodeAssignment {
   readonly seed: number;
   /** 1 for the first play, 2 for the play after a failure, and so on. Default 1. */
   readonly attempt?: number;
+  /** 1 where this play of the attempt is the first, 2 where it goes on after an interruption. Default 1. */
+  readonly start?: number;
 }
 
 /** Who plays, and how. One value serves any number of episodes at once. */

@@ -1,6 +1,6 @@
 import type { AttemptPlace } from "../agent/turn-form.ts";
 import type { AttemptStatus } from "../parser/tool-call-parser.ts";
-import type { DiscardedSampling } from "../engine/engine.ts";
+import type { DiscardedSampling, GenerationPiece } from "../engine/engine.ts";
 import type { Message } from "../message.ts";
 import type { RolloutEnd, RolloutIdentity } from "../trajectory/sample.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
@@ -11,6 +11,8 @@ export interface TurnStep {
   /** The tool's name, or `user`. */
   readonly source: string;
   readonly callId: string;
+  /** The arguments that the tool was called with, as JSON; absent for words, refusals and in format 1. */
+  readonly arguments?: string;
   readonly observation: string;
   /**
    * `acted`: the environment performed it; `refused`: it never reached the environment, and the
@@ -64,7 +66,13 @@ export interface TurnRecord {
   readonly discarded?: readonly DiscardedSampling[];
   /** How often the engine interrupted and resumed the turn; absent where it did not. */
   readonly interruptionCount?: number;
+  /** How the engine brought it: one piece, unless it was interrupted. Absent in rows of format 1. */
+  readonly pieces?: readonly GenerationPiece[];
+  /** What the policy call took, with its waits and repetitions, milliseconds. */
   readonly engineMs: number;
+  /** What the user's replies took, milliseconds. Absent in rows of format 1. */
+  readonly userMs?: number;
+  /** What the tools took, milliseconds; in rows of format 1 all that came after sampling. */
   readonly environmentMs: number;
 }
 
@@ -88,7 +96,7 @@ export interface EpisodeCounts {
 /** One attempt at a task, finished: the whole story, as `episodes.jsonl` holds it. JSON-able. */
 export interface Episode extends RolloutIdentity, RolloutEnd {
   /** Version of this format. */
-  readonly format: 1;
+  readonly format: 1 | 2;
   readonly environment: string;
   readonly split: string;
   readonly taskIndex: number;

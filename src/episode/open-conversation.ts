@@ -1,16 +1,16 @@
 import type { World } from "../environment/environment.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { opensReasoning } from "../renderer/continues.ts";
 import { checkOpeningMessages } from "./check-agent.ts";
 import { checkOpening } from "./check-foreign.ts";
-import { callAgent, callParty, type Play } from "./play.ts";
+import { askWorld, callAgent, type Play } from "./play.ts";
 
 /** Hears the user's first line and records the prompt of the first turn. */
 export async function openConversation(play: Play, world: World): Promise<void> {
   const { assignment, setup } = play;
   const { agent, environment, limits, renderer } = setup;
   const { task, seed } = assignment;
-  const firstUserText = await callParty(
+  const firstUserText = await askWorld(
     play,
     {
       party: "user",
@@ -22,10 +22,11 @@ export async function openConversation(play: Play, world: World): Promise<void> 
         await world.begin({ signal }),
         `world.begin() in task ${task.id} of ${environment.name}`,
       ),
+    "begin",
   );
   play.tools = world.tools ?? environment.tools;
   const policyText = world.policyText ?? environment.policyText;
-  await takeTurn();
+  if (isTurnOver()) await takeTurn();
   const start = { policyText, tools: play.tools, firstUserText, seed, taskIndex: task.index };
   const opening = await callAgent(play, "open the conversation", () => agent.open(start));
   const { messages, tools } = checkOpeningMessages(opening, `agent.open() of ${agent.strategy}`);

@@ -1,9 +1,13 @@
 import type { World } from "../environment/environment.ts";
+import { toolsFromOpenAi } from "../message.ts";
+import { parsePythonJson } from "../python/json-parse.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { UserSession } from "../user/user.ts";
 import { crossBoundary } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
-import { callParty, tolerate, type Play } from "./play.ts";
+import { RecordingEnd } from "./input-player.ts";
+import { callParty, repeatability, tolerate, type Play } from "./play.ts";
 
 /**
  * Opens the task's world. One that comes too late is disposed of when it comes.
@@ -11,6 +15,48 @@ import { callParty, tolerate, type Play } from "./play.ts";
  * @throws RolloutError with party `environment`.
  */
 export async function openWorld(play: Play, user: UserSession): Promise<World> {
+  let world: World | undefined;
+  const open = async (): Promise<WorldFacts> => {
+    world = await openLive(play, user);
+    return describeWorld(world);
+  };
+  const facts = await play.player.answer("open", open, repeatability(play));
+  return world ?? recordedWorld(facts);
+}
+
+/** What is recorded of a world whose answers cannot be had again. JSON-able. */
+interface WorldFacts {
+  /** Definitions in OpenAI's shape, as JSON. */
+  readonly tools?: string;
+  readonly policyText?: string;
+}
+
+function describeWorld({ tools, policyText }: World): WorldFacts {
+  return {
+    ...(tools && { tools: stringifyPythonJson(tools.map(({ openai }) => openai)) }),
+    ...(policyText === undefined ? {} : { policyText }),
+  };
+}
+
+/** Stands for a world that is not opened again: nothing but the recording is asked in its place. */
+function recordedWorld({ tools, policyText }: WorldFacts): World {
+  const refuse = (): never => {
+    throw new RecordingEnd("the recording does not say what its world answered");
+  };
+  return {
+    ...(tools === undefined
+      ? {}
+      : { tools: toolsFromOpenAi(parsePythonJson(tools), "recorded tools") }),
+    ...(policyText === undefined ? {} : { policyText }),
+    begin: refuse,
+    step: refuse,
+    score: refuse,
+    userUsage: refuse,
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+async function openLive(play: Play, user: UserSession): Promise<World> {
   const { assignment, setup } = play;
   const { environment, limits } = setup;
   const { task } = assignment;
@@ -24,7 +70,8 @@ export async function openWorld(play: Play, user: UserSession): Promise<World> {
         timeoutMs: limits.toolTimeoutMs,
       },
       async (signal) => {
-        const opened = await environment.open(task, { user, signal });
+        const { outside } = play.player;
+        const opened = await environment.open(task, { user, signal, outside });
         const world = checkWorld(opened, `environment.open() for task ${task.id}`);
         if (!isAwaited) await disposeWorld(play, world);
         return world;

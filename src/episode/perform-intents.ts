@@ -1,9 +1,10 @@
 import type { Intent, Observed } from "../agent/agent.ts";
 import type { Action, Step, World } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { checkStep } from "./check-foreign.ts";
-import type { TurnStep } from "./episode.ts";
-import { callParty, isTimeOver, type Play } from "./play.ts";
+import type { TurnRecord, TurnStep } from "./episode.ts";
+import { askWorld, isTimeOver, type Play } from "./play.ts";
 
 /** What a turn's intents came to. */
 export interface Performed {
@@ -22,9 +23,15 @@ export interface Performed {
 export async function performIntents(
   play: Play,
   world: World,
-  turn: { readonly intents: readonly Intent[]; readonly steps: TurnStep[] },
+  turn: {
+    readonly intents: readonly Intent[];
+    readonly steps: TurnStep[];
+    /** Adds to the turn's record. */
+    readonly note: (more: Pick<TurnRecord, "userMs" | "environmentMs">) => void;
+  },
 ): Promise<Performed> {
-  const { intents, steps } = turn;
+  const { intents, steps, note } = turn;
+  const spent = { userMs: 0, environmentMs: 0 };
   const observed: Observed[] = [];
   let isFirst = true;
   for (const intent of intents) {
@@ -41,6 +48,8 @@ export async function performIntents(
     }
     if (!isFirst && isTimeOver(play)) return { observed, isLate: true };
     isFirst = false;
+    const startedAtMs = play.player.now();
+    const part = intent.action.type === "say" ? "userMs" : "environmentMs";
     try {
       const step = await perform(play, world, intent.action);
       steps.push(toTurnStep(intent, step));
@@ -50,18 +59,22 @@ export async function performIntents(
     } catch (error) {
       if (!(error instanceof RolloutError)) throw error;
       return { observed, failure: error };
+    } finally {
+      spent[part] += play.player.now() - startedAtMs;
+      note(spent);
     }
   }
   return { observed };
 }
 
 function toTurnStep(
-  { callId, repaired }: Extract<Intent, { type: "act" }>,
+  { action, callId, repaired }: Extract<Intent, { type: "act" }>,
   { source, observation, isError }: Step,
 ): TurnStep {
   return {
     source,
     callId,
+    ...(action.type === "call" ? { arguments: stringifyPythonJson(action.arguments) } : {}),
     observation,
     result: "acted",
     ...(isError === true ? { isError } : {}),
@@ -75,7 +88,7 @@ async function perform(play: Play, world: World, action: Action): Promise<Step> 
   const { id } = assignment.task;
   if (action.type === "say") {
     const place = `world.step() for words to the user in task ${id} of ${environment.name}`;
-    return await callParty(
+    return await askWorld(
       play,
       {
         party: "user",
@@ -83,10 +96,11 @@ async function perform(play: Play, world: World, action: Action): Promise<Step> 
         timeoutMs: limits.userTimeoutMs,
       },
       async (signal) => checkStep(await world.step(action, { signal }), place),
+      "step say",
     );
   }
   const place = `world.step() for tool ${action.name} in task ${id} of ${environment.name}`;
-  return await callParty(
+  return await askWorld(
     play,
     {
       party: "environment",
@@ -94,5 +108,6 @@ async function perform(play: Play, world: World, action: Action): Promise<Step> 
       timeoutMs: limits.toolTimeoutMs,
     },
     async (signal) => checkStep(await world.step(action, { signal }), place),
+    `step ${action.name}`,
   );
 }

@@ -2,7 +2,7 @@ import type { World } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { noSpending } from "../user/add-spending.ts";
@@ -12,11 +12,25 @@ import { CallWatch } from "./call-watch.ts";
 import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
+import { borrowSession } from "./borrow-session.ts";
 import type { Episode } from "./episode.ts";
+import type { Inputs } from "./input.ts";
+import { InputPlayer, type InputPlayerOptions } from "./input-player.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
-import { callParty, tolerate, type Play, type TurnsEnd } from "./play.ts";
+import { callParty, askWorld, tolerate, type Play, type TurnsEnd } from "./play.ts";
 import { playTurn } from "./play-turn.ts";
+
+/** What a play of an episode is told besides who plays it. */
+export interface PlayEpisodeOptions extends Pick<InputPlayerOptions, "past" | "then" | "onInputs"> {
+  /** Aborted, there is no episode. */
+  readonly signal: AbortSignal;
+  /**
+   * Aborted, the policy is asked for nothing more: what it is sampling is cut short and kept, and the
+   * episode ends as `aborted`. With its inputs as `past` it can go on later.
+   */
+  readonly interrupt?: AbortSignal;
+}
 
 type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
 
@@ -30,23 +44,32 @@ type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
  *
  * @throws the signal's reason where the caller aborts: an episode that was not played to its end is
  *   no episode.
+ * @throws ReplayDivergence where its recording says otherwise, RecordingEnd where that is not enough.
  * @throws InvariantError on our own bugs.
  */
 export async function playEpisode(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  { signal }: { signal: AbortSignal },
+  { signal, interrupt, past, then, onInputs }: PlayEpisodeOptions,
 ): Promise<Episode> {
   const { task, seed } = assignment;
-  const { environment, now } = setup;
-  const startedAtMs = now();
+  const { environment } = setup;
+  const player = new InputPlayer({
+    now: setup.now,
+    ...(past && { past }),
+    ...(then && { then }),
+    ...(onInputs && { onInputs }),
+  });
+  const startedAtMs = player.now();
   const { clock = systemClock, limits } = setup;
   using watch = new CallWatch(signal, clock);
-  using time = startDeadline({ ms: limits.episodeTimeoutMs, parents: [], clock });
-  const play = startPlay(assignment, setup, { watch, clock, time });
-  await takeTurn();
+  const leftMs = limits.episodeTimeoutMs - playedMs(past);
+  using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [interrupt], clock });
+  const endsAtMs = clock.now() + leftMs;
+  const play = startPlay(assignment, setup, { watch, clock, time, endsAtMs, player, interrupt });
+  if (isTurnOver()) await takeTurn();
   let user: UserSession | undefined;
-  const end = await settle(play, async () => {
+  const played = await settle(play, async () => {
     user = await openUser(play);
     const world = await openWorld(play, user);
     try {
@@ -55,11 +78,15 @@ export async function playEpisode(
       await disposeWorld(play, world);
     }
   });
-  await takeTurn();
+  if (isTurnOver()) await takeTurn();
   const userUsage = await usageOf(play, user);
-  const segments = play.recorder.segmentCount === 0 ? [] : play.recorder.toSegments();
+  const isSound = play.recorder.isUnchanged();
+  const segments = isSound ? play.recorder.toSegments() : [];
+  const end = isSound ? played : await settle(play, () => Promise.reject(overwritten(play)));
+  const durationMs = player.now() - startedAtMs;
+  player.flush();
   return {
-    format: 1,
+    format: 2,
     rolloutId: assignment.rolloutId,
     groupId: assignment.groupId,
     taskId: task.id,
@@ -72,7 +99,7 @@ export async function playEpisode(
     counts: countEpisode(play.turns, segments, play.formatErrorCount),
     userUsage,
     startedAtMs,
-    durationMs: now() - startedAtMs,
+    durationMs,
     messages: play.messages,
     turns: play.turns,
     segments,
@@ -82,14 +109,12 @@ export async function playEpisode(
 function startPlay(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  around: Pick<Play, "watch" | "clock" | "time">,
+  around: Pick<Play, "watch" | "clock" | "time" | "endsAtMs" | "player" | "interrupt">,
 ): Play {
-  const { clock } = around;
   return {
     assignment,
     setup,
     ...around,
-    endsAtMs: clock.now() + setup.limits.episodeTimeoutMs,
     recorder: new TrajectoryRecorder(),
     messages: [],
     turns: [],
@@ -98,6 +123,12 @@ function startPlay(
     reasoningOpened: false,
     formatErrorCount: 0,
   };
+}
+
+/** How long the part of an episode took that is recorded. */
+function playedMs(past: Inputs | undefined): number {
+  const times = past?.times ?? [];
+  return (times.at(-1) ?? 0) - (times[0] ?? 0);
 }
 
 /** Turns a failure that is attributed to a party into the episode's end; lets all else pass. */
@@ -112,6 +143,14 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
   }
 }
 
+function overwritten({ assignment, setup }: Play): RolloutError {
+  return new RolloutError(
+    "engine/bad-reply",
+    `Cannot use the ids of ${assignment.rolloutId}: the engine ${setup.engine.kind} wrote into the ` +
+      "list of ids that it was sent, expected it to leave that as it is",
+  );
+}
+
 async function openUser(play: Play): Promise<UserSession> {
   const { assignment, setup } = play;
   const { task, seed } = assignment;
@@ -123,17 +162,18 @@ async function openUser(play: Play): Promise<UserSession> {
       what: `open a conversation about task ${task.id} with user ${strategy}`,
       timeoutMs: setup.limits.userTimeoutMs,
     },
-    () => setup.user.open(task, { seed }),
+    () => setup.user.open(task, { seed, outside: play.player.outside }),
   );
-  return checkSession(session, `user.open() of ${strategy} for task ${task.id}`);
+  const checked = checkSession(session, `user.open() of ${strategy} for task ${task.id}`);
+  return setup.user.repeatable === true ? checked : borrowSession(checked, play);
 }
 
 async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
   const end = await playTurns(play, world);
-  if (end.stopReason === "deadline") return end;
+  if (end.stopReason === "deadline" || end.outcome === "aborted") return end;
   const { assignment, setup } = play;
   const { id } = assignment.task;
-  const score = await callParty(
+  const score = await askWorld(
     play,
     { party: "grader", what: `score task ${id}`, timeoutMs: setup.limits.scoreTimeoutMs },
     async (signal) =>
@@ -141,6 +181,7 @@ async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
         await world.score({ signal }),
         `world.score() in task ${id} of ${setup.environment.name}`,
       ),
+    "score",
   );
   return { ...end, reward: score.reward, rewardDetails: score.details };
 }
@@ -165,7 +206,11 @@ async function usageOf(play: Play, user: UserSession | undefined): Promise<UserU
     timeoutMs: limits.userTimeoutMs,
   } as const;
   await tolerate(play, async () => {
-    usage = checkUsage(await crossBriefly(play.watch, call, () => user.usage()), asked);
+    usage = await play.player.answer(
+      "usage",
+      async () => checkUsage(await crossBriefly(play.watch, call, () => user.usage()), asked),
+      { repeatable: false },
+    );
   });
   return usage;
 }

@@ -1,7 +1,7 @@
 import type { Intent, Observed, Reading } from "../agent/agent.ts";
 import type { Generation } from "../engine/engine.ts";
 import type { World } from "../environment/environment.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { checkReading } from "./check-agent.ts";
 import { continueConversation, observe } from "./continue-conversation.ts";
@@ -25,16 +25,14 @@ export async function playTurn(
   world: World,
   turnIndex: number,
 ): Promise<TurnsEnd | undefined> {
-  await takeTurn();
+  if (isTurnOver()) await takeTurn();
   const sampling = await sampleTurn(play, turnIndex);
   if (sampling.type === "ended") return sampling.end;
-  await takeTurn();
+  if (isTurnOver()) await takeTurn();
   const turn = await recordTurn(play, turnIndex, sampling);
-  const startedAtMs = play.setup.now();
   try {
     return await actOnTurn(play, world, { ...turn, sampling });
   } finally {
-    turn.note({ environmentMs: play.setup.now() - startedAtMs });
     play.setup.onTurn?.(play.turns[turnIndex]!);
   }
 }
@@ -72,7 +70,9 @@ async function recordTurn(
     steps,
     ...(discarded.length === 0 ? {} : { discarded }),
     ...(interruptionCount === 0 ? {} : { interruptionCount }),
+    pieces: generation.pieces,
     engineMs,
+    userMs: 0,
     environmentMs: 0,
   });
   const note = (more: Partial<TurnRecord>): void => {
@@ -106,16 +106,17 @@ async function actOnTurn(
   world: World,
   turn: RecordedTurn & { readonly sampling: Sampled },
 ): Promise<TurnsEnd | undefined> {
-  const { generation, isCutShort } = turn.sampling;
+  const { generation } = turn.sampling;
   const { maxFormatErrors, onLength } = play.setup.limits;
   const reading = await readTurn(play, turn);
-  const isCutOff = isCutShort || (generation.finish.type === "length" && onLength === "end");
-  if (isCutOff) {
+  const cutOff = cutOffBy(turn.sampling, onLength);
+  if (cutOff !== undefined) {
     play.messages.push(reading.message);
-    return { outcome: "truncated", stopReason: isCutShort ? "deadline" : "length" };
+    return cutOff;
   }
   const { intents } = reading;
-  const acted = await performIntents(play, world, { intents, steps: turn.steps });
+  const { steps, note } = turn;
+  const acted = await performIntents(play, world, { intents, steps, note });
   if (acted.failure !== undefined) {
     await tolerate(play, async () => await showLast(play, reading, acted.observed));
     throw acted.failure;
@@ -134,13 +135,24 @@ async function actOnTurn(
   return undefined;
 }
 
+/** Why the episode ends with a turn that the policy did not bring to its end; nothing where it goes on. */
+function cutOffBy(
+  { cutBy, generation }: Sampled,
+  onLength: "end" | "close-and-continue",
+): TurnsEnd | undefined {
+  if (cutBy === "interrupt") return { outcome: "aborted", stopReason: "interrupted" };
+  if (cutBy === "deadline") return { outcome: "truncated", stopReason: "deadline" };
+  if (generation.finish.type !== "length" || onLength !== "end") return undefined;
+  return { outcome: "truncated", stopReason: "length" };
+}
+
 async function readTurn(
   play: Play,
   { turnIndex, text, stopText, note, sampling }: RecordedTurn & { readonly sampling: Sampled },
 ): Promise<Reading> {
   const { agent, renderer } = play.setup;
   const { finish, outputIds } = sampling.generation;
-  await takeTurn();
+  if (isTurnOver()) await takeTurn();
   const reading = await callAgent(play, `read turn ${turnIndex}`, () =>
     checkReading(
       agent.read({

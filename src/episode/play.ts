@@ -7,6 +7,7 @@ import type { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { crossBoundary, crossBriefly, type Boundary } from "./boundary.ts";
 import type { CallWatch } from "./call-watch.ts";
 import type { TurnRecord } from "./episode.ts";
+import type { InputPlayer } from "./input-player.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 
 /** What grows while an episode is played. */
@@ -16,7 +17,11 @@ export interface Play {
   /** Over the calls to code that is not ours. Where the caller aborts, there is no episode. */
   readonly watch: CallWatch;
   readonly clock: Clock;
-  /** The episode's. */
+  /** Where its inputs come from, and where they are recorded. */
+  readonly player: InputPlayer;
+  /** Aborted, the policy is asked for nothing more. */
+  readonly interrupt: AbortSignal | undefined;
+  /** The episode's; its signal aborts with `interrupt` as well. */
   readonly time: Deadline;
   /** When the episode's time is over, by the clock. */
   readonly endsAtMs: number;
@@ -34,13 +39,13 @@ export interface Play {
 
 /** Why the turns ended without a failure. */
 export interface TurnsEnd {
-  readonly outcome: "completed" | "truncated";
+  readonly outcome: "completed" | "truncated" | "aborted";
   readonly stopReason: StopReason;
 }
 
 /** Whether the episode may no longer ask the policy for anything. */
-export function isTimeOver({ clock, endsAtMs, time }: Play): boolean {
-  return time.expired || clock.now() >= endsAtMs;
+export function isTimeOver({ clock, endsAtMs, time, player }: Play): boolean {
+  return player.isLate(() => time.expired || clock.now() >= endsAtMs);
 }
 
 /** Calls code that is not ours on behalf of the episode (see `crossBoundary()`). */
@@ -50,6 +55,27 @@ export function callParty<Result>(
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
   return crossBoundary(watch, boundary, work);
+}
+
+/**
+ * Calls the world on behalf of the episode, or takes from the recording what it answered.
+ *
+ * @param name - Names the call among those of the episode, such as `step get_order`.
+ */
+export async function askWorld<Result>(
+  play: Play,
+  boundary: Boundary,
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+  name: string,
+): Promise<Result> {
+  const call = (): Promise<Result> => callParty(play, boundary, work);
+  return await play.player.answer(name, call, repeatability(play));
+}
+
+/** What playing the world's answers again takes (see `Environment.repeatable`). */
+export function repeatability({ setup }: Play): { repeatable: boolean; bound: string } {
+  const { name, repeatable = false } = setup.environment;
+  return { repeatable, bound: `the worlds of ${name} are not repeatable` };
 }
 
 /**

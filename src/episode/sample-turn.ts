@@ -1,6 +1,7 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
 import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
+import type { Sampled } from "./input-player.ts";
 import { callParty, isTimeOver, type Play, type TurnsEnd } from "./play.ts";
 
 /** What asking the policy for a turn came to. */
@@ -10,8 +11,8 @@ export type Sampling =
       readonly generation: Generation;
       readonly promptTokenCount: number;
       readonly engineMs: number;
-      /** The episode's time was over before the turn was. */
-      readonly isCutShort: boolean;
+      /** What was over before the turn was; absent where the policy came to its end. */
+      readonly cutBy?: "deadline" | "interrupt";
     }
   /** There is no turn to ask for. */
   | { readonly type: "ended"; readonly end: TurnsEnd };
@@ -27,15 +28,18 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   if (isTimeOver(play)) return ended("deadline");
   const room = remainingTokens(play);
   if (room.tokens <= 0) return ended(room.stopReason);
-  const request = toRequest(play, turnIndex, room.tokens);
   const promptTokenCount = play.recorder.length;
-  const askedAtMs = play.setup.now();
+  const askedAtMs = play.player.now();
   try {
-    const { generation, isLate } = await generate(play, request);
-    const isCutShort =
-      isLate && generation.finish.type === "length" && generation.outputIds.length < room.tokens;
-    const engineMs = play.setup.now() - askedAtMs;
-    return { type: "sampled", generation, promptTokenCount, engineMs, isCutShort };
+    const sampled = await takeGeneration(play, turnIndex, room.tokens);
+    if (sampled === undefined) return interrupted;
+    const { generation, isLate, isPartial } = sampled;
+    const isShort =
+      generation.finish.type === "length" && generation.outputIds.length < room.tokens;
+    const engineMs = play.player.now() - askedAtMs;
+    const about = { type: "sampled", generation, promptTokenCount, engineMs } as const;
+    if (isPartial) return { ...about, cutBy: "interrupt" };
+    return isLate && isShort ? { ...about, cutBy: "deadline" } : about;
   } catch (error) {
     const isFull = error instanceof RolloutError && error.code === "engine/prompt-too-long";
     if (isFull) return ended("context-full");
@@ -43,15 +47,64 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   }
 }
 
+const interrupted: Sampling = {
+  type: "ended",
+  end: { outcome: "aborted", stopReason: "interrupted" },
+};
+
+/**
+ * Takes a turn's generation, with its parts joined where sampling was interrupted and went on later;
+ * nothing where the policy may be asked for nothing more and there is none.
+ */
+async function takeGeneration(
+  play: Play,
+  turnIndex: number,
+  roomTokens: number,
+): Promise<Sampled | undefined> {
+  const { interrupt, player, recorder } = play;
+  const promptHash = recorder.promptHash;
+  let before: Sampled | undefined;
+  for (;;) {
+    if (!player.isPlaying && interrupt?.aborted === true) return before;
+    const part = before;
+    const sampled = await player.generation(promptHash, async () => {
+      const request = toRequest(play, turnIndex, {
+        maxNewTokens: roomTokens - (part?.generation.outputIds.length ?? 0),
+        sampledIds: part?.generation.outputIds ?? [],
+      });
+      return await generate(play, request);
+    });
+    const generation = part
+      ? joinGenerations(part.generation, sampled.generation)
+      : sampled.generation;
+    before = { ...sampled, generation };
+    if (sampled.isPartial !== true) return before;
+  }
+}
+
+/** What was sampled of a turn before an interruption and after it. */
+function joinGenerations(first: Generation, second: Generation): Generation {
+  const { promptTokenCount, cachedTokenCount } = first;
+  return {
+    outputIds: [...first.outputIds, ...second.outputIds],
+    logprobs: [...first.logprobs, ...second.logprobs],
+    finish: second.finish,
+    pieces: [
+      ...first.pieces.map((piece) => ({ ...piece, finish: "abort" as const })),
+      ...second.pieces,
+    ],
+    ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
+    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+    discarded: [...first.discarded, ...second.discarded],
+  };
+}
+
 function ended(stopReason: TurnsEnd["stopReason"]): Sampling {
   return { type: "ended", end: { outcome: "truncated", stopReason } };
 }
 
-async function generate(
-  play: Play,
-  request: GenerateRequest,
-): Promise<{ readonly generation: Generation; readonly isLate: boolean }> {
-  const { clock, endsAtMs, setup, time } = play;
+async function generate(play: Play, request: GenerateRequest): Promise<Sampled> {
+  const { clock, endsAtMs, interrupt, setup, time } = play;
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
   const leftMs = Math.max(endsAtMs - clock.now(), 0);
   const call = {
@@ -62,10 +115,15 @@ async function generate(
   try {
     const generation = await callParty(play, call, async (signal) => {
       const reply = await setup.engine.generate(request, { signal, cutShort: time.signal });
-      if (checkGeneration(reply, request).outputIds.length > 0) return reply;
+      const isEmpty = checkGeneration(reply, request).outputIds.length === 0;
+      if (!isEmpty || interrupt?.aborted === true) return reply;
       throw time.expired ? hungEngine(call.what) : emptyReply(call.what);
     });
-    return { generation, isLate: time.expired };
+    const isPartial =
+      interrupt?.aborted === true &&
+      generation.finish.type === "length" &&
+      generation.outputIds.length < request.maxNewTokens;
+    return { generation, isLate: time.expired, ...(isPartial && { isPartial }) };
   } catch (error) {
     const isHung = error instanceof RolloutError && error.code === "engine/timeout";
     throw isHung && time.expired ? hungEngine(call.what, error) : error;
@@ -85,18 +143,27 @@ function hungEngine(what: string, cause?: RolloutError): RolloutError {
   );
 }
 
-function toRequest(play: Play, turnIndex: number, maxNewTokens: number): GenerateRequest {
+function toRequest(
+  play: Play,
+  turnIndex: number,
+  {
+    maxNewTokens,
+    sampledIds,
+  }: { readonly maxNewTokens: number; readonly sampledIds: readonly number[] },
+): GenerateRequest {
   const { assignment, recorder, setup } = play;
   const { codec, stopTokenIds } = setup.renderer;
+  const { rolloutId, attempt = 1, start = 1 } = assignment;
+  const place = start === 1 ? attempt : `${attempt}.${start}`;
   return {
-    // A copy: whatever the engine does with it, the ledger stays as it is.
-    promptIds: recorder.promptIds.slice(),
+    promptIds:
+      sampledIds.length === 0 ? recorder.promptIds : [...recorder.promptIds, ...sampledIds],
     sampling: seeded(setup.sampling, assignment.seed, turnIndex),
     maxNewTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,
-    requestId: `${assignment.rolloutId}:${assignment.attempt ?? 1}:${turnIndex};`,
-    sessionId: assignment.rolloutId,
+    requestId: `${rolloutId}:${place}:${turnIndex}${sampledIds.length === 0 ? "" : `+${sampledIds.length}`};`,
+    sessionId: rolloutId,
   };
 }
 

@@ -22,18 +22,30 @@ export async function takeTurn(): Promise<void> {
   });
 }
 
+/**
+ * Whether there is a turn to wait for. Where there is not, whoever goes on at once, without an `await` in
+ * between, spares itself the way through the queue: `if (isTurnOver()) await takeTurn();`
+ */
+export function isTurnOver(): boolean {
+  return isServing || isRoundOver();
+}
+
 async function serve(): Promise<void> {
   isServing = true;
-  while (waiting.length > 0) {
+  let next = 0;
+  while (next < waiting.length) {
     if (isRoundOver()) {
+      waiting.splice(0, next);
+      next = 0;
       await nextLoop();
       continue;
     }
-    waiting.shift()?.();
+    waiting[next++]!();
     // Lets the one that was called work up to its next wait.
     await Promise.resolve();
     await Promise.resolve();
   }
+  waiting.length = 0;
   isServing = false;
 }
 
@@ -44,6 +56,7 @@ function isRoundOver(): boolean {
     setImmediate(() => {
       roundStartedAt = undefined;
     });
+    return false;
   }
   return performance.now() - roundStartedAt >= stretchMs;
 }

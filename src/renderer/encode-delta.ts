@@ -1,5 +1,5 @@
 import { RolloutError } from "../errors.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { PyDict } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import type { ControlTokenGuard } from "./control-token-guard.ts";
@@ -27,7 +27,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
   const { plan, supports } = measured;
   return async ({ history, assistant, environment, tools, variables, lastSampledId }) => {
     // Each step may take milliseconds for a long answer: others have their turn in between.
-    await takeTurn();
+    if (isTurnOver()) await takeTurn();
     const answers = environment.map(toTemplateMessage);
     requireSupport(answers, supports);
     const before = plan.base === "full" ? history.map(toTemplateMessage) : [];
@@ -36,16 +36,16 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
       plan.needsTools ? toTemplateTools(tools) : null,
     );
     const bound = variables === undefined ? template : template.with(variables);
-    await takeTurn();
+    if (isTurnOver()) await takeTurn();
     const text = renderDeltaText(bound, plan, {
       history: sealed.messages.slice(0, before.length),
       assistant: sealed.messages[before.length] as PyDict,
       environment: sealed.messages.slice(before.length + 1),
       tools: sealed.tools,
     });
-    await takeTurn();
+    if (isTurnOver()) await takeTurn();
     const ids = await guard.encode(text, sealed.seal);
-    await takeTurn();
+    if (isTurnOver()) await takeTurn();
     const [anchor] = ids;
     if (anchor === undefined || !closerIds.has(anchor)) {
       throw new RolloutError(

@@ -2,7 +2,7 @@ import { differenceOf } from "../environment/difference.ts";
 import type { FailureCode, Party } from "../errors.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { unscoredReason, type UnscoredReason } from "../run/unscored-reason.ts";
-import type { Outcome, StopReason } from "../trajectory/sample.ts";
+import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
 import { estimateMean, type Estimate } from "./interval.ts";
 import { passAtK, passHatK, type TaskTally } from "./pass-k.ts";
@@ -31,7 +31,7 @@ const maxMisses = 200;
 export class EvaluationTally {
   readonly #plan: EvaluationPlan;
   readonly #trials = new Map<string, TrialEvaluation[]>();
-  readonly #outcomes: Record<Outcome, number> = { completed: 0, truncated: 0, failed: 0 };
+  readonly #outcomes: OutcomeCounts = { completed: 0, truncated: 0, failed: 0 };
   readonly #stopReasons: Partial<Record<StopReason, number>> = {};
   readonly #unscoredBy: Partial<Record<UnscoredReason, number>> = {};
   readonly #byParty: Partial<Record<Party, number>> = {};
@@ -64,7 +64,7 @@ export class EvaluationTally {
       stopReason,
       ...(failure === undefined ? {} : { failure: failure.code }),
     });
-    this.#outcomes[outcome]++;
+    this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1;
     count(this.#stopReasons, stopReason);
     const reason = unscoredReason(row);
     if (reason !== undefined) count(this.#unscoredBy, reason);

@@ -1,7 +1,7 @@
 import type { FailureCode, Party } from "../errors.ts";
 import type { Difference } from "../environment/difference.ts";
 import type { UnscoredReason } from "../run/unscored-reason.ts";
-import type { Outcome, StopReason } from "../trajectory/sample.ts";
+import type { Outcome, OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import type { Estimate } from "./interval.ts";
 import type { TauBenchMetrics } from "./tau-bench-metrics.ts";
 
@@ -79,7 +79,7 @@ export interface Evaluation {
   readonly passAtK: Readonly<Record<string, Estimate>>;
   /** τ-bench's own figures, where an attempt without a score counts as failed. */
   readonly tauBench?: TauBenchMetrics;
-  readonly outcomes: Readonly<Record<Outcome, number>>;
+  readonly outcomes: Readonly<OutcomeCounts>;
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;
   readonly failures: {
     readonly byParty: Readonly<Partial<Record<Party, number>>>;

@@ -32,11 +32,11 @@ const count = z.number().min(0);
 
 /** What a row must have for a run to go on from it. */
 const rowSchema = z.looseObject({
-  format: z.literal(1),
+  format: z.union([z.literal(1), z.literal(2)]),
   rolloutId: z.string(),
   taskIndex: count,
   sampleIndex: count,
-  outcome: z.enum(["completed", "truncated", "failed"]),
+  outcome: z.enum(["completed", "truncated", "failed", "aborted"]),
   stopReason: z.string(),
   reward: z.number().optional(),
   failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),

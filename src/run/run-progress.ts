@@ -1,5 +1,5 @@
 import type { FailureCode } from "../errors.ts";
-import type { Outcome, StopReason } from "../trajectory/sample.ts";
+import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import { addSpending, noSpending } from "../user/add-spending.ts";
 import type { UserSpending } from "../user/user.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
@@ -14,7 +14,7 @@ export interface RunProgress {
   /** Of these, the ones that an earlier start finished. */
   readonly resumed: number;
   readonly running: number;
-  readonly outcomes: Readonly<Record<Outcome, number>>;
+  readonly outcomes: Readonly<OutcomeCounts>;
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;
   /** Failed episodes by code. */
   readonly failures: Readonly<Partial<Record<FailureCode, number>>>;
@@ -48,7 +48,7 @@ export class RunTally {
   readonly #planned: number;
   readonly #startedAtMs: number;
   readonly #now: () => number;
-  readonly #outcomes: Record<Outcome, number> = { completed: 0, truncated: 0, failed: 0 };
+  readonly #outcomes: OutcomeCounts = { completed: 0, truncated: 0, failed: 0 };
   readonly #stopReasons: Partial<Record<StopReason, number>> = {};
   readonly #failures: Partial<Record<FailureCode, number>> = {};
   readonly #unscored: Partial<Record<UnscoredReason, number>> = {};
@@ -129,7 +129,7 @@ export class RunTally {
 
   #add(row: FinishedEpisode): void {
     const { rolloutId, outcome, stopReason, failure, reward, counts, userUsage } = row;
-    this.#outcomes[outcome]++;
+    this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1;
     this.#stopReasons[stopReason] = (this.#stopReasons[stopReason] ?? 0) + 1;
     if (failure !== undefined) {
       this.#failures[failure.code] = (this.#failures[failure.code] ?? 0) + 1;

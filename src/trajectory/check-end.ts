@@ -19,7 +19,7 @@ function checkOutcome({ outcome, stopReason }: RawRow): Violation[] {
 }
 
 function checkReward({ outcome, stopReason, reward }: RawRow): Violation[] {
-  const isUnscored = outcome === "failed" || stopReason === "deadline";
+  const isUnscored = outcome === "failed" || outcome === "aborted" || stopReason === "deadline";
   if (reward === undefined) {
     return isUnscored || !isOutcome(outcome)
       ? []

@@ -138,7 +138,7 @@ describe("verifySample()", () => {
     ["a prompt that ends elsewhere", (row) => (row["promptLength"] = 2), "turns"],
     ["overlapping turns", (row) => ((row["turns"] as { start: number }[])[1]!.start = 4), "turns"],
     ["a reward of null", (row) => (row["reward"] = null), "reward"],
-    ["an unknown outcome", (row) => (row["outcome"] = "aborted"), "outcome"],
+    ["an unknown outcome", (row) => (row["outcome"] = "abandoned"), "outcome"],
     ["a failed episode with a reward", (row) => (row["outcome"] = "failed"), "reward"],
     ["another format", (row) => (row["format"] = 2), "format"],
     ["no task", (row) => delete row["taskId"], "shape"],

@@ -6,10 +6,14 @@ export const stopReasons = {
   completed: ["user-left", "terminal-tool", "finished"],
   truncated: ["max-turns", "length", "max-tokens", "context-full", "deadline", "format-errors"],
   failed: ["failure"],
+  aborted: ["interrupted"],
 } as const;
 
 /** How an episode ended. */
 export type Outcome = keyof typeof stopReasons;
+
+/** How many episodes ended how; those that were interrupted are counted where there are any. */
+export type OutcomeCounts = Record<Exclude<Outcome, "aborted">, number> & { aborted?: number };
 
 /** Why it ended there. */
 export type StopReason = (typeof stopReasons)[Outcome][number];

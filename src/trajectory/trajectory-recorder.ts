@@ -68,6 +68,11 @@ export class TrajectoryRecorder {
     return this.#open().ledger.ids;
   }
 
+  /** Hash of the next prompt (see `hashIds()`). */
+  get promptHash(): string {
+    return this.#open().ledger.digest();
+  }
+
   /** Ids in the open segment. */
   get length(): number {
     return this.#open().ledger.length;
@@ -93,7 +98,8 @@ export class TrajectoryRecorder {
     this.#turnCount += 1;
     const outputHash = hashIds(generation.outputIds);
     const finish = generation.finish.type;
-    turns.push({ turnIndex, start, end: ledger.length, finish, promptHash, outputHash });
+    const end = start + generation.outputIds.length;
+    turns.push({ turnIndex, start, end, finish, promptHash, outputHash });
   }
 
   /** Records what the environment answered. */
@@ -120,6 +126,11 @@ export class TrajectoryRecorder {
     }
   }
 
+  /** Whether the ids are still those that were recorded: see `TokenLedger.isUnchanged()`. */
+  isUnchanged(): boolean {
+    return this.#segments.every(({ ledger }) => ledger.isUnchanged());
+  }
+
   /**
    * Everything recorded so far, as plain data. A rewritten history that the policy was never asked with
    * is no segment: there is nothing in it to train on.
@@ -138,7 +149,6 @@ export class TrajectoryRecorder {
 }
 
 function toSegment(ledger: TokenLedger, turns: readonly TurnSpan[]): Segment {
-  ledger.assertUnchanged();
   const logprobs = new Array<number>(ledger.length).fill(0);
   const policyVersions = new Array<string>(ledger.length).fill("");
   for (const span of ledger.spans) {

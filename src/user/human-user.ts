@@ -1,4 +1,5 @@
 import { RolloutError } from "../errors.ts";
+import { callThrough, type Outside } from "../outside.ts";
 import type { CallQueue } from "./call-queue.ts";
 import { createCallQueue } from "./call-queue.ts";
 import type { LineReader } from "./line-reader.ts";
@@ -34,7 +35,9 @@ export function humanUser({ input, output }: HumanUserOptions): User {
   };
   return {
     strategy: "human",
-    open: ({ id, instruction }) => openAt(terminal, { id, instruction }),
+    repeatable: true,
+    open: ({ id, instruction }, { outside = callThrough }) =>
+      openAt(terminal, { id, instruction, outside }),
   };
 }
 
@@ -43,8 +46,13 @@ interface Terminal extends LineReader {
   write(text: string): void;
 }
 
-function openAt(terminal: Terminal, task: { id: string; instruction: string }): UserSession {
+function openAt(
+  terminal: Terminal,
+  task: { readonly id: string; readonly instruction: string; readonly outside: Outside },
+): UserSession {
   const ask = (text: string, signal: AbortSignal): Promise<UserLine> =>
+    task.outside("line", async () => await askPerson(text, signal));
+  const askPerson = (text: string, signal: AbortSignal): Promise<UserLine> =>
     terminal.turns.run(
       async () => {
         terminal.write(`\n[${task.id}]\n${withoutControls(text)}\n`);

@@ -1,4 +1,5 @@
 import { RolloutError, assertInvariant } from "../errors.ts";
+import { callThrough, type Outside } from "../outside.ts";
 import { addSpending, noSpending } from "./add-spending.ts";
 import type { ChatMessage, ChatModel, ChatReply } from "./chat-model.ts";
 import { ownUserPrompts } from "./own-user-prompts.ts";
@@ -63,8 +64,13 @@ export function repairsOf({ repair, prompts }: ModelUserOptions): UserRepairChoi
 export function modelUser(strategy: UserStrategy, options: ModelUserOptions): User {
   return {
     strategy: strategy.name,
-    open: ({ instruction }, { seed }) =>
-      openModelConversation(strategy, options, { instruction, seed }),
+    repeatable: true,
+    open: ({ instruction }, { seed, outside }) =>
+      openModelConversation(strategy, options, {
+        instruction,
+        seed,
+        ...(outside && { outside }),
+      }),
   };
 }
 
@@ -79,10 +85,16 @@ export function modelUser(strategy: UserStrategy, options: ModelUserOptions): Us
 export function openModelConversation(
   strategy: UserStrategy,
   options: ModelUserOptions,
-  { instruction, seed }: { instruction: string | null; seed: number },
+  about: {
+    readonly instruction: string | null;
+    readonly seed: number;
+    /** Default `callThrough`. */
+    readonly outside?: Outside;
+  },
 ): UserSession {
+  const { instruction, seed, outside = callThrough } = about;
   const { greeting = defaultGreeting } = options;
-  const calls = countedCalls(options, seed);
+  const calls = countedCalls(options, { seed, outside });
   const memory: ChatMessage[] = [
     { role: "system", content: fillInstruction(strategy.systemPrompt, instruction) },
   ];
@@ -127,7 +139,10 @@ export function openModelConversation(
 }
 
 /** Asks models on behalf of one conversation and adds up what that takes. */
-function countedCalls(options: ModelUserOptions, seed: number) {
+function countedCalls(
+  options: ModelUserOptions,
+  { seed, outside }: { readonly seed: number; readonly outside: Outside },
+) {
   const { temperature, maxTokens, seeded = false } = options;
   const repair = repairsOf(options);
   let usage: UserSpending = noSpending;
@@ -140,14 +155,15 @@ function countedCalls(options: ModelUserOptions, seed: number) {
     ): Promise<string> {
       const callSeed = (seed + askedCount) % 2 ** 31;
       askedCount += 1;
-      const reply = await model.complete(
-        {
-          messages: messages.slice(),
-          ...(temperature === undefined ? {} : { temperature }),
-          ...(maxTokens === undefined ? {} : { maxTokens }),
-          ...(seeded ? { seed: callSeed } : {}),
-        },
-        { signal },
+      const request = {
+        messages: messages.slice(),
+        ...(temperature === undefined ? {} : { temperature }),
+        ...(maxTokens === undefined ? {} : { maxTokens }),
+        ...(seeded ? { seed: callSeed } : {}),
+      };
+      const reply = await outside(
+        `chat ${model.name}`,
+        async () => await model.complete(request, { signal }),
       );
       usage = addSpending(usage, spendingOf(reply));
       return readText(reply, { model, repair });

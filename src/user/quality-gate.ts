@@ -23,7 +23,8 @@ export interface QualityGateOptions {
 export function withQualityGate(user: User, options: QualityGateOptions = {}): User {
   return {
     strategy: user.strategy,
-    open: (task, { seed }) => watch(user.open(task, { seed }), task, options),
+    ...(user.repeatable === undefined ? {} : { repeatable: user.repeatable }),
+    open: (task, start) => watch(user.open(task, start), task, options),
     ...(user.close === undefined ? {} : { close: async () => await user.close?.() }),
   };
 }

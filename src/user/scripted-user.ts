@@ -19,6 +19,7 @@ export interface ScriptedUserOptions {
 export function scriptedUser({ lines }: ScriptedUserOptions): User {
   return {
     strategy: "scripted",
+    repeatable: true,
     open: (task) => openScript(task.id, typeof lines === "function" ? lines(task) : lines),
   };
 }

@@ -1,3 +1,4 @@
+import type { Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 
 /** What a user says: a line, or the line with which they leave. JSON-able. */
@@ -48,8 +49,21 @@ export interface UserQuality {
 export interface User {
   /** Such as `llm` or `scripted`. */
   readonly strategy: string;
+  /**
+   * Whether a conversation that is given the same task, seed, words and answers of `outside` says the
+   * same lines. Where it is not so, or not said, its lines themselves are recorded: its episodes can be
+   * played again, and an episode that a crash cut off begins anew. Default false.
+   */
+  readonly repeatable?: boolean;
   /** Opens a conversation about a task. Makes no network call. */
-  open(task: Task, options: { seed: number }): UserSession;
+  open(
+    task: Task,
+    options: {
+      readonly seed: number;
+      /** For what the user cannot repeat by itself, such as a model's replies. Default `callThrough`. */
+      readonly outside?: Outside;
+    },
+  ): UserSession;
   /**
    * Drops the connections that it keeps, once nobody talks to it any more; absent where it keeps none.
    * A model that was given ready-made is closed by whoever made it.

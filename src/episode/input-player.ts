@@ -1,0 +1,341 @@
+import { createHash } from "node:crypto";
+import { RolloutError } from "../errors.ts";
+import type { Generation } from "../engine/engine.ts";
+import type { Outside } from "../outside.ts";
+import {
+  fromRecordedError,
+  toRecordedError,
+  type Input,
+  type Inputs,
+  type Outcome,
+} from "./input.ts";
+
+/** What the policy was found to have sampled, and whether the episode's time was over by then. */
+export interface Sampled {
+  readonly generation: Generation;
+  readonly isLate: boolean;
+  /** Interrupted from outside: sampling goes on behind these ids. */
+  readonly isPartial?: true;
+}
+
+/** How inputs are played and recorded. */
+export interface InputPlayerOptions {
+  /** Answers that are there already; they come first. Default none. */
+  readonly past?: Inputs;
+  /**
+   * What happens where they end: the episode goes on live, or, with `replay`, a `RecordingEnd` is thrown.
+   * Default `live`.
+   */
+  readonly then?: "live" | "replay";
+  /** Told of new inputs, some at a time; absent: nothing is recorded. */
+  readonly onInputs?: (inputs: Inputs) => void;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** An episode cannot be played from its recording. */
+export class PlaybackStop extends Error {
+  override readonly name: string = "PlaybackStop";
+}
+
+/** The episode that is played again is not the one that was recorded. */
+export class ReplayDivergence extends PlaybackStop {
+  override readonly name = "ReplayDivergence";
+}
+
+/** The recording ends before the episode does. */
+export class RecordingEnd extends PlaybackStop {
+  override readonly name = "RecordingEnd";
+}
+
+/**
+ * Hands an episode its inputs: those of a recording first, each in the place where it was taken, then
+ * live ones, which it records. What is played again is compared with what was recorded, so that the
+ * first place where the two part is known.
+ */
+export class InputPlayer {
+  readonly #past: readonly Input[];
+  readonly #times: readonly number[];
+  readonly #isReplay: boolean;
+  readonly #onInputs: ((inputs: Inputs) => void) | undefined;
+  readonly #now: () => number;
+  /** Of the next input of the past. */
+  #place = 0;
+  #timePlace = 0;
+  #outsideCount = 0;
+  /** Added to live readings, so that time goes on where the recording left it. */
+  #offsetMs: number | undefined;
+  /** Why the episode cannot go on live. */
+  #bound: string | undefined;
+  #newInputs: Input[] = [];
+  #newTimes: number[] = [];
+
+  constructor({ past, then = "live", onInputs, now }: InputPlayerOptions) {
+    this.#past = past?.inputs ?? [];
+    this.#times = past?.times ?? [];
+    this.#isReplay = then === "replay";
+    this.#onInputs = onInputs;
+    this.#now = now;
+    if (past === undefined) this.#offsetMs = 0;
+  }
+
+  /** Whether the next answer comes from the recording. */
+  get isPlaying(): boolean {
+    return this.#place < this.#past.length;
+  }
+
+  /** Whether the whole recording was played. */
+  get isExhausted(): boolean {
+    return !this.isPlaying && this.#timePlace >= this.#times.length;
+  }
+
+  /** Reads the clock: milliseconds since the epoch. */
+  now(): number {
+    const recorded = this.#times[this.#timePlace];
+    if (recorded !== undefined) {
+      this.#timePlace += 1;
+      return recorded;
+    }
+    const live = this.#now();
+    const last = this.#times.at(-1);
+    this.#offsetMs ??= last === undefined ? 0 : last - live;
+    const atMs = live + this.#offsetMs;
+    if (this.#onInputs !== undefined) this.#newTimes.push(atMs);
+    return atMs;
+  }
+
+  /** Asks whether the episode's time is over; only that it is, is recorded. */
+  isLate(test: () => boolean): boolean {
+    if (this.isPlaying) {
+      if (this.#past[this.#place]?.type !== "late") return false;
+      this.#place += 1;
+      return true;
+    }
+    const isLate = test();
+    if (isLate && !this.#isReplay) this.#note({ type: "late" });
+    return isLate;
+  }
+
+  /** Takes what the policy samples behind the prompt with this hash; live, asks for it. */
+  async generation(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
+    if (!this.isPlaying) return await this.#sample(promptHash, live);
+    const input = this.#take("generation", "a policy call");
+    if (input.promptHash !== promptHash) {
+      throw new ReplayDivergence(
+        `the policy is asked with other ids than before: their hash is ${promptHash} and was ` +
+          input.promptHash,
+      );
+    }
+    const { isLate = false, isPartial } = input;
+    return { generation: open(input.outcome), isLate, ...(isPartial && { isPartial }) };
+  }
+
+  async #sample(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
+    this.#goLive("the policy is asked for a turn");
+    try {
+      const sampled = await live();
+      const { generation, isLate, isPartial } = sampled;
+      this.#note({
+        type: "generation",
+        promptHash,
+        outcome: { value: generation },
+        ...(isLate ? { isLate } : {}),
+        ...(isPartial ? { isPartial } : {}),
+      });
+      this.flush();
+      return sampled;
+    } catch (error) {
+      if (error instanceof RolloutError) {
+        this.#note({ type: "generation", promptHash, outcome: { error: toRecordedError(error) } });
+      }
+      throw error;
+    }
+  }
+
+  /** See `Outside`. */
+  readonly outside: Outside = async (what, work) => await this.#call(what, work);
+
+  /**
+   * The same for a part of the setup that cannot be brought to where it was: once an answer of its came
+   * from the recording, the episode cannot go on live, for the reason that `bound` gives.
+   */
+  borrow(bound: string): Outside {
+    return async (what, work) => await this.#call(what, work, bound);
+  }
+
+  async #call<Result>(
+    what: string,
+    work: () => Result | Promise<Result>,
+    bound?: string,
+  ): Promise<Result> {
+    const index = this.#outsideCount++;
+    const recorded = this.#findOutside(index);
+    if (recorded !== undefined) {
+      if (recorded.what !== what) {
+        throw new ReplayDivergence(`${what} is called where ${recorded.what} was`);
+      }
+      this.#skipOutsides();
+      this.#bound ??= bound;
+      return open(recorded.outcome as Outcome<Result>);
+    }
+    if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
+      throw new ReplayDivergence(`${what} is called, which was not called before`);
+    }
+    this.#goLive(`${what} is called`);
+    try {
+      const value = await work();
+      this.#note({ type: "outside", index, what, outcome: { value } });
+      return value;
+    } catch (error) {
+      this.#note({ type: "outside", index, what, outcome: { error: toRecordedError(error) } });
+      throw error;
+    }
+  }
+
+  #playedOutsides = new Set<number>();
+
+  /** Calls that run at once end in any order: each is found by its place among those that began. */
+  #findOutside(index: number): Extract<Input, { type: "outside" }> | undefined {
+    for (let place = this.#place; place < this.#past.length; place++) {
+      const input = this.#past[place]!;
+      if (input.type !== "outside") return undefined;
+      if (input.index !== index) continue;
+      this.#playedOutsides.add(index);
+      return input;
+    }
+    return undefined;
+  }
+
+  #skipOutsides(): void {
+    for (; this.#place < this.#past.length; this.#place++) {
+      const input = this.#past[this.#place]!;
+      if (input.type !== "outside" || !this.#playedOutsides.delete(input.index)) return;
+    }
+  }
+
+  /**
+   * Takes what the user or the environment answers. What can be worked out again is, with the answers
+   * that `outside` brought back, and compared with what was recorded; what cannot is taken from there.
+   */
+  async answer<Value>(
+    what: string,
+    work: () => Promise<Value>,
+    { repeatable, bound }: { readonly repeatable: boolean; readonly bound?: string },
+  ): Promise<Value> {
+    const end = this.#findAnswer();
+    if (end === undefined) return await this.#hear(what, work, repeatable);
+    if (end.what !== what) {
+      throw new ReplayDivergence(`the episode comes to ${what} where it came to ${end.what}`);
+    }
+    const { outcome } = end;
+    if (!repeatable) this.#bound ??= bound;
+    if ("hash" in outcome) {
+      const value = await work();
+      this.#endAnswer(what);
+      const hash = hashOf(value);
+      if (hash === outcome.hash) return value;
+      throw new ReplayDivergence(`${what} brings another answer: ${brief(value)}`);
+    }
+    while (this.#past[this.#place] !== end) this.#place += 1;
+    this.#place += 1;
+    return open(outcome as Outcome<Value>);
+  }
+
+  #endAnswer(what: string): void {
+    const input = this.#past[this.#place];
+    if (input?.type === "outside") {
+      throw new ReplayDivergence(`${what} no longer calls ${input.what}`);
+    }
+    this.#place += 1;
+  }
+
+  async #hear<Value>(
+    what: string,
+    work: () => Promise<Value>,
+    repeatable: boolean,
+  ): Promise<Value> {
+    if (!this.isPlaying) this.#goLive(what);
+    try {
+      const value = await work();
+      if (this.#onInputs !== undefined) {
+        const outcome = repeatable ? { hash: hashOf(value) } : { value };
+        this.#note({ type: "answer", what, outcome });
+      }
+      return value;
+    } catch (error) {
+      if (error instanceof RolloutError) {
+        this.#note({ type: "answer", what, outcome: { error: toRecordedError(error) } });
+      }
+      throw error;
+    }
+  }
+
+  /** The end of the call that begins now; `undefined` where the recording ends before. */
+  #findAnswer(): Extract<Input, { type: "answer" }> | undefined {
+    for (let place = this.#place; place < this.#past.length; place++) {
+      const input = this.#past[place]!;
+      if (input.type === "answer") return input;
+      if (input.type !== "outside") {
+        throw new ReplayDivergence("the episode goes on in another order than before");
+      }
+    }
+    return undefined;
+  }
+
+  #take<Type extends Input["type"]>(type: Type, what: string): Extract<Input, { type: Type }> {
+    const input = this.#past[this.#place]!;
+    if (input.type !== type) {
+      throw new ReplayDivergence(`the episode comes to ${what} where it came to ${nameOf(input)}`);
+    }
+    this.#place += 1;
+    return input as Extract<Input, { type: Type }>;
+  }
+
+  /** @throws RecordingEnd where the recording is all there is. */
+  #goLive(what: string): void {
+    if (this.#isReplay) throw new RecordingEnd(`the recording ends where ${what}`);
+    if (this.#bound === undefined) return;
+    throw new RecordingEnd(`${this.#bound}: the episode cannot go on from its recording`);
+  }
+
+  #note(input: Input): void {
+    if (this.#onInputs !== undefined) this.#newInputs.push(input);
+  }
+
+  /** Hands over what was recorded since the last time. */
+  flush(): void {
+    if (this.#onInputs === undefined) return;
+    if (this.#newInputs.length === 0 && this.#newTimes.length === 0) return;
+    const inputs: Inputs = { inputs: this.#newInputs, times: this.#newTimes };
+    this.#newInputs = [];
+    this.#newTimes = [];
+    this.#onInputs(inputs);
+  }
+}
+
+function open<Value>(outcome: Outcome<Value>): Value {
+  if ("error" in outcome) throw fromRecordedError(outcome.error);
+  return outcome.value;
+}
+
+/** The first 16 hexadecimal digits of the SHA-256 of the value's JSON. */
+function hashOf(value: unknown): string {
+  const text = JSON.stringify(value) ?? "null";
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+function nameOf(input: Input): string {
+  switch (input.type) {
+    case "generation":
+      return "a policy call";
+    case "late":
+      return "its deadline";
+    default:
+      return input.what;
+  }
+}

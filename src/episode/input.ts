@@ -1,0 +1,77 @@
+import type { Generation } from "../engine/engine.ts";
+import { RolloutError, type DiscardedSampling, type FailureCode } from "../errors.ts";
+
+/** What was thrown in the place of an answer. JSON-able. */
+export interface RecordedError {
+  readonly message: string;
+  /** Of a `RolloutError`; absent for anything else that was thrown. */
+  readonly code?: FailureCode;
+  readonly retryable?: true;
+  readonly discarded?: readonly DiscardedSampling[];
+}
+
+/** What came back of a call, or what was thrown. JSON-able where the value is. */
+export type Outcome<Value> = { readonly value: Value } | { readonly error: RecordedError };
+
+/**
+ * One thing that an episode could not have worked out by itself. With the assignment, the setup and its
+ * inputs in order an episode can be played again, to the byte.
+ */
+export type Input =
+  /** What the engine answered a policy call. */
+  | {
+      readonly type: "generation";
+      /** Hash of the ids that the engine was sent (`hashIds()`). */
+      readonly promptHash: string;
+      readonly outcome: Outcome<Generation>;
+      /** The episode's time was over when the answer came. */
+      readonly isLate?: true;
+      /** Sampling was interrupted from outside and goes on behind these ids. */
+      readonly isPartial?: true;
+    }
+  /** What `Outside` brought back. */
+  | {
+      readonly type: "outside";
+      /** 0-based over the calls of the episode, in the order in which they began. */
+      readonly index: number;
+      readonly what: string;
+      readonly outcome: Outcome<unknown>;
+    }
+  /** How a call of the user's or the environment's ended. */
+  | {
+      readonly type: "answer";
+      readonly what: string;
+      /** What came back, by its hash where it can be worked out again and by its value where not. */
+      readonly outcome: Outcome<unknown> | { readonly hash: string };
+    }
+  /** The episode's time was found to be over. */
+  | { readonly type: "late" };
+
+/** Inputs in order, with the readings of the clock that were taken meanwhile. */
+export interface Inputs {
+  readonly inputs: readonly Input[];
+  /** Milliseconds since the epoch, in the order in which they were read. */
+  readonly times: readonly number[];
+}
+
+/** What is recorded of something that was thrown. */
+export function toRecordedError(error: unknown): RecordedError {
+  if (!(error instanceof RolloutError)) {
+    return { message: error instanceof Error ? error.message : String(error) };
+  }
+  const { code, message, retryable, discarded } = error;
+  return {
+    code,
+    message,
+    ...(retryable ? { retryable } : {}),
+    ...(discarded.length === 0 ? {} : { discarded }),
+  };
+}
+
+/** What was thrown, once more. */
+export function fromRecordedError(recorded: RecordedError): Error {
+  const { code, message, retryable = false, discarded = [] } = recorded;
+  return code === undefined
+    ? new Error(message)
+    : new RolloutError(code, message, { retryable, discarded });
+}

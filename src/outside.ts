@@ -1,0 +1,15 @@
+/**
+ * Calls what an episode cannot repeat by itself: a model, a web service, a sandbox, a clock, a random
+ * draw. What comes back is recorded, and is answered from the record when the episode is played again
+ * or goes on after a crash: the work is not done a second time then. Its result must be JSON-able.
+ *
+ * @param what - Names the call in the record, such as `chat user` or `GET /orders/7`.
+ * @throws whatever the work throws; from the record, an error of the same name, code and message.
+ */
+export type Outside = <Result>(
+  what: string,
+  work: () => Result | Promise<Result>,
+) => Promise<Result>;
+
+/** Does the work and records nothing: for code that is called outside of an episode. */
+export const callThrough: Outside = async (_what, work) => await work();
