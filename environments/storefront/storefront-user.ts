@@ -32,6 +32,7 @@ const maxRepeats = 2;
 export function storefrontUser(): User {
   return {
     strategy: "storefront",
+    repeatable: true,
     open(task, { seed }) {
       if (task.environment !== "storefront") {
         throw new UsageError(

@@ -24,6 +24,7 @@ export function createStorefront(): Environment<StorefrontData> {
     splits,
     tools: toolDefinitions,
     policyText,
+    repeatable: true,
     task(split, index) {
       const size = isSplit(split) ? splits[split] : 0;
       if (!isSplit(split) || !Number.isInteger(index) || index < 0 || index >= size) {

@@ -56,6 +56,7 @@ export function createTauEnvironment<Database extends Tables>({
     tools: data.tools,
     policyText: data.wiki,
     rules: data.rules,
+    repeatable: true,
     task: (split, index) => findTask({ name, data, split, index }),
     async open(
       task: Task<TauTaskData>,

@@ -16,6 +16,8 @@ export interface EpisodeAssignment {
   readonly rolloutId: string;
   /** Shared by the attempts that are compared with each other. */
   readonly groupId: string;
+  /** 0-based place of the group within the run. */
+  readonly groupIndex?: number;
   /** 0-based place within the group. */
   readonly sampleIndex: number;
   /** Seeds the user and, where sampling asks for it, the engine. */

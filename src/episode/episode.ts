@@ -100,9 +100,13 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly environment: string;
   readonly split: string;
   readonly taskIndex: number;
+  /** 0-based place of the group within the run; absent in rows of format 1. */
+  readonly groupIndex?: number;
   /** 0-based place within the group. */
   readonly sampleIndex: number;
   readonly seed: number;
+  /** How often it was played until it ended so, from 1; absent in rows of format 1. */
+  readonly attempt?: number;
   /** How the reward came about, in the environment's words; absent where nothing scored. */
   readonly rewardDetails?: Readonly<Record<string, unknown>>;
   readonly counts: EpisodeCounts;

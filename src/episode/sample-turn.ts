@@ -1,5 +1,6 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
 import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
+import { joinGenerations } from "../engine/join-generations.ts";
 import { RolloutError } from "../errors.ts";
 import type { Sampled } from "./input-player.ts";
 import { callParty, isTimeOver, type Play, type TurnsEnd } from "./play.ts";
@@ -80,23 +81,6 @@ async function takeGeneration(
     before = { ...sampled, generation };
     if (sampled.isPartial !== true) return before;
   }
-}
-
-/** What was sampled of a turn before an interruption and after it. */
-function joinGenerations(first: Generation, second: Generation): Generation {
-  const { promptTokenCount, cachedTokenCount } = first;
-  return {
-    outputIds: [...first.outputIds, ...second.outputIds],
-    logprobs: [...first.logprobs, ...second.logprobs],
-    finish: second.finish,
-    pieces: [
-      ...first.pieces.map((piece) => ({ ...piece, finish: "abort" as const })),
-      ...second.pieces,
-    ],
-    ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
-    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
-    discarded: [...first.discarded, ...second.discarded],
-  };
 }
 
 function ended(stopReason: TurnsEnd["stopReason"]): Sampling {

@@ -18,6 +18,7 @@ export interface FinishedEpisode extends Pick<
   EpisodeRow,
   | "rolloutId"
   | "taskIndex"
+  | "groupIndex"
   | "sampleIndex"
   | "outcome"
   | "stopReason"
@@ -36,6 +37,7 @@ const rowSchema = z.looseObject({
   rolloutId: z.string(),
   taskIndex: count,
   sampleIndex: count,
+  groupIndex: count.optional(),
   outcome: z.enum(["completed", "truncated", "failed", "aborted"]),
   stopReason: z.string(),
   reward: z.number().optional(),
@@ -70,10 +72,12 @@ export function parseJson(line: Uint8Array): unknown {
 
 /** What is kept in mind of a row. */
 export function toFinishedEpisode(row: EpisodeRow): FinishedEpisode {
-  const { rolloutId, taskIndex, sampleIndex, outcome, stopReason, reward, failure } = row;
+  const { rolloutId, taskIndex, groupIndex, sampleIndex, outcome, stopReason, reward, failure } =
+    row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
   return {
     ...{ rolloutId, taskIndex, sampleIndex, outcome, stopReason },
+    ...(groupIndex === undefined ? {} : { groupIndex }),
     ...(reward === undefined ? {} : { reward }),
     ...(failure === undefined ? {} : { failure }),
     counts: { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount },

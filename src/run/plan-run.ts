@@ -61,10 +61,10 @@ export function planRun(environment: Environment, scope: RunScope): RunPlan {
   const { split, taskIndexes, sampleCount, seed } = scope;
   assertScope(environment, scope);
   let drawn: { readonly groupIndex: number; readonly task: Task } | undefined;
-  const drawTask = (groupIndex: number): Task => {
+  const taskOf = (groupIndex: number): Task => {
     // The attempts of a group share their task.
     if (drawn?.groupIndex !== groupIndex) {
-      drawn = { groupIndex, task: draw(environment, split, taskIndexes[groupIndex]!) };
+      drawn = { groupIndex, task: drawTask(environment, split, taskIndexes[groupIndex]!) };
     }
     return drawn.task;
   };
@@ -76,7 +76,7 @@ export function planRun(environment: Environment, scope: RunScope): RunPlan {
   const at = (index: number): PlannedEpisode => {
     const groupIndex = Math.floor(index / sampleCount);
     const { sampleIndex } = placeAt(index);
-    const task = drawTask(groupIndex);
+    const task = taskOf(groupIndex);
     const rolloutId = `${task.id}#${sampleIndex}`;
     const place = { rolloutId, groupId: task.id, sampleIndex, groupIndex, index };
     return { task, ...place, seed: seed + index };
@@ -110,8 +110,12 @@ function assertScope(environment: Environment, { split, taskIndexes }: RunScope)
   }
 }
 
-/** Draws a task; an environment may be anyone's. */
-function draw(environment: Environment, split: string, index: number): Task {
+/**
+ * Draws a task; an environment may be anyone's.
+ *
+ * @throws UsageError where it gives none, or another than it is asked for.
+ */
+export function drawTask(environment: Environment, split: string, index: number): Task {
   const place = `Cannot play ${environment.name}: its task ${index} of "${split}"`;
   let task: Task | undefined;
   try {

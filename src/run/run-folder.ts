@@ -7,6 +7,18 @@ import { episodeSamples } from "./episode-samples.ts";
 import { type Files, diskFiles } from "./files.ts";
 import { type JournalOptions, JsonlJournal } from "./jsonl-journal.ts";
 import { episodesFile, reconcile, samplesFile } from "./reconcile.ts";
+import { recordingFile } from "./recording-line.ts";
+import { RecordingJournal, type RecordingOptions } from "./recording-journal.ts";
+import {
+  indexRecordings,
+  pruneRecordings,
+  readRecording,
+  type RecordedAttempt,
+  type RecordingIndex,
+  type RecordPolicy,
+} from "./read-recording.ts";
+import { readToldGroups, type ToldGroups } from "./begun-groups.ts";
+import { readEpisodes } from "./read-episodes.ts";
 import { type LockOptions, RunLock } from "./run-lock.ts";
 import { type RunManifest, claimManifest } from "./run-manifest.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
@@ -27,6 +39,8 @@ export interface RunFolderOptions {
   readonly format?: SinkFormat;
   /** Plays the failed episodes of earlier starts again. */
   readonly retryFailed: boolean;
+  /** Whose inputs are kept in `recording.jsonl`. Default `all`. */
+  readonly record?: RecordPolicy;
   readonly files?: Files;
   /** How the folder is locked, and what ends the wait for another machine's lock. */
   readonly lock?: Omit<LockOptions, "files">;
@@ -56,6 +70,8 @@ export class RunFolder implements AsyncDisposable {
   readonly #events: JsonlJournal;
   readonly #samples: JsonlJournal;
   readonly #format: SinkFormat | undefined;
+  readonly #recordings: RecordingIndex;
+  readonly #record: RecordPolicy;
 
   private constructor(
     about: Pick<RunFolder, "dir" | "manifest" | "finished" | "notes">,
@@ -66,6 +82,8 @@ export class RunFolder implements AsyncDisposable {
       readonly events: JsonlJournal;
       readonly samples: JsonlJournal;
       readonly format: SinkFormat | undefined;
+      readonly recordings: RecordingIndex;
+      readonly record: RecordPolicy;
     },
   ) {
     this.dir = about.dir;
@@ -78,6 +96,8 @@ export class RunFolder implements AsyncDisposable {
     this.#events = open.events;
     this.#samples = open.samples;
     this.#format = open.format;
+    this.#recordings = open.recordings;
+    this.#record = open.record;
   }
 
   /**
@@ -117,16 +137,21 @@ export class RunFolder implements AsyncDisposable {
       readonly now?: (() => number) | undefined;
     },
   ): Promise<RunFolder> {
-    const { files, lock, format, retryFailed } = options;
+    const { files, lock, format, retryFailed, record = "all" } = options;
     await removeUnfinished(files, dir);
     const claimed = await claimManifest(dir, manifest, { files });
     const { finished, dropped, untold, notes } = await reconcile(dir, { files, retryFailed });
+    const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
+    const recordings = await indexRecordings(dir, {
+      files,
+      wants: (rolloutId) => !finishedIds.has(rolloutId),
+    });
     const names = [samplesFile, episodesFile, eventsFile] as const;
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
     const folder = new RunFolder(
       { dir, manifest: claimed.manifest, finished, notes: [...claimed.notes, ...notes] },
       {
-        ...{ files, lock, format },
+        ...{ files, lock, format, recordings, record },
         samples: journals[samplesFile],
         episodes: journals[episodesFile],
         events: journals[eventsFile],
@@ -152,6 +177,50 @@ export class RunFolder implements AsyncDisposable {
       await this[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  /**
+   * The inputs of an episode that an earlier start began and did not bring to its end; `undefined` where
+   * nothing is recorded of it.
+   */
+  async recordingOf(rolloutId: string): Promise<RecordedAttempt | undefined> {
+    const place = this.#recordings.get(rolloutId);
+    if (place === undefined) return undefined;
+    return await readRecording(this.dir, { files: this.#files, ranges: place.ranges });
+  }
+
+  /** Finished episodes as they are on the disk (see `readEpisodes()`). */
+  async readEpisodes(wanted: ReadonlySet<string>): Promise<readonly Episode[]> {
+    return await readEpisodes(this.dir, { files: this.#files, wanted });
+  }
+
+  /** What earlier starts said of groups. */
+  async readGroups(): Promise<ToldGroups> {
+    return await readToldGroups(this.#files, this.dir);
+  }
+
+  /** Opens the recording for writing; `undefined` where nothing is to be recorded. */
+  async openRecording(
+    options: Omit<RecordingOptions, "journal">,
+  ): Promise<(RecordingJournal & AsyncDisposable) | undefined> {
+    if (this.#record === "none") return undefined;
+    const file = path.join(this.dir, recordingFile);
+    const guard = (): Promise<void> => this.#lock.confirm();
+    const journal = await JsonlJournal.open(file, { files: this.#files, guard });
+    const recording = new RecordingJournal({ ...options, journal });
+    return Object.assign(recording, {
+      [Symbol.asyncDispose]: async () => {
+        await recording.flush();
+        await journal[Symbol.asyncDispose]();
+      },
+    });
+  }
+
+  /** Takes out of the recording what is not to be kept; `ended` says how a rollout ended, if it did. */
+  async pruneRecording(ended: (rolloutId: string) => "failed" | "other" | undefined) {
+    if (this.#record === "none") return;
+    await this.#lock.confirm();
+    await pruneRecordings(this.dir, { files: this.#files, policy: this.#record, ended });
   }
 
   /** Where the training rows are. */

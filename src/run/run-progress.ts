@@ -1,3 +1,4 @@
+import type { TurnRecord } from "../episode/episode.ts";
 import type { FailureCode } from "../errors.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import { addSpending, noSpending } from "../user/add-spending.ts";
@@ -7,8 +8,8 @@ import { unscoredReason, type UnscoredReason } from "./unscored-reason.ts";
 
 /** Where a run stands. JSON-able; also the heart of `summary.json`. */
 export interface RunProgress {
-  /** Episodes that the run has in all. */
-  readonly planned: number;
+  /** Episodes that the run has in all; absent where nobody knows, as in runs without end. */
+  readonly planned?: number;
   /** Episodes that are finished, those of earlier starts included. */
   readonly finished: number;
   /** Of these, the ones that an earlier start finished. */
@@ -37,6 +38,14 @@ export interface RunProgress {
   readonly tokenCount: number;
   /** What the users of the finished episodes cost; attempts that were played again are not in it. */
   readonly userUsage: UserSpending;
+  /** Groups that ended since this start: those that were handed out, and those that were not. */
+  readonly groups: { readonly finished: number; readonly leftOut: number };
+  /** What turns have waited for since this start, milliseconds over all episodes. */
+  readonly spentMs: {
+    readonly engine: number;
+    readonly user: number;
+    readonly environment: number;
+  };
   /** Since this start, milliseconds. */
   readonly elapsedMs: number;
   /** Sampled since this start. */
@@ -45,7 +54,7 @@ export interface RunProgress {
 
 /** Counts what happens in a run. */
 export class RunTally {
-  readonly #planned: number;
+  readonly #planned: number | undefined;
   readonly #startedAtMs: number;
   readonly #now: () => number;
   readonly #outcomes: OutcomeCounts = { completed: 0, truncated: 0, failed: 0 };
@@ -66,8 +75,10 @@ export class RunTally {
   #userUsage = noSpending;
   /** Sampled in this start, turn by turn, so that the rate does not wait for episodes to end. */
   #liveTokenCount = 0;
+  readonly #spentMs = { engine: 0, user: 0, environment: 0 };
+  readonly #groups = { finished: 0, leftOut: 0 };
 
-  constructor({ planned, now }: { planned: number; now: () => number }) {
+  constructor({ planned, now }: { readonly planned?: number; readonly now: () => number }) {
     this.#planned = planned;
     this.#now = now;
     this.#startedAtMs = now();
@@ -91,8 +102,21 @@ export class RunTally {
     this.#retried++;
   }
 
-  turnEnded(sampledTokenCount: number): void {
+  turnEnded({ sampledTokenCount, engineMs, userMs = 0, environmentMs }: TurnRecord): void {
     this.#liveTokenCount += sampledTokenCount;
+    this.#spentMs.engine += engineMs;
+    this.#spentMs.user += userMs;
+    this.#spentMs.environment += environmentMs;
+  }
+
+  /** A group ended and is handed out. */
+  groupFinished(): void {
+    this.#groups.finished++;
+  }
+
+  /** A group ended and is not handed out. */
+  groupLeftOut(): void {
+    this.#groups.leftOut++;
   }
 
   episodeFinished(row: FinishedEpisode): void {
@@ -104,7 +128,7 @@ export class RunTally {
     const elapsedMs = this.#now() - this.#startedAtMs;
     const finished = Object.values(this.#outcomes).reduce((sum, count) => sum + count, 0);
     return {
-      planned: this.#planned,
+      ...(this.#planned === undefined ? {} : { planned: this.#planned }),
       finished,
       resumed: this.#resumed,
       running: this.#running,
@@ -122,6 +146,8 @@ export class RunTally {
       sampledTokenCount: this.#sampledTokenCount,
       tokenCount: this.#tokenCount,
       userUsage: this.#userUsage,
+      groups: { ...this.#groups },
+      spentMs: { ...this.#spentMs },
       elapsedMs,
       sampledTokensPerSecond: elapsedMs === 0 ? 0 : (this.#liveTokenCount * 1000) / elapsedMs,
     };

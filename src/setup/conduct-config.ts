@@ -1,3 +1,4 @@
+import type { RecordPolicy } from "../run/read-recording.ts";
 import type { SinkFormat } from "../run/run-folder.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { count, flag, given, text, type Setting, type SettingValues } from "./setting.ts";
@@ -40,6 +41,13 @@ export const conductSettings = [
     help: "also write the samples for this trainer",
   },
   {
+    name: "record",
+    kind: { type: "choice", choices: ["all", "failed", "none"] },
+    help: "whose inputs are kept for replay and fork; with none, a stopped episode begins anew",
+    default: "all",
+    operational: true,
+  },
+  {
     name: "retry-failed",
     kind: flag,
     help: "on resuming, play failed episodes again",
@@ -59,6 +67,8 @@ export interface ConductConfig {
   readonly dir?: string;
   /** A trainer's format to write besides. */
   readonly format?: SinkFormat;
+  /** Whose inputs are kept in `recording.jsonl`. */
+  readonly record: RecordPolicy;
   /** On resuming, whether failed episodes are played again. */
   readonly retryFailed: boolean;
 }
@@ -81,6 +91,7 @@ export function readConductConfig(
     concurrency: values.concurrency ?? fitting,
     attempts: values.attempts,
     maxFailuresInRow: values["max-failures"],
+    record: values.record,
     retryFailed: values["retry-failed"] === true,
     ...given({ dir: values.out, format: values.format }),
   };

@@ -101,10 +101,15 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
         redactor.text(each),
       ),
       async openFolder(onWait = () => {}) {
-        const { dir = newFolder(environment, now), retryFailed, format } = config.conduct;
+        const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = commandLine(["", "turnwright", ...process.argv.slice(2)]);
         const lock = { command: redactor.text(command), onWait, ...given({ signal }) };
-        return await RunFolder.open(dir, manifest, { retryFailed, lock, ...given({ format }) });
+        return await RunFolder.open(dir, manifest, {
+          retryFailed,
+          record,
+          lock,
+          ...given({ format }),
+        });
       },
       async play(folder, options) {
         const { concurrency, attempts, maxFailuresInRow } = config.conduct;

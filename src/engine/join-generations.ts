@@ -1,0 +1,14 @@
+import type { Generation } from "./engine.ts";
+
+/** What was sampled of a turn before an interruption and after it, as one generation. */
+export function joinGenerations(first: Generation, second: Generation): Generation {
+  const pieces = first.pieces.map((piece) => ({ ...piece, finish: "abort" as const }));
+  return {
+    ...first,
+    outputIds: [...first.outputIds, ...second.outputIds],
+    logprobs: [...first.logprobs, ...second.logprobs],
+    finish: second.finish,
+    pieces: [...pieces, ...second.pieces],
+    discarded: [...first.discarded, ...second.discarded],
+  };
+}

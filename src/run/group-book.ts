@@ -1,0 +1,226 @@
+import type { Episode } from "../episode/episode.ts";
+import type { EpisodeAssignment } from "../episode/episode-setup.ts";
+import { UsageError } from "../errors.ts";
+import type { Task } from "../task.ts";
+import type { BegunGroup } from "./begun-groups.ts";
+import type { FinishedEpisode } from "./episode-row.ts";
+import type { EpisodeGroup } from "./group.ts";
+import type { TaskSource } from "./task-source.ts";
+
+/** A group of which attempts are to be played, or are being played. */
+export interface OpenGroup {
+  readonly groupId: string;
+  readonly groupIndex: number;
+  readonly task: Task;
+  /** Attempts that an earlier start finished. */
+  readonly earlier: readonly FinishedEpisode[];
+  /** Those that this start finished. */
+  readonly episodes: Episode[];
+  /** Aborted when the group needs no more attempts. */
+  readonly giveUp: AbortController;
+  /** No further attempt is needed. */
+  isWhole: boolean;
+}
+
+/** An attempt that is to be played. */
+export interface AttemptJob {
+  readonly group: OpenGroup;
+  readonly assignment: EpisodeAssignment;
+}
+
+/**
+ * Keeps account of a run's groups: which there were, which are open, and which attempts are next. Of what
+ * is finished only ids stay in mind.
+ */
+export class GroupBook {
+  readonly #source: TaskSource;
+  readonly #size: number;
+  readonly #begun: number;
+  readonly #seed: number;
+  /** Finished attempts of earlier starts, by group; a group is forgotten once it is passed. */
+  readonly #earlier = new Map<number, FinishedEpisode[]>();
+  readonly finishedBefore: readonly FinishedEpisode[];
+  readonly #jobs: AttemptJob[] = [];
+  #nextJob = 0;
+  #nextGroup = 0;
+  #hasEnded = false;
+  #openCount = 0;
+  readonly #knownIds = new Set<string>();
+  /** `rolloutIds[i]` is that of attempt i mod `begun` of group ⌊i / begun⌋; absent where it was not begun. */
+  readonly rolloutIds: (string | undefined)[] = [];
+  readonly #failed = new Set<string>();
+  readonly #done = new Set<string>();
+
+  constructor(options: {
+    readonly source: TaskSource;
+    readonly size: number;
+    readonly begun: number;
+    readonly seed: number;
+    readonly finished: readonly FinishedEpisode[];
+  }) {
+    this.#source = options.source;
+    this.#size = options.size;
+    this.#begun = options.begun;
+    this.#seed = options.seed;
+    const { length } = options.source;
+    if (length !== undefined) this.rolloutIds.length = length * this.#begun;
+    const before: FinishedEpisode[] = [];
+    for (const row of options.finished) {
+      const groupIndex = row.groupIndex ?? this.#source.placeOf?.(row.taskIndex);
+      const isOurs =
+        groupIndex !== undefined &&
+        row.sampleIndex < this.#begun &&
+        (length === undefined || groupIndex < length);
+      if (!isOurs) continue;
+      before.push(row);
+      const others = this.#earlier.get(groupIndex);
+      if (others === undefined) this.#earlier.set(groupIndex, [row]);
+      else others.push(row);
+      this.#noteId(groupIndex, row.sampleIndex, row.rolloutId);
+      this.#noteEnd(row);
+    }
+    this.finishedBefore = before;
+  }
+
+  /** Groups that were begun, those of earlier starts included. */
+  get begunCount(): number {
+    return this.#nextGroup;
+  }
+
+  /** Whether there is nothing left to be played. */
+  get isAllFinished(): boolean {
+    const { length } = this.#source;
+    if (this.#openCount > 0 || this.#nextJob < this.#jobs.length) return false;
+    if (this.#hasEnded) return true;
+    if (length === undefined) return false;
+    for (let index = this.#nextGroup; index < length; index++) {
+      if (!this.#isFinished(this.#earlier.get(index))) return false;
+    }
+    return true;
+  }
+
+  /** How a rollout ended; nothing where it did not, or is not known. */
+  howEnded(rolloutId: string): "failed" | "other" | undefined {
+    if (this.#failed.has(rolloutId)) return "failed";
+    return this.#done.has(rolloutId) ? "other" : undefined;
+  }
+
+  /**
+   * Opens the groups again that earlier starts began and did not end, of a source that may not give their
+   * tasks again.
+   */
+  reopen(begun: readonly BegunGroup[]): void {
+    for (const { groupIndex, groupId, task } of begun) {
+      this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
+      const earlier = this.#earlier.get(groupIndex) ?? [];
+      this.#earlier.delete(groupIndex);
+      if (!this.#isFinished(earlier)) this.#open({ groupIndex, groupId, task, earlier });
+    }
+  }
+
+  /** The next attempt of the groups that are open. */
+  takeJob(): AttemptJob | undefined {
+    for (;;) {
+      const job = this.#jobs[this.#nextJob];
+      if (job === undefined) {
+        this.#jobs.length = 0;
+        this.#nextJob = 0;
+        return undefined;
+      }
+      this.#nextJob += 1;
+      if (!job.group.isWhole) return job;
+    }
+  }
+
+  /**
+   * Begins the next group that is not finished: its attempts are there to be taken.
+   *
+   * @returns the group, and whether its task is to be noted; nothing where there is none.
+   * @throws UsageError where it has the id of another one.
+   */
+  async begin({
+    signal,
+  }: {
+    readonly signal: AbortSignal;
+  }): Promise<{ readonly group: OpenGroup; readonly isNoted: boolean } | undefined> {
+    const { length, repeatable = false } = this.#source;
+    for (;;) {
+      const groupIndex = this.#nextGroup;
+      if (this.#hasEnded || (length !== undefined && groupIndex >= length)) return undefined;
+      const earlier = this.#earlier.get(groupIndex) ?? [];
+      if (repeatable && this.#isFinished(earlier)) {
+        this.#nextGroup += 1;
+        this.#earlier.delete(groupIndex);
+        continue;
+      }
+      const sourced = await this.#source.at(groupIndex, { signal });
+      if (sourced === undefined) {
+        this.#hasEnded = true;
+        return undefined;
+      }
+      this.#nextGroup += 1;
+      this.#earlier.delete(groupIndex);
+      const { task, groupId = task.id } = sourced;
+      const group = this.#open({ groupIndex, groupId, task, earlier });
+      return { group, isNoted: !repeatable };
+    }
+  }
+
+  #open(about: Pick<OpenGroup, "groupIndex" | "groupId" | "task" | "earlier">): OpenGroup {
+    const { groupIndex, groupId, task, earlier } = about;
+    const group: OpenGroup = {
+      ...about,
+      episodes: [],
+      giveUp: new AbortController(),
+      isWhole: false,
+    };
+    const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
+    this.#openCount += 1;
+    for (let sampleIndex = 0; sampleIndex < this.#begun; sampleIndex++) {
+      if (done.has(sampleIndex)) continue;
+      const rolloutId = `${groupId}#${sampleIndex}`;
+      if (this.#knownIds.has(rolloutId)) {
+        throw new UsageError(
+          `Cannot play ${task.environment}: task ${task.index} has the id of another one, ${groupId}`,
+        );
+      }
+      this.#noteId(groupIndex, sampleIndex, rolloutId);
+      const seed = this.#seed + groupIndex * this.#begun + sampleIndex;
+      const assignment = { task, rolloutId, groupId, groupIndex, sampleIndex, seed };
+      this.#jobs.push({ group, assignment });
+    }
+    return group;
+  }
+
+  /** Takes note of a finished attempt; returns the group where it was the last that it needed. */
+  add(group: OpenGroup, episode: Episode): EpisodeGroup | undefined {
+    this.#noteEnd(episode);
+    if (group.isWhole) return undefined;
+    group.episodes.push(episode);
+    if (!this.#isFinished([...group.earlier, ...group.episodes])) return undefined;
+    group.isWhole = true;
+    group.giveUp.abort();
+    this.#openCount -= 1;
+    const { groupId, groupIndex, task } = group;
+    const episodes = group.episodes
+      .splice(0)
+      .toSorted((one, other) => one.sampleIndex - other.sampleIndex);
+    return { groupId, groupIndex, task, episodes };
+  }
+
+  /** Whether a group needs no more attempts: as many are scored as it has, or all have ended. */
+  #isFinished(rows: readonly Pick<FinishedEpisode, "reward">[] = []): boolean {
+    if (rows.length >= this.#begun) return true;
+    return rows.filter(({ reward }) => reward !== undefined).length >= this.#size;
+  }
+
+  #noteId(groupIndex: number, sampleIndex: number, rolloutId: string): void {
+    this.#knownIds.add(rolloutId);
+    this.rolloutIds[groupIndex * this.#begun + sampleIndex] = rolloutId;
+  }
+
+  #noteEnd({ rolloutId, outcome }: Pick<FinishedEpisode, "rolloutId" | "outcome">): void {
+    if (outcome === "failed") this.#failed.add(rolloutId);
+    else this.#done.add(rolloutId);
+  }
+}

@@ -1,0 +1,123 @@
+import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
+import { joinGenerations } from "../engine/join-generations.ts";
+import { startDeadline } from "../internal/deadline.ts";
+import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
+
+/**
+ * What becomes of the turns that are being sampled when the policy's weights change: `finish` leaves them
+ * to the engine, `hold` lets them come to their end before, `interrupt` cuts them short and goes on from
+ * the tokens that were sampled, by the new weights. Every token keeps the version that sampled it.
+ */
+export type UpdateMode = "finish" | "hold" | "interrupt";
+
+/** An engine with a gate in front of it, so that nothing is sampled while its weights change. */
+export class PolicyGate {
+  readonly #inner: Engine;
+  #closed: Resolvers<void> | undefined;
+  #interruption = new AbortController();
+  #runningCount = 0;
+  #idle: Resolvers<void> | undefined;
+
+  constructor(engine: Engine) {
+    this.#inner = engine;
+  }
+
+  /** Policy calls that the engine is working on. */
+  get runningCount(): number {
+    return this.#runningCount;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** Lets no policy call begin until `open()`. Resolves when none is under way, except with `finish`. */
+  async close(mode: UpdateMode): Promise<void> {
+    if (mode === "finish") return;
+    this.#closed ??= withResolvers();
+    if (mode === "interrupt") this.#interruption.abort();
+    if (this.#runningCount === 0) return;
+    this.#idle ??= withResolvers();
+    await this.#idle.promise;
+  }
+
+  /** Lets policy calls begin again. */
+  open(): void {
+    this.#interruption = new AbortController();
+    this.#closed?.resolve();
+    this.#closed = undefined;
+  }
+
+  /** The engine as episodes see it. */
+  get engine(): Engine {
+    const inner = this.#inner;
+    const { score } = inner;
+    return {
+      kind: inner.kind,
+      generate: (request, options) => this.#generate(request, options ?? {}),
+      ...(score && { score: async (...call) => await score.apply(inner, call) }),
+      describe: async (options) => await inner.describe(options),
+      close: async () => await inner.close(),
+    };
+  }
+
+  async #generate(request: GenerateRequest, options: GenerateOptions): Promise<Generation> {
+    let sampled: Generation | undefined;
+    for (let round = 0; ; round++) {
+      await this.#waitOpen(options.signal);
+      if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
+      const before: readonly number[] = sampled?.outputIds ?? [];
+      const rest: GenerateRequest =
+        sampled === undefined
+          ? request
+          : {
+              ...request,
+              promptIds: [...request.promptIds, ...before],
+              maxNewTokens: request.maxNewTokens - before.length,
+              requestId: `${request.requestId}w${round};`,
+            };
+      const { generation, isInterrupted } = await this.#pass(rest, options);
+      sampled = sampled === undefined ? generation : joinGenerations(sampled, generation);
+      const isCut =
+        isInterrupted &&
+        generation.finish.type === "length" &&
+        sampled.outputIds.length < request.maxNewTokens &&
+        options.cutShort?.aborted !== true;
+      if (!isCut) return sampled;
+    }
+  }
+
+  async #pass(
+    request: GenerateRequest,
+    options: GenerateOptions,
+  ): Promise<{ readonly generation: Generation; readonly isInterrupted: boolean }> {
+    const interruption = this.#interruption.signal;
+    using cut = startDeadline({ ms: Infinity, parents: [options.cutShort, interruption] });
+    this.#runningCount += 1;
+    try {
+      const generation = await this.#inner.generate(request, { ...options, cutShort: cut.signal });
+      return { generation, isInterrupted: interruption.aborted };
+    } finally {
+      this.#runningCount -= 1;
+      if (this.#runningCount === 0) {
+        this.#idle?.resolve();
+        this.#idle = undefined;
+      }
+    }
+  }
+
+  async #waitOpen(signal: AbortSignal | undefined): Promise<void> {
+    while (this.#closed !== undefined) {
+      signal?.throwIfAborted();
+      const { promise } = this.#closed;
+      await new Promise<void>((resolve, reject) => {
+        const onAbort = (): void => reject(signal?.reason as Error);
+        signal?.addEventListener("abort", onAbort, { once: true });
+        void promise.then(() => {
+          signal?.removeEventListener("abort", onAbort);
+          resolve();
+        });
+      });
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import path from "node:path";
+import type { Input, Inputs } from "../episode/input.ts";
+import { parseJson } from "./episode-row.ts";
+import { type Files, withFile, readBytes } from "./files.ts";
+import { keepLines } from "./keep-lines.ts";
+import { type LineRange, scanLines } from "./line-ranges.ts";
+import { type BeginLine, readRecordingLine, recordingFile } from "./recording-line.ts";
+import { storageError } from "./storage-error.ts";
+
+/** Which episodes' inputs a run keeps: all, those that failed or did not end, or none at all. */
+export type RecordPolicy = "all" | "failed" | "none";
+
+/** The recording of one attempt: the latest of its rollout. */
+export interface RecordedAttempt {
+  readonly begin: BeginLine;
+  readonly inputs: Inputs;
+  readonly partCount: number;
+  /** Of the last line of inputs. */
+  readonly lastHash: string;
+  /** Whether it came to its end. */
+  readonly hasEnded: boolean;
+}
+
+/** Where the lines of a rollout's latest attempt are. */
+interface AttemptPlace {
+  attempt: number;
+  ranges: LineRange[];
+}
+
+/** Where a folder's recordings are, by rollout. */
+export type RecordingIndex = ReadonlyMap<string, { readonly ranges: readonly LineRange[] }>;
+
+/**
+ * Finds the recordings of a folder; only those that `wants` says are kept in mind. Lines that cannot be
+ * read are passed over: what they held is sampled again.
+ *
+ * @throws UsageError where the disk refuses.
+ */
+export async function indexRecordings(
+  dir: string,
+  { files, wants }: { readonly files: Files; readonly wants: (rolloutId: string) => boolean },
+): Promise<RecordingIndex> {
+  const file = path.join(dir, recordingFile);
+  const index = new Map<string, AttemptPlace>();
+  try {
+    await scanLines(files, file, ({ bytes, start, end }) => {
+      const head = headOf(bytes);
+      if (head === undefined || !wants(head.rolloutId)) return;
+      const known = index.get(head.rolloutId);
+      if (known === undefined || head.attempt > known.attempt) {
+        index.set(head.rolloutId, { attempt: head.attempt, ranges: [{ start, end }] });
+      } else if (head.attempt === known.attempt) {
+        known.ranges.push({ start, end });
+      }
+    });
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
+  return index;
+}
+
+const headPattern =
+  /^\{"recording":1,"type":"(?:begin|inputs|end)","rolloutId":("(?:[^"\\]|\\.)*"),"attempt":(\d+)[,}]/;
+
+/** Heads are shorter than this, in bytes. */
+const maxHeadLength = 4096;
+
+/** Whose line it is, without parsing all of it. */
+function headOf(
+  line: Buffer,
+): { readonly rolloutId: string; readonly attempt: number } | undefined {
+  const match = headPattern.exec(line.toString("utf8", 0, maxHeadLength));
+  if (match === null) return undefined;
+  const rolloutId = parseJson(Buffer.from(match[1]!));
+  return typeof rolloutId === "string" ? { rolloutId, attempt: Number(match[2]) } : undefined;
+}
+
+/** Reads a rollout's recording; `undefined` where there is none that can be used. */
+export async function readRecording(
+  dir: string,
+  { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
+): Promise<RecordedAttempt | undefined> {
+  const file = path.join(dir, recordingFile);
+  return await withFile(files, file, async (open) => {
+    const lines: Buffer[] = [];
+    for (const range of ranges) lines.push(await readBytes(open, range));
+    return joinLines(lines);
+  });
+}
+
+/**
+ * Puts the lines of an attempt together. One that is damaged, and those that build on it, are passed over;
+ * those of a later start, which went on without them, are not.
+ */
+export function joinLines(lines: readonly Buffer[]): RecordedAttempt | undefined {
+  let begin: BeginLine | undefined;
+  let lastHash = "";
+  let partCount = 0;
+  let hasEnded = false;
+  const inputs: Input[] = [];
+  const times: number[] = [];
+  for (const bytes of lines) {
+    const line = readRecordingLine(bytes, lastHash);
+    if (line === undefined) continue;
+    if (line.type === "begin") begin = line;
+    else if (line.type === "end") hasEnded = true;
+    else if (line.part === partCount) {
+      partCount += 1;
+      lastHash = line.hash;
+      for (const input of line.inputs) inputs.push(input);
+      for (const time of line.times) times.push(time);
+    }
+  }
+  return begin && { begin, inputs: { inputs, times }, partCount, lastHash, hasEnded };
+}
+
+/** Leaves in a folder only the recordings that the policy keeps; `ended` tells how a rollout ended. */
+export async function pruneRecordings(
+  dir: string,
+  options: {
+    readonly files: Files;
+    readonly policy: RecordPolicy;
+    readonly ended: (rolloutId: string) => "failed" | "other" | undefined;
+  },
+): Promise<void> {
+  const { files, policy, ended } = options;
+  if (policy === "all") return;
+  const file = path.join(dir, recordingFile);
+  const kept: LineRange[] = [];
+  const size = await scanLines(files, file, ({ bytes, start, end }) => {
+    const head = headOf(bytes);
+    if (head === undefined) return;
+    const how = ended(head.rolloutId);
+    if (how === undefined || (policy === "failed" && how === "failed")) kept.push({ start, end });
+  });
+  await keepLines(file, { files, ranges: kept, size });
+}

@@ -1,0 +1,111 @@
+import type { Inputs } from "../episode/input.ts";
+import type { Clock } from "../internal/clock.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import type { EncodedLine } from "./encode-line.ts";
+import type { JsonlJournal } from "./jsonl-journal.ts";
+import {
+  type BeginLine,
+  type EndLine,
+  recordingFormat,
+  writeInputsLine,
+} from "./recording-line.ts";
+
+/** How a recording is written. */
+export interface RecordingOptions {
+  readonly journal: JsonlJournal;
+  readonly clock: Pick<Clock, "after">;
+  /** Takes secrets out of what is written; ids and logprobs are numbers and stay. */
+  readonly redactor?: Redactor;
+  /** Told once where the disk refuses it. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** How long lines wait for others before they are written together, in milliseconds. */
+const gatherMs = 50;
+
+/** The recording of one attempt: takes its inputs as they come. */
+export interface AttemptRecording {
+  readonly add: (inputs: Inputs) => void;
+  /** The attempt came to its end: it is not gone on with. */
+  readonly end: () => void;
+}
+
+/** What is known of an attempt when its recording begins or goes on. */
+export interface RecordingStart extends Omit<BeginLine, "recording" | "type"> {
+  /** Lines of inputs that are there. Default 0. */
+  readonly partCount?: number;
+  /** The hash of the last of them. Default `""`. */
+  readonly lastHash?: string;
+}
+
+/**
+ * Writes the inputs of many attempts into one file: what comes within a moment is written and synced
+ * together, and no episode waits for it.
+ */
+export class RecordingJournal {
+  readonly #options: RecordingOptions;
+  #gathered: EncodedLine[] = [];
+  #writing: Promise<void> | undefined;
+  #isFailed = false;
+
+  constructor(options: RecordingOptions) {
+    this.#options = options;
+  }
+
+  /** Begins the recording of an attempt, or goes on with it. */
+  begin({ partCount = 0, lastHash = "", ...start }: RecordingStart): AttemptRecording {
+    const { rolloutId, attempt, ...about } = start;
+    const place = { rolloutId, attempt };
+    const line: BeginLine = { recording: recordingFormat, type: "begin", ...place, ...about };
+    this.#write(JSON.stringify(line));
+    let part = partCount;
+    let hash = lastHash;
+    return {
+      add: (inputs) => {
+        const { redactor } = this.#options;
+        const clean = redactor === undefined ? inputs : redactInputs(inputs, redactor);
+        const written = writeInputsLine({ ...place, part, hash }, clean);
+        part += 1;
+        hash = written.hash;
+        this.#write(written.text);
+      },
+      end: () => {
+        const line: EndLine = { recording: recordingFormat, type: "end", ...place };
+        this.#write(JSON.stringify(line));
+      },
+    };
+  }
+
+  #write(text: string): void {
+    // Nobody asks for the hash of such a line.
+    this.#gathered.push({ blocks: [Buffer.from(`${text}\n`)], hash: "" });
+    this.#writing ??= this.#writeLater();
+  }
+
+  async #writeLater(): Promise<void> {
+    await new Promise<void>((resolve) => this.#options.clock.after(gatherMs, resolve));
+    this.#writing = undefined;
+    await this.flush();
+  }
+
+  /** Resolves once all that was recorded so far is on the disk, or the disk has refused it. */
+  async flush(): Promise<void> {
+    const lines = this.#gathered;
+    this.#gathered = [];
+    if (lines.length === 0 || this.#isFailed) return;
+    try {
+      await this.#options.journal.appendLines(lines);
+    } catch (error) {
+      if (this.#isFailed) return;
+      this.#isFailed = true;
+      this.#options.onFailure(error);
+    }
+  }
+}
+
+function redactInputs({ inputs, times }: Inputs, redactor: Redactor): Inputs {
+  return {
+    times,
+    inputs: inputs.map((input) => (input.type === "generation" ? input : redactor.clean(input))),
+  };
+}

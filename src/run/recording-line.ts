@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import type { Generation } from "../engine/engine.ts";
+import type { Input, Inputs, Outcome } from "../episode/input.ts";
+import { parseJson } from "./episode-row.ts";
+
+/** The file that keeps what episodes could not have worked out by themselves. */
+export const recordingFile = "recording.jsonl";
+
+/** Version of this format. */
+export const recordingFormat = 1;
+
+/** Begins the recording of an attempt, or says that it went on after an interruption. JSON-able. */
+export interface BeginLine {
+  readonly recording: typeof recordingFormat;
+  readonly type: "begin";
+  readonly rolloutId: string;
+  /** Counts plays after failures, from 1. */
+  readonly attempt: number;
+  /** Counts how often this play was begun or went on, from 1. */
+  readonly start: number;
+  readonly groupId: string;
+  readonly groupIndex: number;
+  readonly sampleIndex: number;
+  readonly seed: number;
+  readonly split: string;
+  readonly taskIndex: number;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
+/** Inputs of an attempt, as they came. */
+export interface InputsLine extends Inputs {
+  readonly recording: typeof recordingFormat;
+  readonly type: "inputs";
+  readonly rolloutId: string;
+  readonly attempt: number;
+  /** Counts the lines of the attempt, from 0. */
+  readonly part: number;
+  /**
+   * The first 16 hexadecimal digits of the SHA-256 of the hash of the line before (`""` for the first)
+   * and the JSON of `times` and `inputs` as they are written.
+   */
+  readonly hash: string;
+}
+
+/** Says that an attempt came to its end: it is not gone on with. */
+export interface EndLine extends Pick<InputsLine, "recording" | "rolloutId" | "attempt"> {
+  readonly type: "end";
+}
+
+/** A line of the recording. */
+export type RecordingLine = BeginLine | InputsLine | EndLine;
+
+/** How a generation is written: its numbers are bytes in base64, little-endian. */
+type WrittenGeneration = Omit<Generation, "outputIds" | "logprobs"> & {
+  /** 32-bit integers. */
+  readonly ids: string;
+  /** 64-bit floats. */
+  readonly logprobs: string;
+};
+
+/**
+ * The line that holds inputs, without its line feed.
+ *
+ * @param place - `hash` is that of the line before.
+ */
+export function writeInputsLine(
+  place: Pick<InputsLine, "rolloutId" | "attempt" | "part" | "hash">,
+  { inputs, times }: Inputs,
+): { readonly text: string; readonly hash: string } {
+  const { rolloutId, attempt, part } = place;
+  const body = `"times":${JSON.stringify(times)},"inputs":${JSON.stringify(inputs.map(writeInput))}`;
+  const hash = chain(place.hash, body);
+  const head = { recording: recordingFormat, type: "inputs", rolloutId, attempt, part, hash };
+  return { text: `${JSON.stringify(head).slice(0, -1)},${body}}`, hash };
+}
+
+/**
+ * Reads a line; `undefined` where it is damaged.
+ *
+ * @param before - The hash of the line before, for a line of inputs.
+ */
+export function readRecordingLine(line: Buffer, before: string): RecordingLine | undefined {
+  const value = parseJson(line) as Partial<RecordingLine> | null | undefined;
+  if (value?.recording !== recordingFormat || typeof value.rolloutId !== "string") return undefined;
+  if (value.type === "begin" || value.type === "end") return value as BeginLine | EndLine;
+  const text = line.toString("utf8");
+  const at = text.indexOf('"times":');
+  const isSound =
+    value.type === "inputs" && at > 0 && chain(before, text.slice(at, -1)) === value.hash;
+  if (!isSound) return undefined;
+  const { inputs, ...rest } = value as InputsLine;
+  return { ...rest, inputs: inputs.map(readInput) };
+}
+
+function chain(before: string, body: string): string {
+  return createHash("sha256").update(before).update(body).digest("hex").slice(0, 16);
+}
+
+function writeInput(input: Input): unknown {
+  if (input.type !== "generation" || !("value" in input.outcome)) return input;
+  return { ...input, outcome: { value: writeGeneration(input.outcome.value) } };
+}
+
+function writeGeneration({ outputIds, logprobs, ...rest }: Generation): WrittenGeneration {
+  return {
+    ids: toBase64(Int32Array.from(outputIds)),
+    logprobs: toBase64(Float64Array.from(logprobs)),
+    ...rest,
+  };
+}
+
+function readInput(input: Input): Input {
+  if (input.type !== "generation" || !("value" in input.outcome)) return input;
+  const { ids, logprobs, ...rest } = input.outcome.value as unknown as WrittenGeneration;
+  const value: Generation = {
+    outputIds: [...new Int32Array(fromBase64(ids))],
+    logprobs: [...new Float64Array(fromBase64(logprobs))],
+    ...rest,
+  };
+  return { ...input, outcome: { value } satisfies Outcome<Generation> };
+}
+
+function toBase64(numbers: Int32Array | Float64Array): string {
+  return Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength).toString("base64");
+}
+
+function fromBase64(text: string): ArrayBuffer {
+  return new Uint8Array(Buffer.from(text, "base64")).buffer;
+}

@@ -1,0 +1,110 @@
+import type { Episode } from "../episode/episode.ts";
+import { UsageError } from "../errors.ts";
+import type { EpisodeGroup } from "./group.ts";
+
+/** How old the tokens of a group may be, and what becomes of those that are older. */
+export interface StalenessOptions {
+  /** Versions of the policy that may have come since a token was sampled. At least 0. */
+  readonly max: number;
+  /**
+   * `drop`: groups with older tokens are not handed out. `mask`: their older tokens are taken out of the
+   * loss. `mark`: they are handed out, and say how old they are. `wait`: no group is begun that would be
+   * too old when its turn to be trained on comes.
+   */
+  readonly then: "drop" | "mask" | "mark" | "wait";
+  /** For `wait`: groups that the trainer takes for each version. */
+  readonly groupsPerVersion?: number;
+}
+
+/** Keeps account of the policy's versions and of how old what was sampled is. */
+export class PolicyVersions {
+  readonly #options: StalenessOptions | undefined;
+  #first: number | undefined;
+  #current: number | undefined;
+
+  constructor(options: StalenessOptions | undefined) {
+    this.#options = options;
+    if (options === undefined) return;
+    const { max, then, groupsPerVersion } = options;
+    if (!Number.isSafeInteger(max) || max < 0) {
+      throw new UsageError(`Cannot bound staleness by ${max}: expected a number of at least 0`);
+    }
+    if (then === "wait" && !(groupsPerVersion !== undefined && groupsPerVersion >= 1)) {
+      throw new UsageError(
+        "Cannot wait for the trainer: groupsPerVersion is missing, expected how many groups it takes " +
+          "for each version",
+      );
+    }
+  }
+
+  /** The newest version that is known; nothing where none is, or none is a whole number. */
+  get current(): number | undefined {
+    return this.#current;
+  }
+
+  /** Says that this version samples from now on. */
+  announce(version: number): void {
+    if (!Number.isSafeInteger(version)) {
+      throw new UsageError(
+        `Cannot announce the policy's version ${version}: expected a whole number`,
+      );
+    }
+    this.#first ??= version;
+    if (this.#current === undefined || version > this.#current) this.#current = version;
+  }
+
+  /** Takes note of the versions that sampled an episode. */
+  see(episode: Episode): void {
+    for (const version of versionsOf(episode)) this.announce(version);
+  }
+
+  /** Whether another group may be begun where so many were. */
+  mayBegin(begunCount: number): boolean {
+    const { max = 0, then, groupsPerVersion = 1 } = this.#options ?? {};
+    if (then !== "wait") return true;
+    const trained = (this.#current ?? 0) - (this.#first ?? this.#current ?? 0);
+    return begunCount < (trained + max + 1) * groupsPerVersion;
+  }
+
+  /** See `EpisodeGroup.staleness`. */
+  stalenessOf({ episodes }: Pick<EpisodeGroup, "episodes">): number | undefined {
+    if (this.#current === undefined) return undefined;
+    const versions = episodes.flatMap((episode) => versionsOf(episode));
+    return versions.length === 0 ? undefined : this.#current - Math.min(...versions);
+  }
+
+  /** Why a group is not handed out; nothing where it is. */
+  reasonToDrop({ staleness }: EpisodeGroup): string | undefined {
+    const { max = Infinity, then } = this.#options ?? {};
+    if (then !== "drop" || staleness === undefined || staleness <= max) return undefined;
+    return `its oldest token is ${staleness} versions old, and at most ${max} are allowed`;
+  }
+
+  /** The group as it is handed out: without the loss on tokens that are too old, where that is asked for. */
+  mark(group: EpisodeGroup): EpisodeGroup {
+    const { max = Infinity, then } = this.#options ?? {};
+    const { staleness } = group;
+    if (then !== "mask" || staleness === undefined || staleness <= max) return group;
+    const oldest = (this.#current ?? 0) - max;
+    return { ...group, episodes: group.episodes.map((episode) => maskBefore(episode, oldest)) };
+  }
+}
+
+function versionsOf({ segments }: Episode): readonly number[] {
+  const named = new Set<string>();
+  for (const { policyVersions } of segments)
+    for (const version of policyVersions) named.add(version);
+  named.delete("");
+  return [...named].map(Number).filter((version) => Number.isSafeInteger(version));
+}
+
+function maskBefore(episode: Episode, oldest: number): Episode {
+  const segments = episode.segments.map((segment) => ({
+    ...segment,
+    lossMask: segment.lossMask.map((bit, index) => {
+      const version = segment.policyVersions[index];
+      return bit === 1 && version !== "" && Number(version) < oldest ? 0 : bit;
+    }),
+  }));
+  return { ...episode, segments };
+}

@@ -1,0 +1,160 @@
+import type { Environment } from "../environment/environment.ts";
+import { seededRandom, type Random } from "../environment/seeded-random.ts";
+import type { Task } from "../task.ts";
+import type { EpisodeGroup } from "./group.ts";
+import { drawTask, planRun, type RunPlan, type RunScope } from "./plan-run.ts";
+
+/** One group's task, as a source gives it. */
+export interface SourcedTask {
+  readonly task: Task;
+  /** Names the group: unique within the run. Default the task's id. */
+  readonly groupId?: string;
+}
+
+/** Where a run's tasks come from, group by group. */
+export interface TaskSource {
+  /** How many groups there will be; absent where that is not known, or there is no end. */
+  readonly length?: number;
+  /**
+   * Whether the group at a place is the same each time it is asked for. Where it is not, the run notes
+   * each task as it takes it. Default false.
+   */
+  readonly repeatable?: boolean;
+  /**
+   * The task of the group at a place; nothing where there are no more. Places are asked for in order, one
+   * at a time; of a repeatable source some may be left out, or asked for again. May wait.
+   */
+  at(
+    groupIndex: number,
+    options: { readonly signal: AbortSignal },
+  ): SourcedTask | undefined | Promise<SourcedTask | undefined>;
+  /** The place of the group of a task, for runs of earlier versions; absent where it cannot tell. */
+  placeOf?(taskIndex: number): number | undefined;
+  /** Told of each group as it ends, for curricula. */
+  told?(group: EpisodeGroup): void;
+}
+
+/** The tasks of a plan, each once, in their order. */
+export function planSource(plan: RunPlan): TaskSource {
+  const { taskIndexes, sampleCount } = plan.scope;
+  let places: ReadonlyMap<number, number> | undefined;
+  return {
+    length: taskIndexes.length,
+    repeatable: true,
+    at: (groupIndex) =>
+      groupIndex < taskIndexes.length
+        ? { task: plan.at(groupIndex * sampleCount).task }
+        : undefined,
+    placeOf: (taskIndex) => {
+      places ??= new Map(taskIndexes.map((index, place) => [index, place]));
+      return places.get(taskIndex);
+    },
+  };
+}
+
+/** Tasks of an environment in a list of one's own; see `planRun()` for what is refused. */
+export function taskList(
+  environment: Environment,
+  scope: Pick<RunScope, "split" | "taskIndexes">,
+): TaskSource {
+  return planSource(planRun(environment, { ...scope, sampleCount: 1, seed: 0 }));
+}
+
+/**
+ * Tasks without end: pass after pass over the same ones, each pass in an order of its own that follows
+ * from the seed. A group of the second pass is named `…~2`, and so on.
+ */
+export function endlessTasks(
+  environment: Environment,
+  { split, taskIndexes, seed }: Pick<RunScope, "split" | "taskIndexes" | "seed">,
+): TaskSource {
+  // What is refused there is refused here.
+  planRun(environment, { split, taskIndexes, sampleCount: 1, seed });
+  let pass = -1;
+  let order: readonly number[] = [];
+  return {
+    repeatable: true,
+    at(groupIndex) {
+      const wanted = Math.floor(groupIndex / taskIndexes.length);
+      if (wanted !== pass) {
+        pass = wanted;
+        order = shuffled(taskIndexes, seededRandom(`${seed}/pass/${pass}`));
+      }
+      const task = drawTask(environment, split, order[groupIndex % taskIndexes.length]!);
+      return pass === 0 ? { task } : { task, groupId: `${task.id}~${pass + 1}` };
+    },
+  };
+}
+
+/** Fisher and Yates's shuffle: in time that grows with the list, not with its square. */
+function shuffled(items: readonly number[], random: Random): readonly number[] {
+  const order = [...items];
+  for (let last = order.length - 1; last > 0; last--) {
+    const other = random.between(0, last);
+    [order[last], order[other]] = [order[other]!, order[last]!];
+  }
+  return order;
+}
+
+/** Tasks that a callback chooses, with what it was told of the groups that ended before. */
+export function curriculum(
+  choose: (groupIndex: number) => SourcedTask | undefined | Promise<SourcedTask | undefined>,
+  told: (group: EpisodeGroup) => void = () => {},
+): TaskSource {
+  return { at: (groupIndex) => choose(groupIndex), told };
+}
+
+/** Any iterable of tasks, asynchronous ones included. */
+export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSource {
+  const iterator =
+    Symbol.asyncIterator in tasks ? tasks[Symbol.asyncIterator]() : tasks[Symbol.iterator]();
+  return {
+    async at() {
+      const { done, value } = await iterator.next();
+      return done === true ? undefined : { task: value };
+    },
+  };
+}
+
+/** Tasks that are pushed from outside. */
+export interface PushedTasks extends TaskSource {
+  push(...tasks: readonly SourcedTask[]): void;
+  /** No more will come. */
+  end(): void;
+  /** Tasks that were pushed and not taken yet. */
+  readonly waitingCount: number;
+}
+
+/** A source that others push tasks into; a run waits for them. */
+export function pushedTasks(): PushedTasks {
+  const waiting: SourcedTask[] = [];
+  let hasEnded = false;
+  let wake = (): void => {};
+  return {
+    push(...tasks) {
+      waiting.push(...tasks);
+      wake();
+    },
+    end() {
+      hasEnded = true;
+      wake();
+    },
+    get waitingCount() {
+      return waiting.length;
+    },
+    async at(_groupIndex, { signal }) {
+      while (waiting.length === 0 && !hasEnded) {
+        signal.throwIfAborted();
+        await new Promise<void>((resolve, reject) => {
+          const onAbort = (): void => reject(signal.reason as Error);
+          signal.addEventListener("abort", onAbort, { once: true });
+          wake = () => {
+            signal.removeEventListener("abort", onAbort);
+            resolve();
+          };
+        });
+      }
+      return waiting.shift();
+    },
+  };
+}
