@@ -57,7 +57,7 @@ export class InputPlayer {
   readonly #past: readonly Input[];
   readonly #times: readonly number[];
   readonly #isReplay: boolean;
-  readonly #onInputs: ((inputs: Inputs) => void) | undefined;
+  #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
   /** Of the next input of the past. */
   #place = 0;
@@ -96,6 +96,7 @@ export class InputPlayer {
       this.#timePlace += 1;
       return recorded;
     }
+    if (this.#isReplay) throw new RecordingEnd("the recording ends where the time is asked for");
     const live = this.#now();
     const last = this.#times.at(-1);
     this.#offsetMs ??= last === undefined ? 0 : last - live;
@@ -300,6 +301,11 @@ export class InputPlayer {
 
   #note(input: Input): void {
     if (this.#onInputs !== undefined) this.#newInputs.push(input);
+  }
+
+  /** Records nothing any more: what comes now is no part of what the episode goes on with later. */
+  stopRecording(): void {
+    this.#onInputs = undefined;
   }
 
   /** Hands over what was recorded since the last time. */

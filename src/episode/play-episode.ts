@@ -78,6 +78,7 @@ export async function playEpisode(
       await disposeWorld(play, world);
     }
   });
+  if (played.outcome === "aborted") player.stopRecording();
   if (isTurnOver()) await takeTurn();
   const userUsage = await usageOf(play, user);
   const isSound = play.recorder.isUnchanged();

@@ -1,0 +1,314 @@
+import { describe, expect, test } from "vitest";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import { RolloutError } from "../errors.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { llmUser } from "../user/llm-user.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import type { User } from "../user/user.ts";
+import type { Episode } from "./episode.ts";
+import type { EpisodeSetup } from "./episode-setup.ts";
+import type { Input, Inputs } from "./input.ts";
+import { RecordingEnd, ReplayDivergence } from "./input-player.ts";
+import { lamp, lampTask, preparedEngine, switchCall, type Reply } from "./lamp-episode.fixture.ts";
+import { defaultLimits } from "./limits.ts";
+import { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";
+
+const replies: readonly Reply[] = [
+  { outputIds: characterIds("One moment, please.") },
+  { outputIds: characterIds(switchCall), cachedTokenCount: 3 },
+  { outputIds: characterIds("Goodbye!") },
+];
+
+const repeatableLamp: Environment = { ...lamp(), repeatable: true };
+
+/** Says what its model says, which counts its calls. */
+function countingUser(): { readonly user: User; readonly asked: { count: number } } {
+  const asked = { count: 0 };
+  const lines = ["Lamp on, please.", "Fine, I wait.", "###STOP###"];
+  const user = llmUser({
+    model: {
+      name: "clerk",
+      complete: async () => ({
+        text: lines[asked.count++] ?? "?",
+        inputTokenCount: 10,
+        outputTokenCount: 2,
+        costUsd: 0.5,
+        finishReason: "stop",
+      }),
+    },
+  });
+  return { user, asked };
+}
+
+interface Playing {
+  readonly environment?: Environment;
+  readonly user?: User;
+  readonly engine?: Engine;
+  readonly now?: () => number;
+}
+
+/** Time goes on with each reading. */
+function ticking(from = 1000): () => number {
+  let now = from;
+  return () => (now += 7);
+}
+
+async function play(
+  { environment = repeatableLamp, user, engine, now = ticking() }: Playing,
+  options: Partial<PlayEpisodeOptions> & { readonly start?: number } = {},
+): Promise<{
+  readonly episode: Episode;
+  readonly recorded: Inputs;
+  /** As they were handed over: each ends with a policy call, but for the last. */
+  readonly batches: readonly Inputs[];
+}> {
+  const setup: EpisodeSetup = {
+    environment,
+    user: user ?? countingUser().user,
+    engine: engine ?? preparedEngine(replies),
+    renderer: characterRenderer(),
+    agent: toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies.many,
+    }),
+    sampling: {},
+    limits: defaultLimits,
+    now,
+  };
+  const batches: Inputs[] = [];
+  const { start = 1, ...rest } = options;
+  const episode = await playEpisode(
+    {
+      ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
+      ...{ sampleIndex: 0, seed: 0, start },
+    },
+    setup,
+    {
+      signal: new AbortController().signal,
+      onInputs: (more) => batches.push(more),
+      ...rest,
+    },
+  );
+  return { episode, recorded: joined(batches), batches };
+}
+
+/** Neither engine nor model nor clock is there. */
+const nothing: Required<Playing> = {
+  environment: repeatableLamp,
+  user: llmUser({
+    model: { name: "clerk", complete: () => Promise.reject(new Error("there is no model")) },
+  }),
+  engine: {
+    ...preparedEngine([]),
+    generate: () => Promise.reject(new Error("there is no engine")),
+  },
+  now: () => {
+    throw new Error("there is no clock");
+  },
+};
+
+/** As it is written and read. */
+function stored(inputs: Inputs): Inputs {
+  return JSON.parse(JSON.stringify(inputs)) as Inputs;
+}
+
+function joined(batches: readonly Inputs[]): Inputs {
+  return {
+    inputs: batches.flatMap((batch): readonly Input[] => batch.inputs),
+    times: batches.flatMap((batch) => batch.times),
+  };
+}
+
+describe("an episode and its recording", () => {
+  test("is played again to the byte, with no engine, model or clock", async () => {
+    const { episode, recorded } = await play({});
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1, format: 2 });
+    expect(episode.userUsage).toMatchObject({ callCount: 3, costUsd: 1.5 });
+    expect(episode.durationMs).toBeGreaterThan(0);
+    const again = await play(nothing, { past: stored(recorded), then: "replay" });
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    expect(again.recorded).toEqual({ inputs: [], times: [] });
+  });
+
+  test.each([1, 2, 3])("goes on live behind %i recorded turns, the same way", async (calls) => {
+    const { episode, recorded, batches } = await play({});
+    const { user, asked } = countingUser();
+    asked.count = calls === 1 ? 1 : 2;
+    const engine = preparedEngine(replies.slice(calls));
+    const past = joined(batches.slice(0, calls));
+    const { episode: second, recorded: more } = await play(
+      { user, engine },
+      { past: stored(past), start: 2 },
+    );
+    expect(JSON.stringify(second.segments)).toBe(JSON.stringify(episode.segments));
+    expect(second.messages).toEqual(episode.messages);
+    expect(second.userUsage).toEqual(episode.userUsage);
+    expect({ ...second, startedAtMs: 0, durationMs: 0, turns: [], segments: [] }).toEqual({
+      ...{ ...episode, startedAtMs: 0, durationMs: 0, turns: [], segments: [] },
+    });
+    expect(engine.requests).toHaveLength(3 - calls);
+    expect(engine.requests.every(({ requestId }) => requestId.includes(":1.2:"))).toBe(true);
+    // What is new, and nothing else, is recorded behind what was there.
+    expect([...past.inputs, ...more.inputs].map(({ type }) => type)).toEqual(
+      recorded.inputs.map(({ type }) => type),
+    );
+    const { episode: third } = await play(nothing, {
+      past: { inputs: [...past.inputs, ...more.inputs], times: [...past.times, ...more.times] },
+      then: "replay",
+      start: 2,
+    });
+    expect(JSON.stringify(third.segments)).toBe(JSON.stringify(episode.segments));
+  });
+
+  test("a failure is played again as it was", async () => {
+    const failing = preparedEngine([
+      replies[0]!,
+      new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true }),
+    ]);
+    const { episode, recorded } = await play({ engine: failing });
+    expect(episode).toMatchObject({ outcome: "failed", failure: { code: "engine/overloaded" } });
+    const again = await play(nothing, { past: stored(recorded), then: "replay" });
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+  });
+
+  test("says where the environment answers otherwise", async () => {
+    const { recorded } = await play({});
+    const changed: Environment = {
+      ...lamp((action) =>
+        action.type === "call"
+          ? { observation: "the bulb is gone", from: "tool", source: "switch" }
+          : undefined,
+      ),
+      repeatable: true,
+    };
+    const again = play({ ...nothing, environment: changed }, { past: recorded, then: "replay" });
+    await expect(again).rejects.toThrow(ReplayDivergence);
+    await expect(again).rejects.toThrow("step switch brings another answer");
+    await expect(again).rejects.toThrow("the bulb is gone");
+  });
+
+  test("says that the policy would be asked with other ids", async () => {
+    const { recorded } = await play({});
+    const environment = { ...repeatableLamp, policyText: "You break the lamp." };
+    const again = play({ ...nothing, environment }, { past: recorded, then: "replay" });
+    await expect(again).rejects.toThrow(/the policy is asked with other ids than before/);
+  });
+
+  test("says where the recording ends", async () => {
+    const { batches } = await play({});
+    const again = play(nothing, { past: joined(batches.slice(0, 2)), then: "replay" });
+    await expect(again).rejects.toThrow(RecordingEnd);
+  });
+
+  test("what is not repeatable answers from the recording, and cannot go on live", async () => {
+    let stepCount = 0;
+    const environment = lamp(() => void stepCount++);
+    const { user } = countingUser();
+    const { repeatable: _not, ...odd } = user;
+    const { episode, recorded, batches } = await play({ environment, user: odd });
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    const before = stepCount;
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), then: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    expect(stepCount).toBe(before);
+    const live = play({ environment, user: odd }, { past: joined(batches.slice(0, 2)) });
+    await expect(live).rejects.toThrow(
+      "the worlds of lamp are not repeatable: the episode cannot go on from its recording",
+    );
+  });
+
+  test("calls at once that the environment makes are found again in any order", async () => {
+    const calls: string[] = [];
+    const environment: Environment = {
+      ...repeatableLamp,
+      async open(task, options) {
+        const world = await repeatableLamp.open(task, options);
+        return {
+          ...world,
+          tools: repeatableLamp.tools,
+          [Symbol.asyncDispose]: async () => {},
+          begin: (call) => world.begin(call),
+          score: (call) => world.score(call),
+          userUsage: () => world.userUsage(),
+          step: async (action, call) => {
+            const step = await world.step(action, call);
+            const { outside } = options;
+            const [slow, fast] = await Promise.all(
+              ["slow", "fast"].map((name) =>
+                outside!(name, async () => {
+                  calls.push(name);
+                  if (name === "slow") for (let tick = 0; tick < 9; tick++) await null;
+                  return `${name} ${calls.length}`;
+                }),
+              ),
+            );
+            return { ...step, observation: `${step.observation} (${slow}, ${fast})` };
+          },
+        };
+      },
+    };
+    const { episode, recorded } = await play({ environment });
+    expect(episode.turns[1]?.steps[0]?.observation).toBe("on (slow 4, fast 4)");
+    const before = calls.length;
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), then: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    expect(calls).toHaveLength(before);
+  });
+
+  test("is interrupted in the middle of a turn, keeps what was sampled and goes on behind it", async () => {
+    const interrupt = new AbortController();
+    const text = "Goodbye, and thank you!";
+    const cutEngine: Engine = {
+      ...preparedEngine([]),
+      async generate(request, options) {
+        interrupt.abort();
+        expect(options?.cutShort?.aborted).toBe(true);
+        const part: Reply = {
+          outputIds: characterIds(text).slice(0, 7),
+          finish: { type: "length" },
+          pieces: [{ requestId: "a", tokenCount: 7, policyVersion: "1", finish: "abort" }],
+        };
+        return await preparedEngine([part]).generate(request, options);
+      },
+    };
+    const user = scriptedUser({ lines: ["Lamp?", { text: "Bye.", leaves: true }] });
+    const { episode, recorded } = await play(
+      { engine: cutEngine, user },
+      { interrupt: interrupt.signal },
+    );
+    expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+    expect(episode).not.toHaveProperty("reward");
+    expect(episode.turns.map((turn) => turn.text)).toEqual(["Goodbye"]);
+    const rest = preparedEngine([
+      {
+        outputIds: characterIds(text).slice(7),
+        pieces: [{ requestId: "b", tokenCount: 16, policyVersion: "2", finish: "stop" }],
+      },
+    ]);
+    const { episode: whole } = await play(
+      { engine: rest, user },
+      { past: stored(recorded), start: 2 },
+    );
+    expect(whole).toMatchObject({ outcome: "completed", stopReason: "user-left" });
+    expect(whole.turns[0]?.text).toBe(text);
+    const [request] = rest.requests;
+    expect(request!.promptIds.slice(-7)).toEqual(characterIds(text).slice(0, 7));
+    expect(request!.maxNewTokens).toBe(defaultLimits.maxTokensPerTurn - 7);
+    const { policyVersions, lossMask } = whole.segments[0]!;
+    const trained = policyVersions.filter((_, index) => lossMask[index] === 1);
+    expect(trained).toEqual([
+      ...new Array<string>(7).fill("1"),
+      ...new Array<string>(16).fill("2"),
+    ]);
+  });
+});
