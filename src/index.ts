@@ -108,6 +108,41 @@ export {
 } from "./run/run-folder.ts";
 export type { RunProgress } from "./run/run-progress.ts";
 export { runRollouts, type RunOptions, type RunResult } from "./run/run-rollouts.ts";
+export {
+  startRun,
+  type AdmissionGate,
+  type AdmissionOptions,
+  type GroupingOptions,
+  type LiveRun,
+  type StartRunOptions,
+} from "./run/start-run.ts";
+export {
+  curriculum,
+  endlessTasks,
+  planSource,
+  pushedTasks,
+  taskList,
+  tasksFrom,
+  type Fork,
+  type PushedTasks,
+  type SourcedTask,
+  type TaskSource,
+} from "./run/task-source.ts";
+export { rewardSpread, rewardsOf, type EpisodeGroup } from "./run/group.ts";
+export { advantages, type AdvantageEstimator } from "./run/advantages.ts";
+export type { StalenessOptions } from "./run/staleness.ts";
+export type { UpdateMode } from "./run/policy-gate.ts";
+export type { RecordPolicy } from "./run/read-recording.ts";
+export { replayEpisode, type ReplayVerdict, type StoredEpisode } from "./run/replay-episode.ts";
+export {
+  createReplay,
+  openRecordedRun,
+  type Bundle,
+  type RecordedRun,
+} from "./setup/open-replay.ts";
+export { callThrough, type Outside } from "./outside.ts";
+export { inputsBefore, type Input, type Inputs } from "./episode/input.ts";
+export { PlaybackStop, RecordingEnd, ReplayDivergence } from "./episode/input-player.ts";
 export { type Finding } from "./audit/finding.ts";
 export { verifyRun, type RunVerification } from "./audit/verify-run.ts";
 export { createRun, type PlayOptions, type Run, type RunSurroundings } from "./setup/create-run.ts";

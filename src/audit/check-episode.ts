@@ -134,7 +134,9 @@ function checkSampleHashes({ sampleHashes }: RawRow): Violation[] {
 function checkCounts(episode: EpisodeRow): Violation[] {
   const stated: Readonly<Record<string, unknown>> = { ...episode.counts };
   const { formatErrorCount, tokenCount } = episode.counts;
-  const expected = { ...countEpisode(episode.turns, [], formatErrorCount), tokenCount };
+  const { forkedFrom, turns } = episode;
+  const counted = countEpisode(turns, [], formatErrorCount, forkedFrom?.turnIndex);
+  const expected = { ...counted, tokenCount };
   const names = new Set([...Object.keys(stated), ...Object.keys(expected)]);
   return [...names].flatMap((name): Violation[] => {
     const wanted = (expected as Readonly<Record<string, unknown>>)[name];

@@ -59,7 +59,10 @@ function compare(plan: PlanRecord, rolloutId: string, { fields }: EpisodeFacts):
     environment: plan.environment,
     split: plan.split,
     groupId: taskId,
-    seed: plan.seed + groupIndex * plan.sampleCount + sampleIndex,
+    // A fork has the user, and so the seed, of what it parts from.
+    ...(fields.forkedFrom === undefined
+      ? { seed: plan.seed + groupIndex * plan.sampleCount + sampleIndex }
+      : {}),
   };
   const wrong = Object.entries(expected)
     .filter(([field, value]) => fields[field as keyof typeof expected] !== value)

@@ -26,6 +26,7 @@ export interface EpisodeFacts {
     | "seed"
     | "environment"
     | "split"
+    | "forkedFrom"
     | "outcome"
   > & { readonly stopReason: string; readonly reward?: unknown };
   /** Rows of samples that the episode says it has; `undefined` where it does not. */
@@ -117,7 +118,9 @@ export class EpisodeFile implements AsyncDisposable {
         violations.push({ line: place.line, rule: "episode-samples", detail });
       };
       if (rowCount !== undefined) compare("rows", rowCount, seen.rows);
-      if (facts.isReadable) compare("turns", turnCount, seen.turns);
+      // The turns before a fork are in the rows of what it parts from.
+      const before = facts.fields.forkedFrom?.turnIndex ?? 0;
+      if (facts.isReadable) compare("turns", turnCount, before + seen.turns);
       if (facts.isReadable) compare("ids", tokenCount, seen.tokens);
     }
     return findingsIn(EpisodeFile.fileName, violations);
@@ -143,7 +146,8 @@ function toFacts(
   episode: EpisodeRow | undefined,
 ): Omit<EpisodeFacts, "isSound"> {
   const { groupId, taskId, taskIndex, sampleIndex, seed } = row as RawRow & EpisodeRow;
-  const { environment, split, outcome, stopReason, reward } = row as RawRow & EpisodeRow;
+  const { environment, split, outcome, stopReason, reward, forkedFrom } = row as RawRow &
+    EpisodeRow;
   const { sampleHashes } = row;
   return {
     place,
@@ -151,6 +155,7 @@ function toFacts(
     hash: hashRow(row),
     fields: {
       ...{ groupId, taskId, taskIndex, sampleIndex, seed, environment, split, outcome, stopReason },
+      ...(forkedFrom === undefined ? {} : { forkedFrom }),
       ...(reward === undefined ? {} : { reward }),
     },
     rowCount: Array.isArray(sampleHashes) ? sampleHashes.length : undefined,

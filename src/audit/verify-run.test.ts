@@ -379,7 +379,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
   ],
   [
     "an unknown outcome",
-    ({ samples }) => (samples[0]!.outcome = "aborted"),
+    ({ samples }) => (samples[0]!.outcome = "abandoned"),
     "samples.jsonl outcome",
   ],
   [

@@ -11,6 +11,11 @@ export interface CommandEntry {
 }
 
 const run = ["<run>", "a run's folder"] as const;
+const recorded = ["<run>", "a run's folder, or a file of `turnwright bundle`"] as const;
+const episode = [
+  "[episode]",
+  "its id, or the end of it such as 7#3; all where none is named",
+] as const;
 
 /** Every command. Only the one that is called is loaded. */
 export const commandTable: readonly CommandEntry[] = [
@@ -45,6 +50,24 @@ export const commandTable: readonly CommandEntry[] = [
     summary: "print one conversation of a run: what was said and called, and why it got its reward",
     arguments: [run, ["[episode]", "its id, or the end of it such as 7#3, or a task's number"]],
     load: async () => (await import("./commands/show.ts")).defineShow,
+  },
+  {
+    name: "replay",
+    summary: "play recorded episodes again without an engine: the same to the byte, or where not",
+    arguments: [recorded, episode],
+    load: async () => (await import("./commands/replay.ts")).defineReplay,
+  },
+  {
+    name: "fork",
+    summary: "sample a recorded episode anew from one of its turns on",
+    arguments: [recorded, ["<episode>", "its id, or the end of it such as 7#3"]],
+    load: async () => (await import("./commands/fork.ts")).defineFork,
+  },
+  {
+    name: "bundle",
+    summary: "write one episode with all that it takes to play it again, for a bug report",
+    arguments: [recorded, ["<episode>", "its id, or the end of it such as 7#3"]],
+    load: async () => (await import("./commands/bundle.ts")).defineBundle,
   },
   {
     name: "compare",

@@ -7,15 +7,14 @@ import type { Play } from "./play.ts";
  */
 export function borrowSession(session: UserSession, { player, setup }: Play): UserSession {
   const outside = player.borrow(`the user ${setup.user.strategy} is not repeatable`);
-  const { retake } = session;
   return {
     begin: async (options) =>
       await outside("user.begin()", async () => await session.begin(options)),
     reply: async (text, options) =>
       await outside("user.reply()", async () => await session.reply(text, options)),
-    ...(retake && {
+    ...(session.retake && {
       retake: async (options) =>
-        await outside("user.retake()", async () => await retake.call(session, options)),
+        await outside("user.retake()", async () => await session.retake!(options)),
     }),
     usage: () => session.usage(),
   };

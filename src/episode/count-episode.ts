@@ -7,6 +7,8 @@ export function countEpisode(
   turns: readonly TurnRecord[],
   segments: readonly Segment[],
   formatErrorCount: number,
+  /** The first turn whose ids are the episode's own: those before it belong to what it forked from. */
+  firstTurn = 0,
 ): EpisodeCounts {
   const attemptCounts: Partial<Record<AttemptStatus, number>> = {};
   for (const turn of turns) {
@@ -17,7 +19,7 @@ export function countEpisode(
   }
   return {
     turnCount: turns.length,
-    sampledTokenCount: sum(turns.map((turn) => turn.sampledTokenCount)),
+    sampledTokenCount: sum(turns.slice(firstTurn).map((turn) => turn.sampledTokenCount)),
     tokenCount: sum(segments.map((segment) => segment.tokenIds.length)),
     toolCallCount: sum(
       turns.map(

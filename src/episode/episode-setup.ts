@@ -7,6 +7,7 @@ import type { Renderer } from "../renderer/renderer.ts";
 import type { Task } from "../task.ts";
 import type { User } from "../user/user.ts";
 import type { TurnRecord } from "./episode.ts";
+import type { ForkPlace } from "../trajectory/sample.ts";
 import type { EpisodeLimits } from "./limits.ts";
 
 /** Which attempt at which task. */
@@ -20,8 +21,12 @@ export interface EpisodeAssignment {
   readonly groupIndex?: number;
   /** 0-based place within the group. */
   readonly sampleIndex: number;
+  /** Where a fork parted from another rollout; absent for what is no fork. */
+  readonly forkedFrom?: ForkPlace;
   /** Seeds the user and, where sampling asks for it, the engine. */
   readonly seed: number;
+  /** Seeds the engine in the place of `seed`: a fork has the user of what it parts from. */
+  readonly samplingSeed?: number;
   /** 1 for the first play, 2 for the play after a failure, and so on. Default 1. */
   readonly attempt?: number;
   /** 1 where this play of the attempt is the first, 2 where it goes on after an interruption. Default 1. */

@@ -129,7 +129,7 @@ describe("an episode and its recording", () => {
     expect(episode).toMatchObject({ outcome: "completed", reward: 1, format: 2 });
     expect(episode.userUsage).toMatchObject({ callCount: 3, costUsd: 1.5 });
     expect(episode.durationMs).toBeGreaterThan(0);
-    const again = await play(nothing, { past: stored(recorded), then: "replay" });
+    const again = await play(nothing, { past: stored(recorded), atEnd: "replay" });
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
     expect(again.recorded).toEqual({ inputs: [], times: [] });
   });
@@ -158,7 +158,7 @@ describe("an episode and its recording", () => {
     );
     const { episode: third } = await play(nothing, {
       past: { inputs: [...past.inputs, ...more.inputs], times: [...past.times, ...more.times] },
-      then: "replay",
+      atEnd: "replay",
       start: 2,
     });
     expect(JSON.stringify(third.segments)).toBe(JSON.stringify(episode.segments));
@@ -171,7 +171,7 @@ describe("an episode and its recording", () => {
     ]);
     const { episode, recorded } = await play({ engine: failing });
     expect(episode).toMatchObject({ outcome: "failed", failure: { code: "engine/overloaded" } });
-    const again = await play(nothing, { past: stored(recorded), then: "replay" });
+    const again = await play(nothing, { past: stored(recorded), atEnd: "replay" });
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
@@ -185,7 +185,7 @@ describe("an episode and its recording", () => {
       ),
       repeatable: true,
     };
-    const again = play({ ...nothing, environment: changed }, { past: recorded, then: "replay" });
+    const again = play({ ...nothing, environment: changed }, { past: recorded, atEnd: "replay" });
     await expect(again).rejects.toThrow(ReplayDivergence);
     await expect(again).rejects.toThrow("step switch brings another answer");
     await expect(again).rejects.toThrow("the bulb is gone");
@@ -194,13 +194,13 @@ describe("an episode and its recording", () => {
   test("says that the policy would be asked with other ids", async () => {
     const { recorded } = await play({});
     const environment = { ...repeatableLamp, policyText: "You break the lamp." };
-    const again = play({ ...nothing, environment }, { past: recorded, then: "replay" });
+    const again = play({ ...nothing, environment }, { past: recorded, atEnd: "replay" });
     await expect(again).rejects.toThrow(/the policy is asked with other ids than before/);
   });
 
   test("says where the recording ends", async () => {
     const { batches } = await play({});
-    const again = play(nothing, { past: joined(batches.slice(0, 2)), then: "replay" });
+    const again = play(nothing, { past: joined(batches.slice(0, 2)), atEnd: "replay" });
     await expect(again).rejects.toThrow(RecordingEnd);
   });
 
@@ -214,7 +214,7 @@ describe("an episode and its recording", () => {
     const before = stepCount;
     const again = await play(
       { ...nothing, environment },
-      { past: stored(recorded), then: "replay" },
+      { past: stored(recorded), atEnd: "replay" },
     );
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
     expect(stepCount).toBe(before);
@@ -244,7 +244,7 @@ describe("an episode and its recording", () => {
               ["slow", "fast"].map((name) =>
                 outside!(name, async () => {
                   calls.push(name);
-                  if (name === "slow") for (let tick = 0; tick < 9; tick++) await null;
+                  if (name === "slow") for (let tick = 0; tick < 9; tick++) await Promise.resolve();
                   return `${name} ${calls.length}`;
                 }),
               ),
@@ -259,7 +259,7 @@ describe("an episode and its recording", () => {
     const before = calls.length;
     const again = await play(
       { ...nothing, environment },
-      { past: stored(recorded), then: "replay" },
+      { past: stored(recorded), atEnd: "replay" },
     );
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
     expect(calls).toHaveLength(before);

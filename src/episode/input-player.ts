@@ -26,7 +26,9 @@ export interface InputPlayerOptions {
    * What happens where they end: the episode goes on live, or, with `replay`, a `RecordingEnd` is thrown.
    * Default `live`.
    */
-  readonly then?: "live" | "replay";
+  readonly atEnd?: "live" | "replay";
+  /** Has the world score the episode anew, whatever the recorded score was. Default false. */
+  readonly scoreAnew?: boolean;
   /** Told of new inputs, some at a time; absent: nothing is recorded. */
   readonly onInputs?: (inputs: Inputs) => void;
   /** Milliseconds since the epoch. */
@@ -57,11 +59,14 @@ export class InputPlayer {
   readonly #past: readonly Input[];
   readonly #times: readonly number[];
   readonly #isReplay: boolean;
+  readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
   /** Of the next input of the past. */
   #place = 0;
   #timePlace = 0;
+  /** Of the clock, so far. */
+  #readings = 0;
   #outsideCount = 0;
   /** Added to live readings, so that time goes on where the recording left it. */
   #offsetMs: number | undefined;
@@ -70,10 +75,11 @@ export class InputPlayer {
   #newInputs: Input[] = [];
   #newTimes: number[] = [];
 
-  constructor({ past, then = "live", onInputs, now }: InputPlayerOptions) {
+  constructor({ past, atEnd = "live", onInputs, now, scoreAnew = false }: InputPlayerOptions) {
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
-    this.#isReplay = then === "replay";
+    this.#isReplay = atEnd === "replay";
+    this.#isScoredAnew = scoreAnew;
     this.#onInputs = onInputs;
     this.#now = now;
     if (past === undefined) this.#offsetMs = 0;
@@ -91,6 +97,7 @@ export class InputPlayer {
 
   /** Reads the clock: milliseconds since the epoch. */
   now(): number {
+    this.#readings += 1;
     const recorded = this.#times[this.#timePlace];
     if (recorded !== undefined) {
       this.#timePlace += 1;
@@ -133,12 +140,12 @@ export class InputPlayer {
 
   async #sample(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
     this.#goLive("the policy is asked for a turn");
+    const about = { type: "generation", promptHash, readings: this.#readings } as const;
     try {
       const sampled = await live();
       const { generation, isLate, isPartial } = sampled;
       this.#note({
-        type: "generation",
-        promptHash,
+        ...about,
         outcome: { value: generation },
         ...(isLate ? { isLate } : {}),
         ...(isPartial ? { isPartial } : {}),
@@ -147,7 +154,7 @@ export class InputPlayer {
       return sampled;
     } catch (error) {
       if (error instanceof RolloutError) {
-        this.#note({ type: "generation", promptHash, outcome: { error: toRecordedError(error) } });
+        this.#note({ ...about, outcome: { error: toRecordedError(error) } });
       }
       throw error;
     }
@@ -229,6 +236,7 @@ export class InputPlayer {
       throw new ReplayDivergence(`the episode comes to ${what} where it came to ${end.what}`);
     }
     const { outcome } = end;
+    if (what === "score" && this.#isScoredAnew) return await this.#scoreAnew(end, work);
     if (!repeatable) this.#bound ??= bound;
     if ("hash" in outcome) {
       const value = await work();
@@ -240,6 +248,13 @@ export class InputPlayer {
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
     return open(outcome as Outcome<Value>);
+  }
+
+  async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {
+    const value = await work();
+    while (this.#past[this.#place] !== end) this.#place += 1;
+    this.#place += 1;
+    return value;
   }
 
   #endAnswer(what: string): void {

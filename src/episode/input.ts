@@ -23,6 +23,8 @@ export type Input =
       readonly type: "generation";
       /** Hash of the ids that the engine was sent (`hashIds()`). */
       readonly promptHash: string;
+      /** Readings of the clock that were taken before it, over the whole episode. */
+      readonly readings: number;
       readonly outcome: Outcome<Generation>;
       /** The episode's time was over when the answer came. */
       readonly isLate?: true;
@@ -74,4 +76,21 @@ export function fromRecordedError(recorded: RecordedError): Error {
   return code === undefined
     ? new Error(message)
     : new RolloutError(code, message, { retryable, discarded });
+}
+
+/**
+ * The inputs of an episode's first turns, up to where the policy is asked for the given one.
+ *
+ * @returns nothing where the recording does not reach so far.
+ */
+export function inputsBefore({ inputs, times }: Inputs, turnIndex: number): Inputs | undefined {
+  let turnCount = 0;
+  for (const [index, input] of inputs.entries()) {
+    if (input.type !== "generation") continue;
+    if (turnCount === turnIndex) {
+      return { inputs: inputs.slice(0, index), times: times.slice(0, input.readings) };
+    }
+    if (input.isPartial !== true) turnCount += 1;
+  }
+  return undefined;
 }

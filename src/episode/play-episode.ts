@@ -22,7 +22,10 @@ import { callParty, askWorld, tolerate, type Play, type TurnsEnd } from "./play.
 import { playTurn } from "./play-turn.ts";
 
 /** What a play of an episode is told besides who plays it. */
-export interface PlayEpisodeOptions extends Pick<InputPlayerOptions, "past" | "then" | "onInputs"> {
+export interface PlayEpisodeOptions extends Pick<
+  InputPlayerOptions,
+  "past" | "atEnd" | "scoreAnew" | "onInputs"
+> {
   /** Aborted, there is no episode. */
   readonly signal: AbortSignal;
   /**
@@ -30,6 +33,11 @@ export interface PlayEpisodeOptions extends Pick<InputPlayerOptions, "past" | "t
    * episode ends as `aborted`. With its inputs as `past` it can go on later.
    */
   readonly interrupt?: AbortSignal;
+  /**
+   * The turn, 0-based, with which a fork begins: all before it is the prompt of its row, and is trained
+   * in another's. `past` are the inputs up to there.
+   */
+  readonly forkAt?: number;
 }
 
 type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
@@ -50,14 +58,16 @@ type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
 export async function playEpisode(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  { signal, interrupt, past, then, onInputs }: PlayEpisodeOptions,
+  options: PlayEpisodeOptions,
 ): Promise<Episode> {
+  const { signal, interrupt, past, atEnd, scoreAnew, onInputs, forkAt } = options;
   const { task, seed } = assignment;
   const { environment } = setup;
   const player = new InputPlayer({
     now: setup.now,
     ...(past && { past }),
-    ...(then && { then }),
+    ...(atEnd && { atEnd }),
+    ...(scoreAnew && { scoreAnew }),
     ...(onInputs && { onInputs }),
   });
   const startedAtMs = player.now();
@@ -66,7 +76,15 @@ export async function playEpisode(
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [interrupt], clock });
   const endsAtMs = clock.now() + leftMs;
-  const play = startPlay(assignment, setup, { watch, clock, time, endsAtMs, player, interrupt });
+  const play = startPlay(assignment, setup, {
+    watch,
+    clock,
+    time,
+    endsAtMs,
+    player,
+    interrupt,
+    forkAt,
+  });
   if (isTurnOver()) await takeTurn();
   let user: UserSession | undefined;
   const played = await settle(play, async () => {
@@ -98,8 +116,9 @@ export async function playEpisode(
     sampleIndex: assignment.sampleIndex,
     seed,
     attempt: assignment.attempt ?? 1,
+    ...(assignment.forkedFrom === undefined ? {} : { forkedFrom: assignment.forkedFrom }),
     ...end,
-    counts: countEpisode(play.turns, segments, play.formatErrorCount),
+    counts: countEpisode(play.turns, segments, play.formatErrorCount, forkAt),
     userUsage,
     startedAtMs,
     durationMs,
@@ -112,7 +131,7 @@ export async function playEpisode(
 function startPlay(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  around: Pick<Play, "watch" | "clock" | "time" | "endsAtMs" | "player" | "interrupt">,
+  around: Pick<Play, "watch" | "clock" | "time" | "endsAtMs" | "player" | "interrupt" | "forkAt">,
 ): Play {
   return {
     assignment,
@@ -192,6 +211,7 @@ async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
 async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
   await openConversation(play, world);
   for (let turnIndex = 0; turnIndex < play.setup.limits.maxTurns; turnIndex++) {
+    if (turnIndex === play.forkAt) play.recorder.beginFork();
     const end = await playTurn(play, world, turnIndex);
     if (end !== undefined) return end;
   }

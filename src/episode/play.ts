@@ -21,6 +21,8 @@ export interface Play {
   readonly player: InputPlayer;
   /** Aborted, the policy is asked for nothing more. */
   readonly interrupt: AbortSignal | undefined;
+  /** The turn with which a fork begins. */
+  readonly forkAt: number | undefined;
   /** The episode's; its signal aborts with `interrupt` as well. */
   readonly time: Deadline;
   /** When the episode's time is over, by the clock. */

@@ -142,7 +142,7 @@ function toRequest(
   return {
     promptIds:
       sampledIds.length === 0 ? recorder.promptIds : [...recorder.promptIds, ...sampledIds],
-    sampling: seeded(setup.sampling, assignment.seed, turnIndex),
+    sampling: seeded(setup.sampling, assignment.samplingSeed ?? assignment.seed, turnIndex),
     maxNewTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,

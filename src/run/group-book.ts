@@ -5,7 +5,7 @@ import type { Task } from "../task.ts";
 import type { BegunGroup } from "./begun-groups.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
-import type { TaskSource } from "./task-source.ts";
+import type { Fork, TaskSource } from "./task-source.ts";
 
 /** A group of which attempts are to be played, or are being played. */
 export interface OpenGroup {
@@ -26,6 +26,8 @@ export interface OpenGroup {
 export interface AttemptJob {
   readonly group: OpenGroup;
   readonly assignment: EpisodeAssignment;
+  /** What the attempt parts from; absent where it begins anew. */
+  readonly fork?: Fork;
 }
 
 /**
@@ -160,13 +162,16 @@ export class GroupBook {
       }
       this.#nextGroup += 1;
       this.#earlier.delete(groupIndex);
-      const { task, groupId = task.id } = sourced;
-      const group = this.#open({ groupIndex, groupId, task, earlier });
+      const { task, groupId = task.id, fork } = sourced;
+      const group = this.#open({ groupIndex, groupId, task, earlier }, fork);
       return { group, isNoted: !repeatable };
     }
   }
 
-  #open(about: Pick<OpenGroup, "groupIndex" | "groupId" | "task" | "earlier">): OpenGroup {
+  #open(
+    about: Pick<OpenGroup, "groupIndex" | "groupId" | "task" | "earlier">,
+    fork?: Fork,
+  ): OpenGroup {
     const { groupIndex, groupId, task, earlier } = about;
     const group: OpenGroup = {
       ...about,
@@ -186,8 +191,12 @@ export class GroupBook {
       }
       this.#noteId(groupIndex, sampleIndex, rolloutId);
       const seed = this.#seed + groupIndex * this.#begun + sampleIndex;
-      const assignment = { task, rolloutId, groupId, groupIndex, sampleIndex, seed };
-      this.#jobs.push({ group, assignment });
+      const place = { task, rolloutId, groupId, groupIndex, sampleIndex };
+      const assignment: EpisodeAssignment =
+        fork === undefined
+          ? { ...place, seed }
+          : { ...place, seed: fork.seed, samplingSeed: seed, forkedFrom: fork.place };
+      this.#jobs.push({ group, assignment, ...(fork && { fork }) });
     }
     return group;
   }

@@ -70,7 +70,7 @@ export async function playAttempts(
 }
 
 async function playOnce(
-  { assignment, group }: AttemptJob,
+  { assignment, fork, group }: AttemptJob,
   options: AttemptOptions & {
     readonly attempt: number;
     readonly past: RecordedAttempt | undefined;
@@ -79,12 +79,17 @@ async function playOnce(
   const { attempt, folder, past, recording, redactor, tally } = options;
   const start = (past?.begin.start ?? 0) + 1;
   const { groupId, groupIndex, task } = group;
-  const { rolloutId, sampleIndex, seed } = assignment;
+  const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
+  const inputs = past?.inputs ?? fork?.inputs;
   const written = recording?.begin({
     ...{ rolloutId, attempt, start, groupId, groupIndex, sampleIndex, seed },
+    ...(samplingSeed === undefined ? {} : { samplingSeed }),
+    ...(forkedFrom && { forkedFrom }),
     ...{ split: task.split, taskIndex: task.index, atMs: options.setup.now() },
     ...(past && { partCount: past.partCount, lastHash: past.lastHash }),
   });
+  // A fork's recording stands for itself.
+  if (past === undefined && fork !== undefined) written?.add(fork.inputs);
   const troubles: RolloutError[] = [];
   const setup: EpisodeSetup = {
     ...options.setup,
@@ -95,8 +100,9 @@ async function playOnce(
   const played = await playEpisode({ ...assignment, attempt, start }, setup, {
     signal: stop.signal,
     interrupt: options.interrupt,
-    ...(past && { past: past.inputs }),
-    ...(written && { onInputs: (inputs: Inputs) => written.add(inputs) }),
+    ...(inputs && { past: inputs }),
+    ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
+    ...(written && { onInputs: (more: Inputs) => written.add(more) }),
   });
   if (played.outcome !== "aborted") written?.end();
   const episode = await redact(played, redactor);

@@ -51,11 +51,10 @@ export class PolicyGate {
   /** The engine as episodes see it. */
   get engine(): Engine {
     const inner = this.#inner;
-    const { score } = inner;
     return {
       kind: inner.kind,
       generate: (request, options) => this.#generate(request, options ?? {}),
-      ...(score && { score: async (...call) => await score.apply(inner, call) }),
+      ...(inner.score && { score: async (...call) => await inner.score!(...call) }),
       describe: async (options) => await inner.describe(options),
       close: async () => await inner.close(),
     };

@@ -80,12 +80,19 @@ export async function readRecording(
   dir: string,
   { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
 ): Promise<RecordedAttempt | undefined> {
-  const file = path.join(dir, recordingFile);
-  return await withFile(files, file, async (open) => {
-    const lines: Buffer[] = [];
+  return joinLines(await readRecordingLines(dir, { files, ranges }));
+}
+
+/** The lines that stand in these places. */
+export async function readRecordingLines(
+  dir: string,
+  { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
+): Promise<readonly Buffer[]> {
+  const lines: Buffer[] = [];
+  await withFile(files, path.join(dir, recordingFile), async (open) => {
     for (const range of ranges) lines.push(await readBytes(open, range));
-    return joinLines(lines);
   });
+  return lines;
 }
 
 /**

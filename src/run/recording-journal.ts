@@ -45,7 +45,7 @@ export interface RecordingStart extends Omit<BeginLine, "recording" | "type"> {
 export class RecordingJournal {
   readonly #options: RecordingOptions;
   #gathered: EncodedLine[] = [];
-  #writing: Promise<void> | undefined;
+  #isScheduled = false;
   #isFailed = false;
 
   constructor(options: RecordingOptions) {
@@ -79,13 +79,12 @@ export class RecordingJournal {
   #write(text: string): void {
     // Nobody asks for the hash of such a line.
     this.#gathered.push({ blocks: [Buffer.from(`${text}\n`)], hash: "" });
-    this.#writing ??= this.#writeLater();
-  }
-
-  async #writeLater(): Promise<void> {
-    await new Promise<void>((resolve) => this.#options.clock.after(gatherMs, resolve));
-    this.#writing = undefined;
-    await this.flush();
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#options.clock.after(gatherMs, () => {
+      this.#isScheduled = false;
+      void this.flush();
+    });
   }
 
   /** Resolves once all that was recorded so far is on the disk, or the disk has refused it. */

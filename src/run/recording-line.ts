@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Generation } from "../engine/engine.ts";
 import type { Input, Inputs, Outcome } from "../episode/input.ts";
+import type { ForkPlace } from "../trajectory/sample.ts";
 import { parseJson } from "./episode-row.ts";
 
 /** The file that keeps what episodes could not have worked out by themselves. */
@@ -22,8 +23,12 @@ export interface BeginLine {
   readonly groupIndex: number;
   readonly sampleIndex: number;
   readonly seed: number;
+  /** Absent where it is `seed`. */
+  readonly samplingSeed?: number;
   readonly split: string;
   readonly taskIndex: number;
+  /** Absent for what is no fork. */
+  readonly forkedFrom?: ForkPlace;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
 }

@@ -11,7 +11,7 @@ export interface StalenessOptions {
    * loss. `mark`: they are handed out, and say how old they are. `wait`: no group is begun that would be
    * too old when its turn to be trained on comes.
    */
-  readonly then: "drop" | "mask" | "mark" | "wait";
+  readonly beyond: "drop" | "mask" | "mark" | "wait";
   /** For `wait`: groups that the trainer takes for each version. */
   readonly groupsPerVersion?: number;
 }
@@ -25,11 +25,11 @@ export class PolicyVersions {
   constructor(options: StalenessOptions | undefined) {
     this.#options = options;
     if (options === undefined) return;
-    const { max, then, groupsPerVersion } = options;
+    const { max, beyond, groupsPerVersion } = options;
     if (!Number.isSafeInteger(max) || max < 0) {
       throw new UsageError(`Cannot bound staleness by ${max}: expected a number of at least 0`);
     }
-    if (then === "wait" && !(groupsPerVersion !== undefined && groupsPerVersion >= 1)) {
+    if (beyond === "wait" && !(groupsPerVersion !== undefined && groupsPerVersion >= 1)) {
       throw new UsageError(
         "Cannot wait for the trainer: groupsPerVersion is missing, expected how many groups it takes " +
           "for each version",
@@ -60,8 +60,8 @@ export class PolicyVersions {
 
   /** Whether another group may be begun where so many were. */
   mayBegin(begunCount: number): boolean {
-    const { max = 0, then, groupsPerVersion = 1 } = this.#options ?? {};
-    if (then !== "wait") return true;
+    const { max = 0, beyond, groupsPerVersion = 1 } = this.#options ?? {};
+    if (beyond !== "wait") return true;
     const trained = (this.#current ?? 0) - (this.#first ?? this.#current ?? 0);
     return begunCount < (trained + max + 1) * groupsPerVersion;
   }
@@ -75,16 +75,16 @@ export class PolicyVersions {
 
   /** Why a group is not handed out; nothing where it is. */
   reasonToDrop({ staleness }: EpisodeGroup): string | undefined {
-    const { max = Infinity, then } = this.#options ?? {};
-    if (then !== "drop" || staleness === undefined || staleness <= max) return undefined;
+    const { max = Infinity, beyond } = this.#options ?? {};
+    if (beyond !== "drop" || staleness === undefined || staleness <= max) return undefined;
     return `its oldest token is ${staleness} versions old, and at most ${max} are allowed`;
   }
 
   /** The group as it is handed out: without the loss on tokens that are too old, where that is asked for. */
   mark(group: EpisodeGroup): EpisodeGroup {
-    const { max = Infinity, then } = this.#options ?? {};
+    const { max = Infinity, beyond } = this.#options ?? {};
     const { staleness } = group;
-    if (then !== "mask" || staleness === undefined || staleness <= max) return group;
+    if (beyond !== "mask" || staleness === undefined || staleness <= max) return group;
     const oldest = (this.#current ?? 0) - max;
     return { ...group, episodes: group.episodes.map((episode) => maskBefore(episode, oldest)) };
   }

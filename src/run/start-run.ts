@@ -255,7 +255,7 @@ class GroupRun implements LiveRun {
   }
 
   async #playAll(): Promise<RunResult> {
-    const { admission, folder, redactor, setup } = this.#options;
+    const { admission, folder, redactor } = this.#options;
     for (const row of this.#book.finishedBefore) this.#tally.episodeResumed(row);
     await this.#takeUp();
     if (!this.#book.isAllFinished) await folder?.takeBackEnd();

@@ -1,6 +1,8 @@
 import type { Environment } from "../environment/environment.ts";
 import { seededRandom, type Random } from "../environment/seeded-random.ts";
+import type { Inputs } from "../episode/input.ts";
 import type { Task } from "../task.ts";
+import type { ForkPlace } from "../trajectory/sample.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { drawTask, planRun, type RunPlan, type RunScope } from "./plan-run.ts";
 
@@ -9,6 +11,17 @@ export interface SourcedTask {
   readonly task: Task;
   /** Names the group: unique within the run. Default the task's id. */
   readonly groupId?: string;
+  /** Its attempts part from a recorded one instead of beginning anew. */
+  readonly fork?: Fork;
+}
+
+/** Where attempts part from a recorded one. */
+export interface Fork {
+  readonly place: ForkPlace;
+  /** The other's inputs up to there (see `inputsBefore()`). */
+  readonly inputs: Inputs;
+  /** The other's: its user is played on. */
+  readonly seed: number;
 }
 
 /** Where a run's tasks come from, group by group. */
@@ -128,7 +141,7 @@ export interface PushedTasks extends TaskSource {
 /** A source that others push tasks into; a run waits for them. */
 export function pushedTasks(): PushedTasks {
   const waiting: SourcedTask[] = [];
-  let hasEnded = false;
+  const state = { hasEnded: false };
   let wake = (): void => {};
   return {
     push(...tasks) {
@@ -136,14 +149,14 @@ export function pushedTasks(): PushedTasks {
       wake();
     },
     end() {
-      hasEnded = true;
+      state.hasEnded = true;
       wake();
     },
     get waitingCount() {
       return waiting.length;
     },
     async at(_groupIndex, { signal }) {
-      while (waiting.length === 0 && !hasEnded) {
+      while (waiting.length === 0 && !state.hasEnded) {
         signal.throwIfAborted();
         await new Promise<void>((resolve, reject) => {
           const onAbort = (): void => reject(signal.reason as Error);

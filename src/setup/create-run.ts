@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { EngineDescription } from "../engine/engine.ts";
+import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { planRun, type PlanRecord, type RunPlan, type RunScope } from "../run/plan-run.ts";
@@ -54,6 +54,8 @@ export interface RunSurroundings {
   readonly now?: () => number;
   /** Environment variables that hold keys. Default: the process's. */
   readonly env?: Variables;
+  /** Plays in the place of the engine that is configured. */
+  readonly engine?: Engine;
 }
 
 /**
@@ -78,7 +80,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const plan = planRun(environment, scope);
     const user = await createRunUser(config.user, { environment: config.environment, env });
     opened.push(user);
-    const engine = await createEngine(config.engine, env);
+    const engine = around.engine ?? (await createEngine(config.engine, env));
     opened.push(engine);
     const renderer = await createRunRenderer(config, now);
     opened.push(renderer.codec);

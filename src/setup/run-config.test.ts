@@ -86,7 +86,7 @@ describe("the settings of a run", () => {
       ...["user-url", "user-api-key-env", "user-concurrency"],
       ...["user-input-price", "user-output-price", "user-script"],
       ...["episode-timeout", "user-timeout", "tool-timeout", "engine-timeout"],
-      ...["concurrency", "attempts", "max-failures", "out", "retry-failed"],
+      ...["concurrency", "attempts", "max-failures", "out", "record", "retry-failed"],
     ]);
   });
 

@@ -2,7 +2,7 @@ import { isSampledLogprob } from "../engine/logprob-range.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { SampleParts, TurnPart } from "./sample-parts.ts";
 import { isTokenId } from "../engine/token-id.ts";
-import { isCount, quote, type Violation } from "./violation.ts";
+import { isCount, isRow, quote, type Violation } from "./violation.ts";
 
 const finishes: readonly unknown[] = ["stop", "length"];
 
@@ -45,7 +45,9 @@ function checkOrder({ turns, promptLength }: SampleParts): Violation[] {
 /** Turns are numbered over the episode: without gaps within a row, from 0 in the first. */
 function checkTurnIndexes({ turns, row }: SampleParts): Violation[] {
   const found: Violation[] = [];
-  let expected = row["segment"] === 0 ? 0 : undefined;
+  const { forkedFrom } = row;
+  const first = isRow(forkedFrom) ? forkedFrom["turnIndex"] : 0;
+  let expected = row["segment"] === 0 && isCount(first) ? first : undefined;
   turns!.forEach((turn, index) => {
     const turnIndex = turn?.["turnIndex"];
     if (turn !== undefined && (!isCount(turnIndex) || turnIndex !== (expected ?? turnIndex))) {

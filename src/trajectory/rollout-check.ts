@@ -87,8 +87,14 @@ function checkShared(
   return [{ rule: "segments", detail }];
 }
 
-function checkTurnIndexes({ turns }: RawRow, rolloutId: string, seen: RolloutSeen): Violation[] {
+function checkTurnIndexes(
+  { turns, forkedFrom }: RawRow,
+  rolloutId: string,
+  seen: RolloutSeen,
+): Violation[] {
   if (!Array.isArray(turns)) return [];
+  const forkTurn = isRow(forkedFrom) ? forkedFrom["turnIndex"] : undefined;
+  if (isCount(forkTurn)) seen.nextTurnIndex = Math.max(seen.nextTurnIndex, forkTurn);
   const indexes = turns
     .map((turn: unknown) => (isRow(turn) ? turn["turnIndex"] : undefined))
     .filter((index) => isCount(index));

@@ -23,6 +23,15 @@ export interface RolloutIdentity {
   readonly rolloutId: string;
   readonly groupId: string;
   readonly taskId: string;
+  /** Absent for what is no fork. */
+  readonly forkedFrom?: ForkPlace;
+}
+
+/** Where a fork parted from another rollout. JSON-able. */
+export interface ForkPlace {
+  readonly rolloutId: string;
+  /** The fork's first turn, 0-based: those before it are the other's, and are trained in its rows. */
+  readonly turnIndex: number;
 }
 
 /** How a rollout ended. */
@@ -69,6 +78,7 @@ export function toSamples(
     rolloutId: identity.rolloutId,
     groupId: identity.groupId,
     taskId: identity.taskId,
+    ...(identity.forkedFrom === undefined ? {} : { forkedFrom: identity.forkedFrom }),
     segment: index,
     tokenIds: segment.tokenIds,
     promptLength: segment.promptLength,

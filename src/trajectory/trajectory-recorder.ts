@@ -88,6 +88,17 @@ export class TrajectoryRecorder {
     return this.#segments.length;
   }
 
+  /**
+   * Makes all that is recorded so far the prompt of the first row: a fork begins, and what was sampled
+   * before it is trained in the rows of the rollout that it parts from.
+   */
+  beginFork(): void {
+    const { ledger: before } = this.#open();
+    const ledger = new TokenLedger();
+    ledger.appendPrompt(before.ids);
+    this.#segments.splice(0, this.#segments.length, { ledger, turns: [] });
+  }
+
   /** Records one turn's generation, verbatim. The prompt of the turn is everything before it. */
   appendTurn(generation: Generation): void {
     const { ledger, turns } = this.#open();

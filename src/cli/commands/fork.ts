@@ -1,0 +1,119 @@
+import type { Command } from "commander";
+import path from "node:path";
+import { inputsBefore } from "../../episode/input.ts";
+import { UsageError } from "../../errors.ts";
+import { recordedAssignment } from "../../run/replay-episode.ts";
+import { RunFolder } from "../../run/run-folder.ts";
+import { startRun } from "../../run/start-run.ts";
+import { createRun } from "../../setup/create-run.ts";
+import { openRecordedRun } from "../../setup/open-replay.ts";
+import { readRunConfig, runSettings } from "../../setup/run-config.ts";
+import { createRunRedactor } from "../../setup/run-secrets.ts";
+import type { Setting } from "../../setup/setting.ts";
+import { storedSettings } from "../../setup/stored-settings.ts";
+import { findRollout } from "../find-rollout.ts";
+import { stopOnInterrupt } from "../interrupt.ts";
+import { addSettings, givenSettings } from "../option.ts";
+import { printRunSummary } from "../run-summary.ts";
+import { hideSecrets, writeError, writeOut } from "../write-out.ts";
+
+/** Settings of the run that a fork keeps: they decide what the conversation so far looks like. */
+const keptNames: readonly string[] = ["env", "split", "tasks", "samples", "seed", "out", "user"];
+
+const forkSettings: readonly Setting[] = runSettings.filter(
+  ({ name }) => !keptNames.includes(name),
+);
+
+interface ForkFlags extends Readonly<Record<string, unknown>> {
+  readonly turn: string;
+  readonly samples: string;
+  readonly out?: string;
+}
+
+/** `turnwright fork`: samples a conversation anew from one of its turns on. */
+export function defineFork(command: Command): void {
+  command
+    .description(
+      "Plays a recorded episode again up to a turn and samples it anew from there: other branches of the\n" +
+        "same conversation. Settings are the run's, unless flags name others, such as another engine. What\n" +
+        "is shared is the prompt of the branches' rows: it is trained in the rows of the episode that they\n" +
+        "part from, and nowhere else.",
+    )
+    .requiredOption("--turn <k>", "the first turn that is sampled anew, from 0")
+    .option("--samples <n>", "branches", "4")
+    .option("--out <dir>", "the branches' folder (default: a new one below runs/)");
+  addSettings(command, forkSettings);
+  command.action(fork);
+}
+
+async function fork(place: string, episode: string, flags: ForkFlags): Promise<void> {
+  const turnIndex = readCount("turn", flags.turn, 0);
+  const size = readCount("samples", flags.samples, 1);
+  const recorded = await openRecordedRun(place);
+  const rolloutId = findRollout(recorded.rolloutIds, episode, place);
+  const stored = await recorded.read(rolloutId);
+  const inputs = stored && inputsBefore(stored.recorded.inputs, turnIndex);
+  if (stored === undefined || inputs === undefined) {
+    throw new UsageError(
+      `Cannot fork ${rolloutId} at turn ${turnIndex}: its recording has no such turn, expected one of ` +
+        `${stored?.row?.turns.length ?? "its"} turns, from 0`,
+    );
+  }
+  const given = await givenSettings(forkSettings, flags);
+  const config = readRunConfig({ ...storedSettings(recorded.manifest), ...given });
+  hideSecrets(createRunRedactor(config, process.env));
+  const signal = stopOnInterrupt();
+  await using run = await createRun(config, { signal, now: Date.now });
+  const { setup } = run;
+  if (setup.environment.repeatable !== true || setup.user.repeatable !== true) {
+    throw new UsageError(
+      `Cannot fork ${rolloutId}: the environment ${setup.environment.name} and the user ` +
+        `${setup.user.strategy} must be repeatable, so that their part of the conversation can be ` +
+        "brought back (see `repeatable`)",
+    );
+  }
+  const { task, seed } = recordedAssignment(setup.environment, stored.recorded);
+  const scope = {
+    split: task.split,
+    taskIndexes: [task.index],
+    sampleCount: size,
+    seed: config.scope.seed,
+  };
+  const forkedFrom = { rolloutId, turnIndex };
+  const dir =
+    flags.out ?? path.join("runs", `fork-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`);
+  const { manifest } = run;
+  const forked = {
+    ...manifest,
+    configuration: { ...manifest.configuration, forkedFrom, samples: size },
+    found: { ...manifest.found, plan: { environment: setup.environment.name, ...scope } },
+  };
+  await using folder = await RunFolder.open(dir, forked, { retryFailed: false });
+  for (const note of folder.notes) writeError(`note: ${note}\n`);
+  const live = startRun({
+    source: {
+      length: 1,
+      repeatable: true,
+      at: () => ({ task, fork: { place: forkedFrom, inputs, seed } }),
+      placeOf: () => 0,
+    },
+    setup,
+    grouping: { size, attempts: config.conduct.attempts },
+    admission: { concurrency: config.conduct.concurrency },
+    folder,
+    seed: config.scope.seed,
+    signal,
+  });
+  for await (const { episodes } of live) {
+    for (const { rolloutId: id, outcome, stopReason, reward } of episodes) {
+      await writeOut(`${id}: ${outcome} (${stopReason}), reward ${reward ?? "none"}\n`);
+    }
+  }
+  await writeOut(printRunSummary(await live.result, folder));
+}
+
+function readCount(name: string, text: string, least: number): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  throw new UsageError(`Cannot use --${name} ${text}: expected a whole number, ${least} or more`);
+}

@@ -1,0 +1,127 @@
+import type { Command } from "commander";
+import { differenceOf } from "../../environment/difference.ts";
+import { describeDifference } from "../../report/describe-difference.ts";
+import { replayEpisode, type ReplayVerdict } from "../../run/replay-episode.ts";
+import { createReplay, openRecordedRun } from "../../setup/open-replay.ts";
+import { runSettings } from "../../setup/run-config.ts";
+import type { Setting } from "../../setup/setting.ts";
+import { addSettings, givenSettings } from "../option.ts";
+import { findRollout } from "../find-rollout.ts";
+import { writeOut } from "../write-out.ts";
+
+/** Where what a run was played with lies on this machine. */
+const placeSettings: readonly Setting[] = runSettings.filter(({ name }) =>
+  ["env", "data", "model"].includes(name),
+);
+
+interface ReplayFlags extends Readonly<Record<string, unknown>> {
+  readonly rescoreReward?: true;
+  readonly json?: true;
+}
+
+/** `turnwright replay`: plays recorded episodes again, without an engine. */
+export function defineReplay(command: Command): void {
+  command
+    .description(
+      "Plays recorded episodes again from their recorded inputs: no engine, no user's model and no key\n" +
+        "are asked. Each must come out the same to the byte, rows included; where one does not, the first\n" +
+        "place where it differs is named, and the exit status is 1.\n\n" +
+        "With --rescore-reward the environment scores each conversation anew, so that a changed scoring\n" +
+        "shows which rewards change and why. Settings are the run's; flags say where its environment, data\n" +
+        "and model folder are on this machine.",
+    )
+    .option("--rescore-reward", "score anew, and show which rewards change")
+    .option("--json", "one JSON line an episode");
+  addSettings(command, placeSettings);
+  command.action(replay);
+}
+
+async function replay(
+  place: string,
+  episode: string | undefined,
+  flags: ReplayFlags,
+): Promise<void> {
+  const recorded = await openRecordedRun(place);
+  const wanted =
+    episode === undefined
+      ? recorded.rolloutIds
+      : [findRollout(recorded.rolloutIds, episode, place)];
+  await using run = await createReplay(recorded, await givenSettings(placeSettings, flags));
+  const scoreAnew = flags.rescoreReward === true;
+  const counts = { identical: 0, differs: 0, diverged: 0, unfinished: 0 };
+  let changedCount = 0;
+  for (const rolloutId of wanted) {
+    const stored = await recorded.read(rolloutId);
+    if (stored === undefined) continue;
+    const verdict = await replayEpisode(stored, { setup: run.setup, scoreAnew });
+    counts[verdict.type] += 1;
+    const reward = rewardChange(stored.row?.reward, verdict);
+    if (reward?.isChanged === true) changedCount += 1;
+    if (flags.json === true) {
+      await writeOut(`${JSON.stringify(toEvent(rolloutId, verdict, reward))}\n`);
+    } else if (scoreAnew ? reward?.isChanged === true : verdict.type !== "identical") {
+      await writeOut(`${rolloutId}: ${describeVerdict(verdict, scoreAnew ? reward : undefined)}\n`);
+    } else if (episode !== undefined) {
+      await writeOut(`${rolloutId}: ${scoreAnew ? "the same reward" : "identical"}\n`);
+    }
+  }
+  const isWrong = scoreAnew
+    ? counts.diverged > 0
+    : counts.differs + counts.diverged > 0 || counts.identical + counts.unfinished === 0;
+  if (isWrong) process.exitCode = 1;
+  const { identical, differs, diverged, unfinished } = counts;
+  const summary = scoreAnew
+    ? `${identical + differs} scored anew, ${changedCount} rewards change, ${diverged} cannot be played again`
+    : `${identical} identical, ${differs + diverged} differ`;
+  const rest = unfinished === 0 ? "" : `, ${unfinished} not finished`;
+  if (flags.json === true) {
+    await writeOut(`${JSON.stringify({ type: "summary", ...counts, changedCount })}\n`);
+  } else {
+    await writeOut(`${summary}${rest}\n`);
+  }
+}
+
+interface RewardChange {
+  readonly before: number | undefined;
+  readonly now: number | undefined;
+  readonly isChanged: boolean;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+}
+
+function rewardChange(
+  before: number | undefined,
+  verdict: ReplayVerdict,
+): RewardChange | undefined {
+  if (!("episode" in verdict)) return undefined;
+  const { reward: now, rewardDetails: details } = verdict.episode;
+  return { before, now, isChanged: before !== now, details };
+}
+
+function describeVerdict(verdict: ReplayVerdict, reward: RewardChange | undefined): string {
+  if (reward !== undefined) {
+    const difference = differenceOf(reward.details);
+    const lines = difference === undefined ? [] : describeDifference(difference);
+    const why = lines.map((line) => `\n  ${line}`).join("");
+    return `reward was ${reward.before ?? "none"} and is ${reward.now ?? "none"}${why}`;
+  }
+  switch (verdict.type) {
+    case "identical":
+      return "identical";
+    case "differs":
+      return `differs: ${verdict.place}`;
+    case "diverged":
+      return `differs: ${verdict.reason}`;
+    case "unfinished":
+      return `not finished: ${verdict.reason}`;
+  }
+}
+
+function toEvent(rolloutId: string, verdict: ReplayVerdict, reward: RewardChange | undefined) {
+  const { type } = verdict;
+  return {
+    ...{ type, rolloutId },
+    ...("place" in verdict ? { place: verdict.place } : {}),
+    ...("reason" in verdict ? { reason: verdict.reason } : {}),
+    ...(reward && { reward: { before: reward.before, now: reward.now } }),
+  };
+}

@@ -1,0 +1,128 @@
+import type { Environment } from "../environment/environment.ts";
+import type { Episode } from "../episode/episode.ts";
+import type { EpisodeAssignment, EpisodeSetup } from "../episode/episode-setup.ts";
+import { PlaybackStop, RecordingEnd } from "../episode/input-player.ts";
+import { playEpisode } from "../episode/play-episode.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import { hashRow } from "../trajectory/hash-row.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import type { EpisodeRow } from "./episode-row.ts";
+import { episodeSamples } from "./episode-samples.ts";
+import { drawTask } from "./plan-run.ts";
+import type { RecordedAttempt } from "./read-recording.ts";
+
+/** What playing an episode again came to. */
+export type ReplayVerdict =
+  /** The same to the byte. */
+  | { readonly type: "identical"; readonly episode: Episode }
+  /** Played to its end, and not the same: the first place where it differs. */
+  | { readonly type: "differs"; readonly episode: Episode; readonly place: string }
+  /** It could not be played to its end: what differs on the way. */
+  | { readonly type: "diverged"; readonly reason: string }
+  /** The recording ends before the episode does: it was not finished. */
+  | { readonly type: "unfinished"; readonly reason: string };
+
+/** A recorded episode, and what was made of it when it was played. */
+export interface StoredEpisode {
+  readonly recorded: RecordedAttempt;
+  /** Absent where it was not finished. */
+  readonly row?: EpisodeRow;
+  readonly samples: readonly Sample[];
+}
+
+/** What an episode is played again with: no engine, no model and no key are needed. */
+export interface ReplayOptions {
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+  /** What the run took out of its texts. */
+  readonly redactor?: Redactor;
+  /** Has the environment score it anew. Default false. */
+  readonly scoreAnew?: boolean;
+}
+
+/** The assignment that a recording is of. */
+export function recordedAssignment(
+  environment: Environment,
+  { begin }: RecordedAttempt,
+): EpisodeAssignment {
+  const { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt, start, forkedFrom } = begin;
+  const task = drawTask(environment, begin.split, begin.taskIndex);
+  const { samplingSeed } = begin;
+  const place = { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt, start };
+  return {
+    ...{ task, ...place },
+    ...(samplingSeed === undefined ? {} : { samplingSeed }),
+    ...(forkedFrom && { forkedFrom }),
+  };
+}
+
+/**
+ * Plays a recorded episode again and compares what comes of it with what is stored, byte by byte.
+ *
+ * @throws InvariantError on our own bugs.
+ */
+export async function replayEpisode(
+  { recorded, row, samples }: StoredEpisode,
+  { setup, redactor, scoreAnew = false }: ReplayOptions,
+): Promise<ReplayVerdict> {
+  const assignment = recordedAssignment(setup.environment, recorded);
+  let played: Episode;
+  try {
+    played = await playEpisode(assignment, setup, {
+      signal: new AbortController().signal,
+      past: recorded.inputs,
+      atEnd: "replay",
+      scoreAnew,
+      ...(assignment.forkedFrom && { forkAt: assignment.forkedFrom.turnIndex }),
+    });
+  } catch (error) {
+    if (!(error instanceof PlaybackStop)) throw error;
+    const type = error instanceof RecordingEnd ? "unfinished" : "diverged";
+    return { type, reason: error.message };
+  }
+  const { segments, ...story } = played;
+  const episode = { ...(redactor?.clean(story) ?? story), segments };
+  if (row === undefined) return { type: "unfinished", reason: "it is not among the finished ones" };
+  const rows = episodeSamples(episode);
+  const place =
+    firstDifference({ ...row, sampleHashes: undefined }, withoutSegments(episode), "episode") ??
+    firstDifference(samples, rows, "samples");
+  const isSame =
+    place === undefined &&
+    rows.every((sample, index) => hashRow(sample) === row.sampleHashes[index]);
+  if (isSame) return { type: "identical", episode };
+  return { type: "differs", episode, place: place ?? "the spelling of a row" };
+}
+
+function withoutSegments({ segments: _segments, ...story }: Episode): object {
+  return story;
+}
+
+/** Names the first place in which two JSON-able values differ; nothing where they are the same. */
+export function firstDifference(before: unknown, now: unknown, place: string): string | undefined {
+  if (Object.is(before, now)) return undefined;
+  if (!isObject(before) || !isObject(now) || Array.isArray(before) !== Array.isArray(now)) {
+    // Zero has no sign in JSON.
+    if (before === now) return undefined;
+    return `${place} was ${brief(before)} and is ${brief(now)}`;
+  }
+  const keys = new Set([...Object.keys(before), ...Object.keys(now)]);
+  for (const key of keys) {
+    const inside = Array.isArray(before) ? `${place}[${key}]` : `${place}.${key}`;
+    const found = firstDifference(
+      (before as Readonly<Record<string, unknown>>)[key],
+      (now as Readonly<Record<string, unknown>>)[key],
+      inside,
+    );
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
+}

@@ -1,0 +1,506 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import { defaultLimits } from "../episode/limits.ts";
+import { RolloutError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import { advantages } from "./advantages.ts";
+import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
+import { lamps } from "./lamp-run.fixture.ts";
+import { fakeMachine } from "./machine.fixture.ts";
+import { RunFolder } from "./run-folder.ts";
+import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
+import { startRun, type StartRunOptions } from "./start-run.ts";
+import { curriculum, endlessTasks, pushedTasks, taskList, tasksFrom } from "./task-source.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-start-run-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+let pid = 1;
+async function open(): Promise<RunFolder> {
+  pid += 1;
+  return await RunFolder.open(dir, testManifest, {
+    retryFailed: false,
+    lock: { machine: fakeMachine({ pid }) },
+  });
+}
+
+/** Which turn of its episode a request asks for, by the stop tokens in its prompt. */
+function turnOf({ promptIds }: GenerateRequest): number {
+  const [stop] = characterRenderer().stopTokenIds;
+  const opened = promptIds.filter((id) => id === stop).length;
+  // The system message and the user's first line have one each.
+  return Math.floor((opened - 2) / 2);
+}
+
+/** Switches the lamp on and says goodbye; its answers follow from what it is asked alone. */
+function lampEngine(
+  onRequest: (request: GenerateRequest, turn: number) => unknown = () => undefined,
+  version: () => string = () => "1",
+): Engine {
+  const engine = preparedEngine([]);
+  return {
+    ...engine,
+    async generate(request, options): Promise<Generation> {
+      const turn = turnOf(request);
+      const special = await onRequest(request, turn);
+      if (special instanceof Error) throw special;
+      const reply = says(turn === 0 ? switchCall : "Goodbye!");
+      const outputIds = reply.outputIds!;
+      const piece = { requestId: request.requestId, tokenCount: outputIds.length };
+      return await preparedEngine([
+        { outputIds, pieces: [{ ...piece, policyVersion: version(), finish: "stop" }] },
+      ]).generate(request, options);
+    },
+  };
+}
+
+const environment: Environment = { ...lamps(50), repeatable: true };
+
+function setupWith(engine: Engine): StartRunOptions["setup"] {
+  return {
+    environment,
+    user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+    engine,
+    renderer: characterRenderer(),
+    agent: toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies.many,
+    }),
+    sampling: {},
+    limits: defaultLimits,
+    now: () => 1000,
+  };
+}
+
+function start(options: Partial<StartRunOptions> & { readonly engine?: Engine }) {
+  const { engine = lampEngine(), ...rest } = options;
+  return startRun({
+    source: taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
+    setup: setupWith(engine),
+    grouping: { size: 2 },
+    admission: { concurrency: 4 },
+    ...rest,
+  });
+}
+
+async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly EpisodeGroup[]> {
+  const found: EpisodeGroup[] = [];
+  for await (const group of groups) found.push(group);
+  return found.toSorted((one, other) => one.groupIndex - other.groupIndex);
+}
+
+const outage = new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true });
+
+describe("startRun()", () => {
+  test("hands out each group whole, with its attempts in order", async () => {
+    const run = start({});
+    const groups = await all(run);
+    expect(
+      groups.map(({ groupId, episodes }) => [groupId, episodes.map(({ rolloutId }) => rolloutId)]),
+    ).toEqual(
+      [0, 1, 2].map((index) => [
+        `lamp/test/${index}`,
+        [`lamp/test/${index}#0`, `lamp/test/${index}#1`],
+      ]),
+    );
+    expect(groups.every((group) => rewardsOf(group).every((reward) => reward === 1))).toBe(true);
+    const seeds = groups.flatMap(({ episodes }) => episodes.map(({ seed }) => seed));
+    expect(seeds).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(await run.result).toMatchObject({
+      end: "finished",
+      progress: { planned: 6, finished: 6, groups: { finished: 3, leftOut: 0 } },
+    });
+  });
+
+  test("plays a failed attempt again, and only that", async () => {
+    const asked: string[] = [];
+    const engine = lampEngine(({ requestId }, turn) => {
+      if (turn === 0) asked.push(requestId.slice(0, -3));
+      return requestId === "lamp/test/1#0:1:1;" ? outage : undefined;
+    });
+    const groups = await all(start({ engine }));
+    expect(groups.flatMap(({ episodes }) => episodes.map(({ outcome }) => outcome))).toEqual(
+      new Array<string>(6).fill("completed"),
+    );
+    expect(asked.toSorted()).toEqual([
+      "lamp/test/0#0:1",
+      "lamp/test/0#1:1",
+      "lamp/test/1#0:1",
+      "lamp/test/1#0:2",
+      "lamp/test/1#1:1",
+      "lamp/test/2#0:1",
+      "lamp/test/2#1:1",
+    ]);
+    expect(groups[1]!.episodes[0]!.attempt).toBe(2);
+  });
+
+  test("never scores a failure: advantages are of the others", async () => {
+    const engine = lampEngine(({ sessionId }) =>
+      sessionId === "lamp/test/1#0" ? outage : undefined,
+    );
+    const groups = await all(start({ engine, grouping: { size: 3, attempts: 2 } }));
+    const rewards = groups.map((group) => rewardsOf(group));
+    expect(rewards).toEqual([
+      [1, 1, 1],
+      [undefined, 1, 1],
+      [1, 1, 1],
+    ]);
+    expect(advantages([undefined, 1, 0], "dr-grpo")).toEqual([undefined, 0.5, -0.5]);
+    expect(advantages([undefined, 1, 0], "rloo")).toEqual([undefined, 1, -1]);
+    expect(advantages([1, undefined], "grpo")).toEqual([undefined, undefined]);
+    const [high] = advantages([1, 0, 0, 1], "grpo");
+    expect(high).toBeCloseTo(0.5 / (Math.sqrt(1 / 3) + 1e-6), 12);
+  });
+
+  test("keeps back groups that a filter refuses, and says why", async () => {
+    await using folder = await open();
+    const run = start({ folder, grouping: { size: 2, keep: rewardSpread() } });
+    expect(await all(run)).toEqual([]);
+    expect(await run.result).toMatchObject({ progress: { groups: { finished: 0, leftOut: 3 } } });
+    const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
+    expect(events.match(/"group-left-out"/g)).toHaveLength(3);
+    expect(events).toContain('"reason":"filtered"');
+  });
+
+  test("begins more attempts than a group needs, and gives up those that are late", async () => {
+    const held = withResolvers();
+    const engine = lampEngine(async ({ sessionId }) => {
+      if (sessionId.endsWith("#1")) await held.promise;
+    });
+    const source = taskList(environment, { split: "test", taskIndexes: [7] });
+    const run = start({ engine, source, grouping: { size: 2, begun: 3 } });
+    const groups = await all(run);
+    expect(groups[0]!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
+    expect(await run.result).toMatchObject({ end: "finished", progress: { running: 0 } });
+    held.resolve();
+  });
+
+  test("begins no further group while those that are there are not taken", async () => {
+    const begun = new Set<string>();
+    const engine = lampEngine(({ sessionId }) => void begun.add(sessionId.split("#")[0]!));
+    const run = start({
+      engine,
+      source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+      admission: { concurrency: 1, ahead: 2 },
+    });
+    const groups = run[Symbol.asyncIterator]();
+    const first = await groups.next();
+    expect(first.done).toBe(false);
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    const settled = begun.size;
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    expect(begun.size).toBe(settled);
+    expect(settled).toBeLessThanOrEqual(4);
+    await groups.return?.(undefined);
+    expect(await run.result).toMatchObject({ end: "interrupted" });
+  });
+
+  test("goes on without end, each pass in an order of its own, the same on each start", async () => {
+    const drawn = async (count: number): Promise<readonly string[]> => {
+      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 3 });
+      const run = start({ source, admission: { concurrency: 1 }, grouping: { size: 1 } });
+      const ids: string[] = [];
+      for await (const { groupId } of run) {
+        ids.push(groupId);
+        if (ids.length === count) break;
+      }
+      return ids;
+    };
+    const ids = await drawn(9);
+    expect(new Set(ids).size).toBe(9);
+    const pass = (index: number) => ids.slice(3 * index, 3 * index + 3);
+    expect(pass(0).toSorted()).toEqual(["lamp/test/0", "lamp/test/1", "lamp/test/2"]);
+    expect(pass(1).toSorted()).toEqual(["lamp/test/0~2", "lamp/test/1~2", "lamp/test/2~2"]);
+    expect(pass(2).toSorted()).toEqual(["lamp/test/0~3", "lamp/test/1~3", "lamp/test/2~3"]);
+    expect(await drawn(5)).toEqual(ids.slice(0, 5));
+  });
+
+  test("goes on with the groups of an endless source after a stop", async () => {
+    const source = () => endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
+    const seen: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      await using folder = await open();
+      const run = start({ source: source(), folder, redeliver: true });
+      let count = 0;
+      for await (const { groupId } of run) {
+        seen.push(groupId);
+        if (++count === 3) break;
+      }
+    }
+    // The last one that was handed out before a stop may come twice: nobody said that it was taken.
+    const distinct = [...new Set(seen)];
+    expect(seen.length - distinct.length).toBeLessThanOrEqual(3);
+    const rows = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(new Set(rows).size).toBe(rows.length);
+    for (const groupId of distinct) expect(rows).toContain(`${groupId}#0`);
+  });
+
+  test("takes pushed tasks, notes them, and goes on with those that were begun", async () => {
+    const task = (index: number) => ({ task: environment.task("test", index) });
+    const never = new Promise<never>(() => {});
+    {
+      await using folder = await open();
+      const source = pushedTasks();
+      source.push(task(3), task(4));
+      const stop = new AbortController();
+      const engine = lampEngine(async ({ sessionId }, turn) => {
+        if (!sessionId.startsWith("lamp/test/4") || turn === 0) return;
+        stop.abort(new Error("stopped"));
+        await never;
+      });
+      const run = start({
+        engine,
+        source,
+        folder,
+        signal: stop.signal,
+        admission: { concurrency: 1 },
+      });
+      expect((await all(run)).map(({ groupId }) => groupId)).toEqual(["lamp/test/3"]);
+    }
+    await using folder = await open();
+    const source = pushedTasks();
+    source.push(task(5));
+    source.end();
+    const turns: string[] = [];
+    const engine = lampEngine(({ sessionId }, turn) => void turns.push(`${sessionId}:${turn}`));
+    const run = start({ engine, source, folder });
+    expect((await all(run)).map(({ groupId }) => groupId)).toEqual(["lamp/test/4", "lamp/test/5"]);
+    expect(await run.result).toMatchObject({ end: "finished" });
+    // The turn that was recorded is not sampled again.
+    expect(turns).not.toContain("lamp/test/4#0:0");
+    expect(turns).toContain("lamp/test/4#0:1");
+  });
+
+  test("asks a curriculum, and tells it how each group went", async () => {
+    const told: (readonly [string, readonly (number | undefined)[]])[] = [];
+    const source = curriculum(
+      (groupIndex) =>
+        groupIndex < 3 ? { task: environment.task("test", told.length * 10) } : undefined,
+      (group) => told.push([group.groupId, rewardsOf(group)]),
+    );
+    await all(start({ source, admission: { concurrency: 1 } }));
+    expect(told.map(([groupId]) => groupId)).toEqual([
+      "lamp/test/0",
+      "lamp/test/10",
+      "lamp/test/20",
+    ]);
+    expect(told[0]![1]).toEqual([1, 1]);
+  });
+
+  test("takes any iterable of tasks", async () => {
+    async function* tasks() {
+      yield environment.task("test", 9);
+      yield environment.task("test", 8);
+    }
+    const groups = await all(start({ source: tasksFrom(tasks()) }));
+    expect(groups.map(({ groupId }) => groupId)).toEqual(["lamp/test/9", "lamp/test/8"]);
+  });
+
+  test.each(["hold", "interrupt"] as const)(
+    "changes the policy's weights while episodes go on: %s",
+    async (mode) => {
+      let version = 1;
+      let live = 0;
+      let liveDuringUpdate = -1;
+      const asked = withResolvers();
+      const release = withResolvers();
+      const engine: Engine = {
+        ...preparedEngine([]),
+        async generate(request, options) {
+          live += 1;
+          try {
+            const rest = characterIds(turnOf(request) === 0 ? switchCall : "Goodbye!");
+            const before = request.requestId.includes(";w") ? 4 : 0;
+            asked.resolve();
+            const isCut = await Promise.race([
+              release.promise.then(() => false),
+              new Promise<boolean>((resolve) => {
+                if (options?.cutShort?.aborted === true) resolve(true);
+                options?.cutShort?.addEventListener("abort", () => resolve(true));
+              }),
+            ]);
+            const outputIds = isCut ? rest.slice(0, 4) : rest.slice(before);
+            const finish = isCut ? ("length" as const) : ("stop" as const);
+            return await preparedEngine([
+              {
+                outputIds,
+                finish: { type: finish },
+                pieces: [
+                  {
+                    requestId: request.requestId,
+                    tokenCount: outputIds.length,
+                    policyVersion: String(version),
+                    finish: isCut ? "abort" : "stop",
+                  },
+                ],
+              },
+            ]).generate(request, options);
+          } finally {
+            live -= 1;
+          }
+        },
+      };
+      const source = taskList(environment, { split: "test", taskIndexes: [0] });
+      const run = start({ engine, source, grouping: { size: 1 } });
+      await asked.promise;
+      const updating = run.updatePolicy(
+        2,
+        async () => {
+          liveDuringUpdate = live;
+          version = 2;
+        },
+        mode,
+      );
+      if (mode === "hold") release.resolve();
+      await updating;
+      release.resolve();
+      const [group] = await all(run);
+      expect(liveDuringUpdate).toBe(0);
+      const { policyVersions, lossMask, tokenIds } = group!.episodes[0]!.segments[0]!;
+      const trained = policyVersions.filter((_, index) => lossMask[index] === 1);
+      const firstTurn = characterIds(switchCall).length;
+      const old = mode === "hold" ? firstTurn : 4;
+      expect(trained).toEqual(trained.map((_, index) => (index < old ? "1" : "2")));
+      expect(trained.length).toBe(firstTurn + characterIds("Goodbye!").length);
+      expect(tokenIds.length).toBe(lossMask.length);
+      expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1 });
+      expect(group!.staleness).toBe(1);
+    },
+  );
+
+  test("hands out no group that is too old, or takes its old tokens out of the loss", async () => {
+    const play = async (beyond: "drop" | "mask" | "mark") => {
+      const run = start({ staleness: { max: 1, beyond }, admission: { concurrency: 1 } });
+      run.announcePolicy(4);
+      return await all(run);
+    };
+    expect(await play("drop")).toEqual([]);
+    const marked = await play("mark");
+    expect(marked.map(({ staleness }) => staleness)).toEqual([3, 3, 3]);
+    const masked = await play("mask");
+    const bits = masked.flatMap(({ episodes }) =>
+      episodes.flatMap(({ segments }) => segments.flatMap(({ lossMask }) => lossMask)),
+    );
+    expect(bits.length).toBeGreaterThan(0);
+    expect(bits.every((bit) => bit === 0)).toBe(true);
+  });
+
+  test("waits with new groups until the trainer has come further", async () => {
+    let begun = 0;
+    const engine = lampEngine(({ sessionId }, turn) => {
+      if (turn === 0 && sessionId.endsWith("#0")) begun += 1;
+    });
+    const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+    const run = start({
+      ...{ engine, source, admission: { concurrency: 2 } },
+      staleness: { max: 1, beyond: "wait", groupsPerVersion: 2 },
+    });
+    run.announcePolicy(1);
+    const groups = run[Symbol.asyncIterator]();
+    for (let count = 0; count < 4; count++) await groups.next();
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    expect(begun).toBe(4);
+    run.announcePolicy(2);
+    for (let count = 0; count < 2; count++) await groups.next();
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    expect(begun).toBe(6);
+    await groups.return?.(undefined);
+  });
+
+  test("ends its episodes as aborted, and the next start goes on behind their last token", async () => {
+    const reached = withResolvers();
+    const never = new Promise<never>(() => {});
+    const sampled: string[] = [];
+    const engine = (isHeld: boolean): Engine => ({
+      ...lampEngine(),
+      async generate(request, options) {
+        const turn = turnOf(request);
+        sampled.push(`${request.sessionId}:${turn}`);
+        if (!isHeld || turn === 0) return await lampEngine().generate(request, options);
+        reached.resolve();
+        await Promise.race([
+          never,
+          new Promise<void>((resolve) => {
+            if (options?.cutShort?.aborted === true) resolve();
+            options?.cutShort?.addEventListener("abort", () => resolve());
+          }),
+        ]);
+        return await preparedEngine([
+          {
+            outputIds: characterIds("Goodbye!").slice(0, 3),
+            finish: { type: "length" },
+            pieces: [{ requestId: "r", tokenCount: 3, policyVersion: "1", finish: "abort" }],
+          },
+        ]).generate(request, options);
+      },
+    });
+    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    {
+      await using folder = await open();
+      const run = start({ engine: engine(true), source: source(), folder, grouping: { size: 1 } });
+      await reached.promise;
+      expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+    }
+    sampled.length = 0;
+    const rest: Engine = {
+      ...lampEngine(),
+      async generate(request, options) {
+        sampled.push(`${request.sessionId}:${request.promptIds.length}`);
+        const outputIds = characterIds("Goodbye!").slice(3);
+        return await preparedEngine([
+          {
+            outputIds,
+            pieces: [
+              { requestId: "s", tokenCount: outputIds.length, policyVersion: "2", finish: "stop" },
+            ],
+          },
+        ]).generate(request, options);
+      },
+    };
+    await using folder = await open();
+    const run = start({ engine: rest, source: source(), folder, grouping: { size: 1 } });
+    const [group] = await all(run);
+    expect(sampled).toHaveLength(1);
+    expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(group!.episodes[0]!.turns.map(({ text }) => text)).toEqual([switchCall, "Goodbye!"]);
+  });
+
+  test("asks for a place before each attempt, the oldest groups first", async () => {
+    const priorities: number[] = [];
+    let free = 0;
+    const gate = {
+      async admit({ priority }: { readonly priority: number }) {
+        priorities.push(priority);
+        return () => void (free += 1);
+      },
+    };
+    await all(start({ admission: { concurrency: 1, gate } }));
+    expect(priorities).toEqual([0, 0, 1, 1, 2, 2]);
+    expect(free).toBe(6);
+  });
+
+  test("says what it cannot start with", () => {
+    expect(() => start({ grouping: { size: 0 } })).toThrow(
+      "Cannot start a run: size is 0, expected a number of at least 1",
+    );
+    expect(() => start({ grouping: { size: 4, begun: 2 } })).toThrow(
+      "Cannot begin 2 attempts for groups of 4: expected as many",
+    );
+    expect(() => start({ staleness: { max: 1, beyond: "wait" } })).toThrow("groupsPerVersion");
+  });
+});

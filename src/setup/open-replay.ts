@@ -1,0 +1,190 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import type { Engine, EngineDescription } from "../engine/engine.ts";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { parseEpisodeRow, parseJson, type EpisodeRow } from "../run/episode-row.ts";
+import { diskFiles } from "../run/files.ts";
+import { scanLines } from "../run/line-ranges.ts";
+import {
+  indexRecordings,
+  joinLines,
+  readRecording,
+  readRecordingLines,
+} from "../run/read-recording.ts";
+import { episodesFile, samplesFile } from "../run/reconcile.ts";
+import type { StoredEpisode } from "../run/replay-episode.ts";
+import type { RunManifest } from "../run/run-manifest.ts";
+import { rolloutIdOfLine } from "../run/sample-line.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import { createRun, type Run, type RunSurroundings } from "./create-run.ts";
+import { readRunConfig } from "./run-config.ts";
+import type { GivenSettings } from "./setting.ts";
+import { storedSettings } from "./stored-settings.ts";
+
+/** One episode with all that it takes to play it again elsewhere: what a bug report holds. JSON-able. */
+export interface Bundle {
+  readonly turnwrightBundle: 1;
+  readonly manifest: RunManifest;
+  /** When its run was started, milliseconds since the epoch: templates may print the date. */
+  readonly startedAtMs: number;
+  /** Lines of `recording.jsonl`. */
+  readonly recording: readonly string[];
+  /** Absent where it was not finished. */
+  readonly episode?: EpisodeRow;
+  readonly samples: readonly Sample[];
+  /** Lines of `events.jsonl` that tell of it. */
+  readonly events: readonly unknown[];
+}
+
+/** A run's recorded episodes. */
+export interface RecordedRun {
+  readonly manifest: RunManifest;
+  readonly startedAtMs: number;
+  /** Ids of the rollouts that are recorded, in the order in which they were begun. */
+  readonly rolloutIds: readonly string[];
+  /** Reads one. */
+  read(rolloutId: string): Promise<StoredEpisode | undefined>;
+  /** What a bug report holds of one. */
+  bundle(rolloutId: string): Promise<Bundle>;
+}
+
+/**
+ * Opens what was recorded: a run's folder, or the file that `turnwright bundle` writes.
+ *
+ * @throws UsageError where it is neither.
+ */
+export async function openRecordedRun(place: string): Promise<RecordedRun> {
+  const bundle = place.endsWith(".json") ? await readBundle(place) : undefined;
+  return bundle === undefined ? await openFolder(place) : openBundle(bundle);
+}
+
+async function readBundle(file: string): Promise<Bundle> {
+  try {
+    const bundle = JSON.parse(await readFile(file, "utf8")) as Partial<Bundle> | null;
+    if (bundle?.turnwrightBundle === 1) return bundle as Bundle;
+  } catch (cause) {
+    throw new UsageError(`Cannot read ${file}: ${describeError(cause)}`, { cause });
+  }
+  throw new UsageError(`Cannot read ${file}: expected a file that \`turnwright bundle\` wrote`);
+}
+
+function openBundle(bundle: Bundle): RecordedRun {
+  const { manifest, startedAtMs, recording, episode, samples } = bundle;
+  const recorded = joinLines(recording.map((line) => Buffer.from(line)));
+  if (recorded === undefined) throw new UsageError("Cannot read the bundle: it has no recording");
+  const { rolloutId } = recorded.begin;
+  return {
+    manifest,
+    startedAtMs,
+    rolloutIds: [rolloutId],
+    read: async (wanted) =>
+      wanted === rolloutId ? { recorded, samples, ...(episode && { row: episode }) } : undefined,
+    bundle: async () => bundle,
+  };
+}
+
+async function openFolder(dir: string): Promise<RecordedRun> {
+  const files = diskFiles;
+  const { openStoredRun } = await import("../report/read-run.ts");
+  const { manifest } = await openStoredRun(dir);
+  const index = await indexRecordings(dir, { files, wants: () => true });
+  const rolloutIds = [...index.keys()];
+  const linesOf = async (name: string, wanted: string): Promise<readonly Buffer[]> => {
+    const found: Buffer[] = [];
+    await scanLines(files, path.join(dir, name), ({ bytes }) => {
+      if (rolloutIdOfLine(bytes) === wanted) found.push(Buffer.from(bytes));
+    });
+    return found;
+  };
+  const startedAtMs = (await firstStart(dir)) ?? Date.now();
+  const readStored = async (rolloutId: string) => {
+    const rows = (await linesOf(episodesFile, rolloutId)).map((line) => parseEpisodeRow(line));
+    const samples = (await linesOf(samplesFile, rolloutId)).map(
+      (line) => parseJson(line) as Sample,
+    );
+    return { row: rows.at(-1), samples: samples.toSorted((a, b) => a.segment - b.segment) };
+  };
+  return {
+    manifest,
+    startedAtMs,
+    rolloutIds,
+    async read(rolloutId) {
+      const ranges = index.get(rolloutId)?.ranges;
+      if (ranges === undefined) return undefined;
+      const recorded = await readRecording(dir, { files, ranges });
+      if (recorded === undefined) return undefined;
+      const { row, samples } = await readStored(rolloutId);
+      return { recorded, samples, ...(row && { row }) };
+    },
+    async bundle(rolloutId) {
+      const ranges = index.get(rolloutId)?.ranges ?? [];
+      const lines = await readRecordingLines(dir, { files, ranges });
+      const { row, samples } = await readStored(rolloutId);
+      const events = await linesOf("events.jsonl", rolloutId);
+      return {
+        turnwrightBundle: 1,
+        manifest,
+        startedAtMs,
+        recording: lines.map((line) => line.toString("utf8")),
+        ...(row && { episode: row }),
+        samples,
+        events: events.map((line) => parseJson(line)),
+      };
+    },
+  };
+}
+
+async function firstStart(dir: string): Promise<number | undefined> {
+  let atMs: number | undefined;
+  await scanLines(diskFiles, path.join(dir, "events.jsonl"), ({ bytes }) => {
+    if (atMs !== undefined || !bytes.includes('"run-started"')) return;
+    const event = parseJson(bytes) as { readonly atMs?: unknown } | undefined;
+    if (typeof event?.atMs === "number") atMs = event.atMs;
+  });
+  return atMs;
+}
+
+/**
+ * Puts together what a recorded run was played with, without its engine: nothing is asked of a server, and
+ * no key is needed.
+ *
+ * @param changed - Settings in the place of the recorded ones, such as where data and models are here.
+ * @throws UsageError as `createRun()` does.
+ */
+export async function createReplay(
+  { manifest, startedAtMs }: Pick<RecordedRun, "manifest" | "startedAtMs">,
+  changed: GivenSettings = {},
+  around: RunSurroundings = {},
+): Promise<Run> {
+  const settings = { ...storedSettings(manifest), ...changed };
+  return await createRun(readRunConfig(settings), {
+    now: () => startedAtMs,
+    env: withoutKeys(process.env),
+    engine: recordedEngine(manifest.found["engine"] as EngineDescription),
+    ...around,
+  });
+}
+
+/** Whoever insists on a key is given one that opens nothing. */
+function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return new Proxy(env, {
+    get: (target, name) =>
+      typeof name === "string" ? (target[name] ?? "turnwright-replay-needs-no-key") : undefined,
+  });
+}
+
+/** Says of itself what the recorded one said, and cannot sample. */
+function recordedEngine(description: EngineDescription): Engine {
+  return {
+    kind: description.kind,
+    generate: () =>
+      Promise.reject(
+        new RolloutError(
+          "engine/bad-request",
+          "Cannot sample: there is a recording, and no engine",
+        ),
+      ),
+    describe: async () => description,
+    close: async () => {},
+  };
+}
