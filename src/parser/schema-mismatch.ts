@@ -59,12 +59,20 @@ function accepts(validate: ValidateFunction, value: PyDict): boolean {
   }
 }
 
+const ordinary = { configurable: true, enumerable: true, writable: true };
+
 /** The value as ordinary objects, which the validator's comparisons need. */
 function toObject(value: PyValue): unknown {
   if (typeof value === "bigint") return Number(value);
   if (isPyList(value)) return value.map(toObject);
   if (!isPyDict(value)) return value;
-  return Object.fromEntries([...value].map(([key, member]) => [key, toObject(member)]));
+  const object: Record<string, unknown> = {};
+  for (const [key, member] of value) {
+    if (key !== "__proto__") object[key] = toObject(member);
+    // Set like the others it would be another object's members.
+    else Object.defineProperty(object, key, { ...ordinary, value: toObject(member) });
+  }
+  return object;
 }
 
 function validatorOf(schema: PyDict): Validator {
