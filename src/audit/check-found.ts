@@ -59,5 +59,5 @@ function objectOf(value: unknown): RawRow {
 }
 
 function asText(value: unknown): string | undefined {
-  return value === undefined ? undefined : String(value);
+  return typeof value === "number" ? String(value) : undefined;
 }

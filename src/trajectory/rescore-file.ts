@@ -141,15 +141,15 @@ async function forEachLimited<T>(
   const onAbort = (): void => stop.abort(signal?.reason);
   if (signal?.aborted === true) onAbort();
   signal?.addEventListener("abort", onAbort, { once: true });
-  let failure: { readonly error: unknown } | undefined;
+  const failures: unknown[] = [];
   const worker = async (): Promise<void> => {
     try {
       for (let next = await items.next(); next.done !== true; next = await items.next()) {
-        if (failure !== undefined) return;
+        if (failures.length > 0) return;
         await work(next.value, stop.signal);
       }
     } catch (error) {
-      failure ??= { error };
+      failures.push(error);
       stop.abort(error);
     }
   };
@@ -159,7 +159,7 @@ async function forEachLimited<T>(
     signal?.removeEventListener("abort", onAbort);
     await items.return(undefined);
   }
-  if (failure !== undefined) throw (failure as { readonly error: unknown }).error;
+  if (failures.length > 0) throw failures[0];
 }
 
 class RescoreTally {
