@@ -69,7 +69,7 @@ function readOptions(model: Readonly<Record<string, unknown>>): BytePairOptions 
   }
   if (!Object.values(flags).every((flag) => typeof flag === "boolean")) return undefined;
   const given = Object.entries({ ...texts, ...flags }).filter(([, value]) => value !== null);
-  return Object.fromEntries(given) as BytePairOptions;
+  return Object.fromEntries(given);
 }
 
 /** Whether all members of the object are whole numbers: of a file, the library skips what is none. */
