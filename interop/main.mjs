@@ -26,7 +26,7 @@ if (server === undefined || positionals.length !== 1) {
   console.error(`Usage: npm run interop -- ${Object.keys(servers).join("|")}`);
   process.exit(2);
 }
-if (isStale()) build();
+if (isStale()) await build();
 const { abort, killRun, killServer, play, rescore, update } = await import("./rounds.mjs");
 
 for (const signal of ["SIGINT", "SIGTERM"]) {

@@ -1,5 +1,5 @@
 // Runs the benchmarks from a checkout, compiling first where a source is newer than the build.
 import { build, isStale } from "./build.mjs";
 
-if (isStale()) build();
+if (isStale()) await build();
 await import("../dist/bench/main.js");

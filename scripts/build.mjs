@@ -1,7 +1,7 @@
-// Compiles the TypeScript sources to dist/. Messages go to standard error, so that a command that
+// Compiles the TypeScript sources to dist/ and joins what starts together. Messages go to standard error, so that a command that
 // triggers a build keeps its standard output clean.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 
@@ -27,8 +27,8 @@ export function isStale() {
   );
 }
 
-/** Compiles; on failure prints the compiler's messages and exits with its status. */
-export function build() {
+/** Compiles; on failure prints what is wrong and exits with a status of its own. */
+export async function build() {
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   if (!existsSync(tsc)) {
     console.error("Cannot build: the compiler is not installed, run `npm ci` first");
@@ -42,10 +42,18 @@ export function build() {
     process.stderr.write(result.stdout);
     process.exit(result.status ?? 1);
   }
+  try {
+    const { bundle } = await import("./bundle.mjs");
+    await bundle(root);
+  } catch (error) {
+    rmSync(stamp, { force: true });
+    console.error(`Cannot bundle: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  }
   chmodSync(main, 0o755);
 }
 
 // With --if-stale what is built already stays: installing a checkout has built it just before.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (!process.argv.includes("--if-stale") || isStale()) build();
+  if (!process.argv.includes("--if-stale") || isStale()) await build();
 }

@@ -1,5 +1,5 @@
 // Runs the command line from a checkout, compiling first where a source is newer than the build.
 import { build, isStale } from "./build.mjs";
 
-if (isStale()) build();
+if (isStale()) await build();
 await import("../dist/src/cli/main.js");

@@ -38,7 +38,7 @@ const { values: given } = parseArgs({
   },
 });
 
-if (isStale()) build();
+if (isStale()) await build();
 const dist = path.resolve(here, "../../dist");
 const load = (file) => import(path.join(dist, file));
 const { listToolCallParsers } = await load("src/parser/registry.js");

@@ -7,6 +7,7 @@ import { ToldEpisodes } from "../run/told-episodes.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
 import { isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 import type { EpisodeFacts } from "./episode-file.ts";
+import { checkFound } from "./check-found.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
 /** What `summary.json` says of the run; `undefined` where it cannot be read. */
@@ -126,7 +127,11 @@ export async function checkEvents(
     const detail = `nothing tells that ${rolloutId} ended, and the run says that it is finished`;
     found.push({ rule: "events", detail });
   }
-  return [...findingsIn("events.jsonl", found), ...compareStart(started, manifest)];
+  return [
+    ...findingsIn("events.jsonl", found),
+    ...compareStart(started, manifest),
+    ...checkFound(manifest),
+  ];
 }
 
 /** What a run was started with last is what `run.json` says. */

@@ -14,12 +14,16 @@ const manifest: RunManifest = {
   format: 1,
   turnwright: "0.1.0",
   configuration: { env: "shop", tasks: "0-3", samples: sampleCount, format: "slime" },
-  identity: { tokenizer: "t1", engine: "fake" },
+  identity: {
+    ...{ tokenizer: "t1", engine: "fake", servedModel: "m", vocabularySize: "200" },
+    ...{ chatTemplate: "c1", stopTokens: "99" },
+  },
   found: {
-    engine: { kind: "fake", logprobConvention: "tempered", policyVersion: "7" },
+    template: { templateHash: "c1" },
+    engine: { kind: "fake", model: "m", logprobConvention: "tempered", policyVersion: "7" },
     vocabularySize: 200,
     plan: { environment: "shop", split: "test", taskIndexes: [0, 1, 2, 3], sampleCount, seed: 40 },
-    settings: { temperature: 1 },
+    settings: { env: "shop", tasks: "0-3", samples: sampleCount, format: "slime", temperature: 1 },
   },
 };
 

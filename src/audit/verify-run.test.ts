@@ -581,6 +581,23 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "samples.slime.jsonl slime",
   ],
   ["another temperature", ({ run }) => (run["configuration"].temperature = 0.5), "run.json run"],
+  ["another engine that was found", ({ run }) => (run["found"].engine.kind = "x"), "run.json run"],
+  ["another model that was found", ({ run }) => (run["found"].engine.model = "x"), "run.json run"],
+  [
+    "another vocabulary that was found",
+    ({ run }) => (run["found"].vocabularySize = 201),
+    "run.json run",
+  ],
+  [
+    "another chat template that was found",
+    ({ run }) => (run["found"].template.templateHash = "c2"),
+    "run.json run",
+  ],
+  [
+    "another setting that was found",
+    ({ run }) => (run["found"].settings.tasks = "1"),
+    "run.json run",
+  ],
   ["another tokenizer", ({ run }) => (run["identity"].tokenizer = "t2"), "run.json run"],
   ["a run without its identity", ({ run }) => delete run["identity"], "run.json run"],
   ["another mean reward", ({ summary }) => (summary!["rewardMean"] = 0.9), "summary.json summary"],

@@ -69,5 +69,6 @@ export function describeProgress(progress: RunProgress): string {
 
 /** A count with thousands separated: 12345.6 is `12,346`. */
 export function formatCount(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
+  // The first use of `toLocaleString()` loads tables for 20 ms.
+  return String(Math.round(value)).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
 }

@@ -74,10 +74,13 @@ export function refusedDescription(
   { expected }: Pick<ControlContext, "expected">,
 ): RolloutError {
   const failure = failureOfStatus(reply.status, readErrorMessage(reply.text));
+  // The address that OpenAI's clients are given ends so.
+  const [, root] = (reply.status === 404 && /^(.*)\/v1$/.exec(worker.url)) || [];
+  const remedy = root === undefined ? "" : `; give the server's own address, ${root}, without /v1`;
   return new RolloutError(
     failure.code,
     `Cannot describe the engine at ${worker.url}: ${failure.problem}, ` +
-      `expected ${expected} (${failure.expected})`,
+      `expected ${expected} (${failure.expected})${remedy}`,
     { retryable: failure.retry },
   );
 }

@@ -1,6 +1,6 @@
 import { pythonLstrip, pythonRstrip } from "../python/strip.ts";
 import type { Block, Diagnostic } from "./attempt.ts";
-import type { CallFields } from "./json-payload.ts";
+import type { CallFields, JsonReading } from "./json-payload.ts";
 import { blocksOfPayload, mayBeginJson, readJson, readJsonPrefix } from "./json-payload.ts";
 import { indexesOf } from "./indexes-of.ts";
 import type { Frame } from "./tag-blocks.ts";
@@ -44,6 +44,9 @@ export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] 
   return blocks;
 }
 
+/** A frame; with what its JSON was read as, where finding its end took reading it. */
+type JsonFrame = Frame & { readonly reading?: JsonReading };
+
 function frameAt(
   text: string,
   facts: {
@@ -52,7 +55,7 @@ function frameAt(
     readonly nextOpening: number;
     readonly nextClosing: number | undefined;
   },
-): Frame {
+): JsonFrame {
   const { format, start, nextOpening, nextClosing } = facts;
   const { close } = format;
   const innerStart = start + format.open.length;
@@ -60,14 +63,16 @@ function frameAt(
   const json = mayBeginJson(rest) ? readJsonPrefix(rest) : undefined;
   if (json?.type === "value" && close === undefined) {
     const end = innerStart + json.end;
-    return { span: [start, end], inner: rest.slice(0, json.end), innerStart, closed: true };
+    const inner = rest.slice(0, json.end);
+    return { span: [start, end], inner, innerStart, closed: true, reading: json };
   }
   if (json?.type === "value" && close !== undefined) {
     const innerEnd = rest.length - pythonLstrip(rest.slice(json.end)).length;
     const atEnd = format.closesAtEnd === true && innerEnd === rest.length;
     if (atEnd || rest.startsWith(close, innerEnd)) {
       const end = Math.min(innerStart + innerEnd + close.length, text.length);
-      return { span: [start, end], inner: rest.slice(0, innerEnd), innerStart, closed: true };
+      const inner = rest.slice(0, innerEnd);
+      return { span: [start, end], inner, innerStart, closed: true, reading: json };
     }
   }
   if (close !== undefined && nextClosing !== undefined && nextClosing < nextOpening) {
@@ -78,11 +83,11 @@ function frameAt(
   return { span: [start, end], inner: text.slice(innerStart, end), innerStart, closed: false };
 }
 
-function judgeFrame(frame: Frame, format: JsonTagFormat): Block[] {
+function judgeFrame(frame: JsonFrame, format: JsonTagFormat): Block[] {
   const { span, inner, innerStart } = frame;
   if (!frame.closed) return judgeUnclosed(frame, format);
   const json = pythonLstrip(inner);
-  const reading = readJson(pythonRstrip(json));
+  const reading = frame.reading ?? readJson(pythonRstrip(json));
   if (reading.type === "problem") {
     return [{ span, problem: { status: "invalid-json", detail: reading.detail } }];
   }

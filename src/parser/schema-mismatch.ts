@@ -1,20 +1,32 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { createRequire } from "node:module";
 import type { ValidateFunction } from "ajv";
+import type * as ajvLibrary from "ajv/dist/2020.js";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
 import { checkUniqueItemsByText } from "./unique-items.ts";
 
-/** Formats are not checked, unknown keywords pass, and all mismatches of a call are wanted. */
-const ajv = new Ajv2020({
-  strict: false,
-  allErrors: true,
-  validateFormats: false,
-  validateSchema: false,
-  addUsedSchema: false,
-  logger: false,
-});
-checkUniqueItemsByText(ajv);
+let loaded: ajvLibrary.Ajv2020 | undefined;
+
+/**
+ * Formats are not checked, unknown keywords pass, and all mismatches of a call are wanted. The library
+ * is loaded with the first call that is held against a schema: a start needs it no sooner.
+ */
+function loadAjv(): ajvLibrary.Ajv2020 {
+  if (loaded !== undefined) return loaded;
+  const require = createRequire(import.meta.url);
+  const { Ajv2020 } = require("ajv/dist/2020.js") as typeof ajvLibrary;
+  loaded = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    validateFormats: false,
+    validateSchema: false,
+    addUsedSchema: false,
+    logger: false,
+  });
+  checkUniqueItemsByText(loaded);
+  return loaded;
+}
 
 /** A compiled schema; `null` where it is broken. */
 type Validator = ValidateFunction | null;
@@ -47,12 +59,20 @@ function accepts(validate: ValidateFunction, value: PyDict): boolean {
   }
 }
 
+const ordinary = { configurable: true, enumerable: true, writable: true };
+
 /** The value as ordinary objects, which the validator's comparisons need. */
 function toObject(value: PyValue): unknown {
   if (typeof value === "bigint") return Number(value);
   if (isPyList(value)) return value.map(toObject);
   if (!isPyDict(value)) return value;
-  return Object.fromEntries([...value].map(([key, member]) => [key, toObject(member)]));
+  const object: Record<string, unknown> = {};
+  for (const [key, member] of value) {
+    if (key !== "__proto__") object[key] = toObject(member);
+    // Set like the others it would be another object's members.
+    else Object.defineProperty(object, key, { ...ordinary, value: toObject(member) });
+  }
+  return object;
 }
 
 function validatorOf(schema: PyDict): Validator {
@@ -76,6 +96,7 @@ function validatorOf(schema: PyDict): Validator {
 
 function compile(schema: PyDict): Validator {
   const plain = toObject(schema) as object;
+  const ajv = loadAjv();
   try {
     return ajv.compile(plain);
   } catch {

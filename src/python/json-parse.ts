@@ -112,6 +112,7 @@ class Scanner {
     if (first === '"') return this.#readString();
     if (first === "{") return this.#readObject(depth + 1);
     if (first === "[") return this.#readArray(depth + 1);
+    if (first !== undefined && first >= "0" && first <= "9") return this.#readNumber();
     for (const [literal, value] of constants) {
       if (first === literal[0] && this.#text.startsWith(literal, this.index)) {
         this.index += literal.length;
@@ -182,31 +183,31 @@ class Scanner {
 
   #readString(): string {
     const begin = this.index;
-    let value = "";
     this.index += 1;
+    let value = this.#readPlainText();
     for (;;) {
-      value += this.#readPlainText();
       const unit = this.#text[this.index];
       if (unit === undefined) throw this.#problem("Unterminated string starting at", begin);
       if (unit === '"') {
         this.index += 1;
         return value;
       }
-      value += this.#readEscape(begin);
+      value += this.#readEscape(begin) + this.#readPlainText();
     }
   }
 
   /** Reads up to the next quote or escape. */
   #readPlainText(): string {
+    const text = this.#text;
     const start = this.index;
     let end = start;
-    for (; end < this.#text.length; end++) {
-      const unit = this.#text.charCodeAt(end);
+    for (; end < text.length; end++) {
+      const unit = text.charCodeAt(end);
       if (unit === 0x22 || unit === 0x5c) break;
       if (unit < 0x20 && this.#strict) throw this.#problem("Invalid control character at", end);
     }
     this.index = end;
-    return this.#text.slice(start, end);
+    return text.slice(start, end);
   }
 
   #readEscape(begin: number): string {

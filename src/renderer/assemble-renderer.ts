@@ -96,7 +96,7 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
       const sealed = guard.seal(messages.map(toTemplateMessage), definitions);
       await takeTurn();
       const sealedText = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
-      const text = unseal(sealedText, sealed.seal);
+      const text = await unseal(sealedText, sealed.seal);
       requireTools(text, definitions, source);
       await takeTurn();
       return { ids: await encodePrompt(sealedText, sealed.seal), text };

@@ -31,7 +31,7 @@ async function encodeContents(
 ): Promise<{ ids: number[]; text: string }> {
   const { messages: sealed, seal } = guard.seal(messages, null);
   const rendered = sealed.map((each) => around(each.get("content") as string)).join("");
-  return { ids: await guard.encode(rendered, seal), text: unseal(rendered, seal) };
+  return { ids: await guard.encode(rendered, seal), text: await unseal(rendered, seal) };
 }
 
 describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) => {

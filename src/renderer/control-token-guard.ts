@@ -1,4 +1,5 @@
 import { RolloutError } from "../errors.ts";
+import { takeTurn } from "../internal/take-turn.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { literalPattern } from "./literal-pattern.ts";
@@ -98,14 +99,29 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
     },
     async encode(text, seal) {
       if (seal === undefined) return await codec.encode(text);
+      const pieces = await splitSealed(text, seal, allLiterals);
       const encoded = await Promise.all(
-        splitSealed(text, seal, allLiterals).map((piece) =>
+        pieces.map((piece) =>
           piece.plain ? codec.encodePlain(piece.text) : codec.encode(piece.text),
         ),
       );
-      return encoded.flat();
+      return await concatenate(encoded);
     },
   };
+}
+
+/** How many ids are copied between two turns on the event loop: about a millisecond's work. */
+const idsPerTurn = 50_000;
+
+async function concatenate(pieces: readonly (readonly number[])[]): Promise<number[]> {
+  const ids: number[] = [];
+  for (const piece of pieces) {
+    for (const id of piece) {
+      if (ids.length % idsPerTurn === 0) await takeTurn();
+      ids.push(id);
+    }
+  }
+  return ids;
 }
 
 /** White space that a tokenizer lists among its added tokens is ordinary text, not control. */

@@ -56,7 +56,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
     }
     const delta: EnvironmentDelta = {
       ...joinDelta(ids, lastSampledId, stopIds),
-      text: unseal(text, sealed.seal),
+      text: await unseal(text, sealed.seal),
     };
     return delta;
   };

@@ -1,4 +1,5 @@
 import { RolloutError } from "../errors.ts";
+import { takeTurn } from "../internal/take-turn.ts";
 import type { PyValue } from "../python/value.ts";
 import { someString } from "./python-strings.ts";
 
@@ -71,23 +72,33 @@ export function sealEdge(edge: string, { openEdge, breaker, close }: Seal): stri
   return edge === "" ? "" : openEdge + [...edge].join(breaker) + close;
 }
 
-/** The text without marks, as a template would have rendered it from the original. */
-export function unseal(text: string, seal: Seal | undefined): string {
+/**
+ * The text without marks, as a template would have rendered it from the original.
+ *
+ * @throws RolloutError `internal/guard` as `splitSealed()`.
+ */
+export async function unseal(text: string, seal: Seal | undefined): Promise<string> {
   if (seal === undefined) return text;
-  return unescapeMarks(text, seal).replace(anyMark(seal), "");
+  return (await removeMarks(unescapeMarks(text, seal), seal)).flat;
 }
 
 /**
  * Cuts rendered text into stretches with and without added tokens. An edge stays ordinary text
  * unless it did become part of a literal; ordinary text between literals joins them where it holds
- * no literal itself, so that the tokenizer sees as few cuts as possible.
+ * no literal itself, so that the tokenizer sees as few cuts as possible. A text may hold hundreds of
+ * thousands of marks: others have their turn on the event loop in between.
  *
  * @param literals matches every literal that the tokenizer would make one id of.
  * @throws RolloutError `internal/guard` where the template cut a marked literal in two.
  */
-export function splitSealed(text: string, seal: Seal, literals: RegExp): SealedPiece[] {
-  const { flat, spans } = removeMarks(unescapeMarks(text, seal), seal);
-  const forged = spans.some(({ edge }) => edge) ? findLiterals(flat, literals) : [];
+export async function splitSealed(
+  text: string,
+  seal: Seal,
+  literals: RegExp,
+): Promise<SealedPiece[]> {
+  const { flat, spans } = await removeMarks(unescapeMarks(text, seal), seal);
+  const forged = spans.some(({ edge }) => edge) ? await findLiterals(flat, literals) : [];
+  await takeTurn();
   let next = 0;
   const plainSpans = spans.filter(({ edge, start, end }) => {
     if (!edge) return true;
@@ -102,14 +113,19 @@ export function splitSealed(text: string, seal: Seal, literals: RegExp): SealedP
     from = end;
   }
   pieces.push({ text: flat.slice(from), plain: false });
-  return joinPlain(pieces, literals);
+  return await joinPlain(pieces, literals);
 }
 
-function findLiterals(text: string, literals: RegExp) {
-  return Array.from(text.matchAll(literals), (match) => ({
-    start: match.index,
-    end: match.index + match[0].length,
-  }));
+/** How many marks are worked on between two turns: about a millisecond's work. */
+const marksPerTurn = 2_000;
+
+async function findLiterals(text: string, literals: RegExp) {
+  const found: { readonly start: number; readonly end: number }[] = [];
+  for (const { 0: literal, index } of text.matchAll(literals)) {
+    if (found.length % marksPerTurn === 0) await takeTurn();
+    found.push({ start: index, end: index + literal.length });
+  }
+  return found;
 }
 
 interface MarkedSpan {
@@ -122,22 +138,37 @@ interface MarkedSpan {
  * Takes the marks out in one pass. Between an opening mark and its close there are no others but
  * breakers, and outside of them there are none: a template that did otherwise has cut the text.
  */
-function removeMarks(text: string, seal: Seal): { flat: string; spans: MarkedSpan[] } {
+async function removeMarks(
+  text: string,
+  seal: Seal,
+): Promise<{ flat: string; spans: readonly MarkedSpan[] }> {
   const { open, openEdge, breaker, close } = seal;
   const marked = new RegExp(`[${open}${openEdge}][^${open}${openEdge}${close}]*${close}`, "gu");
-  const spans: MarkedSpan[] = [];
+  const spans: { start: number; end: number; edge: boolean }[] = [];
   const pieces: string[] = [];
+  /** What stands between marks is of a few kinds, however often it does. */
+  const contents = new Map<string, string>();
   let length = 0;
   const take = (piece: string): void => {
     pieces.push(piece);
     length += piece.length;
   };
   let from = 0;
+  let count = 0;
   for (const { 0: whole, index } of text.matchAll(marked)) {
-    take(withoutMarks(text.slice(from, index), seal));
+    if (count++ % marksPerTurn === 0) await takeTurn();
+    if (index > from) take(withoutMarks(text.slice(from, index), seal));
     const start = length;
-    take(whole.slice(1, -1).replaceAll(breaker, ""));
-    spans.push({ start, end: length, edge: whole.startsWith(openEdge) });
+    let content = contents.get(whole);
+    if (content === undefined) {
+      content = whole.slice(1, -1).replaceAll(breaker, "");
+      contents.set(whole, content);
+    }
+    take(content);
+    const edge = whole.startsWith(openEdge);
+    const last = spans.at(-1);
+    if (last !== undefined && !edge && !last.edge && last.end === start) last.end = length;
+    else spans.push({ start, end: length, edge });
     from = index + whole.length;
   }
   take(withoutMarks(text.slice(from), seal));
@@ -158,9 +189,10 @@ function cutText(): RolloutError {
   );
 }
 
-function joinPlain(pieces: readonly SealedPiece[], literals: RegExp): SealedPiece[] {
+async function joinPlain(pieces: readonly SealedPiece[], literals: RegExp): Promise<SealedPiece[]> {
   const joined: { text: string; plain: boolean }[] = [];
-  for (const { text, plain } of pieces) {
+  for (const [place, { text, plain }] of pieces.entries()) {
+    if (place % marksPerTurn === 0) await takeTurn();
     if (text === "") continue;
     const last = joined.at(-1);
     const canBePlain = plain || text.search(literals) < 0;

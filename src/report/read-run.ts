@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import { readJsonl, readLines } from "../run/read-jsonl.ts";
+import { readLines } from "../run/read-jsonl.ts";
 import type { EpisodeRow, RunManifest } from "../run/run-folder.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
@@ -15,18 +15,45 @@ export interface StoredRun {
   samplesOf(rolloutId: string): AsyncGenerator<Sample>;
 }
 
+/** A line of `episodes.jsonl` that is no episode, and is left out of what is read. */
+export interface DamagedLine {
+  readonly file: string;
+  /** 1-based. */
+  readonly line: number;
+  readonly problem: string;
+}
+
+/** How a run's folder is read. */
+export interface OpenStoredRunOptions {
+  /**
+   * Called once for each line that is left out because it is no episode. A last line that is torn is
+   * none: it was never acknowledged. Default: an error is thrown.
+   */
+  readonly onDamaged?: (damaged: DamagedLine) => void;
+}
+
 /**
  * Opens a run's folder for reading.
  *
- * @throws UsageError where it is no run's folder. `rows()` throws it where a line is broken.
+ * @throws UsageError where it is no run's folder. `rows()` throws it where a line is broken and nobody
+ *   is to be told.
  */
-export async function openStoredRun(dir: string): Promise<StoredRun> {
+export async function openStoredRun(
+  dir: string,
+  { onDamaged = refuse }: OpenStoredRunOptions = {},
+): Promise<StoredRun> {
   const file = path.join(dir, "run.json");
   const manifest = await readManifest(file);
+  const told = new Set<number>();
+  const tellOnce = (damaged: DamagedLine): void => {
+    if (told.has(damaged.line)) return;
+    told.add(damaged.line);
+    onDamaged(damaged);
+  };
   return {
     dir,
     manifest,
-    rows: () => readRows(path.join(dir, "episodes.jsonl")),
+    rows: () => readRows(path.join(dir, "episodes.jsonl"), tellOnce),
     samplesOf: (rolloutId) => readSamples(path.join(dir, "samples.jsonl"), rolloutId),
   };
 }
@@ -43,19 +70,43 @@ async function readManifest(file: string): Promise<RunManifest> {
   throw new UsageError(`Cannot read ${file}: expected a run of format 1`);
 }
 
-async function* readRows(file: string): AsyncGenerator<EpisodeRow> {
-  try {
-    for await (const value of readJsonl(file)) {
-      const row = value as Partial<EpisodeRow> | null;
-      if (typeof row?.rolloutId !== "string" || typeof row.taskId !== "string") {
-        throw new UsageError(`Cannot read ${file}: a line is no episode`);
-      }
-      yield row as EpisodeRow;
-    }
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
+function refuse({ file, line, problem }: DamagedLine): never {
+  throw new UsageError(`Cannot read ${file}, line ${line}: ${problem}`);
+}
+
+async function* readRows(
+  file: string,
+  onDamaged: (damaged: DamagedLine) => void,
+): AsyncGenerator<EpisodeRow> {
+  let line = 0;
+  let torn: DamagedLine | undefined;
+  for await (const text of readLines(file)) {
+    line += 1;
+    // Only what stands before another line was written whole once.
+    if (torn !== undefined) onDamaged(torn);
+    torn = undefined;
+    if (text === "") continue;
+    const row = parseRow(text);
+    if (typeof row === "object") yield row;
+    else if (row === notJson) torn = { file, line, problem: row };
+    else onDamaged({ file, line, problem: row });
   }
+}
+
+const notJson = "it is no JSON, expected an episode";
+
+/** The episode, or why there is none. */
+function parseRow(text: string): EpisodeRow | string {
+  let row: Partial<EpisodeRow> | null;
+  try {
+    row = JSON.parse(text) as Partial<EpisodeRow> | null;
+  } catch {
+    return notJson;
+  }
+  if (typeof row?.rolloutId === "string" && typeof row.taskId === "string") {
+    return row as EpisodeRow;
+  }
+  return "it is no episode, expected one";
 }
 
 async function* readSamples(file: string, rolloutId: string): AsyncGenerator<Sample> {

@@ -14,6 +14,7 @@ import { findReasoningParser } from "../parser/reasoning/registry.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import type { CapabilityCard } from "../renderer/capability-card.ts";
 import type { Renderer } from "../renderer/renderer.ts";
+import { whyUnplayable } from "../renderer/why-unplayable.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { isTauName } from "./environment-names.ts";
 import { findBundle } from "./environments.ts";
@@ -50,17 +51,15 @@ export async function createAgent(config: AgentConfig, place: AgentPlace): Promi
  * @throws UsageError where the chat template cannot express what the agent's turns are answered with:
  *   every episode would fail.
  */
-function requirePlayable(
-  { source, stopLiterals, supports }: CapabilityCard,
-  strategy: AgentConfig["strategy"],
-): void {
-  const cannot = (why: string): UsageError =>
-    new UsageError(`Cannot play with the chat template of ${source}: ${why}`);
-  if (stopLiterals.length === 0) throw cannot("no control token ends a turn of the assistant");
-  if (!supports.user) throw cannot("it does not render user messages after a turn as it should");
+function requirePlayable(card: CapabilityCard, strategy: AgentConfig["strategy"]): void {
   const needsTools = strategy === "tool-calling" || strategy === "few-shot";
-  if (needsTools && !supports.tool) {
-    throw cannot("it does not render tool results after a turn; --agent act and react need none");
+  const why =
+    whyUnplayable(card) ??
+    (needsTools && !card.supports.tool
+      ? "it does not render tool results after a turn; --agent act and react need none"
+      : undefined);
+  if (why !== undefined) {
+    throw new UsageError(`Cannot play with the chat template of ${card.source}: ${why}`);
   }
 }
 

@@ -149,6 +149,17 @@ describe("describeIdentity()", () => {
     expect(differences(same, other)).toEqual(["weights"]);
   });
 
+  test("knows a module by the files that it imports, too", async () => {
+    const env = path.join(scratch, "imports.mjs");
+    const prices = path.join(scratch, "prices.mjs");
+    await writeFile(env, 'import "./prices.mjs";\n');
+    await writeFile(prices, "export const price = 1;\n");
+    const first = (await identify({ env }))["environmentData"];
+    expect((await identify({ env }))["environmentData"]).toBe(first);
+    await writeFile(prices, "export const price = 2;\n");
+    expect((await identify({ env }))["environmentData"]).not.toBe(first);
+  });
+
   test("knows a module and a script by what is in them", async () => {
     const [first, second] = [path.join(scratch, "a.mjs"), path.join(scratch, "b.mjs")];
     await writeFile(first, "export const a = 1;");

@@ -9,6 +9,7 @@ import type { EngineConfig } from "./engine-config.ts";
 import { isModulePath, isTauName } from "./environment-names.ts";
 import { bundleDir } from "./environments.ts";
 import { fingerprintFile, fingerprintFiles, hashOf, listFiles } from "./fingerprint.ts";
+import { findModuleFiles } from "./module-files.ts";
 import type { RunConfig } from "./run-config.ts";
 import type { EnvironmentConfig } from "./scope-config.ts";
 import { given } from "./setting.ts";
@@ -79,12 +80,21 @@ async function fingerprintEnvironment({
   name,
   dataDir,
 }: EnvironmentConfig): Promise<string | undefined> {
-  if (isModulePath(name)) return await fingerprintFile(path.resolve(name));
+  if (isModulePath(name)) return await fingerprintModule(path.resolve(name));
   if (!isTauName(name)) return undefined;
   const dir = await bundleDir(dataDir);
   const domain = name.slice("tau-".length);
   const besides = ["agent-prompts.json", "user-simulator-prompts.json", `few-shot/${domain}.jsonl`];
   return await fingerprintFiles(dir, [...(await listFiles(dir, domain)), ...besides]);
+}
+
+/** A module that is one file is known by that file, others by all files that are their own. */
+async function fingerprintModule(entry: string): Promise<string | undefined> {
+  const files = await findModuleFiles(entry);
+  if (files.length === 1) return await fingerprintFile(entry);
+  const dir = path.dirname(entry);
+  const names = files.map((file) => path.relative(dir, file).replaceAll(path.sep, "/"));
+  return await fingerprintFiles(dir, names);
 }
 
 async function fingerprintGiven(file: string | undefined): Promise<string | undefined> {

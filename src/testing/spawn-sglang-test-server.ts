@@ -2,8 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { access } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { UsageError } from "../errors.ts";
+import { packageFile } from "../internal/package-file.ts";
 import { systemClock } from "../internal/clock.ts";
 
 /** Settings of `spawnSglangTestServer()`. All of them travel as JSON. */
@@ -39,10 +39,8 @@ export interface SpawnedServer extends AsyncDisposable {
 }
 
 /** The compiled program: this file may itself be run from source, where a process cannot be. */
-export const SGLANG_TEST_SERVER_PROGRAM = fileURLToPath(
-  import.meta.url.endsWith(".ts")
-    ? new URL("../../dist/src/testing/sglang-test-server-main.js", import.meta.url)
-    : new URL("./sglang-test-server-main.js", import.meta.url),
+export const SGLANG_TEST_SERVER_PROGRAM = packageFile(
+  "dist/src/testing/sglang-test-server-main.js",
 );
 
 /**

@@ -3,7 +3,7 @@ import { countLists, findMembers, largestInteger } from "./json-members.ts";
 
 function membersOf(text: string): Record<string, string> | undefined {
   const bytes = Buffer.from(text);
-  const members = findMembers(bytes);
+  const members = findMembers(bytes)?.members;
   return (
     members &&
     Object.fromEntries(

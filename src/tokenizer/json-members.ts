@@ -5,35 +5,43 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 
+/** Where an object's members stand, and the place behind it. */
+export interface Members {
+  readonly members: ReadonlyMap<string, Extent>;
+  readonly end: number;
+}
+
 /**
- * Where the members of a JSON object stand, without reading what they hold: large members cost a
- * pass over their bytes and no memory.
+ * Where the members of the JSON object at a place stand, without reading what they hold: large members
+ * cost a pass over their bytes and no memory. A member that `enter` names is gone through by that
+ * function, which says where it ends.
  *
  * @returns `undefined` where there is no object at that place, or it is not closed. What the members
  *   hold is not checked.
  */
 export function findMembers(
   bytes: Buffer,
-  [start, end]: Extent = [0, bytes.length],
-): ReadonlyMap<string, Extent> | undefined {
+  start = 0,
+  enter: Readonly<Record<string, (start: number) => number | undefined>> = {},
+): Members | undefined {
   const members = new Map<string, Extent>();
   let at = skipSpace(bytes, start);
   if (bytes[at] !== 0x7b) return undefined;
   at = skipSpace(bytes, at + 1);
-  while (at < end && bytes[at] === quote) {
+  while (bytes[at] === quote) {
     const keyEnd = skipString(bytes, at);
     const key = bytes.toString("utf8", at + 1, keyEnd - 1);
     const colon = skipSpace(bytes, keyEnd);
     if (bytes[colon] !== 0x3a) return undefined;
     const valueStart = skipSpace(bytes, colon + 1);
-    const valueEnd = skipValue(bytes, valueStart);
-    if (valueEnd <= valueStart || valueEnd > end) return undefined;
+    const valueEnd = enter[key]?.(valueStart) ?? skipValue(bytes, valueStart);
+    if (valueEnd <= valueStart || valueEnd > bytes.length) return undefined;
     members.set(key, [valueStart, valueEnd]);
     at = skipSpace(bytes, valueEnd);
     if (bytes[at] === comma) at = skipSpace(bytes, at + 1);
     else break;
   }
-  return bytes[at] === 0x7d ? members : undefined;
+  return bytes[at] === 0x7d ? { members, end: at + 1 } : undefined;
 }
 
 /** The largest whole number outside of strings in a stretch of JSON; -1 where there is none. */

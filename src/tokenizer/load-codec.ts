@@ -43,7 +43,7 @@ export async function loadTokenCodec(
     );
   }
   try {
-    return isWellKnown(file) ? createNativeCodec(library, file) : await createIsolatedCodec(file);
+    return await (isWellKnown(file) ? createNativeCodec(library, file) : createIsolatedCodec(file));
   } catch (cause) {
     throw new UsageError(`Cannot load the tokenizer of ${modelDir}: ${describeError(cause)}`, {
       cause,

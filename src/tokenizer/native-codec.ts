@@ -1,29 +1,36 @@
-import type * as library from "tokenizers";
+import type * as native from "tokenizers";
+import type { Tokenizer } from "tokenizers";
 import type { TokenCodec } from "./codec.ts";
 import { createPlainCheck } from "./plain-check.ts";
 import { RemoteTokenizer } from "./remote-tokenizer.ts";
 import { assertTextLength } from "./text-length.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
+import { loadSharedModel } from "./shared-model.ts";
 import { openProcess, openThread } from "./tokenizer-port.ts";
 import { serveNative } from "./tokenizer-server.ts";
 import { createVocabulary } from "./vocabulary.ts";
 
 /** Hugging Face's own tokenizer library. */
-export type NativeLibrary = typeof library;
+export type NativeLibrary = typeof native;
 
 /**
  * A codec on Hugging Face's own tokenizer, which works on threads of its own: encoding does not
  * hold up the event loop. The library reads the file itself, and answers what ids and spellings there
  * are.
  *
- * The instance that knows the added tokens cannot be asked to overlook them. Text that spells one is
- * seldom, so that the instance for it is loaded when it is first needed, in a thread.
+ * The instance that knows the added tokens cannot be asked to overlook them: there are two, on one
+ * model where the file allows it. Elsewhere the second is loaded when text that spells an added token
+ * first needs it, which is seldom, in a thread.
  *
  * @throws where the library refuses the file.
  */
-export function createNativeCodec({ Tokenizer }: NativeLibrary, file: TokenizerFile): TokenCodec {
+export async function createNativeCodec(
+  library: NativeLibrary,
+  file: TokenizerFile,
+): Promise<TokenCodec> {
   const { vocabularySize } = file;
-  const tokenizer = Tokenizer.fromFile(file.path);
+  const shared = await loadSharedModel(library, file);
+  const tokenizer = shared?.full ?? library.Tokenizer.fromFile(file.path);
   // Where a file's ids leave gaps the library closes them, and it is the library that encodes.
   const addedTokens = file.addedTokens.map((token) => ({
     ...token,
@@ -32,7 +39,12 @@ export function createNativeCodec({ Tokenizer }: NativeLibrary, file: TokenizerF
   // A file may ask for texts to be cut at a length or filled up to it, which no prompt may be.
   tokenizer.disableTruncation();
   tokenizer.disablePadding();
-  const plain = nativeElsewhere(file, openThread);
+  const plain = shared ? undefined : nativeElsewhere(file, openThread);
+  const encodeBy = async (instance: Tokenizer, text: string): Promise<number[]> => {
+    if (text === "") return [];
+    assertTextLength(text);
+    return (await instance.encode(text, null, { addSpecialTokens: false })).getIds();
+  };
   const checkPlain = createPlainCheck(addedTokens);
   return {
     backend: "native",
@@ -43,14 +55,11 @@ export function createNativeCodec({ Tokenizer }: NativeLibrary, file: TokenizerF
       Number.isInteger(id) && id >= 0 && id < vocabularySize
         ? (tokenizer.idToToken(id) ?? undefined)
         : undefined,
-    async encode(text) {
-      if (text === "") return [];
-      assertTextLength(text);
-      return (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds();
-    },
-    encodePlain: async (text) => checkPlain(await plain.encode("plain", text)),
+    encode: (text) => encodeBy(tokenizer, text),
+    encodePlain: async (text) =>
+      checkPlain(await (shared ? encodeBy(shared.plain, text) : plain!.encode("plain", text))),
     decode: async (ids) => (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
-    close: () => plain.close(),
+    ...(plain && { close: () => plain.close() }),
   };
 }
 

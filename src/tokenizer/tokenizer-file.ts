@@ -1,7 +1,7 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
-import type { Extent } from "./json-members.ts";
+import type { Extent, Members } from "./json-members.ts";
 import { countLists, findMembers, largestInteger } from "./json-members.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
@@ -17,6 +17,10 @@ export interface TokenizerFile {
   readonly vocabularySize: number;
   /** The document without its vocabulary and merges. */
   readonly outline: JsonObject;
+  /** The document itself. */
+  readonly bytes: Buffer;
+  /** Where in it the large parts of the model stand. */
+  readonly model: { readonly vocabulary: Extent; readonly merges: Extent | undefined };
   /** The document for encoding with added tokens: it neither cuts nor pads. */
   fullText(): string;
   /** The document for encoding without: literals of added tokens are ordinary text to it. */
@@ -48,9 +52,15 @@ export async function readTokenizerFile(modelDir: string): Promise<TokenizerFile
 
 /** @throws UsageError where the document is broken; `file` names it in messages. */
 function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
-  const members = findMembers(bytes) ?? refuse(bytes, file);
-  const modelExtent = members.get("model");
-  const parts = modelExtent && findMembers(bytes, modelExtent);
+  // The model is nearly all of the document: it is gone through once.
+  const models: Members[] = [];
+  const enterModel = (at: number): number | undefined => {
+    const model = findMembers(bytes, at);
+    if (model !== undefined) models.push(model);
+    return model?.end;
+  };
+  const { members } = findMembers(bytes, 0, { model: enterModel }) ?? refuse(bytes, file);
+  const parts = models.at(-1)?.members;
   const vocabulary = parts?.get("vocab");
   if (parts === undefined || vocabulary === undefined) {
     throw new UsageError(`Cannot read ${file}: it has no "model" with a "vocab", expected one`);
@@ -85,6 +95,8 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
     addedTokens,
     vocabularySize: 1 + addedTokens.reduce((largest, { id }) => Math.max(largest, id), largestId),
     outline,
+    bytes,
+    model: { vocabulary, merges: parts.get("merges") },
     fullText: () => text(false),
     plainText: () => text(true),
     readIds: () => readIds(read(vocabulary), addedTokens),

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Engine, Generation, ScoreRequest } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
 import { rescoreFile } from "./rescore-file.ts";
 import { toSamples, type Sample } from "./sample.ts";
 import { TrajectoryRecorder } from "./trajectory-recorder.ts";
@@ -170,4 +171,47 @@ describe("rescoreFile()", () => {
       rescoreFile(path.join(scratch, "absent"), { ...options, engine: scoringEngine([]) }),
     ).rejects.toThrow(/^Cannot read .*absent: expected a readable file of samples$/);
   });
+});
+
+test("the first failure ends it: nothing more is asked, and what was asked is called off", async () => {
+  const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
+  const file = await fileOf(
+    "unreachable.jsonl",
+    Array.from({ length: 100 }, () => row),
+  );
+  const outage = new RolloutError("engine/unreachable", "Cannot reach the engine");
+  let asked = 0;
+  let calledOff = 0;
+  const engine: Engine = {
+    ...engineWithoutScore,
+    score: async (_request, { signal } = {}) => {
+      asked += 1;
+      if (asked === 4) throw outage;
+      return await new Promise((_resolve, reject) => {
+        signal?.addEventListener("abort", () => {
+          calledOff += 1;
+          reject(new Error("called off"));
+        });
+      });
+    },
+  };
+  const rescoring = rescoreFile(file, { engine, temperature: 1, tolerance: 0, concurrency: 4 });
+  await expect(rescoring).rejects.toBe(outage);
+  expect({ asked, calledOff }).toEqual({ asked: 4, calledOff: 3 });
+});
+
+test("the caller's signal calls it off", async () => {
+  const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
+  const file = await fileOf("called-off.jsonl", [row, row]);
+  const caller = new AbortController();
+  const engine: Engine = {
+    ...engineWithoutScore,
+    score: async (_request, { signal } = {}) => {
+      caller.abort(new Error("enough"));
+      signal?.throwIfAborted();
+      return [];
+    },
+  };
+  const options = { engine, temperature: 1, tolerance: 0, signal: caller.signal };
+  await expect(rescoreFile(file, options)).rejects.toThrow("enough");
 });

@@ -85,17 +85,17 @@ export async function rescoreFile(file: string, options: RescoreOptions): Promis
   }
   const { logprobConvention } = await engine.describe({ ...(signal && { signal }) });
   const tally = new RescoreTally(tolerance);
-  const rescoreRow = async ({ line, sample }: Row): Promise<void> => {
+  const rescoreRow = async ({ line, sample }: Row, stop: AbortSignal): Promise<void> => {
     const { turns, tokenIds } = sample;
     const from = turns[0]!.start;
     const ids = tokenIds.slice(0, turns.at(-1)!.end);
-    const scores = await score(
-      { ids, from, sampling: { temperature } },
-      { ...(signal && { signal }) },
-    );
+    const scores = await score({ ids, from, sampling: { temperature } }, { signal: stop });
     tally.add(line, sample, (index) => scores[index - from]!);
   };
-  await forEachLimited(readRows(file, tally), concurrency, rescoreRow);
+  await forEachLimited(readRows(file, tally), concurrency, {
+    work: rescoreRow,
+    ...(signal && { signal }),
+  });
   return { engine: engine.kind, logprobConvention, temperature, ...tally.result() };
 }
 
@@ -128,20 +128,38 @@ function whyNotScored(row: unknown): Violation | undefined {
   return verifySample(row).find(({ rule }) => needed.has(rule));
 }
 
-/** Runs `work` on every item, on at most `limit` at a time; the first failure ends it. */
+/**
+ * Runs `work` on every item, on at most `limit` at a time. The first failure ends it: nothing more is
+ * begun, what was begun is called off, and when all have ended that failure is thrown.
+ */
 async function forEachLimited<T>(
   items: AsyncGenerator<T>,
   limit: number,
-  work: (item: T) => Promise<void>,
+  { work, signal }: { work: (item: T, signal: AbortSignal) => Promise<void>; signal?: AbortSignal },
 ): Promise<void> {
+  const stop = new AbortController();
+  const onAbort = (): void => stop.abort(signal?.reason);
+  if (signal?.aborted === true) onAbort();
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const failures: unknown[] = [];
   const worker = async (): Promise<void> => {
-    let next = await items.next();
-    while (next.done !== true) {
-      await work(next.value);
-      next = await items.next();
+    try {
+      for (let next = await items.next(); next.done !== true; next = await items.next()) {
+        if (failures.length > 0) return;
+        await work(next.value, stop.signal);
+      }
+    } catch (error) {
+      failures.push(error);
+      stop.abort(error);
     }
   };
-  await Promise.all(Array.from({ length: limit }, worker));
+  try {
+    await Promise.all(Array.from({ length: limit }, worker));
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+    await items.return(undefined);
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 class RescoreTally {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -27,6 +28,18 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
+/** Folders whose modules were joined into a file of the build, as its source map names them. */
+async function foldersIn(url: string): Promise<readonly string[]> {
+  const file = new URL(`${url}.map`);
+  // A file without a line of source only hands on what others hold.
+  if (!existsSync(file)) return [];
+  const map = JSON.parse(await readFile(file, "utf8")) as { sources: string[] };
+  return map.sources.flatMap((source) => {
+    const [, folder] = /^(?:\.\.\/)+((?:src|environments)\/[^/]+)\//.exec(source) ?? [];
+    return folder ?? [];
+  });
+}
+
 /** What a call loads: our folders below `src`, and packages by name. */
 async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySet<string>> {
   const list = path.join(scratch, `${args.join(" ").replaceAll(/\W+/g, "-")}.txt`);
@@ -36,14 +49,11 @@ async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySe
   });
   expect(status, stderr).toBe(0);
   const urls = (await readFile(list, "utf8")).trim().split("\n");
-  return new Set(
-    urls.flatMap((url) => {
-      const [, name] =
-        /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*\/node_modules\/)/.exec(url) ?? [];
-      const [, folder] = /\/dist\/((?:src|environments)\/[^/]+)\//.exec(url) ?? [];
-      return name ?? folder ?? [];
-    }),
-  );
+  const names = urls.map(async (url) => {
+    const [, name] = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*\/node_modules\/)/.exec(url) ?? [];
+    return name === undefined && url.includes("/dist/") ? await foldersIn(url) : (name ?? []);
+  });
+  return new Set((await Promise.all(names)).flat());
 }
 
 const light = ["commander", "src/cli", "src/internal", "src/setup"];

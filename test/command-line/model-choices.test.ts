@@ -46,6 +46,17 @@ describe("turnwright template", () => {
     expect(card).not.toHaveProperty("variables");
   });
 
+  test("ends with status 1 for a template that no agent can play with, and says why", async () => {
+    const dir = await writeModel("unusable", "{{ messages | length }}");
+    const { status, stdout, stderr } = await runCli(["template", "--model", dir]);
+    expect(status).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ stopLiterals: [] });
+    expect(stderr).toBe(
+      `turnwright: Cannot play with the chat template of ${dir}: ` +
+        "no control token ends a turn of the assistant\n",
+    );
+  });
+
   test("shows what is chosen in the place of it", async () => {
     const card = await readCard(await writeModel("chosen"), [
       ...["--parser", "hermes", "--reasoning-parser", "none", "--dialect", "vllm"],

@@ -80,6 +80,15 @@ describe("what is sent", () => {
     await other.close();
   });
 
+  test("an address that ends as for OpenAI's clients is told with the right one", async () => {
+    await using server = await startSglangTestServer({ policy: echoPolicy() });
+    const engine = createSglangEngine({ url: `${server.url}/v1` });
+    const { message } = await failureOf(engine.describe());
+    expect(message).toMatch(/^Cannot describe the engine at \S+\/v1: HTTP 404/);
+    expect(message).toContain(`; give the server's own address, ${server.url}, without /v1`);
+    await engine.close();
+  });
+
   test("a server may live under a path", async () => {
     const paths: string[] = [];
     const proxy = await listen(0, (request, response) => {

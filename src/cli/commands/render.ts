@@ -80,7 +80,7 @@ async function answer(
   });
   const { messages, tools, seal } = guard.seal(conversation.messages, conversation.tools);
   const text = bound.render({ messages, tools, addGenerationPrompt });
-  return { text: unseal(text, seal), ids: await guard.encode(text, seal) };
+  return { text: await unseal(text, seal), ids: await guard.encode(text, seal) };
 }
 
 async function openTemplate({ model, template }: RenderFlags): Promise<OpenTemplate> {

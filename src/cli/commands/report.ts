@@ -14,6 +14,7 @@ import { planEvaluation } from "../evaluation-plan.ts";
 import { printEvaluation } from "../evaluation-text.ts";
 import { addSettings, givenSettings } from "../option.ts";
 import { tauTaskInfo } from "../tau-task-info.ts";
+import { noteDamaged } from "../note-damaged.ts";
 import { writeOut } from "../write-out.ts";
 
 interface ReportFlags extends Readonly<Record<string, unknown>> {
@@ -31,7 +32,7 @@ export function defineReport(command: Command): void {
 }
 
 async function report(dir: string, { data, json, ...flags }: ReportFlags): Promise<void> {
-  const run = await openStoredRun(dir);
+  const run = await openStoredRun(dir, { onDamaged: noteDamaged });
   const stored = storedSettings(run.manifest, scopeSettings);
   const values = completeSettings(scopeSettings, data === undefined ? stored : { ...stored, data });
   const { name, dataDir } = readEnvironmentConfig(values);

@@ -8,6 +8,7 @@ import type { EpisodeRow } from "../../run/run-folder.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { storedSettings } from "../../setup/stored-settings.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
+import { noteDamaged } from "../note-damaged.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
 interface ShowFlags {
@@ -32,7 +33,7 @@ export function defineShow(command: Command): void {
 }
 
 async function show(dir: string, episode: string | undefined, flags: ShowFlags): Promise<void> {
-  const run = await openStoredRun(dir);
+  const run = await openStoredRun(dir, { onDamaged: noteDamaged });
   if (episode === undefined) {
     for await (const row of run.rows()) await writeOut(`${listEpisode(row)}\n`);
     return;

@@ -1,5 +1,5 @@
-import { createRequire } from "node:module";
 import path from "node:path";
+import { packageFile } from "../../internal/package-file.ts";
 import { passHatK } from "../../report/pass-k.ts";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
 import { plainStyle, terminalStyle } from "../../report/text-style.ts";
@@ -15,8 +15,7 @@ const { taskCount, sampleCount } = demoScope;
 
 /** The folder of the policy that comes with the package. */
 export function demoModelDir(): string {
-  const manifest = createRequire(import.meta.url).resolve("turnwright/package.json");
-  return path.join(path.dirname(manifest), "models", "storefront-2m");
+  return packageFile("models/storefront-2m");
 }
 
 /** Plays the built-in shop with a policy that is sampled in this process. */

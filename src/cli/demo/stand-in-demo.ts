@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { UsageError } from "../../errors.ts";
+import { packageFile } from "../../internal/package-file.ts";
 import { planRun } from "../../run/plan-run.ts";
 import { spawnSglangTestServer, type SpawnedServer } from "../../testing/index.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
@@ -55,7 +55,7 @@ export async function playStandInDemo(demo: StandInDemo): Promise<void> {
 
 async function playAgainstServer(settings: GivenSettings, file: string): Promise<void> {
   await using server: SpawnedServer = await spawnSglangTestServer({
-    policy: fileURLToPath(new URL("../../testing/session-script-policy.js", import.meta.url)),
+    policy: packageFile("dist/src/testing/session-script-policy.js"),
     policyOptions: { file },
     options: { modelPath: "scripted-policy", weightVersion: "1" },
   });

@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { UsageError } from "../../../errors.ts";
+import { packageFile } from "../../../internal/package-file.ts";
 import type { ThreadSetup } from "./serve-thread.ts";
 import { serveThread } from "./serve-thread.ts";
 import type { ThreadReply, ThreadRequest } from "./thread-message.ts";
@@ -79,16 +81,16 @@ export function startOnThisThread(
 }
 
 /**
- * The worker's module: beside this one, where Node can load it. Run from TypeScript on a Node that
- * does not read TypeScript, as tests are on Node 20, it is the one of the last build.
+ * The worker's module: the built one, or beside this one where Node runs these sources and reads
+ * TypeScript.
  */
 function workerUrl(): URL {
-  const here = import.meta.url;
-  if (here.endsWith(".js")) return new URL("./worker.js", here);
   const readsTypeScript = Boolean((process.features as { typescript?: unknown }).typescript);
-  if (readsTypeScript) return new URL("./worker.ts", here);
-  const built = new URL("../../../../dist/src/engine/reference/thread/worker.js", here);
-  if (existsSync(built)) return built;
+  if (import.meta.url.endsWith(".ts") && readsTypeScript) {
+    return new URL("./worker.ts", import.meta.url);
+  }
+  const built = packageFile("dist/src/engine/reference/thread/worker.js");
+  if (existsSync(built)) return pathToFileURL(built);
   throw new UsageError(
     "Cannot start threads: the sources are not compiled; run `npm run build`, or set threads to 0",
   );

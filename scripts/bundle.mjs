@@ -1,0 +1,41 @@
+// Joins the modules that a process starts with into few files, each entry in the place of its own
+// compiled module. Node finds, opens and links every module apart, and with hundreds of them that is
+// most of a command's start. All entries share their chunks: a module is one module whichever way it
+// is reached, so that an error of the library is the same class to the command line.
+import { readdirSync, rmSync } from "node:fs";
+import path from "node:path";
+import { rolldown } from "rolldown";
+
+/** Entries by their place below dist/, without the extension. */
+function findEntries(root) {
+  const environments = readdirSync(path.join(root, "environments"), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `environments/${name}/index`);
+  const names = ["src/index", "src/testing/index", "src/cli/main", ...environments];
+  return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));
+}
+
+/** Bundles the sources into dist/. Packages stay where they are: their owners keep them up to date. */
+export async function bundle(root) {
+  rmSync(path.join(root, "dist/chunks"), { recursive: true, force: true });
+  const build = await rolldown({
+    input: findEntries(root),
+    platform: "node",
+    // The oldest Node that the package runs on.
+    transform: { target: "node20.19" },
+    // But the few lines that lower newer syntax come with the bundler.
+    external: /^(?!\0|@oxc-project\/runtime)[^./]/,
+    logLevel: "warn",
+    onLog(_level, log) {
+      throw new Error(log.message);
+    },
+  });
+  await build.write({
+    dir: path.join(root, "dist"),
+    format: "esm",
+    sourcemap: true,
+    entryFileNames: "[name].js",
+    chunkFileNames: "chunks/[name]-[hash].js",
+  });
+  await build.close();
+}

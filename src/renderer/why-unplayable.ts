@@ -1,0 +1,13 @@
+import type { CapabilityCard } from "./capability-card.ts";
+
+/**
+ * Why no agent can play with a chat template: it cannot express what every agent's turns are answered
+ * with. `undefined` where one can; an agent that calls tools needs more.
+ */
+export function whyUnplayable({
+  stopLiterals,
+  supports,
+}: Pick<CapabilityCard, "stopLiterals" | "supports">): string | undefined {
+  if (stopLiterals.length === 0) return "no control token ends a turn of the assistant";
+  return supports.user ? undefined : "it does not render user messages after a turn as it should";
+}

@@ -1,0 +1,174 @@
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as library from "tokenizers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { modelFolder } from "./real-tokenizers.fixture.ts";
+import { loadSharedModel } from "./shared-model.ts";
+import { readTokenizerFile } from "./tokenizer-file.ts";
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "shared-model-"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+/** All that the library holds: the document that it would write. */
+async function documentOf(tokenizer: library.Tokenizer): Promise<object> {
+  const file = path.join(scratch, "saved.json");
+  tokenizer.save(file);
+  return JSON.parse(await readFile(file, "utf8")) as object;
+}
+
+/** What a whole document and its parts are loaded as; the latter `undefined` where they say less. */
+async function loadBothWays(dir: string) {
+  const shared = await loadSharedModel(library, await readTokenizerFile(dir));
+  const whole = library.Tokenizer.fromFile(path.join(dir, "tokenizer.json"));
+  whole.disableTruncation();
+  whole.disablePadding();
+  return { shared, whole };
+}
+
+describe("a real tokenizer's parts", () => {
+  test.each(["qwen3", "qwen2_5"] as const)("%s is what the whole file gives", async (name) => {
+    const { shared, whole } = await loadBothWays(modelFolder(name));
+    const document = await documentOf(whole);
+    // Of hundreds of thousands of entries no difference can be shown.
+    const isSame = async (one: library.Tokenizer, other: object) =>
+      JSON.stringify(await documentOf(one)) === JSON.stringify(other);
+    expect(await isSame(shared!.full, document)).toBe(true);
+    expect(await isSame(shared!.plain, { ...document, added_tokens: [] })).toBe(true);
+  });
+
+  test("llama3, which ignores merges, has to be read whole", async () => {
+    const file = await readTokenizerFile(modelFolder("llama3"));
+    expect(await loadSharedModel(library, file)).toBeUndefined();
+  });
+});
+
+const model = {
+  type: "BPE",
+  dropout: null,
+  unk_token: "<unk>",
+  continuing_subword_prefix: null,
+  end_of_word_suffix: null,
+  fuse_unk: true,
+  byte_fallback: true,
+  ignore_merges: false,
+  vocab: { "<unk>": 0, a: 1, "\u00e9": 2, '"': 3, "\\": 4, ab: 6, b: 5, '"\\': 7, "\u00e9a": 8 },
+  merges: [
+    ["a", "b"],
+    ['"', "\\"],
+    ["\u00e9", "a"],
+  ] as unknown,
+};
+const token = { id: 9, content: "<x>", special: true };
+const flags = { single_word: false, lstrip: false, rstrip: true, normalized: false };
+const document = {
+  version: "1.0",
+  truncation: null,
+  padding: null,
+  added_tokens: [
+    { ...token, ...flags },
+    { ...flags, id: 1, content: "a", special: false, normalized: true, single_word: true },
+  ] as readonly unknown[],
+  normalizer: { type: "NFC" },
+  pre_tokenizer: {
+    type: "ByteLevel",
+    add_prefix_space: false,
+    trim_offsets: true,
+    use_regex: true,
+  },
+  post_processor: null,
+  decoder: { type: "ByteLevel", add_prefix_space: true, trim_offsets: true, use_regex: true },
+  model: model as Readonly<Record<string, unknown>>,
+};
+
+async function write(changed: Partial<typeof document>, escape = false): Promise<string> {
+  const dir = await mkdtemp(path.join(scratch, "model-"));
+  const text = JSON.stringify({ ...document, ...changed }, null, escape ? 2 : 0);
+  const ascii = text.replaceAll(/[^ -~\n]/g, (char) => {
+    return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+  await writeFile(path.join(dir, "tokenizer.json"), escape ? ascii : text);
+  return dir;
+}
+
+describe("a file's parts", () => {
+  test.each([
+    ["with merges as lists", {}],
+    ["with merges as texts", { model: { ...model, merges: ["a b", '" \\', "\u00e9 a"] } }],
+    ["with no merges", { model: { ...model, merges: [] } }],
+    ["with no added tokens", { added_tokens: [] }],
+    ["that cuts and pads", { truncation: cut(), padding: pad() }],
+    ["with few options", { model: { type: "BPE", vocab: model.vocab, merges: model.merges } }],
+  ])("%s are what the whole file gives", async (_name, changed) => {
+    for (const escape of [false, true]) {
+      const { shared, whole } = await loadBothWays(await write(changed, escape));
+      expect(await documentOf(shared!.full)).toEqual(await documentOf(whole));
+      const text = '<x> ab"\\ \u00e9a a <x>z';
+      const ids = async (one: library.Tokenizer) =>
+        (await one.encode(text, null, { addSpecialTokens: false })).getIds();
+      expect(await ids(shared!.full)).toEqual(await ids(whole));
+      expect(await ids(shared!.plain)).not.toContain(token.id);
+    }
+  });
+
+  test.each([
+    ["a spelling with a space", [["a ", "b"]]],
+    ["a spelling with the end of a line", [["a\n", "b"]]],
+    ["a spelling with a carriage return", [["a", "\rb"]]],
+    ["a first spelling that reads as a comment", [["#version", "b"]]],
+    ["three spellings", [["a", "b", "a"]]],
+    ["one spelling", [["a"]]],
+    ["a list within a list", [[["a", "b"]]]],
+    ["a text of one spelling", ["ab"]],
+    ["a text of three", ["a b a"]],
+    ["an empty spelling", [["", "b"]]],
+    ["a number", [[1, 2]]],
+    ["no list", { a: "b" }],
+  ])("with %s are left to the whole file", async (_name, merges) => {
+    const file = await readTokenizerFile(await write({ model: { ...model, merges } }));
+    expect(await loadSharedModel(library, file)).toBeUndefined();
+  });
+
+  test.each([
+    ["another kind of model", { model: { ...model, type: "Unigram" } }],
+    ["dropout", { model: { ...model, dropout: 0.1 } }],
+    ["an option that nobody knows", { model: { ...model, sparkle: true } }],
+    ["an id that is no number", { model: { ...model, vocab: { ...model.vocab, c: null } } }],
+    ["an id that is below zero", { model: { ...model, vocab: { ...model.vocab, c: -1 } } }],
+    ["an id with a fraction", { model: { ...model, vocab: { ...model.vocab, c: 1.5 } } }],
+    ["an added token that leaves something open", { added_tokens: [token] }],
+  ])("with %s are left to the whole file", async (_name, changed) => {
+    const file = await readTokenizerFile(await write(changed));
+    expect(await loadSharedModel(library, file)).toBeUndefined();
+  });
+
+  test("leave no file behind", async () => {
+    const before = await leftOver();
+    await loadBothWays(await write({}));
+    await loadBothWays(await write({ model: { ...model, merges: [["a", "absent"]] } })).catch(
+      () => {},
+    );
+    expect((await leftOver()).filter((name) => !before.includes(name))).toEqual([]);
+  });
+});
+
+async function leftOver(): Promise<readonly string[]> {
+  const names = await readdir(tmpdir());
+  return names.filter((name) => name.startsWith("turnwright-tokenizer-"));
+}
+
+function cut() {
+  return { direction: "Right", max_length: 1, strategy: "LongestFirst", stride: 0 } as never;
+}
+
+function pad() {
+  return {
+    ...{ strategy: { Fixed: 9 }, direction: "Right", pad_to_multiple_of: null },
+    ...{ pad_id: 0, pad_type_id: 0, pad_token: "<unk>" },
+  } as never;
+}

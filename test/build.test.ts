@@ -1,0 +1,49 @@
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+test("the library, the environments and the command line are joined of the same modules", async () => {
+  const entries = [
+    "src/index",
+    "src/testing/index",
+    "src/cli/main",
+    "environments/tau-bench/index",
+  ];
+  const chunks = (await readdir(path.join(root, "dist/chunks"))).filter((name) =>
+    name.endsWith(".js"),
+  );
+  const files = [
+    ...entries.map((name) => `dist/${name}.js`),
+    ...chunks.map((name) => `dist/chunks/${name}`),
+  ];
+  const texts = await Promise.all(
+    files.map(async (name) => await readFile(path.join(root, name), "utf8")),
+  );
+  const holders = (code: string) => texts.filter((text) => text.includes(code)).length;
+  // Two copies of a class, and an error that an environment throws is not what it says.
+  expect(holders("RolloutError = class ")).toBe(1);
+  expect(holders("FrozenDict = class ")).toBe(1);
+  for (const name of entries) {
+    const text = await readFile(path.join(root, `dist/${name}.js`), "utf8");
+    const imported = [...text.matchAll(/(?:from |import\()"(\.[^"]+)"/g)].map(([, file]) => file!);
+    expect(imported.length, name).toBeGreaterThan(0);
+    for (const file of imported) expect(file, name).toContain("/chunks/");
+  }
+});
+
+test("no source looks for a file of the package beside itself, where it is not once it is joined", async () => {
+  const found: string[] = [];
+  for (const folder of ["src", "environments"]) {
+    for (const name of await readdir(path.join(root, folder), { recursive: true })) {
+      if (!name.endsWith(".ts") || /\.(?:test|fixture)\.ts$/.test(name)) continue;
+      const text = await readFile(path.join(root, folder, name), "utf8");
+      const bare = text.replaceAll("createRequire(import.meta.url)", "");
+      if (bare.includes("import.meta")) found.push(`${folder}/${name}`);
+    }
+  }
+  // Its worker stands beside it only where Node runs the sources themselves.
+  expect(found).toEqual(["src/engine/reference/thread/start-thread.ts"]);
+});
