@@ -88,10 +88,15 @@ export async function readRecordingLines(
   dir: string,
   { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
 ): Promise<readonly Buffer[]> {
+  const file = path.join(dir, recordingFile);
   const lines: Buffer[] = [];
-  await withFile(files, path.join(dir, recordingFile), async (open) => {
-    for (const range of ranges) lines.push(await readBytes(open, range));
-  });
+  try {
+    await withFile(files, file, async (open) => {
+      for (const range of ranges) lines.push(await readBytes(open, range));
+    });
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
   return lines;
 }
 
@@ -134,11 +139,16 @@ export async function pruneRecordings(
   if (policy === "all") return;
   const file = path.join(dir, recordingFile);
   const kept: LineRange[] = [];
-  const size = await scanLines(files, file, ({ bytes, start, end }) => {
-    const head = headOf(bytes);
-    if (head === undefined) return;
-    const how = ended(head.rolloutId);
-    if (how === undefined || (policy === "failed" && how === "failed")) kept.push({ start, end });
-  });
+  let size: number;
+  try {
+    size = await scanLines(files, file, ({ bytes, start, end }) => {
+      const head = headOf(bytes);
+      if (head === undefined) return;
+      const how = ended(head.rolloutId);
+      if (how === undefined || (policy === "failed" && how === "failed")) kept.push({ start, end });
+    });
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
   await keepLines(file, { files, ranges: kept, size });
 }

@@ -94,21 +94,31 @@ function isObject(value: unknown): value is object {
 }
 
 async function hasEpisodes(files: Files, dir: string): Promise<boolean> {
-  const facts = await files.facts(path.join(dir, "episodes.jsonl"));
-  return facts !== undefined && facts.size > 0;
+  const file = path.join(dir, "episodes.jsonl");
+  try {
+    const facts = await files.facts(file);
+    return facts !== undefined && facts.size > 0;
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
 }
 
 /** What the last start in `events.jsonl` says it was to play. */
 async function lastStart(files: Files, dir: string): Promise<RunManifest | undefined> {
+  const file = path.join(dir, "events.jsonl");
   let found: RunManifest | undefined;
-  await scanLines(files, path.join(dir, "events.jsonl"), ({ bytes }) => {
-    if (!bytes.includes('"run-started"')) return;
-    const event = parseJson(bytes) as
-      | { readonly type?: unknown; readonly manifest?: Partial<RunManifest> }
-      | null
-      | undefined;
-    if (event?.type === "run-started" && isManifest(event.manifest)) found = event.manifest;
-  });
+  try {
+    await scanLines(files, file, ({ bytes }) => {
+      if (!bytes.includes('"run-started"')) return;
+      const event = parseJson(bytes) as
+        | { readonly type?: unknown; readonly manifest?: Partial<RunManifest> }
+        | null
+        | undefined;
+      if (event?.type === "run-started" && isManifest(event.manifest)) found = event.manifest;
+    });
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
   return found;
 }
 

@@ -1,0 +1,186 @@
+import path from "node:path";
+import type { Random } from "../../src/environment/seeded-random.ts";
+import type { FileFacts, Files, OpenFile, OpenMode } from "../../src/run/files.ts";
+
+/** What a file holds: what programs read, and what a crash of the machine leaves. */
+interface Inode {
+  readonly identity: string;
+  bytes: Buffer;
+  durable: Buffer;
+  writtenAtMs: number;
+}
+
+/** What goes wrong in a call of the file system; nothing in most. */
+export type DiskFault = "fail" | "short" | "crash" | undefined;
+
+/** Thrown by each call of a process that is dead. */
+export class ProcessDeath extends Error {
+  override readonly name = "ProcessDeath";
+}
+
+/**
+ * A disk in memory that forgets what was not synced: names that no folder sync has written down, and bytes
+ * that no sync has.
+ */
+export class MemoryDisk {
+  #names = new Map<string, Inode>();
+  #durableNames = new Map<string, Inode>();
+  #inodeCount = 0;
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** What a file holds, as text; empty where there is none. */
+  text(file: string): string {
+    return this.#names.get(file)?.bytes.toString("utf8") ?? "";
+  }
+
+  /** The machine loses power: of what was not synced, anything may be left. */
+  crash(random: Random): void {
+    const names = new Map(this.#durableNames);
+    for (const [name, inode] of this.#names) {
+      if (!names.has(name) && random.chance(0.5)) names.set(name, inode);
+    }
+    for (const name of this.#durableNames.keys()) {
+      if (!this.#names.has(name) && random.chance(0.5)) names.delete(name);
+    }
+    for (const inode of new Set([...names.values(), ...this.#names.values()])) {
+      const isLonger = inode.bytes.subarray(0, inode.durable.length).equals(inode.durable);
+      const extra = isLonger ? inode.bytes.length - inode.durable.length : 0;
+      const kept = inode.durable.length + (extra > 0 ? random.between(0, extra) : 0);
+      inode.bytes = Buffer.from(isLonger ? inode.bytes.subarray(0, kept) : inode.durable);
+      inode.durable = inode.bytes;
+    }
+    this.#names = new Map(names);
+    this.#durableNames = new Map(names);
+  }
+
+  /** The disk as one process sees it; `fault` is asked before each call. */
+  files(fault: (operation: string, file: string) => DiskFault): Files {
+    const call = <Result>(operation: string, file: string, work: () => Result): Promise<Result> => {
+      const found = fault(operation, file);
+      if (found === "crash") return Promise.reject(new ProcessDeath("the process is dead"));
+      if (found === "fail") return Promise.reject(systemError("ENOSPC", operation));
+      try {
+        return Promise.resolve(work());
+      } catch (error) {
+        return Promise.reject(error as Error);
+      }
+    };
+    return {
+      open: (file, mode) =>
+        call("open", file, () => this.#openFile(this.#inodeFor(file, mode), file, fault)),
+      facts: (file) => call("facts", file, () => toFacts(this.#names.get(file))),
+      rename: (from, to) =>
+        call("rename", to, () => {
+          const inode = this.#names.get(from);
+          if (inode === undefined) throw systemError("ENOENT", from);
+          this.#names.delete(from);
+          this.#names.set(to, inode);
+        }),
+      link: (existing, name) =>
+        call("link", name, () => {
+          const inode = this.#names.get(existing);
+          if (inode === undefined) throw systemError("ENOENT", existing);
+          if (this.#names.has(name)) throw systemError("EEXIST", name);
+          this.#names.set(name, inode);
+        }),
+      remove: (file) => call("remove", file, () => void this.#names.delete(file)),
+      list: (dir) =>
+        call("list", dir, () =>
+          [...this.#names.keys()]
+            .filter((name) => path.dirname(name) === dir)
+            .map((name) => path.basename(name)),
+        ),
+      makeFolder: (dir) => call("makeFolder", dir, () => {}),
+      realPath: (file) => call("realPath", file, () => file),
+      syncFolder: (dir) => call("syncFolder", dir, () => this.#syncFolder(dir)),
+    };
+  }
+
+  #syncFolder(dir: string): void {
+    for (const name of this.#durableNames.keys()) {
+      if (path.dirname(name) === dir && !this.#names.has(name)) this.#durableNames.delete(name);
+    }
+    for (const [name, inode] of this.#names) {
+      if (path.dirname(name) === dir) this.#durableNames.set(name, inode);
+    }
+  }
+
+  #inodeFor(file: string, mode: OpenMode): Inode {
+    const found = this.#names.get(file);
+    if (found !== undefined) {
+      if (mode === "create") throw systemError("EEXIST", file);
+      if (mode === "replace") found.bytes = Buffer.alloc(0);
+      return found;
+    }
+    if (mode === "read") throw systemError("ENOENT", file);
+    this.#inodeCount += 1;
+    const empty = Buffer.alloc(0);
+    const inode: Inode = {
+      identity: `inode-${this.#inodeCount}`,
+      bytes: empty,
+      durable: empty,
+      writtenAtMs: this.#now(),
+    };
+    this.#names.set(file, inode);
+    return inode;
+  }
+
+  #openFile(
+    inode: Inode,
+    file: string,
+    fault: (operation: string, file: string) => DiskFault,
+  ): OpenFile {
+    const check = (operation: string): DiskFault => {
+      const found = fault(operation, file);
+      if (found === "crash") throw new ProcessDeath("the process is dead");
+      if (found === "fail" && operation !== "write") throw systemError("EIO", operation);
+      return found;
+    };
+    return {
+      read: async (into, position) => {
+        check("read");
+        return inode.bytes.copy(into, 0, position, position + into.length);
+      },
+      write: async (bytes, position) => {
+        const found = check("write");
+        const length =
+          found === undefined ? bytes.length : Math.max(Math.floor(bytes.length / 2), 1);
+        const end = position + length;
+        const next = Buffer.alloc(Math.max(inode.bytes.length, end));
+        inode.bytes.copy(next);
+        next.set(bytes.subarray(0, length), position);
+        inode.bytes = next;
+        inode.writtenAtMs = this.#now();
+        if (found === "fail") throw systemError("ENOSPC", "write");
+        return length;
+      },
+      truncate: async (size) => {
+        check("truncate");
+        inode.bytes = Buffer.from(inode.bytes.subarray(0, size));
+      },
+      sync: async () => {
+        check("sync");
+        inode.durable = inode.bytes;
+      },
+      facts: async () => {
+        check("facts");
+        return toFacts(inode)!;
+      },
+      close: async () => {},
+    };
+  }
+}
+
+function toFacts(inode: Inode | undefined): FileFacts | undefined {
+  if (inode === undefined) return undefined;
+  const { bytes, identity, writtenAtMs } = inode;
+  return { size: bytes.length, identity, writtenAtMs };
+}
+
+function systemError(code: string, what: string): Error {
+  return Object.assign(new Error(`${code}: made up for ${what}`), { code });
+}

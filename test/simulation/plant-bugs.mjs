@@ -1,0 +1,135 @@
+// Shows that the simulation can fail: plants one bug after the other in a copy of the sources, and says how
+// many seeds it takes until one fails. Usage: node test/simulation/plant-bugs.mjs [--seeds N]
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Each: what goes wrong, in which file, and how its text changes. */
+const bugs = [
+  [
+    "lines are not synced",
+    "run/jsonl-journal.ts",
+    "await this.#file.sync();\n      await this.#assertOwn",
+    "await this.#assertOwn",
+  ],
+  [
+    "the name of a new file is not synced",
+    "run/jsonl-journal.ts",
+    "await files.syncFolder(path.dirname(file));",
+    "",
+  ],
+  [
+    "the lock is taken without a look at who holds it",
+    "run/run-lock.ts",
+    "await waitForLock({ ...judge, own: holder, draft }, file, options);",
+    "",
+  ],
+  [
+    "the kinds of two spans are swapped in the mask",
+    "trajectory/trajectory-recorder.ts",
+    "lossMask: lossMask(ledger.spans),",
+    "lossMask: lossMask(ledger.spans.map((span, at) => at === 1 || at === 2 ? { ...span, kind: ledger.spans[3 - at]?.kind ?? span.kind } : span)),",
+  ],
+  [
+    "a turn's ids are recorded in another order",
+    "trajectory/trajectory-recorder.ts",
+    "ledger.appendSampled(turnIndex, generation);",
+    "ledger.appendSampled(turnIndex, { ...generation, outputIds: generation.outputIds.toReversed() });",
+  ],
+  ["recorded lines are not numbered", "run/recording-journal.ts", "part += 1;", ""],
+  [
+    "a turn that was cut short counts as whole when it goes on",
+    "episode/sample-turn.ts",
+    "if (sampled.isPartial !== true) return before;",
+    "return before;",
+  ],
+  [
+    "an interrupted turn is asked for from its start",
+    "run/policy-gate.ts",
+    "promptIds: [...request.promptIds, ...before],",
+    "promptIds: request.promptIds,",
+  ],
+  [
+    "an interrupted turn's versions are mixed up",
+    "engine/join-generations.ts",
+    "[...pieces, ...second.pieces]",
+    "[...second.pieces, ...pieces]",
+  ],
+  [
+    "a failure is scored",
+    "episode/play-episode.ts",
+    'return { outcome: "failed", stopReason: "failure", failure',
+    'return { outcome: "failed", stopReason: "failure", reward: 0, failure',
+  ],
+  [
+    "attempts that an earlier process finished are played again",
+    "run/group-book.ts",
+    "if (done.has(sampleIndex)) continue;",
+    "void done;",
+  ],
+  [
+    "replies are not checked",
+    "episode/sample-turn.ts",
+    "checkGeneration(reply, request).outputIds.length",
+    "reply.outputIds.length",
+  ],
+  [
+    "the gate stays closed after new weights",
+    "run/start-run.ts",
+    "if (!wasClosed) this.#gate.open();",
+    "void wasClosed;",
+  ],
+];
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const at = process.argv.indexOf("--seeds");
+const seeds = at < 0 ? "200" : process.argv[at + 1];
+const copy = await mkdtemp(path.join(tmpdir(), "turnwright-planted-"));
+let isMissed = false;
+try {
+  for (const name of [
+    "src",
+    "test",
+    "environments",
+    "package.json",
+    "tsconfig.json",
+    "vitest.config.ts",
+  ]) {
+    await cp(path.join(root, name), path.join(copy, name), { recursive: true });
+  }
+  await symlink(path.join(root, "node_modules"), path.join(copy, "node_modules"));
+  for (const [what, name, from, to] of bugs) {
+    const file = path.join(copy, "src", name);
+    const source = await readFile(file, "utf8");
+    if (!source.includes(from)) throw new Error(`Cannot plant "${what}": ${name} reads otherwise`);
+    await writeFile(file, source.replace(from, to));
+    const seed = await firstFailure();
+    await writeFile(file, source);
+    isMissed ||= seed === undefined;
+    console.log(
+      seed === undefined
+        ? `MISSED within ${seeds} seeds: ${what}`
+        : `found with ${seed + 1} seeds: ${what}`,
+    );
+  }
+} finally {
+  await rm(copy, { recursive: true });
+}
+process.exitCode = isMissed ? 1 : 0;
+
+/** The first seed that fails; nothing where none does. */
+function firstFailure() {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      ["node_modules/vitest/vitest.mjs", "run", "test/simulation"],
+      { cwd: copy, env: { ...process.env, SIMULATION_SEEDS: seeds }, maxBuffer: 2 ** 26 },
+      (_error, stdout, stderr) => {
+        const match = /seed (\d+); play it again/.exec(stdout + stderr);
+        resolve(match === null ? undefined : Number(match[1]));
+      },
+    );
+  });
+}
