@@ -1,8 +1,14 @@
+import { templateSamples } from "./response-templates.ts";
+
+/** The turn without its reasoning. */
+const afterPlan = (turn: string): string => turn.slice(turn.indexOf("assistant") + 9);
+
 /**
  * One call of the tool `search` with the text `query`, as models of each tool-call format write it: by
  * the parser's registry name. The query must need no escaping.
  */
 export const callSamples: Readonly<Record<string, (query: string) => string>> = {
+  beam: (query) => afterPlan(templateSamples["beam"]!.turn(query)),
   apertus2509: (query) => `<|tools_prefix|>[{"search": {"query": "${query}"}}]<|tools_suffix|>`,
   cohere_command4: (query) =>
     `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "search", "parameters": ` +
@@ -80,6 +86,7 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
   poolside_v1: (query) =>
     `<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>${query}</arg_value>\n</tool_call>`,
   pythonic: (query) => `[search(query="${query}")]`,
+  response_template: (query) => afterPlan(templateSamples["beam"]!.turn(query)),
   qwen25: jsonInTags,
   qwen3_coder: functionInTags,
   spark25: (query) =>
