@@ -135,6 +135,24 @@ const moreTexts = {
     `[search(query='a\nb', **{'count': 1}), search(ratio=1e999), ping()]`,
     `[search(query='it's'), search(query=b'x'), ping(class = "'")]`,
   ].map((calls) => `<|tool_call_start|>${calls}<|tool_call_end|>`),
+  inkling: [
+    "search<|content_thinking|>plan<|end_message|><|message_model|><|content_text|>Hi.<|end_message|>",
+    '<|message_model|>f<|content_invoke_tool_json|>{"args": {"query": "a", "count": "3"}, "name": "search"}<|end_message|> <|message_model|><|content_text|>Bye.<|content_model_end_sampling|>',
+    '<|content_invoke_tool_json|>{"name": "search", "arguments": {"count": "3"}}<|end_message|>\n',
+    '<|content_invoke_tool_json|>{"name": "search", "args": [1]}<|content_tool_error|>',
+    " <|content_invoke_tool_text|>x<|end_message|>",
+  ],
+  ...Object.fromEntries(
+    ["muse", "muse_glimmer"].map((name) => [
+      name,
+      [
+        "<|start|>assistant to=self<|message|>plan<|eom|><|start|>assistant to=user<|message|>Hi.<|eot|>",
+        ' to=self<|message|>plan<|start|>assistant\tto=search.search<|message|><atem:invoke name="search.search"><atem:parameter name="count">3</atem:parameter></atem:invoke><|eom|>',
+        "<|message|>Hi.<|eom|><|start|>assistant to=commentary<|message|>Hm.<|eom|>",
+        '<atem:invoke x="1" name="ping"></atem:invoke>',
+      ],
+    ]),
+  ),
   // Reasoning parsers whose texts are not recorded.
   ling3: [
     "<think>plan</think>answer",

@@ -5,7 +5,7 @@ import { isEscaping } from "./autoescape.ts";
 import { TemplateError, typeError } from "./template-error.ts";
 import { isTruthy, iterate } from "./template-iterate.ts";
 import { escapeHtml } from "./template-markup.ts";
-import { reprOf, strOf } from "./template-text.ts";
+import { reprOf } from "./template-text.ts";
 import { Markup, textOf, typeName, type TemplateValue } from "./template-value.ts";
 
 /** Letters and digits of any script, as Python's `\w`. */

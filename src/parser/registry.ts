@@ -24,7 +24,7 @@ import { minicpm5 } from "./sglang/minicpm5.ts";
 import { minimaxM2 } from "./sglang/minimax-m2.ts";
 import { minimaxM3 } from "./sglang/minimax-m3.ts";
 import { mistral } from "./sglang/mistral.ts";
-import { muse } from "./sglang/muse.ts";
+import { muse, museGlimmer } from "./sglang/muse.ts";
 import { poolsideV1 } from "./sglang/poolside-v1.ts";
 import { llama4Pythonic, pythonic } from "./sglang/pythonic.ts";
 import { qwen25 } from "./sglang/qwen25.ts";
@@ -85,6 +85,7 @@ const parsers: readonly ToolCallParser[] = [
   minimaxM3,
   mistral,
   muse,
+  museGlimmer,
   poolsideV1,
   pythonic,
   llama4Pythonic,

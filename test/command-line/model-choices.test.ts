@@ -102,7 +102,7 @@ describe("turnwright template", () => {
     [["--stop-token", "<|nonsense|>"], 'Cannot stop at "<|nonsense|>": expected a token'],
     [["--stop-token", "99999999"], "Cannot stop at 99999999: expected a token of the model"],
     [["--dialect", "vllm", "--engine-version", "2026-08"], "unknown engine version"],
-    [["--dialect", "vllm", "--parser", "muse"], "Cannot parse muse as vllm"],
+    [["--dialect", "vllm", "--parser", "trinity"], "Cannot parse trinity as vllm"],
   ])("refuses %j", async (more, message) => {
     const { status, stderr } = await runCli(["template", "--model", modelFolder("qwen3"), ...more]);
     expect(stderr).toContain(message);

@@ -79,10 +79,8 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
     `]<]minimax[>[<query>${query}]<]minimax[>[</query>]<]minimax[>[</invoke>\n` +
     `]<]minimax[>[</tool_call>`,
   mistral: (query) => `[TOOL_CALLS] [{"name": "search", "arguments": {"query": "${query}"}}]`,
-  muse: (query) =>
-    `<|start|>assistant to=search<|message|><atem:function_calls>\n<atem:invoke name="search">\n` +
-    `<atem:parameter name="query">${query}</atem:parameter>\n</atem:invoke>\n` +
-    `</atem:function_calls><|eot|>`,
+  muse: atem,
+  muse_glimmer: atem,
   poolside_v1: (query) =>
     `<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>${query}</arg_value>\n</tool_call>`,
   pythonic: (query) => `[search(query="${query}")]`,
@@ -151,5 +149,13 @@ function dsml(section: string, query: string): string {
     `<｜DSML｜${section}>\n<｜DSML｜invoke name="search">\n` +
     `<｜DSML｜parameter name="query" string="true">${query}</｜DSML｜parameter>\n` +
     `</｜DSML｜invoke>\n</｜DSML｜${section}>`
+  );
+}
+
+function atem(query: string): string {
+  return (
+    `<|start|>assistant to=search<|message|><atem:function_calls>\n<atem:invoke name="search">\n` +
+    `<atem:parameter name="query">${query}</atem:parameter>\n</atem:invoke>\n` +
+    `</atem:function_calls><|eot|>`
   );
 }
