@@ -76,8 +76,9 @@ async function main() {
       await report("update", () => update(context));
       await report("rescore update", () => rescore(context, { name: "updated" }));
     }
+    await report("kill-server", () => killServer(context, { count }));
+    await report("rescore kill-server", () => rescore(context, { name: "server-killed" }));
     if (server.exact !== undefined) {
-      await report("kill-server", () => killServer(context));
       await context.restart(server.exact.tag);
       await report("play exact", () => play(context, { count: 16, name: "exact" }));
       const limits = server.exact;

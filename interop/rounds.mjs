@@ -64,14 +64,24 @@ export async function killRun(context) {
   return figures;
 }
 
-/** Kills the server in the middle, and starts it again. */
-export async function killServer(context) {
-  const { out, args } = toRollout(context, { name: "server-killed", first: 80 });
+/**
+ * Kills the server in the middle, and starts it again: what the run then lacks, where it gave up
+ * before the server was back, is played when the run is started again.
+ */
+export async function killServer(context, { count }) {
+  const { out, args } = toRollout(context, { name: "server-killed", first: 80, count });
   const run = start(args);
   await untilOver(out, run);
+  const over = readLines(path.join(out, "episodes.jsonl")).length;
+  assert.ok(over < count, "The run was over before the server was killed");
+  const killedAt = Date.now();
   await context.restart();
-  await run.closed;
-  return await check(out, EVENTFUL_COUNT);
+  const downMs = Date.now() - killedAt;
+  const { status } = await run.closed;
+  const { outcomes } = JSON.parse(readFileSync(path.join(out, "summary.json"), "utf8"));
+  if (status !== 0) await command([...args, "--retry-failed"]);
+  const figures = await check(out, count);
+  return { ...figures, overBefore: over, downMs, status, failedBefore: outcomes.failed };
 }
 
 /** Updates the weights in the middle; the samples name both versions. */

@@ -48,6 +48,7 @@ const { toPyValue } = await load("src/python/value.js");
 const { mutate } = await load("test/parser/fuzz.js");
 const { createRandom } = await load("test/parser/random.js");
 const { callSamples, reasoningSamples } = await load("test/parser/samples.js");
+const { templateSamples } = await load("test/parser/response-templates.js");
 
 /** What the original makes of each request, in order. */
 async function runOriginals(requests) {
@@ -105,8 +106,7 @@ const sampleTools = [
   },
 ];
 
-function sampleTexts(samples, name) {
-  const sample = samples[name];
+function sampleTexts(sample) {
   if (sample === undefined) return [];
   const one = sample("green tea");
   const values = ["3", "1.5", "true", "null", '["a", 2]', '{"k": [null]}', "x", ""];
@@ -135,6 +135,24 @@ const moreTexts = {
     `[search(query='a\nb', **{'count': 1}), search(ratio=1e999), ping()]`,
     `[search(query='it's'), search(query=b'x'), ping(class = "'")]`,
   ].map((calls) => `<|tool_call_start|>${calls}<|tool_call_end|>`),
+  inkling: [
+    "search<|content_thinking|>plan<|end_message|><|message_model|><|content_text|>Hi.<|end_message|>",
+    '<|message_model|>f<|content_invoke_tool_json|>{"args": {"query": "a", "count": "3"}, "name": "search"}<|end_message|> <|message_model|><|content_text|>Bye.<|content_model_end_sampling|>',
+    '<|content_invoke_tool_json|>{"name": "search", "arguments": {"count": "3"}}<|end_message|>\n',
+    '<|content_invoke_tool_json|>{"name": "search", "args": [1]}<|content_tool_error|>',
+    " <|content_invoke_tool_text|>x<|end_message|>",
+  ],
+  ...Object.fromEntries(
+    ["muse", "muse_glimmer"].map((name) => [
+      name,
+      [
+        "<|start|>assistant to=self<|message|>plan<|eom|><|start|>assistant to=user<|message|>Hi.<|eot|>",
+        ' to=self<|message|>plan<|start|>assistant\tto=search.search<|message|><atem:invoke name="search.search"><atem:parameter name="count">3</atem:parameter></atem:invoke><|eom|>',
+        "<|message|>Hi.<|eom|><|start|>assistant to=commentary<|message|>Hm.<|eom|>",
+        '<atem:invoke x="1" name="ping"></atem:invoke>',
+      ],
+    ]),
+  ),
   // Reasoning parsers whose texts are not recorded.
   ling3: [
     "<think>plan</think>answer",
@@ -174,8 +192,13 @@ function makeRequests(kind, parsers) {
   const seedsOf = new Map(
     parsers.map((parser) => {
       const names = [parser.name, ...(parser.aliases ?? [])];
-      const texts = [...sampleTexts(samples, parser.name), ...(moreTexts[parser.name] ?? [])];
-      const own = texts.map((text) => ({ text, tools: sampleTools }));
+      const texts = [...sampleTexts(samples[parser.name]), ...(moreTexts[parser.name] ?? [])];
+      const own = [
+        ...texts.map((text) => ({ text, tools: sampleTools, ...ownTemplate(parser) })),
+        ...templatesOf(parser).flatMap(([template, { turn }]) =>
+          sampleTexts(turn).map((text) => ({ text, tools: sampleTools, template })),
+        ),
+      ];
       return [parser, [...own, ...recorded.filter(({ name }) => names.includes(name))]];
     }),
   );
@@ -190,17 +213,46 @@ function makeRequests(kind, parsers) {
     // Every second text of Mistral's is read as one whose tokenizer is of an older version.
     const isOld = name === "mistral" && Math.floor(index / parsers.length) % 2 === 1;
     const lacks = isOld ? ["[ARGS]"] : [];
-    return { kind, parser: name, text, tools: seed.tools, lacks };
+    const template = seed.template === undefined ? {} : { template: templateOf(seed.template) };
+    return { kind, parser: name, text, tools: seed.tools, lacks, ...template };
   });
+}
+
+/** Of the samples' texts; SGLang has Beam's built in. */
+function ownTemplate({ name }) {
+  const hasOne = name === "beam" && given.dialect === "sglang";
+  return templatesOf({ name }).length === 0 || hasOne ? {} : { template: "beam" };
+}
+
+/** The response templates that a parser is tried with. */
+function templatesOf({ name }) {
+  const all = Object.entries(templateSamples);
+  if (name === "response_template") return all;
+  return name === "beam" ? all.filter(([each]) => each === "beam") : [];
+}
+
+const templateOf = (name) => templateSamples[name].template;
+
+const nameOf = (template) =>
+  Object.keys(templateSamples).find((name) => templateOf(name) === template);
+
+/** One object a template, so that it is read once. */
+const readTemplates = new Map();
+
+function readTemplate(template) {
+  if (template === undefined) return {};
+  const read = readTemplates.get(template) ?? toPyValue(template);
+  readTemplates.set(template, read);
+  return { responseTemplate: read };
 }
 
 /** The special tokens that tell the formats of one parser apart. */
 const vocabulary = ["[TOOL_CALLS]", "[ARGS]", "[THINK]"];
 
-function runOurs({ kind, parser, text, tools, lacks }, parsers) {
+function runOurs({ kind, parser, text, tools, lacks, template }, parsers) {
   const found = parsers.find((candidate) => namesOf(candidate).includes(parser));
   if (kind === "reasoning") {
-    const result = found.parse(text, { engineVersion: given.release });
+    const result = found.parse(text, { engineVersion: given.release, ...readTemplate(template) });
     return { reasoning: result.reasoning, normal: result.normalText };
   }
   const options = {
@@ -208,6 +260,7 @@ function runOurs({ kind, parser, text, tools, lacks }, parsers) {
     dialect: given.dialect,
     engineVersion: given.release,
     vocabulary: vocabulary.filter((token) => !lacks.includes(token)),
+    ...readTemplate(template),
   };
   const { compat } = found.parse(text, options);
   if (compat.raises) return { raises: true };
@@ -256,9 +309,10 @@ const results = await runOriginals(requests);
 if (given.record !== undefined) {
   // The tools are those of all texts; a recording is made without --vectors.
   const { dialect, release } = given;
-  const rows = requests.map(({ parser, text, lacks }, index) => ({
+  const rows = requests.map(({ parser, text, lacks, template }, index) => ({
     parser,
     text,
+    ...(template === undefined ? {} : { template: nameOf(template) }),
     ...(lacks.length === 0 ? {} : { lacks }),
     ...results[index],
   }));

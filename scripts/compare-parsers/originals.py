@@ -120,13 +120,20 @@ def run_sglang():
     def tools_of(request):
         return [Tool(**tool) for tool in request.get("tools") or []]
 
+    def tokenizer_of(request):
+        """A tokenizer that has nothing but the model's response template."""
+        if "template" not in request:
+            return None
+        return types.SimpleNamespace(response_template=request["template"])
+
     def run_tools(request):
-        parser = FunctionCallParser(tools_of(request), request["parser"])
+        parser = FunctionCallParser(tools_of(request), request["parser"], tokenizer_of(request))
         normal, calls = parser.parse_non_stream(request["text"])
         return {"normal": normal, "calls": [[c.name, c.parameters, c.tool_index] for c in calls]}
 
     def run_reasoning(request):
-        parser = ReasoningParser(request["parser"], stream_reasoning=False, **request.get("options", {}))
+        parser = ReasoningParser(request["parser"], stream_reasoning=False, tokenizer=tokenizer_of(request),
+                                 **request.get("options", {}))
         reasoning, normal = parser.parse_non_stream(request["text"])
         return {"reasoning": reasoning or "", "normal": normal or ""}
 
@@ -270,15 +277,26 @@ def run_vllm():
 
     registered = package._TOOL_PARSERS_TO_REGISTER
 
+    def run_template(tool_parser, tools, chat, request):
+        """As vLLM serves where no reasoning parser is chosen."""
+        chosen = type(tool_parser).unified_parser_cls()
+        parser = type("ToolsOnly", (chosen,), {"reasoning_parser_cls": None})(Tokenizer(), tools)
+        _, content, calls = parser.parse(request["text"], chat, enable_auto_tools=True)
+        found = [[call.name, call.arguments, index] for index, call in enumerate(calls or [])]
+        return {"normal": content or "", "calls": found}
+
     def run_tools(request):
         file_name, class_name = registered[request["parser"]]
         module = importlib.import_module(f"vllm.tool_parsers.{file_name}")
         tools = [Tool(**tool) for tool in request.get("tools") or []]
         Vocabulary.lacks = request.get("lacks", ())
+        Tokenizer.response_template = request.get("template")
         parser = getattr(module, class_name)(Tokenizer(), tools)
         chat = Request(tools=tools, tool_choice="auto", skip_special_tokens=True,
                        include_reasoning=True, structured_outputs=None, response_format=None,
                        chat_template_kwargs=None, parallel_tool_calls=True, messages=[])
+        if "template" in request:
+            return run_template(parser, tools, chat, request)
         found = parser.extract_tool_calls(request["text"], chat)
         calls = [
             [c.function.name, c.function.arguments, index]

@@ -5,6 +5,7 @@ import type {
   ParseResult,
   ToolCallParser,
 } from "../parser/tool-call-parser.ts";
+import type { PyDict } from "../python/value.ts";
 import type { Agent } from "./agent.ts";
 import { withoutReasoning, type SplitReasoning } from "./split-reasoning.ts";
 import {
@@ -27,6 +28,8 @@ export interface TurnFormats {
   readonly engineVersion?: string;
   /** The model's added tokens, for formats whose tokens differ between models. */
   readonly vocabulary?: readonly string[];
+  /** The model's own `response_template`, for the parsers that read by it. */
+  readonly responseTemplate?: PyDict;
   /** Absent: the whole text is read, reasoning included. */
   readonly splitReasoning?: SplitReasoning;
   /** What the reasoning stands between; absent, its form is not judged. */
@@ -94,7 +97,7 @@ function dropsMarkup(
 function parse(
   text: string,
   { tools, finish }: TurnToRead,
-  { parser, dialect, engineVersion, vocabulary }: TurnFormats,
+  { parser, dialect, engineVersion, vocabulary, responseTemplate }: TurnFormats,
 ): ParseResult {
   return parser.parse(text, {
     tools,
@@ -102,6 +105,7 @@ function parse(
     ...(dialect === undefined ? {} : { dialect }),
     ...(engineVersion === undefined ? {} : { engineVersion }),
     ...(vocabulary === undefined ? {} : { vocabulary }),
+    ...(responseTemplate === undefined ? {} : { responseTemplate }),
   });
 }
 

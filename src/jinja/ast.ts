@@ -141,6 +141,8 @@ export type JinjaStatement =
     }
   | {
       readonly type: "with";
+      /** Set where the frame turns escaping on or off. */
+      readonly autoescape?: boolean;
       readonly targets: readonly {
         readonly target: JinjaTarget;
         readonly value: JinjaExpression;

@@ -1,3 +1,4 @@
+import { setEscaping } from "./autoescape.ts";
 import { UsageError } from "../errors.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TemplateLimits } from "./budget.ts";
@@ -51,6 +52,7 @@ export function compileChatTemplate(
     render(input) {
       const output = { text: "" };
       try {
+        setEscaping(false);
         runWithin(within, () => run(createRootFrame(scope, contextOf(input)), output));
       } catch (error) {
         throw toTemplateError(error);

@@ -9,6 +9,7 @@ import { calculate, negate } from "./template-arithmetic.ts";
 import { getAttribute, getItem, memberOf } from "./template-attribute.ts";
 import { compareOrder, contains, dictSet, equals } from "./template-compare.ts";
 import { isTruthy } from "./template-iterate.ts";
+import { joinMarkup } from "./template-markup.ts";
 import { sliceOf } from "./template-subscript.ts";
 import { strOf } from "./template-text.ts";
 import type { TemplateValue } from "./template-value.ts";
@@ -53,7 +54,12 @@ export function compileExpression(expression: JinjaExpression, place: Expression
     }
     case "concat": {
       const parts = expression.parts.map(compile);
-      return (frame) => parts.reduce((text, part) => text + strOf(part(frame)), "");
+      // Jinja joins constants beforehand, as plain text.
+      const joinsMarkup = place.scope.escapes && !expression.parts.every(isConstant);
+      return (frame) => {
+        const values = parts.map((part) => part(frame));
+        return joinsMarkup ? joinMarkup(values) : values.map(strOf).join("");
+      };
     }
     case "compare":
       return compileCompare(expression, place);
@@ -75,6 +81,16 @@ export function compileExpression(expression: JinjaExpression, place: Expression
     case "call":
       return compileCall(expression.callee, compileArguments(expression.args, compile), compile);
   }
+}
+
+/** Whether Jinja computes the expression when it compiles. */
+function isConstant(expression: JinjaExpression): boolean {
+  if (expression.type === "constant") return true;
+  if (expression.type !== "filter") return false;
+  const { args } = expression.filter;
+  const isPlain = args.rest === undefined && args.namedRest === undefined;
+  const given = [...args.positional, ...args.named.map(([, value]) => value)];
+  return isPlain && isConstant(expression.operand) && given.every(isConstant);
 }
 
 type Node<Type extends JinjaExpression["type"]> = Extract<JinjaExpression, { type: Type }>;

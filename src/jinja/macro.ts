@@ -1,13 +1,14 @@
 import type { JinjaMacro, JinjaParameter } from "./ast.ts";
 import type { CompileStatements, Evaluate, Execute, Frame, Output } from "./frame.ts";
 import { compileEntry } from "./frame.ts";
+import { isEscaping } from "./autoescape.ts";
 import { nest, spend } from "./budget.ts";
 import { compileExpression } from "./expression.ts";
 import { analyzeStatements, JinjaScope, loadNames, usesName } from "./scope.ts";
 import { typeError } from "./template-error.ts";
 import { reprOf } from "./template-text.ts";
 import type { CallArguments, TemplateObject, TemplateValue } from "./template-value.ts";
-import { Tuple, Undefined } from "./template-value.ts";
+import { Markup, Tuple, Undefined } from "./template-value.ts";
 
 /** What a macro's body may read beside its parameters, where it names them. */
 type SpecialName = "caller" | "kwargs" | "varargs";
@@ -100,7 +101,7 @@ export class Macro implements TemplateObject {
     const output: Output = { text: "" };
     spend(1);
     nest(() => body(frame, output));
-    return output.text;
+    return isEscaping() ? new Markup(output.text) : output.text;
   }
 
   attribute(name: string): TemplateValue | undefined {

@@ -166,13 +166,14 @@ function parseWith(cursor: JinjaTokenCursor): JinjaStatement {
   return { type: "with", targets, body: parseBlock(cursor, ["endwith"]).body };
 }
 
-/** Chat templates are rendered without escaping; a block that asks for none is a frame of its own. */
+/** A frame of its own in which what is printed is escaped, or is not. */
 function parseAutoescape(cursor: JinjaTokenCursor, line: number): JinjaStatement {
   const wanted = parseExpression(cursor);
-  if (wanted.type !== "constant" || wanted.value !== false) {
-    throw cursor.problem("automatic escaping is not supported, expected 'autoescape false'", line);
+  if (wanted.type !== "constant" || typeof wanted.value !== "boolean") {
+    throw cursor.problem("expected 'autoescape true' or 'autoescape false'", line);
   }
-  return { type: "with", targets: [], body: parseBlock(cursor, ["endautoescape"]).body };
+  const { body } = parseBlock(cursor, ["endautoescape"]);
+  return { type: "with", autoescape: wanted.value, targets: [], body };
 }
 
 function parsePrint(cursor: JinjaTokenCursor): readonly JinjaStatement[] {

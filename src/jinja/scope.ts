@@ -22,6 +22,8 @@ export type SlotSource =
  */
 export class JinjaScope {
   readonly parent: JinjaScope | undefined;
+  /** Whether what is printed here is escaped. */
+  escapes: boolean;
   /** Shared by the copies that branches make. */
   readonly #slots: Map<string, number>;
   readonly #known: Set<string>;
@@ -30,6 +32,7 @@ export class JinjaScope {
 
   constructor(parent?: JinjaScope, copied?: JinjaScope) {
     this.parent = parent;
+    this.escapes = parent?.escapes ?? false;
     this.#slots = copied ? copied.#slots : new Map();
     this.#known = new Set(copied ? copied.#known : []);
     this.#sources = new Map(copied ? copied.#sources : []);

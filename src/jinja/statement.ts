@@ -1,5 +1,6 @@
-import type { JinjaFilter, JinjaStatement } from "./ast.ts";
+import type { JinjaExpression, JinjaFilter, JinjaStatement } from "./ast.ts";
 import { compileAssign } from "./assign.ts";
+import { isEscaping, setEscaping } from "./autoescape.ts";
 import { spend, spendCharacters } from "./budget.ts";
 import type { Compile } from "./call.ts";
 import { compileArguments, compileCall } from "./call.ts";
@@ -12,7 +13,9 @@ import { compileMacro } from "./macro.ts";
 import { analyzeStatements, JinjaScope, loadNames, storeNames } from "./scope.ts";
 import { templateSyntaxError } from "./token.ts";
 import { isTruthy } from "./template-iterate.ts";
+import { escapeHtml } from "./template-markup.ts";
 import { strOf } from "./template-text.ts";
+import { Markup } from "./template-value.ts";
 
 /** Prepares statements, to be run one after the other. */
 export function compileStatements(
@@ -39,7 +42,7 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
     case "text":
       return print(() => statement.text);
     case "output":
-      return print(compileExpression(statement.value, place));
+      return print(compilePrinted(statement.value, place));
     case "set": {
       const value = compileExpression(statement.value, place);
       const assign = compileAssign(statement.target, place.scope);
@@ -79,6 +82,11 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
       }
       return () => statement.type;
   }
+}
+
+function compilePrinted(expression: JinjaExpression, place: StatementPlace): Evaluate {
+  const value = compileExpression(expression, place);
+  return place.scope.escapes ? (frame) => escapeHtml(value(frame)) : value;
 }
 
 function print(value: Evaluate): Execute {
@@ -130,7 +138,7 @@ function compileCapture(
     const frame = enter(parent);
     const output: Output = { text: "" };
     const flow = run(frame, output);
-    frame.slots[slot] = output.text;
+    frame.slots[slot] = scope.escapes ? new Markup(output.text) : output.text;
     return { flow, value: flow === "next" ? filtered(frame) : null };
   };
 }
@@ -140,7 +148,7 @@ function compileSetBlock(node: Node<"set-block">, place: StatementPlace): Execut
   const assign = compileAssign(node.target, place.scope);
   return (frame) => {
     const { flow, value } = capture(frame);
-    if (flow === "next") assign(frame, value);
+    if (flow === "next") assign(frame, isEscaping() ? new Markup(strOf(value)) : value);
     return flow;
   };
 }
@@ -171,6 +179,8 @@ function compileCallBlock(node: Node<"call-block">, place: StatementPlace): Exec
 
 function compileWith(node: Node<"with">, place: StatementPlace): Execute {
   const scope = new JinjaScope(place.scope);
+  const { autoescape } = node;
+  scope.escapes = autoescape ?? scope.escapes;
   for (const { target } of node.targets) storeNames(scope, target, { declared: true });
   analyzeStatements(scope, node.body);
   const run = compileStatements(node.body, { scope, soft: false, inLoop: place.inLoop });
@@ -182,6 +192,11 @@ function compileWith(node: Node<"with">, place: StatementPlace): Execute {
   return (parent, output) => {
     const frame = enter(parent);
     for (const { value, assign } of values) assign(frame, value(parent));
-    return run(frame, output);
+    if (autoescape === undefined) return run(frame, output);
+    const before = setEscaping(autoescape);
+    const flow = run(frame, output);
+    // Jinja jumps over what would turn it back where a loop is left from within.
+    if (flow === "next") setEscaping(before);
+    return flow;
   };
 }

@@ -9,6 +9,7 @@ import { spendOn } from "./budget.ts";
 import { dictGet } from "./template-compare.ts";
 import type { BoundArguments, Signature } from "./template-function.ts";
 import { bindArguments, BuiltinFunction, callValue } from "./template-function.ts";
+import { iterate } from "./template-iterate.ts";
 import { escapeHtml } from "./template-markup.ts";
 import { formatFields, formatMapping } from "./template-str-format.ts";
 import { stringMethods, unsupportedStringMethods } from "./template-string-methods.ts";
@@ -101,9 +102,12 @@ function findStringMethod(
   }
   return (args) => {
     spendOn(value.text);
-    const given = bindArguments(method.signature, args).map((argument, index) =>
-      argument !== undefined && method.escaped.includes(index) ? escapeHtml(argument) : argument,
-    );
+    const bound = bindArguments(method.signature, args);
+    const given = bound.map((argument, index) => {
+      if (argument === undefined) return undefined;
+      if (name === "join") return Array.from(iterate(argument), escapeHtml);
+      return method.escaped.includes(index) ? escapeHtml(argument) : argument;
+    });
     return markUp(method.run(value.text, given));
   };
 }

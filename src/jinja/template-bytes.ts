@@ -1,8 +1,7 @@
-import { runtimeError, type TemplateObject, type TemplateValue } from "./template-value.ts";
+import type { TemplateObject, TemplateValue } from "./template-value.ts";
+import { decodeBytes, encodeAs, findEncoding } from "./template-encodings.ts";
 import { builtin, type BuiltinFunction } from "./template-function.ts";
 import { strOf } from "./template-text.ts";
-
-const utf8Names: ReadonlySet<string> = new Set(["utf-8", "utf8", "u8"]);
 
 /** A Python `bytes`: what `str.encode()` gives. */
 export class Bytes implements TemplateObject {
@@ -28,10 +27,9 @@ export class Bytes implements TemplateObject {
 
   attribute(name: string): BuiltinFunction | undefined {
     if (name !== "decode") return undefined;
-    return builtin("decode encoding?", (encoding) => {
-      requireUtf8(encoding);
-      return Buffer.from(this.#bytes).toString("utf8");
-    });
+    return builtin("decode encoding? errors?", (encoding, errors) =>
+      decodeBytes(this.#bytes, findEncoding(nameOf(encoding, "utf-8")), nameOf(errors, "strict")),
+    );
   }
 
   repr(): string {
@@ -57,13 +55,20 @@ function spell(byte: number): string {
   return `\\x${byte.toString(16).padStart(2, "0")}`;
 }
 
-/** Python's `text.encode(encoding)`, for UTF-8. @throws TemplateError for other encodings. */
-export function encodeText(text: string, encoding: TemplateValue | undefined): Bytes {
-  requireUtf8(encoding);
-  return new Bytes(Buffer.from(text, "utf8"));
+/**
+ * Python's `text.encode(encoding, errors)`.
+ *
+ * @throws TemplateError as `findEncoding()` and `encodeAs()` do.
+ */
+export function encodeText(
+  text: string,
+  encoding: TemplateValue | undefined,
+  errors: TemplateValue | undefined,
+): Bytes {
+  const codec = findEncoding(nameOf(encoding, "utf-8"));
+  return new Bytes(encodeAs(text, codec, nameOf(errors, "strict")));
 }
 
-function requireUtf8(encoding: TemplateValue | undefined): void {
-  if (encoding === undefined || utf8Names.has(strOf(encoding).toLowerCase())) return;
-  throw runtimeError(`Cannot use the encoding ${strOf(encoding)} in a chat template: only utf-8`);
+function nameOf(name: TemplateValue | undefined, fallback: string): string {
+  return name === undefined ? fallback : strOf(name);
 }

@@ -6,12 +6,15 @@ export type TemplateErrorKind =
   | PythonExceptionName
   | "AssertionError"
   | "FilterArgumentError"
+  | "LookupError"
   /** Not one of Python's: the rendering took more than it may. */
   | "LimitError"
   | "SecurityError"
   | "TemplateError"
   | "TemplateRuntimeError"
-  | "UndefinedError";
+  | "UndefinedError"
+  | "UnicodeDecodeError"
+  | "UnicodeEncodeError";
 
 /** A chat template refused a conversation: `raise_exception`, an undefined value, a wrong type. */
 export class TemplateError extends Error {

@@ -1,3 +1,4 @@
+import { isEscaping } from "./autoescape.ts";
 import { numberOf } from "./template-compare.ts";
 import { itemTuples } from "./template-container-methods.ts";
 import { TemplateError, typeError } from "./template-error.ts";
@@ -14,6 +15,7 @@ import { sequenceFilters } from "./template-sequence-filters.ts";
 import { replaceText } from "./template-string-split.ts";
 import { strOf } from "./template-text.ts";
 import { indent, titleWords, truncate, wordCount } from "./template-text-filters.ts";
+import { urlize } from "./template-urlize.ts";
 import { fileSize, stripTags, urlEncode } from "./template-web-filters.ts";
 import type { CallArguments, TemplateValue } from "./template-value.ts";
 import { isDict, Markup, Tuple, typeName, Undefined } from "./template-value.ts";
@@ -21,7 +23,7 @@ import { isDict, Markup, Tuple, typeName, Undefined } from "./template-value.ts"
 /**
  * The filter of that name, or `undefined`.
  *
- * **Source:** the Jinja documentation, "List of Builtin Filters", without those that make HTML,
+ * **Source:** the Jinja documentation, "List of Builtin Filters", without those that
  * print by width or draw at random; `tojson` is the transformers library's.
  */
 export function findFilter(name: string): Filter | undefined {
@@ -41,9 +43,13 @@ function replace(
   old: TemplateValue = null,
   by: TemplateValue = null,
   count: TemplateValue = null,
-): string {
+): string | Markup {
   const limit = count === null ? -1 : Number(numberOf(count) ?? -1);
-  return replaceText(strOf(value), strOf(old), strOf(by), limit);
+  const isSafe = [value, old, by].some((part) => part instanceof Markup);
+  if (!isEscaping() || !isSafe) return replaceText(strOf(value), strOf(old), strOf(by), limit);
+  // What is searched for is not escaped, nor what is put in the place of it, but by a safe text's method.
+  const text = escapeHtml(value).text;
+  return new Markup(replaceText(text, strOf(old), escapeHtml(by).text, limit));
 }
 
 function format(value: TemplateValue, { positional, named }: CallArguments): TemplateValue {
@@ -106,6 +112,7 @@ const filters: ReadonlyMap<string, Filter> = new Map([
   defineFilter("truncate length? killwords? end? leeway?", truncate),
   defineMethodFilter("upper", "upper"),
   defineFilter("urlencode", urlEncode),
+  defineFilter("urlize trim_url_limit? nofollow? target? rel? extra_schemes?", urlize),
   defineFilter("wordcount", (value) => BigInt(wordCount(strOf(value)))),
   ...groupFilters,
   ...sequenceFilters,

@@ -24,6 +24,12 @@ export function escapeAlways(text: string): Markup {
   return new Markup(text.replace(/[&<>'"]/g, (character) => entities.get(character) as string));
 }
 
+/** The values as one text; where one is marked as safe, the others are escaped, and all of it is. */
+export function joinMarkup(values: readonly TemplateValue[]): string | Markup {
+  if (!values.some((value) => value instanceof Markup)) return values.map(strOf).join("");
+  return new Markup(values.map((value) => escapeHtml(value).text).join(""));
+}
+
 /** `text` of the same kind as `like`: marked as safe where that is. */
 export function textLike(like: TemplateValue, text: string): string | Markup {
   return like instanceof Markup ? new Markup(text) : text;

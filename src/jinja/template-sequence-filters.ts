@@ -1,3 +1,4 @@
+import { isEscaping } from "./autoescape.ts";
 import { calculate } from "./template-arithmetic.ts";
 import { getAttribute } from "./template-attribute.ts";
 import { assertHashable, compareOrder, contains } from "./template-compare.ts";
@@ -8,12 +9,13 @@ import { defineFilter } from "./template-filter.ts";
 import type { GetFromItem } from "./template-item-getter.ts";
 import { attributeGetter, comparisonGetter, ignoreCase } from "./template-item-getter.ts";
 import { Generator, isTruthy, iterate, toList } from "./template-iterate.ts";
+import { escapeHtml } from "./template-markup.ts";
 import { sortBy } from "./template-sort.ts";
 import { sliceOf } from "./template-subscript.ts";
 import { strOf } from "./template-text.ts";
 import { undefinedError } from "./template-undefined.ts";
 import type { TemplateValue, Tuple } from "./template-value.ts";
-import { isDict, objectOf, textOf, typeName, Undefined } from "./template-value.ts";
+import { isDict, Markup, objectOf, textOf, typeName, Undefined } from "./template-value.ts";
 
 function sort(
   value: TemplateValue,
@@ -54,9 +56,13 @@ function join(
   value: TemplateValue,
   separator: TemplateValue = "",
   attribute: TemplateValue = null,
-): string {
+): string | Markup {
   const get = attributeGetter(attribute);
-  return Array.from(iterate(value), (item) => strOf(get(item))).join(strOf(separator));
+  const items = Array.from(iterate(value), get);
+  if (!isEscaping()) return items.map(strOf).join(strOf(separator));
+  const isSafe = [separator, ...items].some((part) => part instanceof Markup);
+  if (!isSafe) return items.map(strOf).join(strOf(separator));
+  return new Markup(items.map((item) => escapeHtml(item).text).join(escapeHtml(separator).text));
 }
 
 function first(value: TemplateValue): TemplateValue {

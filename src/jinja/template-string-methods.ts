@@ -187,7 +187,9 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map([
       ),
     [1],
   ),
-  method("encode encoding?", (content, [encoding]) => encodeText(content, encoding)),
+  method("encode encoding? errors?", (content, [encoding, errors]) =>
+    encodeText(content, encoding, errors),
+  ),
   method("rfind sub start? end?", (content, args) => find(content, args, true)),
   method("rindex sub start? end?", (content, args) => index(content, args, true)),
   method("rjust width fill?", (content, args) => pad(content, args, "left"), [1]),

@@ -1,10 +1,11 @@
-import { pythonSpaces } from "../python/white-space.ts";
+import { unescapeHtml } from "../python/html-unescape.ts";
+import { pythonSplit } from "../python/split.ts";
 import { formatMagnitude } from "./template-float-format.ts";
 import { iterableOf, isTruthy, toList } from "./template-iterate.ts";
 import { convertToFloat } from "./template-number-filters.ts";
 import { reprOf, strOf } from "./template-text.ts";
 import { valueError } from "./template-error.ts";
-import { isDict, runtimeError, textOf, type TemplateValue } from "./template-value.ts";
+import { isDict, textOf, type TemplateValue } from "./template-value.ts";
 
 /** The `urlencode` filter: a text, or pairs and dictionaries as a query. */
 export function urlEncode(value: TemplateValue): string {
@@ -57,53 +58,29 @@ export function fileSize(value: TemplateValue, binary: TemplateValue = false): s
   }`;
 }
 
-const spaces = new RegExp(`[${pythonSpaces}]+`, "u");
-
-const entities: Readonly<Record<string, string>> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  apos: "'",
-  nbsp: "\u00a0",
-};
-
 /**
  * The `striptags` filter.
  *
- * **Source:** MarkupSafe 3, `Markup.striptags`.
- *
- * @throws TemplateError for a named character beyond the few of XML, which it does not know.
+ * **Source:** MarkupSafe 3.0.4, `Markup.striptags`.
  */
 export function stripTags(value: TemplateValue): string {
-  const bare = cutOut(cutOut(strOf(value), "<!--", "-->"), "<", ">");
-  const text = bare.split(spaces).filter((word) => word !== "");
-  return text.join(" ").replace(/&(?:#(\d+)|#[xX]([\da-fA-F]+)|(\w+));/g, unescapeEntity);
+  const words = pythonSplit(cutTags(strOf(value)));
+  return unescapeHtml(words.join(" "));
 }
 
-/** The text without what stands from each `open` to the next `close`. */
-function cutOut(text: string, open: string, close: string): string {
+/** The text without its tags and comments, up to the first that is not closed. */
+function cutTags(text: string): string {
   const kept: string[] = [];
   let from = 0;
   for (;;) {
-    const start = text.indexOf(open, from);
-    const end = start < 0 ? -1 : text.indexOf(close, start);
-    if (end < 0) return kept.join("") + text.slice(from);
+    const start = text.indexOf("<", from);
+    if (start === -1) break;
+    const isComment = text.startsWith("<!--", start);
+    const close = isComment ? "-->" : ">";
+    const end = text.indexOf(close, isComment ? start + 4 : start);
+    if (end === -1) break;
     kept.push(text.slice(from, start));
     from = end + close.length;
   }
-}
-
-function unescapeEntity(whole: string, decimal?: string, hex?: string, name?: string): string {
-  if (name !== undefined) {
-    const character = entities[name];
-    if (character === undefined) throw runtimeError(`Cannot strip tags of a text with ${whole}`);
-    return character;
-  }
-  const code = Number.parseInt(decimal ?? hex ?? "", decimal === undefined ? 16 : 10);
-  const isCharacter = code >= 0x20 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  if (!isCharacter || (code >= 0x7f && code < 0xa0)) {
-    throw runtimeError(`Cannot strip tags of a text with ${whole}`);
-  }
-  return String.fromCodePoint(code);
+  return kept.join("") + text.slice(from);
 }

@@ -19,6 +19,10 @@ describe("chooseParser()", () => {
       { toolCallParser: "glm47", reasoningParser: "glm45" },
     ],
     ["<seed:tool_call><function=f><parameter=a>", { toolCallParser: "seed_oss" }],
+    [
+      "<|channel|>analysis<|message|><|channel|>analysis <|constrain|>xml<|message|>",
+      { toolCallParser: "beam", reasoningParser: "beam" },
+    ],
     ["<dots_function_call>", { toolCallParser: "dots" }],
     ["<｜GCML｜tool_calls>", { toolCallParser: "gigachat35" }],
     ["<｜DSML｜ calls>", { toolCallParser: "deepseekv41" }],

@@ -17,6 +17,8 @@ export interface ParseContext {
   readonly forwardUnknownTools: boolean;
   /** Special tokens of the model's vocabulary, in its order; empty where it is not known. */
   readonly vocabulary: readonly string[];
+  /** The model's own `response_template`. */
+  readonly responseTemplate?: PyDict;
 }
 
 /**
@@ -35,6 +37,9 @@ export function createParseContext(options: ParseOptions): ParseContext {
     ),
     forwardUnknownTools: options.forwardUnknownTools ?? false,
     vocabulary: options.vocabulary ?? [],
+    ...(options.responseTemplate === undefined
+      ? {}
+      : { responseTemplate: options.responseTemplate }),
   };
 }
 

@@ -24,11 +24,12 @@ import { minicpm5 } from "./sglang/minicpm5.ts";
 import { minimaxM2 } from "./sglang/minimax-m2.ts";
 import { minimaxM3 } from "./sglang/minimax-m3.ts";
 import { mistral } from "./sglang/mistral.ts";
-import { muse } from "./sglang/muse.ts";
+import { muse, museGlimmer } from "./sglang/muse.ts";
 import { poolsideV1 } from "./sglang/poolside-v1.ts";
 import { llama4Pythonic, pythonic } from "./sglang/pythonic.ts";
 import { qwen25 } from "./sglang/qwen25.ts";
 import { qwen3Coder, step3p5 } from "./sglang/qwen3-coder.ts";
+import { beam, responseTemplate } from "./sglang/response-template.ts";
 import { spark25 } from "./sglang/spark25.ts";
 import { step3 } from "./sglang/step3.ts";
 import { trinity } from "./sglang/trinity.ts";
@@ -53,6 +54,7 @@ import { xlam } from "./vllm/xlam.ts";
 
 const parsers: readonly ToolCallParser[] = [
   apertus2509,
+  beam,
   cohereCommand4,
   deepseekV3,
   deepseekV31,
@@ -83,11 +85,13 @@ const parsers: readonly ToolCallParser[] = [
   minimaxM3,
   mistral,
   muse,
+  museGlimmer,
   poolsideV1,
   pythonic,
   llama4Pythonic,
   qwen25,
   qwen3Coder,
+  responseTemplate,
   step3p5,
   spark25,
   step3,

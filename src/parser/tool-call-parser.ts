@@ -1,4 +1,5 @@
 import type { ToolDefinition } from "../message.ts";
+import type { PyDict } from "../python/value.ts";
 
 /** Whose behaviour `compat` reproduces. */
 export type Dialect = "sglang" | "vllm";
@@ -16,6 +17,8 @@ export interface ParseOptions {
   readonly forwardUnknownTools?: boolean;
   /** Special tokens of the model's vocabulary, for formats whose tokens differ between models. */
   readonly vocabulary?: readonly string[];
+  /** The model's own `response_template`, for the parsers that read by it. */
+  readonly responseTemplate?: PyDict;
 }
 
 /** Exactly what the chosen engine release would report. */

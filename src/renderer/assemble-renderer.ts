@@ -37,6 +37,10 @@ export interface RendererParts {
   readonly variables?: PyDict;
   /** Parsers to name on the card, in the place of those that fit the template where they are named. */
   readonly parsers?: ParserSettings;
+  /** The release of transformers to render as, where one was asked for; the template has it already. */
+  readonly transformers?: string;
+  /** How the model says that its turns are written, for the parsers that read by it. */
+  readonly responseTemplate?: PyDict;
   /** Ids that end a turn in the place of those that were found. */
   readonly stopIds?: readonly number[];
   /** Renders each delta on the whole history, whether the template needs that or not. */
@@ -77,14 +81,17 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
       parsers: parts.parsers ?? {},
       variables: parts.variables ?? new Map(),
       vocabulary: codec.addedTokens.map(({ content }) => content),
+      ...(parts.responseTemplate === undefined ? {} : { responseTemplate: parts.responseTemplate }),
       overrides: [
         ...namesOfChoices(parts.parsers),
+        ...(parts.transformers === undefined ? [] : ["transformers"]),
         ...(parts.stopIds === undefined ? [] : ["stopIds"]),
         ...(parts.deltaBase === undefined ? [] : ["deltaBase"]),
       ],
     }),
     codec,
     stopTokenIds,
+    ...(parts.responseTemplate === undefined ? {} : { responseTemplate: parts.responseTemplate }),
     async prompt({ messages, tools, addGenerationPrompt = true, variables, now }) {
       const bound =
         variables === undefined && now === undefined

@@ -15,6 +15,8 @@ export interface CardFacts {
   readonly parsers?: ParserSettings;
   /** Added tokens of the model, where they are known. */
   readonly vocabulary?: readonly string[];
+  /** How the model says that its turns are written, for the parsers that read by it. */
+  readonly responseTemplate?: PyDict;
   /** Template variables that the user has set. */
   readonly variables?: PyDict;
   /** What the user has chosen otherwise than it was found. */
@@ -43,6 +45,9 @@ export function buildCard(profile: TemplateProfile, facts: CardFacts): Capabilit
           ...release,
           stops: stops.sampled,
           ...(vocabulary === undefined ? {} : { vocabulary }),
+          ...(facts.responseTemplate === undefined
+            ? {}
+            : { responseTemplate: facts.responseTemplate }),
         });
   return {
     source,

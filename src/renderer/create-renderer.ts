@@ -81,6 +81,8 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
     guardSystem: options.guardSystem ?? false,
     ...(options.variables === undefined ? {} : { variables: options.variables }),
     ...(options.parsers === undefined ? {} : { parsers: options.parsers }),
+    ...(options.transformers === undefined ? {} : { transformers: options.transformers }),
+    ...(folder.responseTemplate === undefined ? {} : { responseTemplate: folder.responseTemplate }),
     ...(options.stopTokens === undefined
       ? {}
       : { stopIds: options.stopTokens.map((token) => findStopId(token, codec)) }),

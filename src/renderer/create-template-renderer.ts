@@ -78,7 +78,10 @@ export async function createTemplateRenderer(
           stopIds: [],
           parsers: options.parsers ?? {},
           variables,
-          overrides: namesOfChoices(options.parsers),
+          overrides: [
+            ...namesOfChoices(options.parsers),
+            ...(options.transformers === undefined ? [] : ["transformers"]),
+          ],
         },
       ),
     render: ({ messages, tools, addGenerationPrompt = true, variables: further, now }) =>

@@ -3,6 +3,7 @@ import { toolsFromOpenAi } from "../message.ts";
 import { findReasoningParser } from "../parser/reasoning/registry.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import type { Dialect } from "../parser/tool-call-parser.ts";
+import type { PyDict } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { opensReasoning } from "./continues.ts";
 import { literalPattern } from "./literal-pattern.ts";
@@ -28,6 +29,8 @@ export interface ReadingParsers {
   readonly stops: readonly string[];
   /** Added tokens of the model, where they are known. */
   readonly vocabulary?: readonly string[];
+  /** The model's own `response_template`, where it has one. */
+  readonly responseTemplate?: PyDict;
 }
 
 /** Some formats print ids, each in its own form. */
@@ -74,7 +77,8 @@ function* writtenTurns(template: BoundTemplate): Iterable<WrittenTurn> {
 }
 
 function readTurn({ text, opened }: WrittenTurn, parsers: ReadingParsers): OwnCalls {
-  const { stops, reasoningParser, dialect, engineVersion, vocabulary } = parsers;
+  const { stops, reasoningParser, dialect, engineVersion, vocabulary, responseTemplate } = parsers;
+  const own = responseTemplate === undefined ? {} : { responseTemplate };
   const parser = findToolCallParser(parsers.parser);
   const [stop] = text.matchAll(literalPattern(stops));
   const isKept = stop !== undefined && parser.closingStops?.includes(stop[0]) === true;
@@ -86,6 +90,7 @@ function readTurn({ text, opened }: WrittenTurn, parsers: ReadingParsers): OwnCa
       : findReasoningParser(reasoningParser).parse(said, {
           forceReasoning: opened,
           toolCallParserActive: true,
+          ...own,
         }).normalText;
   // Some families always reason, and their templates leave that out of what was said before.
   const { attempts } = parser.parse(rest === "" ? said : rest, {
@@ -94,6 +99,7 @@ function readTurn({ text, opened }: WrittenTurn, parsers: ReadingParsers): OwnCa
     ...(dialect === undefined ? {} : { dialect }),
     ...(engineVersion === undefined ? {} : { engineVersion }),
     ...(vocabulary === undefined ? {} : { vocabulary }),
+    ...own,
   });
   const [attempt] = attempts;
   if (attempt === undefined) return { type: "misread", detail: "it finds no call in it" };

@@ -63,6 +63,8 @@ export interface Renderer {
   readonly codec: TokenCodec;
   /** Ids that end an assistant turn. */
   readonly stopTokenIds: readonly number[];
+  /** How the model says that its turns are written, for the parsers that read by it. */
+  readonly responseTemplate?: PyDict;
   /**
    * The first prompt: rendered with the generation prompt, control tokens in untrusted text
    * neutralised, encoded once.

@@ -68,14 +68,14 @@ function toolCallingOptions(
   { toolUse, calls }: ToolCallingConfig,
   renderer: Renderer,
 ): ToolCallingOptions {
-  const { card, codec } = renderer;
+  const { card, codec, responseTemplate } = renderer;
   const { parser: parserName, reasoningParser, dialect, engineVersion } = card;
   if (parserName === undefined) {
     throw new UsageError(
       "Cannot tell the tool-call parser from the chat template: name one with --parser (see `parse --list`)",
     );
   }
-  const splitReasoning = buildSplitReasoning(card, { toolCallParserActive: true });
+  const splitReasoning = buildSplitReasoning(renderer, { toolCallParserActive: true });
   const markup = findReasoningMarkup(reasoningParser);
   return {
     parser: findToolCallParser(parserName),
@@ -83,6 +83,7 @@ function toolCallingOptions(
     toolUsePolicy: toolUse,
     parallelResults: card.supports.parallelTools,
     ...calls,
+    ...(responseTemplate === undefined ? {} : { responseTemplate }),
     ...(dialect === undefined ? {} : { dialect }),
     ...(engineVersion === undefined ? {} : { engineVersion }),
     ...(splitReasoning === undefined ? {} : { splitReasoning }),
@@ -103,7 +104,7 @@ async function createTextActionAgent(
 ): Promise<Agent> {
   const file = await findBundleFile(place, () => "agent-prompts.json");
   const prompts = file === undefined ? ownTextActionPrompts : await readTextActionPrompts(file);
-  const splitReasoning = buildSplitReasoning(place.renderer.card, { toolCallParserActive: false });
+  const splitReasoning = buildSplitReasoning(place.renderer, { toolCallParserActive: false });
   return textActionAgent({
     strategy,
     prompt: prompts[strategy],
@@ -145,9 +146,10 @@ async function findBundleFile(
 
 /** `none` reads the whole text. vLLM's reasoning parsers are taken to part it as SGLang's do. */
 function buildSplitReasoning(
-  { reasoningParser: name = "none", dialect, engineVersion }: CapabilityCard,
+  { card, responseTemplate }: Renderer,
   options: { readonly toolCallParserActive: boolean },
 ): SplitReasoning | undefined {
+  const { reasoningParser: name = "none", dialect, engineVersion } = card;
   if (name === "none") return undefined;
   const parser = findReasoningParser(name);
   const isSglang = dialect === "sglang" && engineVersion !== undefined;
@@ -156,6 +158,7 @@ function buildSplitReasoning(
       ...options,
       forceReasoning: opened,
       ...(isSglang ? { engineVersion } : {}),
+      ...(responseTemplate === undefined ? {} : { responseTemplate }),
     });
     return { reasoning, rest: normalText };
   };

@@ -57,6 +57,12 @@ export const rendererSettings = [
     help: "variable for the chat template, such as enable_thinking=false",
   },
   {
+    name: "transformers",
+    kind: text,
+    value: "release",
+    help: "release of transformers to render as, such as 5.20 (default: 5.23)",
+  },
+  {
     name: "history",
     kind: { type: "choice", choices: ["keep", "split", "refuse"] },
     help: "what to do with templates that rewrite history",
@@ -76,6 +82,8 @@ export interface TemplateChoices {
   /** Ids, or literals of tokens; absent: what the model folder and the template say. */
   readonly stopTokens?: readonly (number | string)[];
   readonly deltaBase?: "full";
+  /** Absent: the newest release that is known. */
+  readonly transformers?: string;
   readonly variables: PyDict;
   readonly historyPolicy: NonNullable<RendererOptions["historyPolicy"]>;
 }
@@ -124,6 +132,7 @@ export function readTemplateChoices(
     historyPolicy: values.history,
     ...(stopTokens.length === 0 ? {} : { stopTokens: stopTokens.map(readStopToken) }),
     ...(values["delta-base"] === "full" ? { deltaBase: "full" } : {}),
+    ...given({ transformers: values.transformers }),
   };
 }
 

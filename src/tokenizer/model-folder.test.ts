@@ -36,6 +36,19 @@ describe("readModelFolder()", () => {
     expect(folder.eosTokenIds).toEqual([]);
   });
 
+  test("reads how the model says that its turns are written, as Python reads JSON", async () => {
+    await save({
+      "tokenizer_config.json": '{"response_template": {"version": 1, "fields": {"content": {}}}}',
+    });
+    const { responseTemplate } = await readModelFolder(dir);
+    expect(responseTemplate).toEqual(
+      new Map<string, unknown>([
+        ["version", 1n],
+        ["fields", new Map([["content", new Map()]])],
+      ]),
+    );
+  });
+
   test("is content with an empty folder", async () => {
     expect(await readModelFolder(dir)).toEqual({ dir, specialTokens: {}, eosTokenIds: [] });
   });

@@ -1,3 +1,6 @@
+import { parsePythonJson } from "../python/json-parse.ts";
+import type { PyDict } from "../python/value.ts";
+import { isPyDict } from "../python/value.ts";
 import { assertModelFolder, readModelJson, readModelText } from "./model-file.ts";
 import type { JsonObject } from "./model-file.ts";
 
@@ -14,6 +17,8 @@ export interface ModelFolder {
   readonly eosTokenIds: readonly number[];
   /** Longest sequence that the model was made for, in tokens, where config.json says so. */
   readonly contextLength?: number;
+  /** How the model says that its turns are written, where tokenizer_config.json does. */
+  readonly responseTemplate?: PyDict;
 }
 
 /**
@@ -53,7 +58,19 @@ export async function readModelFolder(dir: string): Promise<ModelFolder> {
       readIds(textConfig["eos_token_id"]) ??
       [],
     ...(typeof contextLength === "number" ? { contextLength } : {}),
+    ...(await readResponseTemplate(dir, tokenizerConfig)),
   };
+}
+
+/** Read as Python reads it, which keeps 1 and 1.0 apart. */
+async function readResponseTemplate(
+  dir: string,
+  tokenizerConfig: JsonObject,
+): Promise<Pick<ModelFolder, "responseTemplate">> {
+  if (typeof tokenizerConfig["response_template"] !== "object") return {};
+  const config = parsePythonJson((await readModelText(dir, "tokenizer_config.json")) ?? "null");
+  const responseTemplate = isPyDict(config) ? config.get("response_template") : undefined;
+  return isPyDict(responseTemplate) ? { responseTemplate } : {};
 }
 
 async function readChatTemplate(

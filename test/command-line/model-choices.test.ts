@@ -87,12 +87,22 @@ describe("turnwright template", () => {
     );
   });
 
+  test("renders as the release of transformers that is asked for, and says so", async () => {
+    const dir = modelFolder("qwen3");
+    const newest = await readCard(dir);
+    expect(newest).toMatchObject({ transformers: "5.23" });
+    expect(newest).not.toHaveProperty("overrides");
+    const older = await readCard(dir, ["--transformers", "5.20"]);
+    expect(older).toMatchObject({ transformers: "5.20", overrides: ["transformers"] });
+  });
+
   test.each([
+    [["--transformers", "newest"], "Cannot render as transformers newest: expected a release"],
     [["--parser", "nonsense"], 'Cannot find tool-call parser "nonsense"'],
     [["--stop-token", "<|nonsense|>"], 'Cannot stop at "<|nonsense|>": expected a token'],
     [["--stop-token", "99999999"], "Cannot stop at 99999999: expected a token of the model"],
     [["--dialect", "vllm", "--engine-version", "2026-08"], "unknown engine version"],
-    [["--dialect", "vllm", "--parser", "muse"], "Cannot parse muse as vllm"],
+    [["--dialect", "vllm", "--parser", "trinity"], "Cannot parse trinity as vllm"],
   ])("refuses %j", async (more, message) => {
     const { status, stderr } = await runCli(["template", "--model", modelFolder("qwen3"), ...more]);
     expect(stderr).toContain(message);

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { runCli } from "../support/run-cli.ts";
 
@@ -26,6 +29,30 @@ describe("turnwright parse", () => {
       calls: [{ name: "f", arguments: '{"b": 1.0}', toolIndex: 0 }],
     });
     expect(chunked).toEqual(whole);
+  });
+
+  test("reads by a model's own response template, as `turnwright reason` does", async () => {
+    const file = path.join(await mkdtemp(path.join(tmpdir(), "turnwright-")), "template.json");
+    const fields = {
+      thinking: { open: "<t>", close: "</t>" },
+      tool_calls: {
+        open: "<c>",
+        close: "</c>",
+        content: "json",
+        transform: { function: { name: "f", arguments: "{content}" } },
+      },
+    };
+    await writeFile(file, JSON.stringify({ response_template: { start_anchor: "<a>", fields } }));
+    const flags = ["--parser", "response_template", "--response-template", file];
+    const [reasoned] = await answer(["reason", ...flags], { text: '<t>b</t>d<c>{"a": 1}</c>' });
+    expect(reasoned).toMatchObject({ reasoning: "b", normalText: 'd<c>{"a": 1}</c>' });
+    const text = reasoned?.["normalText"];
+    const [parsed] = await answer(["parse", ...flags], { text, tools: [tool] });
+    expect(parsed).toMatchObject({
+      normalText: "d",
+      calls: [{ name: "f", arguments: '{"a": 1}', toolIndex: 0 }],
+    });
+    await rm(path.dirname(file), { recursive: true });
   });
 
   test("says what a stream had released where it no longer stands", async () => {

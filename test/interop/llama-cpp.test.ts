@@ -34,9 +34,7 @@ test(
       console.info(`skips llama.cpp's own server: ${why}`);
       skip(why);
     }
-    const { status, stdout, stderr } = await runInterop([
-      ...["llama-cpp", "--episodes", "16", "--skip", "kill-server"],
-    ]);
+    const { status, stdout, stderr } = await runInterop(["llama-cpp", "--episodes", "16"]);
     if (status === CANNOT_INSTALL) {
       console.info(`skips llama.cpp's own server: ${stderr.trim()}`);
       skip(stderr.trim());
@@ -49,11 +47,14 @@ test(
       "rescore",
       "kill-run",
       "abort",
+      "kill-server",
+      "rescore kill-server",
       "play exact",
       "rescore exact",
     ]);
     const played = rounds.filter(({ episodes }) => episodes !== undefined);
     expect(played.map(({ episodes, verified }) => [episodes, verified])).toEqual([
+      [16, true],
       [16, true],
       [16, true],
       [16, true],

@@ -4,8 +4,10 @@ import { workedMs } from "../../src/testing/worked-ms.fixture.ts";
 import { toolsFromOpenAi } from "../../src/message.ts";
 import { findToolCallParser, listToolCallParsers } from "../../src/parser/registry.ts";
 import type { Attempt, Dialect, ToolCallParser } from "../../src/parser/tool-call-parser.ts";
+import type { PyDict } from "../../src/python/value.ts";
 import { toPyValue } from "../../src/python/value.ts";
 import { hostileTexts } from "./hostile.ts";
+import { templateSamples } from "./response-templates.ts";
 import { callSamples } from "./samples.ts";
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
@@ -16,6 +18,9 @@ const tools = toolsFromOpenAi(
   ]),
   "tools",
 );
+
+/** For the parsers that read by a template. */
+const responseTemplate = toPyValue(templateSamples["beam"]!.template) as PyDict;
 
 const rows = listToolCallParsers().flatMap((parser) =>
   parser.dialects.map((dialect) => [parser.name, dialect, parser] as const),
@@ -66,7 +71,7 @@ function resembling(parser: ToolCallParser): fc.Arbitrary<string> {
 describe.each(rows)("%s (%s)", (_, dialect, parser) => {
   test("a well-formed call is reported, with its place", () => {
     const text = callSamples[parser.name]?.("green tea") ?? "";
-    const { compat, attempts } = parser.parse(text, { tools, dialect });
+    const { compat, attempts } = parser.parse(text, { tools, dialect, responseTemplate });
     // Spark 2.5's arguments are written compactly.
     const argumentsText =
       parser.name === "spark25" ? '{"query":"green tea"}' : '{"query": "green tea"}';
@@ -79,14 +84,19 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
   test("a call that the length limit cuts off is truncated", () => {
     const text = callSamples[parser.name]?.("green tea") ?? "";
     const cut = text.slice(0, text.indexOf("green") + 3);
-    const { attempts } = parser.parse(cut, { tools, dialect, finishReason: "length" });
+    const { attempts } = parser.parse(cut, {
+      tools,
+      dialect,
+      responseTemplate,
+      finishReason: "length",
+    });
     expect(attempts.map(({ status }) => status)).toEqual(["truncated-by-length"]);
   });
 
   test("nothing throws, and attempts lie in order", () => {
     fc.assert(
       fc.property(resembling(parser), (text) => {
-        const { attempts } = parser.parse(text, { tools, dialect });
+        const { attempts } = parser.parse(text, { tools, dialect, responseTemplate });
         checkPlaces(text, attempts);
       }),
       { numRuns: 100 },
@@ -99,7 +109,7 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
     const stride = Math.ceil(texts.length / 25);
     for (const { build } of texts.filter((_, index) => index % stride === 0)) {
       const start = workedMs();
-      parser.parse(build(60_000), { tools, dialect });
+      parser.parse(build(60_000), { tools, dialect, responseTemplate });
       // Quadratic time would take many seconds.
       expect(workedMs() - start).toBeLessThan(3000);
     }
@@ -117,6 +127,6 @@ const onceSlow: readonly (readonly [parser: string, dialect: Dialect, text: stri
 
 test.each(onceSlow)("%s (%s) reads a text of 100 kB in time", (name, dialect, text) => {
   const start = workedMs();
-  findToolCallParser(name).parse(text, { tools, dialect });
+  findToolCallParser(name).parse(text, { tools, dialect, responseTemplate });
   expect(workedMs() - start).toBeLessThan(3000);
 });

@@ -13,6 +13,9 @@ import type {
   ToolCallParser,
 } from "../../src/parser/tool-call-parser.ts";
 import type { ToolDefinition } from "../../src/message.ts";
+import type { PyDict } from "../../src/python/value.ts";
+import { toPyValue } from "../../src/python/value.ts";
+import { templateSamples } from "./response-templates.ts";
 import { createRandom, type Random } from "./random.ts";
 
 /** A text to begin with, and the tools of its request. */
@@ -99,6 +102,9 @@ function fuzzToolCalls(
   if (result.compat.raises) counts.raised += 1;
 }
 
+/** For the parsers that read by a template. */
+const responseTemplate = toPyValue(templateSamples["beam"]!.template) as PyDict;
+
 function chooseOptions(
   parser: ToolCallParser,
   random: Random,
@@ -112,6 +118,7 @@ function chooseOptions(
     dialect,
     forwardUnknownTools: random.below(6) === 0,
     engineVersion,
+    responseTemplate,
     ...(finishReason === undefined ? {} : { finishReason }),
   };
 }
@@ -226,6 +233,7 @@ function fuzzReasoning(
     engineVersion: random.pick(sglangVersions),
     toolCallParserActive: random.below(2) === 0,
     forceNonemptyContent: random.below(4) === 0,
+    responseTemplate,
     ...(force === undefined ? {} : { forceReasoning: force }),
   };
   const facts = { parser: `reasoning ${parser.name}`, options, text };
@@ -257,6 +265,6 @@ function explain<T>(facts: Facts, work: () => T): T {
 }
 
 function describeFacts({ parser, options, text }: Facts): string {
-  const { tools: _, ...settings } = options as Partial<ParseOptions>;
+  const { tools: _, responseTemplate: __, ...settings } = options as Partial<ParseOptions>;
   return `${parser} with ${JSON.stringify(settings)} on ${JSON.stringify(text)}`;
 }

@@ -1,8 +1,14 @@
+import { templateSamples } from "./response-templates.ts";
+
+/** The turn without its reasoning. */
+const afterPlan = (turn: string): string => turn.slice(turn.indexOf("assistant") + 9);
+
 /**
  * One call of the tool `search` with the text `query`, as models of each tool-call format write it: by
  * the parser's registry name. The query must need no escaping.
  */
 export const callSamples: Readonly<Record<string, (query: string) => string>> = {
+  beam: (query) => afterPlan(templateSamples["beam"]!.turn(query)),
   apertus2509: (query) => `<|tools_prefix|>[{"search": {"query": "${query}"}}]<|tools_suffix|>`,
   cohere_command4: (query) =>
     `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "search", "parameters": ` +
@@ -73,13 +79,12 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
     `]<]minimax[>[<query>${query}]<]minimax[>[</query>]<]minimax[>[</invoke>\n` +
     `]<]minimax[>[</tool_call>`,
   mistral: (query) => `[TOOL_CALLS] [{"name": "search", "arguments": {"query": "${query}"}}]`,
-  muse: (query) =>
-    `<|start|>assistant to=search<|message|><atem:function_calls>\n<atem:invoke name="search">\n` +
-    `<atem:parameter name="query">${query}</atem:parameter>\n</atem:invoke>\n` +
-    `</atem:function_calls><|eot|>`,
+  muse: atem,
+  muse_glimmer: atem,
   poolside_v1: (query) =>
     `<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>${query}</arg_value>\n</tool_call>`,
   pythonic: (query) => `[search(query="${query}")]`,
+  response_template: (query) => afterPlan(templateSamples["beam"]!.turn(query)),
   qwen25: jsonInTags,
   qwen3_coder: functionInTags,
   spark25: (query) =>
@@ -144,5 +149,13 @@ function dsml(section: string, query: string): string {
     `<｜DSML｜${section}>\n<｜DSML｜invoke name="search">\n` +
     `<｜DSML｜parameter name="query" string="true">${query}</｜DSML｜parameter>\n` +
     `</｜DSML｜invoke>\n</｜DSML｜${section}>`
+  );
+}
+
+function atem(query: string): string {
+  return (
+    `<|start|>assistant to=search<|message|><atem:function_calls>\n<atem:invoke name="search">\n` +
+    `<atem:parameter name="query">${query}</atem:parameter>\n</atem:invoke>\n` +
+    `</atem:function_calls><|eot|>`
   );
 }

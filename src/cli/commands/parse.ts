@@ -20,6 +20,7 @@ import {
   textMember,
   toLinesInput,
 } from "../json-lines.ts";
+import { readResponseTemplate, responseTemplateFlag } from "../response-template-file.ts";
 import { writeOut } from "../write-out.ts";
 
 interface ParseFlags {
@@ -29,6 +30,7 @@ interface ParseFlags {
   readonly forwardUnknownTools?: boolean;
   readonly in?: string;
   readonly list?: boolean;
+  readonly responseTemplate?: string;
 }
 
 /** `turnwright parse`: sampled text to tool calls. */
@@ -53,6 +55,7 @@ export function defineParse(command: Command): void {
       "--forward-unknown-tools",
       "the engine runs with SGLANG_FORWARD_UNKNOWN_TOOLS=1 (default: as here in the environment)",
     )
+    .option(...responseTemplateFlag)
     .option("--in <file>", "read from a file instead of standard input")
     .option("--list", "list the parsers")
     .action(async (flags: ParseFlags) => {
@@ -79,8 +82,9 @@ async function parseLines(flags: ParseFlags): Promise<void> {
     throw new UsageError("Missing --parser: name a parser (see `parse --list`)");
   }
   const parser = findToolCallParser(flags.parser);
+  const template = await readResponseTemplate(flags.responseTemplate);
   process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, (line) => {
-    const options = optionsOf(line, flags);
+    const options = { ...optionsOf(line, flags), ...template };
     return line.has("chunks")
       ? streamChunks(parser.createStream(options), chunksOf(line))
       : toAnswer(parser.parse(textMember(line, "text"), options));

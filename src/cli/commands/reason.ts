@@ -6,6 +6,7 @@ import type {
   ReasoningStream,
 } from "../../parser/reasoning/reasoning-parser.ts";
 import { answerJsonLines, textMember, toLinesInput } from "../json-lines.ts";
+import { readResponseTemplate, responseTemplateFlag } from "../response-template-file.ts";
 import { writeOut } from "../write-out.ts";
 import { chunksOf } from "./parse.ts";
 
@@ -14,6 +15,7 @@ interface ReasonFlags {
   readonly engineVersion?: string;
   readonly force?: boolean;
   readonly in?: string;
+  readonly responseTemplate?: string;
 }
 
 /** `turnwright reason`: sampled text to reasoning and the rest. */
@@ -26,13 +28,16 @@ export function defineReason(command: Command): void {
     .requiredOption("--parser <name>", "reasoning parser, such as qwen3 (see `parse --list`)")
     .option("--engine-version <release>", "the SGLang release (default: 2026-08)")
     .option("--force", "the text begins inside the reasoning")
+    .option(...responseTemplateFlag)
     .option("--in <file>", "read from a file instead of standard input")
-    .action(async ({ parser: name, engineVersion, force, in: file }: ReasonFlags) => {
+    .action(async ({ parser: name, engineVersion, force, ...files }: ReasonFlags) => {
       const parser = findReasoningParser(name);
-      process.exitCode = await answerJsonLines(toLinesInput(file), writeOut, (line) => {
+      const template = await readResponseTemplate(files.responseTemplate);
+      process.exitCode = await answerJsonLines(toLinesInput(files.in), writeOut, (line) => {
         const options: ReasoningOptions = {
           ...(engineVersion === undefined ? {} : { engineVersion }),
           ...(force === undefined ? {} : { forceReasoning: force }),
+          ...template,
         };
         const { reasoning, normalText } = line.has("chunks")
           ? streamChunks(parser.createStream(options), chunksOf(line))

@@ -1,3 +1,4 @@
+import type { PyDict } from "../../python/value.ts";
 import type { SglangVersion } from "../engine-version.ts";
 import { resolveEngineVersion } from "../engine-version.ts";
 import type {
@@ -15,6 +16,8 @@ export interface ReasoningContext {
   readonly forceNonemptyContent: boolean;
   /** How hard the model was asked to think; absent where nothing was said. */
   readonly reasoningEffort?: string;
+  /** The model's own `response_template`. */
+  readonly responseTemplate?: PyDict;
 }
 
 /** How a format parts a text. */
@@ -69,6 +72,9 @@ function contextOf(format: ReasoningFormat, options: ReasoningOptions): Reasonin
     toolCallParserActive: options.toolCallParserActive ?? false,
     forceNonemptyContent: options.forceNonemptyContent ?? false,
     ...(options.reasoningEffort === undefined ? {} : { reasoningEffort: options.reasoningEffort }),
+    ...(options.responseTemplate === undefined
+      ? {}
+      : { responseTemplate: options.responseTemplate }),
   };
 }
 

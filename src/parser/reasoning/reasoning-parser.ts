@@ -1,3 +1,5 @@
+import type { PyDict } from "../../python/value.ts";
+
 /** What a reasoning parser is told. */
 export interface ReasoningOptions {
   /** The SGLang release whose behaviour is wanted, such as `0.5.15` or `2026-08` (the default). */
@@ -16,6 +18,8 @@ export interface ReasoningOptions {
    * `medium` or `low`).
    */
   readonly reasoningEffort?: string;
+  /** The model's own `response_template`, for the parsers that read by it. */
+  readonly responseTemplate?: PyDict;
 }
 
 /** A turn's text, parted. */

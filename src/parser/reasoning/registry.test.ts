@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { PyDict } from "../../python/value.ts";
+import { toPyValue } from "../../python/value.ts";
+import { beamTemplate } from "../response-template/beam-template.ts";
 import type { ReasoningOptions, ReasoningParser, ReasoningResult } from "./reasoning-parser.ts";
 import { findReasoningParser, listReasoningParsers } from "./registry.ts";
 
@@ -18,8 +21,8 @@ function stream(
 }
 
 describe("the reasoning parsers", () => {
-  test("there are the 30 of SGLang that need no template of their own", () => {
-    expect(listReasoningParsers()).toHaveLength(30);
+  test("there are the 32 of SGLang", () => {
+    expect(listReasoningParsers()).toHaveLength(32);
   });
 
   test("are found whatever the case of their names", () => {
@@ -27,7 +30,7 @@ describe("the reasoning parsers", () => {
   });
 
   test("an unknown name is refused with the known ones", () => {
-    expect(() => findReasoningParser("qwen4")).toThrow(/expected one of apertus2509, cohere/);
+    expect(() => findReasoningParser("qwen4")).toThrow(/expected one of apertus2509, beam, cohere/);
   });
 });
 
@@ -61,6 +64,9 @@ describe("qwen3", () => {
   });
 });
 
+/** For the parser that reads by a template. */
+const responseTemplate = toPyValue(beamTemplate) as PyDict;
+
 describe("streams", () => {
   test("of an old release strip white space as that release does", () => {
     const minimax = findReasoningParser("minimax-m3");
@@ -91,8 +97,11 @@ describe("streams", () => {
           fc.integer({ min: 1, max: 5 }),
           (parts, forceReasoning, engineVersion, size) => {
             const text = parts.join("");
-            const options =
-              forceReasoning === undefined ? { engineVersion } : { engineVersion, forceReasoning };
+            const options = {
+              engineVersion,
+              responseTemplate,
+              ...(forceReasoning === undefined ? {} : { forceReasoning }),
+            };
             const whole = parser.parse(text, options);
             const chunks = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
             expect(stream(parser, chunks, options)).toEqual(whole);

@@ -9,11 +9,13 @@ import { kimiK3Reasoning } from "./kimi-k3.ts";
 import { minimaxAppendThink, minimaxM3Reasoning } from "./minimax.ts";
 import { museReasoning } from "./muse.ts";
 import type { ReasoningParser } from "./reasoning-parser.ts";
+import { beamReasoning, responseTemplateReasoning } from "./response-template.ts";
 import { thinkTagParsers } from "./think-tags.ts";
 
 const parsers: readonly ReasoningParser[] = [
   ...thinkTagParsers,
   apertusReasoning,
+  beamReasoning,
   cohereCommand4Reasoning,
   gptOssReasoning,
   graniteReasoning,
@@ -23,6 +25,7 @@ const parsers: readonly ReasoningParser[] = [
   minimaxAppendThink,
   minimaxM3Reasoning,
   museReasoning,
+  responseTemplateReasoning,
 ].toSorted((left, right) => (left.name < right.name ? -1 : 1));
 
 /** Every reasoning parser, by name. */

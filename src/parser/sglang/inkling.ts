@@ -14,6 +14,7 @@ import type { Frame } from "../tag-blocks.ts";
 import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import { hasJsonConstants } from "../json-constants.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
+import { inklingReading } from "../vllm/inkling.ts";
 import { sglangReading } from "./sglang-reading.ts";
 
 /**
@@ -117,6 +118,7 @@ export const inkling = defineParser({
       hasToolCall: (text) => text.includes(tokens.invokeJson) || text.includes(tokens.invokeText),
       detect,
     }),
+    vllm: inklingReading,
   },
   findBlocks: (text) =>
     findTagBlocks(text, {

@@ -7,7 +7,7 @@ import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
-import { unescapeHtml } from "../html-unescape.ts";
+import { unescapeHtml } from "../../python/html-unescape.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { sglangParameters } from "../sglang-parameters.ts";
 import { catchPython } from "../python-catch.ts";

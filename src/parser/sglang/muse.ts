@@ -12,6 +12,7 @@ import { catchPython } from "../python-catch.ts";
 import { malformed, markerOnly, unclosed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { forwardsUnknown } from "./base-json.ts";
+import { museGlimmerReading, museReading } from "../vllm/muse.ts";
 import { sglangReading } from "./sglang-reading.ts";
 
 const invokeTag = { name: "atem:invoke", attribute: "name" };
@@ -143,18 +144,27 @@ function readBlock({ body, start, end, closed }: Invoke, name: string, isInTool:
   return isWhole ? base : { ...base, problem: malformed(`expected ${parameterClose}`) };
 }
 
+const release = { stops: [], strips: false, holdsAll: true } as const;
+
 /** Muse: ATEM elements in a channel to a tool. */
 export const muse = defineParser({
   name: "muse",
-  aliases: [],
+  aliases: ["musespark1x"],
   closers: /<\/atem:function_calls>|<\|eot\|>/g,
   markers: [markers.callsOpen],
   readings: {
-    sglang: sglangReading({
-      release: { stops: [], strips: false, holdsAll: true },
-      hasToolCall: holdsMuseCall,
-      detect,
-    }),
+    sglang: sglangReading({ release, hasToolCall: holdsMuseCall, detect }),
+    vllm: museReading,
   },
+  findBlocks,
+});
+
+/** Muse Glimmer as vLLM reads it, where it tells the two apart. */
+export const museGlimmer = defineParser({
+  name: "muse_glimmer",
+  aliases: [],
+  closers: /<\/atem:function_calls>|<\|eot\|>/g,
+  markers: [markers.callsOpen],
+  readings: { vllm: museGlimmerReading },
   findBlocks,
 });

@@ -196,11 +196,14 @@ function writeArguments(slot: Slot, context: ParseContext, table: EngineTable): 
 }
 
 /** A call that is written as JSON where the format has its own way. */
-export function readJsonBody(body: string): { name: PyValue; text: string } {
+export function readJsonBody(
+  body: string,
+  argumentKeys: readonly string[] = ["arguments", "parameters"],
+): { name: PyValue; text: string } {
   const value = catchPython(() => parsePythonJson(body), "JSONDecodeError");
   if (!isPyDict(value)) return { name: "", text: body };
   const name = value.get("name") ?? "";
-  const field = ["arguments", "parameters"].find((key) => value.has(key));
+  const field = argumentKeys.find((key) => value.has(key));
   const written =
     field === undefined
       ? new Map([...value].filter(([key]) => key !== "name"))
@@ -209,7 +212,8 @@ export function readJsonBody(body: string): { name: PyValue; text: string } {
   return { name, text: isText ? written : stringifyPythonJson(written, { ensureAscii: false }) };
 }
 
-function fixTypes(text: string, name: string, context: ParseContext): string {
+/** Arguments whose values have the types that the tool's schema asks for, as far as they can. */
+export function fixTypes(text: string, name: string, context: ParseContext): string {
   const value =
     context.tools.length === 0 ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
   if (!isPyDict(value)) return text;

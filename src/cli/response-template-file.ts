@@ -1,0 +1,34 @@
+import { readFile } from "node:fs/promises";
+import { describeError, UsageError } from "../errors.ts";
+import { parsePythonJson } from "../python/json-parse.ts";
+import type { PyDict, PyValue } from "../python/value.ts";
+import { isPyDict } from "../python/value.ts";
+
+/** The flag that names a model's response template. */
+export const responseTemplateFlag = [
+  "--response-template <file>",
+  "a model's response template, or its tokenizer_config.json, for parsers that read by it",
+] as const;
+
+/**
+ * Reads a response template: the document itself, or the member `response_template` of it.
+ *
+ * @throws UsageError where the file cannot be read, or is no JSON object.
+ */
+export async function readResponseTemplate(
+  file: string | undefined,
+): Promise<{ readonly responseTemplate?: PyDict }> {
+  if (file === undefined) return {};
+  const document = await readDocument(file);
+  const template = isPyDict(document) ? (document.get("response_template") ?? document) : document;
+  if (isPyDict(template)) return { responseTemplate: template };
+  throw new UsageError(`Cannot read ${file}: it holds no object, expected a response template`);
+}
+
+async function readDocument(file: string): Promise<PyValue> {
+  try {
+    return parsePythonJson(await readFile(file, "utf8"));
+  } catch (cause) {
+    throw new UsageError(`Cannot read ${file}: ${describeError(cause)}`, { cause });
+  }
+}
