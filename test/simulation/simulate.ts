@@ -77,6 +77,8 @@ class SimulatedWorld {
   /** Policy calls that a recording on the disk answers, by session and hash of the prompt. */
   #journalled = new Set<string>();
   readonly #wrong: string[] = [];
+  /** Policy calls that hung. */
+  #hungCount = 0;
   #version = 1;
   turnCount = 0;
 
@@ -138,8 +140,12 @@ class SimulatedWorld {
         folder,
         maxFailuresInRow: 1000,
         signal: stop.signal,
-        onEpisode: ({ outcome, rolloutId }) => {
+        onEpisode: ({ failure, outcome, reward, rolloutId }) => {
           if (outcome !== "failed") this.#reported.add(rolloutId);
+          else if (reward !== undefined) this.#wrong.push(`${rolloutId} failed and is scored`);
+          if (failure?.code === "engine/timeout" && this.#hungCount === 0) {
+            this.#wrong.push(`${rolloutId} waited in vain for an engine that was not hung`);
+          }
         },
       });
       this.#steer(run, isCalm, stop);
@@ -290,7 +296,10 @@ class SimulatedWorld {
         if (fate < 0.02 * troubles) {
           throw new RolloutError("engine/unreachable", "Cannot connect", { retryable: true });
         }
-        if (fate < 0.03 * troubles) await this.#clock.sleep(5e6, { signal: options!.signal! });
+        if (fate < 0.03 * troubles) {
+          this.#hungCount += 1;
+          await this.#clock.sleep(5e6, { signal: options!.signal! });
+        }
         const isCut = await this.#waitOrCut(ms, options?.cutShort, options?.signal);
         if (isCut) count = random.between(0, wanted.length - 1);
         const outputIds = wanted.slice(0, count);
