@@ -8,8 +8,8 @@ export interface HttpRequest {
   /** Begins with a slash; appended to the path of the transport's own URL. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON text. */
-  readonly body?: string;
+  /** JSON: its text, or that in UTF-8, which is sent as it is. */
+  readonly body?: string | Uint8Array;
   /** Bounds the wait. Where it aborts, the exchange's connection is dropped. */
   readonly signal: AbortSignal;
 }
@@ -52,12 +52,14 @@ export interface HttpTransportOptions {
   readonly maxConnections: number;
   /** Longest reply in bytes. */
   readonly maxReplyBytes: number;
+  /** How long an idle connection is kept, in milliseconds. Default 4 000. */
+  readonly keepAliveMs?: number;
   /** Takes the key out of replies: careless servers and proxies repeat how they were asked. */
   readonly redactor: Redactor;
 }
 
 /**
- * How long an idle connection is kept, in milliseconds. Below uvicorn's five seconds, which it does
+ * The default of `keepAliveMs`. Below uvicorn's five seconds, which it does
  * not announce: a connection that the server closes just as a request goes out looks like a request
  * that may have been sampled.
  */
@@ -69,7 +71,7 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
   const basePath = pathname.replace(/\/+$/, "");
   const pool = new Pool(origin, {
     connections: options.maxConnections,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
     connect: { timeout: options.connectMs },
     // A long generation sends nothing for minutes; the request's own signal is its deadline.
     headersTimeout: 0,
@@ -121,7 +123,7 @@ function exchange(
           ...(request.body === undefined ? {} : { "content-type": "application/json" }),
           ...request.headers,
         },
-        body: request.body ?? null,
+        body: toBytes(request.body),
       },
       {
         // Called when a connection is free and the request is about to be written to it.
@@ -147,4 +149,9 @@ function exchange(
       },
     );
   });
+}
+
+/** A text is made into bytes at once: the HTTP library would go over it three times. */
+function toBytes(body: HttpRequest["body"]): Uint8Array | null {
+  return typeof body === "string" ? Buffer.from(body, "utf8") : (body ?? null);
 }

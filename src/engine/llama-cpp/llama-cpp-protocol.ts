@@ -22,7 +22,7 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
   return {
     async samplePiece(piece, { worker, post }) {
       const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
-      const send = (body: string): Promise<HttpOutcome> =>
+      const send = (body: Uint8Array): Promise<HttpOutcome> =>
         post({ path: "/completion", headers, body });
       const toOptions = (): BodyOptions => ({
         settings,

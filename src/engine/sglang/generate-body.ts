@@ -1,4 +1,5 @@
 import type { SamplingParameters } from "../engine.ts";
+import { jsonWithIds } from "../json-with-ids.ts";
 import type { PieceRequest, ScorePiece } from "../piece-request.ts";
 
 /**
@@ -8,10 +9,9 @@ import type { PieceRequest, ScorePiece } from "../piece-request.ts";
  * **Source:** sgl-project/sglang python/sglang/srt/managers/io_struct.py (GenerateReqInput) and
  * python/sglang/srt/sampling/sampling_params.py; the three text settings as in THUDM/slime.
  */
-export function encodeGenerateBody(piece: PieceRequest): string {
-  return JSON.stringify({
+export function encodeGenerateBody(piece: PieceRequest): Uint8Array {
+  const fields = {
     rid: piece.requestId,
-    input_ids: piece.inputIds,
     sampling_params: {
       ...encodeSampling(piece.turn.sampling),
       max_new_tokens: piece.maxNewTokens,
@@ -23,7 +23,8 @@ export function encodeGenerateBody(piece: PieceRequest): string {
     return_logprob: true,
     logprob_start_len: -1,
     stream: false,
-  });
+  };
+  return jsonWithIds(fields, { name: "input_ids", ids: piece.inputIds });
 }
 
 /**
@@ -36,15 +37,15 @@ export function encodeGenerateBody(piece: PieceRequest): string {
  * logprob_result_processor.py, and python/sglang/srt/layers/logits_processor.py (input logprobs are
  * normalised without temperature and top-p).
  */
-export function encodeScoreBody({ requestId, ids, from }: ScorePiece): string {
-  return JSON.stringify({
+export function encodeScoreBody({ requestId, ids, from }: ScorePiece): Uint8Array {
+  const fields = {
     rid: requestId,
-    input_ids: ids,
     sampling_params: { ...encodeSampling({}), max_new_tokens: 0, skip_special_tokens: false },
     return_logprob: true,
     logprob_start_len: from - 1,
     stream: false,
-  });
+  };
+  return jsonWithIds(fields, { name: "input_ids", ids });
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { SamplingParameters } from "../engine.ts";
+import { jsonWithIds } from "../json-with-ids.ts";
 import type { PieceRequest } from "../piece-request.ts";
 
 /**
@@ -7,14 +8,14 @@ import type { PieceRequest } from "../piece-request.ts";
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
  * (GenerateRequest) and vllm/sampling_params.py.
  */
-export function encodeGenerateBody(piece: PieceRequest, model: string | undefined): string {
-  return JSON.stringify({
+export function encodeGenerateBody(piece: PieceRequest, model: string | undefined): Uint8Array {
+  const fields = {
     request_id: piece.requestId,
     ...(model === undefined ? {} : { model }),
-    token_ids: piece.inputIds,
     sampling_params: encodeSampling(piece),
     stream: false,
-  });
+  };
+  return jsonWithIds(fields, { name: "token_ids", ids: piece.inputIds });
 }
 
 /**
@@ -23,18 +24,18 @@ export function encodeGenerateBody(piece: PieceRequest, model: string | undefine
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/openai/completion/protocol.py (CompletionRequest).
  */
-export function encodeCompletionsBody(piece: PieceRequest, model: string | undefined): string {
-  return JSON.stringify({
+export function encodeCompletionsBody(piece: PieceRequest, model: string | undefined): Uint8Array {
+  const fields = {
     ...encodeSampling(piece),
     request_id: piece.requestId,
     ...(model === undefined ? {} : { model }),
-    prompt: piece.inputIds,
     add_special_tokens: false,
     echo: false,
     return_token_ids: true,
     return_tokens_as_token_ids: true,
     stream: false,
-  });
+  };
+  return jsonWithIds(fields, { name: "prompt", ids: piece.inputIds });
 }
 
 /**
