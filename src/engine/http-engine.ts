@@ -124,13 +124,16 @@ export function createHttpEngine<Kind extends string>(
 
   async function generate(
     request: GenerateRequest,
-    { signal, cutShort }: GenerateOptions = {},
+    { signal, cutShort, onTokens }: GenerateOptions = {},
   ): Promise<Generation> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     assertRequest(request);
     const { protocol } = server;
     return track((closed) =>
-      sampleTurn(request, { workers, settings, protocol, signal, cutShort, closing: closed }),
+      sampleTurn(request, {
+        ...{ workers, settings, protocol, signal, cutShort, onTokens },
+        closing: closed,
+      }),
     );
   }
 

@@ -1,6 +1,8 @@
 import type { Dispatcher } from "undici";
-import { Pool, errors } from "undici";
+import { Pool } from "undici";
 import type { Redactor } from "../internal/redactor.ts";
+import type { ReplyBody } from "./reply-body.ts";
+import { openBody } from "./reply-body.ts";
 
 /** What to send. */
 export interface HttpRequest {
@@ -10,6 +12,11 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON: its text, or that in UTF-8, which is sent as it is. */
   readonly body?: string | Uint8Array;
+  /**
+   * Called with the data of each server-sent event of a stream that is answered with HTTP 200, as it
+   * comes; the reply's text is empty then. What it throws ends the exchange.
+   */
+  readonly onEvent?: (data: string) => void;
   /** Bounds the wait. Where it aborts, the exchange's connection is dropped. */
   readonly signal: AbortSignal;
 }
@@ -36,7 +43,11 @@ export interface HttpReply {
 export interface HttpTransport {
   /** The server's address without a trailing slash. */
   readonly url: string;
-  /** Makes one HTTP exchange. Repeats nothing, follows no redirect, does not throw. */
+  /**
+   * Makes one HTTP exchange. Repeats nothing, follows no redirect.
+   *
+   * @throws what `onEvent` throws, and nothing else.
+   */
   send(request: HttpRequest): Promise<HttpOutcome>;
   /** Drops all connections; exchanges under way end `broken`. */
   close(): Promise<void>;
@@ -50,7 +61,7 @@ export interface HttpTransportOptions {
   readonly connectMs: number;
   /** Most connections at a time; further requests wait for one. */
   readonly maxConnections: number;
-  /** Longest reply in bytes. */
+  /** Longest reply in bytes; of a stream, longest event. */
   readonly maxReplyBytes: number;
   /** How long an idle connection is kept, in milliseconds. Default 4 000. */
   readonly keepAliveMs?: number;
@@ -76,7 +87,6 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
     // A long generation sends nothing for minutes; the request's own signal is its deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
-    maxResponseSize: options.maxReplyBytes,
   });
   return {
     url: origin + basePath,
@@ -84,6 +94,7 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
       const outcome = await exchange(pool, request, {
         basePath,
         limitBytes: options.maxReplyBytes,
+        redactor: options.redactor,
       });
       if (outcome.type !== "reply") return outcome;
       return { ...outcome, text: options.redactor.jsonText(outcome.text) };
@@ -95,15 +106,17 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
 function exchange(
   pool: Pool,
   request: HttpRequest,
-  { basePath, limitBytes }: { basePath: string; limitBytes: number },
+  options: { basePath: string; limitBytes: number; redactor: Redactor },
 ): Promise<HttpOutcome> {
   const { signal } = request;
+  const { basePath, limitBytes } = options;
   if (signal.aborted) return Promise.resolve({ type: "aborted", sent: false });
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let sent = false;
     let controller: Dispatcher.DispatchController | undefined;
+    const stopListening = (): void => signal.removeEventListener("abort", onAbort);
     const settle = (outcome: HttpOutcome): void => {
-      signal.removeEventListener("abort", onAbort);
+      stopListening();
       resolve(outcome);
     };
     const onAbort = (): void => {
@@ -114,7 +127,7 @@ function exchange(
 
     let status = 0;
     let headers: HttpReply["headers"] = {};
-    const chunks: Buffer[] = [];
+    let body: ReplyBody | undefined;
     pool.dispatch(
       {
         method: request.method,
@@ -135,16 +148,26 @@ function exchange(
         onResponseStart(_controller, statusCode, replyHeaders) {
           status = statusCode;
           headers = replyHeaders;
+          body = openBody({ status, headers }, { ...options, onEvent: request.onEvent });
         },
-        onResponseData(_controller, chunk) {
-          chunks.push(chunk);
+        onResponseData(receiving, chunk) {
+          // What comes behind the end of an exchange is nobody's.
+          if (signal.aborted) return;
+          try {
+            if (body?.add(chunk) !== "too-long") return;
+            settle({ type: "oversized", limitBytes });
+            receiving.abort(new Error("The reply is too long"));
+          } catch (error) {
+            stopListening();
+            reject(error as Error);
+            receiving.abort(new Error("The reply is refused"));
+          }
         },
         onResponseEnd() {
-          settle({ type: "reply", status, headers, text: Buffer.concat(chunks).toString("utf8") });
+          settle({ type: "reply", status, headers, text: body?.end() ?? "" });
         },
         onResponseError(_controller, cause) {
-          const isOversized = cause instanceof errors.ResponseExceededMaxSizeError;
-          settle(isOversized ? { type: "oversized", limitBytes } : { type: "broken", sent, cause });
+          settle({ type: "broken", sent, cause });
         },
       },
     );

@@ -42,6 +42,7 @@ export function encodeCompletionBody(piece: PieceRequest, options: BodyOptions):
   const { turn, inputIds, maxNewTokens } = piece;
   const fields = {
     ...encodeParameters(turn.sampling, { windowLength: inputIds.length + maxNewTokens }),
+    ...encodeEnds(turn),
     n_predict: maxNewTokens,
     // Of the sampled token; 0 would give none.
     n_probs: 1,
@@ -71,6 +72,14 @@ export function encodeScoringBody(
     ...encodeRest(sessionId, options),
   };
   return jsonWithIds(fields, { name: "prompt", ids: inputIds });
+}
+
+/** Text that ends the turn, and the form that it is held to. */
+function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
+  return {
+    ...(stopTexts.length === 0 ? {} : { stop: stopTexts }),
+    ...(constraint?.type === "json-schema" ? { json_schema: constraint.schema } : {}),
+  };
 }
 
 /** Biases change what is sampled, and not what is reported of the logits. */

@@ -13,7 +13,8 @@ export interface LlamaCppEngine extends HttpEngine {
 /**
  * Connects to llama.cpp's own server. Makes no request by itself.
  *
- * Each turn is one `POST /completion`, not streamed. The server ends a turn at the model's own ends
+ * Each turn is one `POST /completion`, not streamed: of a token that ends within a character the
+ * server's stream says nothing, so who listens is told of the turn's tokens when it is whole. The server ends a turn at the model's own ends
  * only: what it samples behind another of the request's stop ids is cut off, and recorded as
  * discarded. Logprobs are those of the raw logits, whatever the temperature. Tokens that end within a
  * character cost one short request each, because the server reports no logprob for them.

@@ -8,6 +8,7 @@ import type {
   Engine,
   EngineDescription,
   Finish,
+  GenerateOptions,
   GenerateRequest,
   Generation,
   ScoreRequest,
@@ -81,7 +82,7 @@ export function createSequenceEngine({
 
   return {
     kind: description.kind,
-    async generate(request, { signal, cutShort } = {}) {
+    async generate(request, { signal, cutShort, onTokens } = {}) {
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
       checkGenerateRequest(request, limits);
@@ -91,7 +92,7 @@ export function createSequenceEngine({
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
         sampleTurn(sequence, {
-          ...{ request, sampling, random, endsGeneration, cutShort },
+          ...{ request, sampling, random, endsGeneration, cutShort, onTokens },
           signal: stop,
         });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
@@ -174,6 +175,7 @@ async function sampleTurn(
     endsGeneration,
     signal,
     cutShort,
+    onTokens,
   }: {
     request: GenerateRequest;
     sampling: NextSampling;
@@ -181,6 +183,7 @@ async function sampleTurn(
     endsGeneration: (id: number) => boolean;
     signal: AbortSignal;
     cutShort: AbortSignal | undefined;
+    onTokens: GenerateOptions["onTokens"];
   },
 ): Promise<SampledTurn> {
   const { promptIds, maxNewTokens } = request;
@@ -203,6 +206,8 @@ async function sampleTurn(
     last = drawn.id;
     outputIds.push(drawn.id);
     logprobs.push(drawn.logprob);
+    // One that was cancelled in the meantime is told of nothing more.
+    if (!signal.aborted) onTokens?.({ tokenIds: [drawn.id], logprobs: [drawn.logprob] });
     if (stopIds.has(last) || endsGeneration(last)) {
       return { ...turn, finish: { type: "stop", matched: last } };
     }

@@ -39,7 +39,7 @@ function scriptedThread(
         post(request) {
           requests.push(request);
           const reply = answer(request);
-          if (reply !== undefined) queueMicrotask(() => given.onReply(reply));
+          if (reply !== undefined) queueMicrotask(() => given.onMessage(reply));
         },
         setBusy(isBusy) {
           busy = isBusy;
@@ -141,7 +141,7 @@ test("a cancelled call's thread is told so, and its late answer is dropped", asy
   expect(thread.isBusy()).toBe(false);
   const [sent, told] = thread.requests;
   expect(told).toEqual({ type: "abort", key: sent?.key });
-  thread.listeners().onReply({ type: "scored", key: sent?.key ?? -1, logprobs: [] });
+  thread.listeners().onMessage({ type: "scored", key: sent?.key ?? -1, logprobs: [] });
 });
 
 test("a thread keeps the process alive only while it has calls", async () => {

@@ -9,6 +9,7 @@ import type {
   GenerateRequest,
   Generation,
   ScoreRequest,
+  StreamedTokens,
 } from "../engine.ts";
 import type { RequestLimits } from "../in-process/check-request.ts";
 import {
@@ -19,7 +20,7 @@ import {
 } from "../in-process/check-request.ts";
 import { SessionPlacement } from "./session-placement.ts";
 import type { SamplingThread, StartThread } from "./thread/start-thread.ts";
-import type { GenerateCall, ScoreCall, ThreadReply } from "./thread/thread-message.ts";
+import type { GenerateCall, ScoreCall, ThreadNews, ThreadReply } from "./thread/thread-message.ts";
 
 /** An engine in this process: samples, and scores what was sampled. */
 export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
@@ -29,6 +30,7 @@ interface PendingCall {
   readonly thread: number;
   readonly resolve: (reply: ThreadReply) => void;
   readonly reject: (error: unknown) => void;
+  readonly onTokens: GenerateOptions["onTokens"];
 }
 
 type Call = Omit<GenerateCall, "key"> | Omit<ScoreCall, "key">;
@@ -54,7 +56,8 @@ export function createThreadedEngine({
 
   const threads: readonly SamplingThread[] = startThreads.map((start) =>
     start({
-      onReply: (reply) => settle(reply.key)?.resolve(reply),
+      onMessage: (message) =>
+        message.type === "sampled" ? tell(message) : settle(message.key)?.resolve(message),
       onLost: (cause) =>
         endAll(
           new RolloutError("engine/unreachable", "Cannot sample: a thread is gone", { cause }),
@@ -72,6 +75,17 @@ export function createThreadedEngine({
     return call;
   }
 
+  /** What a listener throws is the end of its call. */
+  function tell({ key, id, logprob }: ThreadNews): void {
+    const call = pending.get(key);
+    try {
+      call?.onTokens?.({ tokenIds: [id], logprobs: [logprob] });
+    } catch (error) {
+      threads[call?.thread ?? 0]?.post({ type: "abort", key });
+      settle(key)?.reject(error);
+    }
+  }
+
   function endAll(reason: RolloutError): void {
     end ??= reason;
     for (const key of pending.keys()) settle(key)?.reject(reason);
@@ -79,15 +93,7 @@ export function createThreadedEngine({
 
   function send(
     call: Call,
-    {
-      sessionId,
-      signal,
-      cutShort,
-    }: {
-      sessionId: string;
-      signal: AbortSignal | undefined;
-      cutShort?: AbortSignal | undefined;
-    },
+    { sessionId, signal, cutShort, onTokens }: { sessionId: string } & GenerateOptions,
   ): Promise<ThreadReply> {
     const key = nextKey++;
     const thread = placement.enter(sessionId);
@@ -103,7 +109,7 @@ export function createThreadedEngine({
         cutShort?.removeEventListener("abort", onCut);
       };
       pending.set(key, {
-        thread,
+        ...{ thread, onTokens },
         resolve: (reply) => (unlisten(), resolve(reply)),
         reject: (error) => (unlisten(), reject(error)),
       });
@@ -116,7 +122,7 @@ export function createThreadedEngine({
 
   async function generate(
     request: GenerateRequest,
-    { signal, cutShort }: GenerateOptions = {},
+    { signal, cutShort, onTokens }: GenerateOptions = {},
   ): Promise<Generation> {
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
@@ -130,10 +136,23 @@ export function createThreadedEngine({
       stopTokenIds,
       sampling: checkSampling(request.sampling, () => randomInt(2 ** 48 - 1)),
       sessionId,
+      streams: onTokens !== undefined,
     } as const;
-    const reply = await send(call, { sessionId, signal, cutShort });
+    let toldCount = 0;
+    const tell = (tokens: StreamedTokens): void => {
+      toldCount += tokens.tokenIds.length;
+      onTokens?.(tokens);
+    };
+    const reply = await send(call, { sessionId, signal, cutShort, onTokens: tell });
     if (reply.type !== "generated") throw failureOf(reply);
-    return checkGeneration(toGeneration(request, reply, description.policyVersion ?? ""), request);
+    const version = description.policyVersion ?? "";
+    const generation = checkGeneration(toGeneration(request, reply, version), request);
+    const { outputIds, logprobs } = generation;
+    // The last one comes with the answer.
+    if (toldCount < outputIds.length) {
+      tell({ tokenIds: outputIds.slice(toldCount), logprobs: logprobs.slice(toldCount) });
+    }
+    return generation;
   }
 
   async function score(
