@@ -54,6 +54,10 @@ interface ServerWords {
 }
 
 const sglangWords: ServerWords = { failures: sglangFailures, malform: malformSglangReply };
+const sglangDeltaWords: ServerWords = {
+  ...sglangWords,
+  countNew: ({ output_ids: ids }) => (ids as readonly number[]).length,
+};
 const vllmWords: ServerWords = {
   failures: vllmFailures,
   malform: malformVllmReply,
@@ -153,6 +157,11 @@ const wholeTurns = "a script's turns come at once";
 const SCORING_HARNESSES: readonly EngineHarness[] = [
   serverHarness("sglang, direct,", sglangWords, async (behaviour) => {
     const server = await startSglangTestServer(behaviour);
+    const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
+    return { server, engine, stop: () => server.close() };
+  }),
+  serverHarness("sglang, with incremental frames,", sglangDeltaWords, async (behaviour) => {
+    const server = await startSglangTestServer({ ...behaviour, incrementalStreaming: true });
     const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
     return { server, engine, stop: () => server.close() };
   }),

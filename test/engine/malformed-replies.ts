@@ -9,7 +9,7 @@ type Json = Record<string, unknown>;
 export type MalformReply = (reply: Json, token: MalformedToken, index?: number) => unknown;
 
 /** SGLang's `/generate`: `[logprob, id, text]` for each token, and the ids once more. */
-export function malformSglangReply(reply: Json, token: MalformedToken): unknown {
+export function malformSglangReply(reply: Json, token: MalformedToken, index = 1): unknown {
   const { output_ids: ids, meta_info: meta } = reply as {
     output_ids: unknown[];
     meta_info: Json;
@@ -23,8 +23,8 @@ export function malformSglangReply(reply: Json, token: MalformedToken): unknown 
   const entries = meta["output_token_logprobs"] as unknown[][];
   return {
     ...reply,
-    output_ids: "id" in token ? changeAt(ids, 1, () => token.id) : ids,
-    meta_info: { ...meta, output_token_logprobs: changeAt(entries, 1, malform) },
+    output_ids: "id" in token ? changeAt(ids, index, () => token.id) : ids,
+    meta_info: { ...meta, output_token_logprobs: changeAt(entries, index, malform) },
   };
 }
 

@@ -9,7 +9,6 @@ import type {
   GenerateRequest,
   Generation,
   ScoreRequest,
-  StreamedTokens,
 } from "../engine.ts";
 import type { RequestLimits } from "../in-process/check-request.ts";
 import {
@@ -18,6 +17,7 @@ import {
   checkTemperature,
   checkSampling,
 } from "../in-process/check-request.ts";
+import { TokenListener } from "../in-process/token-listener.ts";
 import { SessionPlacement } from "./session-placement.ts";
 import type { SamplingThread, StartThread } from "./thread/start-thread.ts";
 import type { GenerateCall, ScoreCall, ThreadNews, ThreadReply } from "./thread/thread-message.ts";
@@ -28,9 +28,14 @@ export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
 /** A call under way. */
 interface PendingCall {
   readonly thread: number;
-  readonly resolve: (reply: ThreadReply) => void;
+  readonly resolve: (reply: ThreadReply | Deafened) => void;
   readonly reject: (error: unknown) => void;
-  readonly onTokens: GenerateOptions["onTokens"];
+  readonly listener: TokenListener | undefined;
+}
+
+/** What ends a call without an answer: its listener has thrown. */
+interface Deafened {
+  readonly type: "deafened";
 }
 
 type Call = Omit<GenerateCall, "key"> | Omit<ScoreCall, "key">;
@@ -75,15 +80,13 @@ export function createThreadedEngine({
     return call;
   }
 
-  /** What a listener throws is the end of its call. */
+  /** What a caller throws is the end of its call. */
   function tell({ key, id, logprob }: ThreadNews): void {
     const call = pending.get(key);
-    try {
-      call?.onTokens?.({ tokenIds: [id], logprobs: [logprob] });
-    } catch (error) {
-      threads[call?.thread ?? 0]?.post({ type: "abort", key });
-      settle(key)?.reject(error);
-    }
+    call?.listener?.tell({ tokenIds: [id], logprobs: [logprob] });
+    if (call?.listener?.hasThrown !== true) return;
+    threads[call.thread]?.post({ type: "abort", key });
+    settle(key)?.resolve({ type: "deafened" });
   }
 
   function endAll(reason: RolloutError): void {
@@ -93,8 +96,16 @@ export function createThreadedEngine({
 
   function send(
     call: Call,
-    { sessionId, signal, cutShort, onTokens }: { sessionId: string } & GenerateOptions,
-  ): Promise<ThreadReply> {
+    {
+      sessionId,
+      signal,
+      cutShort,
+      listener,
+    }: { sessionId: string; listener?: TokenListener } & Pick<
+      GenerateOptions,
+      "signal" | "cutShort"
+    >,
+  ): Promise<ThreadReply | Deafened> {
     const key = nextKey++;
     const thread = placement.enter(sessionId);
     threads[thread]?.setBusy(true);
@@ -109,7 +120,7 @@ export function createThreadedEngine({
         cutShort?.removeEventListener("abort", onCut);
       };
       pending.set(key, {
-        ...{ thread, onTokens },
+        ...{ thread, listener },
         resolve: (reply) => (unlisten(), resolve(reply)),
         reject: (error) => (unlisten(), reject(error)),
       });
@@ -138,20 +149,13 @@ export function createThreadedEngine({
       sessionId,
       streams: onTokens !== undefined,
     } as const;
-    let toldCount = 0;
-    const tell = (tokens: StreamedTokens): void => {
-      toldCount += tokens.tokenIds.length;
-      onTokens?.(tokens);
-    };
-    const reply = await send(call, { sessionId, signal, cutShort, onTokens: tell });
+    const listener = new TokenListener(request, onTokens);
+    const reply = await send(call, { sessionId, signal, cutShort, listener });
+    if (reply.type === "deafened") listener.complete({ outputIds: [], logprobs: [] });
     if (reply.type !== "generated") throw failureOf(reply);
     const version = description.policyVersion ?? "";
     const generation = checkGeneration(toGeneration(request, reply, version), request);
-    const { outputIds, logprobs } = generation;
-    // The last one comes with the answer.
-    if (toldCount < outputIds.length) {
-      tell({ tokenIds: outputIds.slice(toldCount), logprobs: logprobs.slice(toldCount) });
-    }
+    listener.complete(generation);
     return generation;
   }
 
@@ -186,7 +190,7 @@ export function createThreadedEngine({
   };
 }
 
-function failureOf(reply: ThreadReply): Error {
+function failureOf(reply: ThreadReply | Deafened): Error {
   return reply.type === "failed"
     ? new RolloutError(reply.code, reply.message)
     : new InvariantError(`A thread answered with ${reply.type}`);
