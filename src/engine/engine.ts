@@ -131,6 +131,27 @@ export interface EngineDescription {
   readonly warnings?: readonly string[];
 }
 
+/** How busy one worker of an engine is. JSON-able; what it does not say is absent. */
+export interface WorkerLoad {
+  /** Its address, where it has one. */
+  readonly url?: string;
+  /** Requests that are sampled. */
+  readonly runningCount: number;
+  /** Requests that wait for their turn. */
+  readonly waitingCount?: number;
+  /** How much of the memory for keys and values is in use, 0 to 1. */
+  readonly keyValueUse?: number;
+  /** How many tokens that memory holds in all. */
+  readonly keyValueTokens?: number;
+}
+
+/** How busy an engine is. JSON-able. */
+export interface EngineLoad {
+  readonly workers: readonly WorkerLoad[];
+  /** Addresses that did not say, and why. */
+  readonly silent: readonly { readonly url: string; readonly reason: string }[];
+}
+
 /** Ids whose probabilities are asked for. */
 export interface ScoreRequest {
   readonly ids: readonly number[];
@@ -191,6 +212,13 @@ export interface Engine {
    * @throws RolloutError `engine/unreachable` where nothing answers.
    */
   describe(options?: { signal?: AbortSignal }): Promise<EngineDescription>;
+  /**
+   * Asks how busy the engine is. Absent where it cannot say. An address that does not answer is listed
+   * as silent.
+   *
+   * @throws the signal's reason where the signal is aborted.
+   */
+  load?(options?: { signal?: AbortSignal }): Promise<EngineLoad>;
   /** Closes connections. The engine takes no calls afterwards. */
   close(): Promise<void>;
 }

@@ -159,7 +159,7 @@ function exchange(
             receiving.abort(new Error("The reply is too long"));
           } catch (error) {
             stopListening();
-            reject(error as Error);
+            reject(error);
             receiving.abort(new Error("The reply is refused"));
           }
         },

@@ -97,6 +97,7 @@ export class RepeatedCall implements Disposable {
         return outcome;
       },
     });
+    if (!isUnanswered(reply) || reply.outcome.type === "reply") workers.markUp(worker);
     if (!isUnanswered(reply)) return reply;
     const { outcome } = reply;
     const failure = toFailure(outcome, timeouts.requestMs);

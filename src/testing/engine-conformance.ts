@@ -456,7 +456,7 @@ function listen(onMore: (told: ConformanceTurn) => void = () => undefined) {
   const told = { outputIds: [] as number[], logprobs: [] as number[] };
   return {
     ...told,
-    onTokens({ tokenIds, logprobs }: StreamedTokens): void {
+    onTokens: ({ tokenIds, logprobs }: StreamedTokens): void => {
       assert.ok(tokenIds.length > 0, "Expected at least one token a call");
       assert.equal(tokenIds.length, logprobs.length);
       told.outputIds.push(...tokenIds);

@@ -1,6 +1,7 @@
 import type { HttpEngine } from "../http-engine.ts";
 import { createHttpEngine } from "../http-engine.ts";
 import { describeLlamaCpp } from "./describe-llama-cpp.ts";
+import { loadOfLlamaCpp } from "./llama-cpp-load.ts";
 import type { LlamaCppEngineOptions } from "./llama-cpp-options.ts";
 import { toLlamaCppSettings } from "./llama-cpp-options.ts";
 import { createLlamaCppProtocol } from "./llama-cpp-protocol.ts";
@@ -27,6 +28,8 @@ export function createLlamaCppEngine(options: LlamaCppEngineOptions): LlamaCppEn
   const settings = toLlamaCppSettings(options);
   return createHttpEngine("llama-cpp", settings, (closing) => ({
     protocol: createLlamaCppProtocol(settings),
+    load: (worker, { signal }) =>
+      loadOfLlamaCpp(worker, { settings, signal, closing, expected: "a llama.cpp server" }),
     describe: (workers, { signal }) => describeLlamaCpp(workers, { settings, signal, closing }),
   }));
 }

@@ -119,6 +119,11 @@ export function createSequenceEngine({
       closing.signal.throwIfAborted();
       return description;
     },
+    async load({ signal } = {}) {
+      signal?.throwIfAborted();
+      closing.signal.throwIfAborted();
+      return { workers: [{ runningCount: underWay.size }], silent: [] };
+    },
     async close() {
       if (closing.signal.aborted) return;
       closing.abort(new RolloutError("engine/unreachable", "Cannot sample: the engine was closed"));

@@ -183,6 +183,11 @@ export function createThreadedEngine({
       if (end !== undefined) throw end;
       return description;
     },
+    async load({ signal } = {}) {
+      signal?.throwIfAborted();
+      if (end !== undefined) throw end;
+      return { workers: [{ runningCount: pending.size }], silent: [] };
+    },
     async close() {
       endAll(new RolloutError("engine/unreachable", "Cannot sample: the engine was closed"));
       await Promise.all(threads.map((thread) => thread.close()));

@@ -9,6 +9,7 @@ import { encodeGenerateBody, encodeScoreBody } from "./generate-body.ts";
 import { readGenerateReply } from "./generate-reply.ts";
 import { GenerateStream } from "./generate-stream.ts";
 import { createRequestAborter } from "./request-aborter.ts";
+import { loadOfSglang } from "./sglang-load.ts";
 import { readScoreReply } from "./score-reply.ts";
 import type { SglangEngineOptions } from "./sglang-options.ts";
 import { toSglangSettings } from "./sglang-options.ts";
@@ -68,6 +69,16 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   return createHttpEngine("sglang", settings, (closing) => ({
     protocol,
     scoring,
+    load: (worker, { signal }) => {
+      const { mode } = settings;
+      return loadOfSglang(worker, {
+        settings,
+        signal,
+        closing,
+        mode,
+        expected: "an SGLang server",
+      });
+    },
     async describe(workers, { signal }) {
       const { description, isRouter } = await describeSglang(workers, {
         settings,
