@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { Pool } from "undici";
 import type { Redactor } from "../internal/redactor.ts";
-import type { ReplyBody } from "./reply-body.ts";
+import type { ReplyBody, ReplyHead } from "./reply-body.ts";
 import { openBody } from "./reply-body.ts";
 
 /** What to send. */
@@ -32,10 +32,8 @@ export type HttpOutcome =
   | { readonly type: "aborted"; readonly sent: boolean };
 
 /** A whole reply, whatever its status. */
-export interface HttpReply {
+export interface HttpReply extends ReplyHead {
   readonly type: "reply";
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
 }
 

@@ -1,7 +1,12 @@
 import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
 import type { Redactor } from "../internal/redactor.ts";
-import type { HttpReply } from "./http-transport.ts";
+
+/** What a reply begins with. */
+export interface ReplyHead {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
 
 /** A reply's body while it comes. */
 export interface ReplyBody {
@@ -21,10 +26,7 @@ export interface ReplyBodyOptions {
 }
 
 /** Opens a body: a stream of events where that is asked for and answered, a text otherwise. */
-export function openBody(
-  { status, headers }: Pick<HttpReply, "status" | "headers">,
-  options: ReplyBodyOptions,
-): ReplyBody {
+export function openBody({ status, headers }: ReplyHead, options: ReplyBodyOptions): ReplyBody {
   const { onEvent, limitBytes, redactor } = options;
   const type = headers["content-type"];
   const isStream = typeof type === "string" && /^text\/event-stream\b/i.test(type);
