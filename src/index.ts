@@ -112,9 +112,9 @@ export {
 } from "./run/run-folder.ts";
 export {
   createAdmissionGate,
-  type AdmissionGate,
-  type AdmissionOptions,
   type AdmissionWish,
+  type EngineGate,
+  type EngineGateOptions,
   type LoadFollowing,
 } from "./run/admission.ts";
 export type { RunProgress } from "./run/run-progress.ts";

@@ -1,16 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
 import type { EngineLoad, WorkerLoad } from "../engine/engine.ts";
+import type { AdmissionGate } from "./start-run.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { type AdmissionGate, createAdmissionGate } from "./admission.ts";
+import { type EngineGate, createAdmissionGate } from "./admission.ts";
 
 const { signal } = new AbortController();
 
 const outage = (): RolloutError => new RolloutError("engine/unreachable", "nobody answers");
 
 /** Asks to be admitted, and notes when that is. */
-function ask(gate: AdmissionGate, name: string, priority: number, order: string[]) {
-  return gate.admit({ priority }, { signal }).then((leave) => {
+function ask(gate: EngineGate, name: string, priority: number, order: string[]) {
+  return gate.admit({ priority, signal }).then((leave) => {
     order.push(name);
     return leave;
   });
@@ -37,7 +38,7 @@ describe("an admission gate", () => {
 
   test("takes a place back once, however often it is given", async () => {
     await using gate = createAdmissionGate({ concurrency: 1 });
-    const leave = await gate.admit({ priority: 0 }, { signal });
+    const leave = await gate.admit({ priority: 0, signal });
     leave();
     leave();
     expect(gate.state.admitted).toBe(0);
@@ -45,17 +46,22 @@ describe("an admission gate", () => {
 
   test("forgets who gives up, and throws the signal's reason", async () => {
     await using gate = createAdmissionGate({ concurrency: 1 });
-    const leave = await gate.admit({ priority: 0 }, { signal });
+    const leave = await gate.admit({ priority: 0, signal });
     const controller = new AbortController();
-    const waiting = gate.admit({ priority: 0 }, { signal: controller.signal });
+    const waiting = gate.admit({ priority: 0, signal: controller.signal });
     const refused = expect(waiting).rejects.toThrow("enough");
     controller.abort(new Error("enough"));
     await refused;
     expect(gate.state).toEqual({ admitted: 1, waiting: 0, limit: 1 });
     leave();
-    await expect(gate.admit({ priority: 0 }, { signal: controller.signal })).rejects.toThrow();
+    await expect(gate.admit({ priority: 0, signal: controller.signal })).rejects.toThrow();
     expect(gate.state.admitted).toBe(0);
   });
+});
+
+test("is one that a run can be given", () => {
+  const gate: AdmissionGate = createAdmissionGate({ concurrency: 1 });
+  expect(gate.admit).toBeTypeOf("function");
 });
 
 describe("a gate that follows the engine's load", () => {

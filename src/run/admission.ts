@@ -4,7 +4,7 @@ import type { Clock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 
 /** What an admission gate goes by. */
-export interface AdmissionOptions {
+export interface EngineGateOptions {
   /** Most that are admitted at once, at least 1. */
   readonly concurrency: number;
   /** Where given, fewer are admitted while the engine is full. */
@@ -32,24 +32,26 @@ export interface LoadFollowing {
 export interface AdmissionWish {
   /** The smallest goes first, such as the number of a group: what began first is to end first. */
   readonly priority: number;
+  /** Aborted, the wait ends. */
+  readonly signal: AbortSignal;
 }
 
 /** Lets work begin, a bounded number at once, the oldest group's first. */
-export interface AdmissionGate extends AsyncDisposable {
+export interface EngineGate extends AsyncDisposable {
   /**
    * Waits to be admitted.
    *
    * @returns what gives the place back; a second call of it does nothing.
    * @throws the signal's reason where the signal is aborted first.
    */
-  admit(wish: AdmissionWish, options: { signal: AbortSignal }): Promise<() => void>;
+  admit(wish: AdmissionWish): Promise<() => void>;
   /** How many are admitted, how many wait, and how many may be admitted at once now. */
   readonly state: { readonly admitted: number; readonly waiting: number; readonly limit: number };
   /** Stops following the engine. Those who wait go on waiting for those who were admitted. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-interface Waiting extends AdmissionWish {
+interface Waiting extends Pick<AdmissionWish, "priority"> {
   readonly arrival: number;
   readonly enter: () => void;
 }
@@ -59,7 +61,7 @@ interface Waiting extends AdmissionWish {
  * above a mark takes an eighth of it away, each reading with room gives a sixteenth back, up to the
  * concurrency. Nobody who was admitted is sent away.
  */
-export function createAdmissionGate({ concurrency, follow }: AdmissionOptions): AdmissionGate {
+export function createAdmissionGate({ concurrency, follow }: EngineGateOptions): EngineGate {
   const queue: Waiting[] = [];
   const stop = new AbortController();
   let admitted = 0;
@@ -94,7 +96,7 @@ export function createAdmissionGate({ concurrency, follow }: AdmissionOptions): 
     get state() {
       return { admitted, waiting: queue.length, limit };
     },
-    async admit({ priority }, { signal }) {
+    async admit({ priority, signal }) {
       signal.throwIfAborted();
       const { promise, resolve, reject } = withResolvers();
       const waiting = { priority, arrival: arrivalCount++, enter: resolve };
