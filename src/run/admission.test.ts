@@ -59,9 +59,10 @@ describe("an admission gate", () => {
   });
 });
 
-test("is one that a run can be given", () => {
+test("is one that a run can be given", async () => {
   const gate: AdmissionGate = createAdmissionGate({ concurrency: 1 });
-  expect(gate.admit).toBeTypeOf("function");
+  const leave = await gate.admit({ priority: 0, signal });
+  expect(leave()).toBeUndefined();
 });
 
 describe("a gate that follows the engine's load", () => {
