@@ -10,6 +10,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),
+  seed: async () => (await import("./seed.ts")).benchSeed(),
   "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
 };
 

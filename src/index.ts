@@ -25,13 +25,17 @@ export type {
   DiscardedSampling,
   Engine,
   EngineDescription,
+  EngineLoad,
   Finish,
   GenerateRequest,
   Generation,
   GenerationPiece,
   LogprobConvention,
+  SamplingConstraint,
   SamplingParameters,
   ScoreRequest,
+  StreamedTokens,
+  WorkerLoad,
 } from "./engine/engine.ts";
 export { createLlamaEngine, type LlamaEngineOptions } from "./engine/llama/llama-engine.ts";
 export { createLlamaCppEngine, type LlamaCppEngine } from "./engine/llama-cpp/llama-cpp-engine.ts";
@@ -106,6 +110,13 @@ export {
   type RunFolderOptions,
   type RunManifest,
 } from "./run/run-folder.ts";
+export {
+  createAdmissionGate,
+  type AdmissionWish,
+  type EngineGate,
+  type EngineGateOptions,
+  type LoadFollowing,
+} from "./run/admission.ts";
 export type { RunProgress } from "./run/run-progress.ts";
 export { runRollouts, type RunOptions, type RunResult } from "./run/run-rollouts.ts";
 export {
@@ -157,6 +168,7 @@ export type { UserConfig } from "./setup/user-config.ts";
 export { toSlimeGroup, type SlimeMember, type SlimeSample } from "./sink/slime.ts";
 export type { Task } from "./task.ts";
 export type { AddedToken, TokenCodec } from "./tokenizer/codec.ts";
+export { IncrementalDecoder } from "./tokenizer/incremental-decoder.ts";
 export { loadTokenCodec } from "./tokenizer/load-codec.ts";
 export { toSamples, type Outcome, type Sample, type StopReason } from "./trajectory/sample.ts";
 export {

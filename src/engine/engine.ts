@@ -31,6 +31,13 @@ export interface GenerateRequest {
   /** Ids that end the turn, the tokenizer's end-of-sequence id among them. */
   readonly stopTokenIds: readonly number[];
   /**
+   * Texts that end the turn where the sampled text comes to hold one. The ids stay whole: they hold
+   * what completed the text, and the finish names it. Not every engine can: `engine/bad-request`.
+   */
+  readonly stopTexts?: readonly string[];
+  /** What the sampled text is held to. Not every engine can: `engine/bad-request`. */
+  readonly constraint?: SamplingConstraint;
+  /**
    * Number of ids that the policy's tokenizer has. A prompt's ids are below it, and a reply with an id
    * that is not is refused (`engine/bad-reply`): nothing could read it. Where absent, any id is taken.
    */
@@ -43,6 +50,18 @@ export interface GenerateRequest {
   /** Stable over an episode, so that a router can keep it on one worker's prefix cache. */
   readonly sessionId: string;
 }
+
+/** A form that the engine holds sampling to, by leaving out the tokens that would break it. */
+export type SamplingConstraint =
+  /** A JSON value that the schema allows. */
+  | { readonly type: "json-schema"; readonly schema: Readonly<Record<string, unknown>> }
+  /** A text that the whole expression matches, in the engine's own dialect. */
+  | { readonly type: "regex"; readonly pattern: string }
+  /**
+   * Free text with parts that begin with a literal and then keep to a schema, such as a required tool
+   * call; as `structural_tag` of xgrammar describes them.
+   */
+  | { readonly type: "structural-tag"; readonly tag: Readonly<Record<string, unknown>> };
 
 /** Why sampling ended. */
 export type Finish =
@@ -81,6 +100,12 @@ export interface Generation {
   readonly discarded: readonly DiscardedSampling[];
 }
 
+/** Ids of a turn that came together. `logprobs[i]` belongs to `tokenIds[i]`. At least one. */
+export interface StreamedTokens {
+  readonly tokenIds: readonly number[];
+  readonly logprobs: readonly number[];
+}
+
 /** Which probabilities an engine's logprobs are logarithms of. */
 export type LogprobConvention =
   /** Softmax of the logits divided by the temperature, before top-k, top-p and min-p. */
@@ -106,6 +131,27 @@ export interface EngineDescription {
   readonly warnings?: readonly string[];
 }
 
+/** How busy one worker of an engine is. JSON-able; what it does not say is absent. */
+export interface WorkerLoad {
+  /** Its address, where it has one. */
+  readonly url?: string;
+  /** Requests that are sampled. */
+  readonly runningCount: number;
+  /** Requests that wait for their turn. */
+  readonly waitingCount?: number;
+  /** How much of the memory for keys and values is in use, 0 to 1. */
+  readonly keyValueUse?: number;
+  /** How many tokens that memory holds in all. */
+  readonly keyValueTokens?: number;
+}
+
+/** How busy an engine is. JSON-able. */
+export interface EngineLoad {
+  readonly workers: readonly WorkerLoad[];
+  /** Addresses that did not say, and why. */
+  readonly silent: readonly { readonly url: string; readonly reason: string }[];
+}
+
 /** Ids whose probabilities are asked for. */
 export interface ScoreRequest {
   readonly ids: readonly number[];
@@ -126,6 +172,14 @@ export interface GenerateOptions {
    * finish `length`. An engine that cannot do so ignores it.
    */
   readonly cutShort?: AbortSignal | undefined;
+  /**
+   * Told of sampled ids as they come, in order, each once; joined they are the generation's. What was
+   * told is never taken back: where a request breaks afterwards, the turn goes on from these ids as it
+   * does after an interruption, and where it cannot, the call fails. It is called between the server's
+   * messages and keeps them waiting, so it must return at once: nothing is queued for it here, and who
+   * hands on to a slow reader keeps a bounded queue of their own. What it throws, the call throws.
+   */
+  readonly onTokens?: ((tokens: StreamedTokens) => void) | undefined;
 }
 
 /** An inference engine that takes token ids and returns token ids with their logprobs. */
@@ -158,6 +212,13 @@ export interface Engine {
    * @throws RolloutError `engine/unreachable` where nothing answers.
    */
   describe(options?: { signal?: AbortSignal }): Promise<EngineDescription>;
+  /**
+   * Asks how busy the engine is. Absent where it cannot say. An address that does not answer is listed
+   * as silent.
+   *
+   * @throws the signal's reason where the signal is aborted.
+   */
+  load?(options?: { signal?: AbortSignal }): Promise<EngineLoad>;
   /** Closes connections. The engine takes no calls afterwards. */
   close(): Promise<void>;
 }

@@ -1,13 +1,15 @@
 import { setMaxListeners } from "node:events";
-import { assertInvariant } from "../errors.ts";
+import { RolloutError, assertInvariant } from "../errors.ts";
 import type {
   Engine,
   EngineDescription,
+  EngineLoad,
   GenerateOptions,
   GenerateRequest,
   Generation,
   LogprobConvention,
   ScoreRequest,
+  WorkerLoad,
 } from "./engine.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
 import { assertRequest } from "./check-request.ts";
@@ -20,6 +22,7 @@ import { createWorkerSet } from "./worker-set.ts";
 
 /** An engine behind HTTP. */
 export interface HttpEngine extends Engine {
+  load(options?: { signal?: AbortSignal }): Promise<EngineLoad>;
   /**
    * Asks the server what it is and samples one token, to find out before a run whether ids and
    * logprobs come through. `promptIds` must be ids of the model's; default `[0]`.
@@ -41,6 +44,15 @@ export interface ServerKind {
    * @throws RolloutError as `Engine.describe()` says.
    */
   readonly describe: (workers: readonly Worker[], call: DescribeCall) => Promise<EngineDescription>;
+  /**
+   * Asks one address how busy it is; `undefined` where it cannot say.
+   *
+   * @throws RolloutError `engine/unreachable` where nothing answers.
+   */
+  readonly load: (
+    worker: Worker,
+    call: { readonly signal: AbortSignal | undefined },
+  ) => Promise<readonly WorkerLoad[] | undefined>;
   /** Absent where the server cannot score. */
   readonly scoring?: ScoringKind;
 }
@@ -124,13 +136,16 @@ export function createHttpEngine<Kind extends string>(
 
   async function generate(
     request: GenerateRequest,
-    { signal, cutShort }: GenerateOptions = {},
+    { signal, cutShort, onTokens }: GenerateOptions = {},
   ): Promise<Generation> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     assertRequest(request);
     const { protocol } = server;
     return track((closed) =>
-      sampleTurn(request, { workers, settings, protocol, signal, cutShort, closing: closed }),
+      sampleTurn(request, {
+        ...{ workers, settings, protocol, signal, cutShort, onTokens },
+        closing: closed,
+      }),
     );
   }
 
@@ -166,6 +181,29 @@ export function createHttpEngine<Kind extends string>(
     return track((closed) => scoreIds({ ids: request.ids, from }, { ...context, closing: closed }));
   }
 
+  async function load({ signal }: { signal?: AbortSignal } = {}): Promise<EngineLoad> {
+    assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
+    signal?.throwIfAborted();
+    const loads: WorkerLoad[] = [];
+    const silent: { url: string; reason: string }[] = [];
+    const ask = async (worker: Worker): Promise<void> => {
+      const { url } = worker;
+      try {
+        const found = await server.load(worker, { signal });
+        if (found === undefined) silent.push({ url, reason: "it does not say how busy it is" });
+        else loads.push(...found);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!(error instanceof RolloutError)) throw error;
+        silent.push({ url, reason: error.message });
+      }
+    };
+    await track(async () => {
+      await Promise.all(workers.workers.map(ask));
+    });
+    return { workers: loads, silent };
+  }
+
   async function probe({
     promptIds = [0],
     signal,
@@ -184,6 +222,7 @@ export function createHttpEngine<Kind extends string>(
         score(scoring, request, signal),
     }),
     describe,
+    load,
     probe,
     async close() {
       closing.abort();

@@ -1,6 +1,8 @@
 import type { Dispatcher } from "undici";
-import { Pool, errors } from "undici";
+import { Pool } from "undici";
 import type { Redactor } from "../internal/redactor.ts";
+import type { ReplyBody, ReplyHead } from "./reply-body.ts";
+import { openBody } from "./reply-body.ts";
 
 /** What to send. */
 export interface HttpRequest {
@@ -8,8 +10,13 @@ export interface HttpRequest {
   /** Begins with a slash; appended to the path of the transport's own URL. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON text. */
-  readonly body?: string;
+  /** JSON: its text, or that in UTF-8, which is sent as it is. */
+  readonly body?: string | Uint8Array;
+  /**
+   * Called with the data of each server-sent event of a stream that is answered with HTTP 200, as it
+   * comes; the reply's text is empty then. What it throws ends the exchange.
+   */
+  readonly onEvent?: (data: string) => void;
   /** Bounds the wait. Where it aborts, the exchange's connection is dropped. */
   readonly signal: AbortSignal;
 }
@@ -25,10 +32,8 @@ export type HttpOutcome =
   | { readonly type: "aborted"; readonly sent: boolean };
 
 /** A whole reply, whatever its status. */
-export interface HttpReply {
+export interface HttpReply extends ReplyHead {
   readonly type: "reply";
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
 }
 
@@ -36,7 +41,11 @@ export interface HttpReply {
 export interface HttpTransport {
   /** The server's address without a trailing slash. */
   readonly url: string;
-  /** Makes one HTTP exchange. Repeats nothing, follows no redirect, does not throw. */
+  /**
+   * Makes one HTTP exchange. Repeats nothing, follows no redirect.
+   *
+   * @throws what `onEvent` throws, and nothing else.
+   */
   send(request: HttpRequest): Promise<HttpOutcome>;
   /** Drops all connections; exchanges under way end `broken`. */
   close(): Promise<void>;
@@ -50,14 +59,16 @@ export interface HttpTransportOptions {
   readonly connectMs: number;
   /** Most connections at a time; further requests wait for one. */
   readonly maxConnections: number;
-  /** Longest reply in bytes. */
+  /** Longest reply in bytes; of a stream, longest event. */
   readonly maxReplyBytes: number;
+  /** How long an idle connection is kept, in milliseconds. Default 4 000. */
+  readonly keepAliveMs?: number;
   /** Takes the key out of replies: careless servers and proxies repeat how they were asked. */
   readonly redactor: Redactor;
 }
 
 /**
- * How long an idle connection is kept, in milliseconds. Below uvicorn's five seconds, which it does
+ * The default of `keepAliveMs`. Below uvicorn's five seconds, which it does
  * not announce: a connection that the server closes just as a request goes out looks like a request
  * that may have been sampled.
  */
@@ -69,12 +80,11 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
   const basePath = pathname.replace(/\/+$/, "");
   const pool = new Pool(origin, {
     connections: options.maxConnections,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
     connect: { timeout: options.connectMs },
     // A long generation sends nothing for minutes; the request's own signal is its deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
-    maxResponseSize: options.maxReplyBytes,
   });
   return {
     url: origin + basePath,
@@ -82,6 +92,7 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
       const outcome = await exchange(pool, request, {
         basePath,
         limitBytes: options.maxReplyBytes,
+        redactor: options.redactor,
       });
       if (outcome.type !== "reply") return outcome;
       return { ...outcome, text: options.redactor.jsonText(outcome.text) };
@@ -93,15 +104,17 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
 function exchange(
   pool: Pool,
   request: HttpRequest,
-  { basePath, limitBytes }: { basePath: string; limitBytes: number },
+  options: { basePath: string; limitBytes: number; redactor: Redactor },
 ): Promise<HttpOutcome> {
   const { signal } = request;
+  const { basePath, limitBytes } = options;
   if (signal.aborted) return Promise.resolve({ type: "aborted", sent: false });
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let sent = false;
     let controller: Dispatcher.DispatchController | undefined;
+    const stopListening = (): void => signal.removeEventListener("abort", onAbort);
     const settle = (outcome: HttpOutcome): void => {
-      signal.removeEventListener("abort", onAbort);
+      stopListening();
       resolve(outcome);
     };
     const onAbort = (): void => {
@@ -112,7 +125,7 @@ function exchange(
 
     let status = 0;
     let headers: HttpReply["headers"] = {};
-    const chunks: Buffer[] = [];
+    let body: ReplyBody | undefined;
     pool.dispatch(
       {
         method: request.method,
@@ -121,7 +134,7 @@ function exchange(
           ...(request.body === undefined ? {} : { "content-type": "application/json" }),
           ...request.headers,
         },
-        body: request.body ?? null,
+        body: toBytes(request.body),
       },
       {
         // Called when a connection is free and the request is about to be written to it.
@@ -133,18 +146,33 @@ function exchange(
         onResponseStart(_controller, statusCode, replyHeaders) {
           status = statusCode;
           headers = replyHeaders;
+          body = openBody({ status, headers }, { ...options, onEvent: request.onEvent });
         },
-        onResponseData(_controller, chunk) {
-          chunks.push(chunk);
+        onResponseData(receiving, chunk) {
+          // What comes behind the end of an exchange is nobody's.
+          if (signal.aborted) return;
+          try {
+            if (body?.add(chunk) !== "too-long") return;
+            settle({ type: "oversized", limitBytes });
+            receiving.abort(new Error("The reply is too long"));
+          } catch (error) {
+            stopListening();
+            reject(error);
+            receiving.abort(new Error("The reply is refused"));
+          }
         },
         onResponseEnd() {
-          settle({ type: "reply", status, headers, text: Buffer.concat(chunks).toString("utf8") });
+          settle({ type: "reply", status, headers, text: body?.end() ?? "" });
         },
         onResponseError(_controller, cause) {
-          const isOversized = cause instanceof errors.ResponseExceededMaxSizeError;
-          settle(isOversized ? { type: "oversized", limitBytes } : { type: "broken", sent, cause });
+          settle({ type: "broken", sent, cause });
         },
       },
     );
   });
+}
+
+/** A text is made into bytes at once: the HTTP library would go over it three times. */
+function toBytes(body: HttpRequest["body"]): Uint8Array | null {
+  return typeof body === "string" ? Buffer.from(body, "utf8") : (body ?? null);
 }

@@ -53,7 +53,7 @@ export type ScoreReply =
  * Reads an answer. What it finds wrong, thrown as a `ReplyProblem`, becomes a failure that is tried
  * again: a reply can be damaged on its way, and a step of an engine can go wrong.
  */
-export async function readPieceReply<Reply extends PieceReply | ScoreReply>(
+export async function readPieceReply<Reply extends { readonly type: string }>(
   read: () => Reply | Promise<Reply>,
 ): Promise<Reply | FailedReply> {
   try {

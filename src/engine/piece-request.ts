@@ -8,7 +8,7 @@ export interface PieceRequest {
   readonly maxNewTokens: number;
   readonly turn: Pick<
     GenerateRequest,
-    "sampling" | "stopTokenIds" | "sessionId" | "vocabularySize"
+    "sampling" | "stopTokenIds" | "stopTexts" | "constraint" | "sessionId" | "vocabularySize"
   >;
 }
 

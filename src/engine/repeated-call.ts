@@ -10,6 +10,7 @@ import { failureOfOutcome, failureOfStatus, readErrorMessage } from "./http-fail
 import { readRetryAfterMs, retryDelayMs } from "./http-retry.ts";
 import type { HttpOutcome } from "./http-transport.ts";
 import type { FailedReply } from "./piece-reply.ts";
+import type { PieceStream } from "./piece-stream.ts";
 import type { PieceExchange, SamplingProtocol, Unanswered } from "./sampling-protocol.ts";
 import type { Worker, WorkerSet } from "./worker-set.ts";
 
@@ -36,6 +37,8 @@ export interface CallContext {
 export interface CallRequest {
   readonly requestId: string;
   readonly worker: Worker;
+  /** Takes what comes before the answer is whole. */
+  readonly stream?: PieceStream | undefined;
 }
 
 /** What a call is for, in the words of its failures. */
@@ -72,9 +75,9 @@ export class RepeatedCall implements Disposable {
     this.#deadline = startDeadline({ ms: timeouts.turnMs, parents: [signal, closing], clock });
   }
 
-  /** Makes one request. Does not throw. */
+  /** Makes one request. Throws only what `ask` throws. */
   async request<Reply extends { readonly type: string }>(
-    { requestId, worker }: CallRequest,
+    { requestId, worker, stream }: CallRequest,
     ask: (exchange: PieceExchange) => Promise<Reply | Unanswered>,
   ): Promise<Reply | FailedReply> {
     const { settings, protocol, workers } = this.#context;
@@ -86,15 +89,15 @@ export class RepeatedCall implements Disposable {
     await takeTurn();
     await using _ = this.#abortWhenCutShort({ requestId, worker });
     const reply = await ask({
-      worker,
-      signal,
-      async post({ path, headers: further, body }) {
+      ...{ worker, signal, stream },
+      async post({ path, headers: further, ...rest }) {
         const request = { method: "POST", path, headers: { ...headers, ...further } } as const;
-        const outcome = await worker.transport.send({ ...request, body, signal });
+        const outcome = await worker.transport.send({ ...request, ...rest, signal });
         if (outcome.type === "reply") await takeTurn();
         return outcome;
       },
     });
+    if (!isUnanswered(reply) || reply.outcome.type === "reply") workers.markUp(worker);
     if (!isUnanswered(reply)) return reply;
     const { outcome } = reply;
     const failure = toFailure(outcome, timeouts.requestMs);

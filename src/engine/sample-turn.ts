@@ -1,23 +1,29 @@
 import { RolloutError } from "../errors.ts";
 import { findSampledProblem } from "./check-sampled.ts";
-import type { Finish, GenerateRequest, Generation } from "./engine.ts";
+import type { Finish, GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
+import type { AttemptFailure } from "./http-failure.ts";
 import type { PieceReply, SampledPiece } from "./piece-reply.ts";
 import { refuseReply } from "./piece-reply.ts";
 import type { PieceRequest } from "./piece-request.ts";
 import { findStop } from "./piece-request.ts";
+import { PieceStream } from "./piece-stream.ts";
 import type { CallContext, CallRequest } from "./repeated-call.ts";
 import { RepeatedCall } from "./repeated-call.ts";
+import { ReplyProblem } from "./reply-reading.ts";
 import type { SamplingProtocol } from "./sampling-protocol.ts";
 import { TurnProgress } from "./turn-progress.ts";
 
 /** What sampling a turn works with. */
 export interface TurnContext extends CallContext {
   readonly protocol: SamplingProtocol;
+  /** Told of tokens as they come. */
+  readonly onTokens?: GenerateOptions["onTokens"];
 }
 
 /**
  * Samples one turn: repeats what failed, resumes what the engine interrupted. A request that may
- * have been sampled is aborted and recorded before a fresh one takes its place.
+ * have been sampled is aborted and recorded before a fresh one takes its place. What the caller was
+ * told of stays: a request that breaks behind it is resumed, and one whose reply contradicts it fails.
  *
  * @throws RolloutError, or the signal's reason, as `Engine.generate()` says.
  */
@@ -25,7 +31,7 @@ export async function sampleTurn(
   request: GenerateRequest,
   context: TurnContext,
 ): Promise<Generation> {
-  const { protocol, workers } = context;
+  const { protocol, workers, onTokens } = context;
   const progress = new TurnProgress(request);
   const lost = (): ReturnType<TurnProgress["lost"]> => progress.lost();
   using call = new RepeatedCall({ verb: "sample", noun: "the turn", lost }, context);
@@ -33,11 +39,10 @@ export async function sampleTurn(
     call.throwIfOver();
     if (call.isCutShort) return progress.toGeneration({ type: "length" });
     const piece = progress.nextPiece();
-    const at = { requestId: piece.requestId, worker: workers.pick(request.sessionId) };
-    const reply = refuseUnusable(
-      await call.request(at, (exchange) => protocol.samplePiece(piece, exchange)),
-      piece,
-    );
+    const stream = onTokens && new PieceStream(piece, onTokens);
+    const at = { requestId: piece.requestId, worker: workers.pick(request.sessionId), stream };
+    const answer = await call.request(at, (exchange) => protocol.samplePiece(piece, exchange));
+    const reply = completeStream(refuseUnusable(answer, piece), stream);
     switch (reply.type) {
       case "finished":
         progress.add(piece, reply.piece, reply.finish.type);
@@ -58,15 +63,56 @@ export async function sampleTurn(
         break;
       case "failed": {
         const { failure, tokenCount } = reply;
+        const told = toTold(stream);
+        const isContradicted = told !== undefined && isUnsound(failure);
+        if (told !== undefined && !isContradicted) {
+          const finish = finishOfInterrupted(told, piece);
+          progress.add(piece, told, finish?.type ?? "abort");
+          call.noteProgress();
+          if (finish !== undefined) return progress.toGeneration(finish);
+        }
         if (failure.maySample) progress.discard(piece, failure.problem, tokenCount);
         call.throwIfOver();
-        await call.waitToRetry(at, failure);
+        await call.waitToRetry(at, isContradicted ? { ...failure, retry: false } : failure);
         break;
       }
       default:
         reply satisfies never;
     }
   }
+}
+
+/** Tells of what the reply holds beyond what was streamed, where that is so much as its beginning. */
+function completeStream(reply: PieceReply, stream: PieceStream | undefined): PieceReply {
+  if (stream === undefined) return reply;
+  if (reply.type === "nan-happened") {
+    return stream.ids.length === 0 ? reply : refuseReply(nanBehindTold(), reply.tokenCount);
+  }
+  if (reply.type === "failed") return reply;
+  const { ids, logprobs } = reply.piece;
+  try {
+    stream.complete(ids, logprobs);
+    return reply;
+  } catch (error) {
+    if (!(error instanceof ReplyProblem)) throw error;
+    return refuseReply(error, ids.length);
+  }
+}
+
+function nanBehindTold(): ReplyProblem {
+  return new ReplyProblem("NaN happened", "finite logits", "engine/nan");
+}
+
+/** What was told of a request that failed behind it. */
+function toTold(stream: PieceStream | undefined): SampledPiece | undefined {
+  if (stream === undefined || stream.ids.length === 0) return undefined;
+  const { ids, logprobs, policyVersion } = stream;
+  return { ids, logprobs, versions: [{ tokenCount: ids.length, policyVersion }] };
+}
+
+/** Whether a reply cannot be, as opposed to one that did not come. */
+function isUnsound({ code }: AttemptFailure): boolean {
+  return code === "engine/bad-reply" || code === "engine/nan";
 }
 
 /**

@@ -1,12 +1,13 @@
 import type { HttpOutcome, HttpRequest } from "./http-transport.ts";
 import type { PieceReply, ScoreReply } from "./piece-reply.ts";
 import type { PieceRequest, ScorePiece } from "./piece-request.ts";
+import type { PieceStream } from "./piece-stream.ts";
 import type { Worker } from "./worker-set.ts";
 
 /** How one kind of server is asked to sample. */
 export interface SamplingProtocol {
   /**
-   * Asks for a piece and reads the answer. Does not throw. Where no HTTP 200 came, the outcome is
+   * Asks for a piece and reads the answer. Throws only what the caller's `onTokens` throws. Where no HTTP 200 came, the outcome is
    * handed back as it is: what it means is the same for all servers.
    */
   samplePiece(piece: PieceRequest, exchange: PieceExchange): Promise<PieceReply | Unanswered>;
@@ -31,9 +32,16 @@ export interface PieceExchange {
   readonly worker: Worker;
   /** Aborts at the request's deadline, and when the turn is over. */
   readonly signal: AbortSignal;
-  /** Makes one HTTP exchange under that signal. Repeats nothing, does not throw. */
+  /** Where given, the answer is to be streamed into it, as far as the server can. */
+  readonly stream?: PieceStream | undefined;
+  /**
+   * Makes one HTTP exchange under that signal. Repeats nothing.
+   *
+   * @throws what `onEvent` throws, and nothing else.
+   */
   readonly post: (
-    request: Required<Pick<HttpRequest, "path" | "headers" | "body">>,
+    request: Required<Pick<HttpRequest, "path" | "headers" | "body">> &
+      Pick<HttpRequest, "onEvent">,
   ) => Promise<HttpOutcome>;
 }
 

@@ -20,9 +20,14 @@ export interface WorkerSet {
    * down, the session's first.
    */
   pick(sessionId: string): Worker;
-  /** Passes the worker over for a while. */
+  /** Passes the worker over for a while, twice as long with each time in a row. */
   markDown(worker: Worker): void;
+  /** The worker has answered: what was before counts no longer. */
+  markUp(worker: Worker): void;
 }
+
+/** Longest that a worker is passed over, in times of the first. */
+const MOST_COOLDOWNS = 16;
 
 /**
  * Keeps sessions on workers by rendezvous hashing.
@@ -39,6 +44,7 @@ export function createWorkerSet({
   clock: Clock;
 }): WorkerSet {
   const downUntil = new Map<Worker, number>();
+  const cooldownCounts = new Map<Worker, number>();
   return {
     workers,
     pick(sessionId) {
@@ -51,7 +57,15 @@ export function createWorkerSet({
       return (up ?? ranked[0])?.worker ?? workers[0];
     },
     markDown(worker) {
-      downUntil.set(worker, clock.now() + cooldownMs);
+      const now = clock.now();
+      // Many turns break at once where a worker goes: together they are one time.
+      if ((downUntil.get(worker) ?? now) > now) return;
+      const count = Math.min(2 * (cooldownCounts.get(worker) ?? 0.5), MOST_COOLDOWNS);
+      cooldownCounts.set(worker, count);
+      downUntil.set(worker, now + count * cooldownMs);
+    },
+    markUp(worker) {
+      cooldownCounts.delete(worker);
     },
   };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Engine, GenerateRequest } from "../engine/engine.ts";
+import type { Engine, GenerateRequest, StreamedTokens } from "../engine/engine.ts";
 import { InvariantError, RolloutError } from "../errors.ts";
 import type { MalformedToken } from "./malformed-turn.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
@@ -29,6 +29,18 @@ export type EngineScenario =
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
       readonly token: MalformedToken;
       readonly replyCount: number;
+    }
+  /** Samples so many tokens of the turn, and then nothing until it is aborted. */
+  | {
+      readonly kind: "stalls";
+      readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
+      readonly afterTokens: number;
+    }
+  /** The connection of the first request breaks when so many tokens of its turn were streamed. */
+  | {
+      readonly kind: "breaks";
+      readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
+      readonly afterTokens: number;
     }
   /** Answers every call with a failure of this kind. */
   | {
@@ -219,6 +231,111 @@ const CASES = {
     ]);
   },
 
+  "tells of tokens in order, each once, and together they are the turn": async (
+    harness: EngineHarness,
+  ) => {
+    await using tested = await harness.start(PLAYS_TURN);
+    const told = listen();
+    const generation = await tested.engine.generate(toRequest(), { onTokens: told.onTokens });
+    assert.deepEqual(generation.outputIds, TURN.outputIds);
+    assert.deepEqual(told.outputIds, TURN.outputIds);
+    assert.deepEqual(told.logprobs, TURN.logprobs);
+    assert.deepEqual(generation.logprobs, TURN.logprobs);
+    assert.deepEqual(generation.finish, { type: "stop", matched: STOP_ID });
+    assert.deepEqual(generation.discarded, []);
+  },
+
+  "tells of a long turn of ids of every size without a gap": async (harness: EngineHarness) => {
+    const outputIds = Array.from({ length: 300 }, (_, index) => (index * 7_919) % 151_936);
+    const logprobs = outputIds.map((_, index) => -(1 + (index % 97)) / 128);
+    const turn = { outputIds, logprobs };
+    await using tested = await harness.start({ kind: "plays", turns: { "session-0": [turn] } });
+    const told = listen();
+    const request = toRequest({ maxNewTokens: outputIds.length, stopTokenIds: [200_000] });
+    const generation = await tested.engine.generate(request, { onTokens: told.onTokens });
+    assert.deepEqual(generation.outputIds, outputIds);
+    assert.deepEqual(told.outputIds, outputIds);
+    assert.deepEqual(told.logprobs, logprobs);
+  },
+
+  "tells of a turn that the engine interrupted as of any other": async (harness: EngineHarness) => {
+    const turns = { "session-0": [TURN] };
+    await using tested = await harness.start({ kind: "interrupts", turns, afterTokens: 2 });
+    const told = listen();
+    const generation = await tested.engine.generate(toRequest(), { onTokens: told.onTokens });
+    assert.deepEqual(generation.outputIds, TURN.outputIds);
+    assert.deepEqual(told.outputIds, TURN.outputIds);
+    assert.deepEqual(told.logprobs, TURN.logprobs);
+  },
+
+  "goes on from what it told where the connection breaks in mid-stream": async (
+    harness: EngineHarness,
+  ) => {
+    for (const afterTokens of [1, 2, 4]) {
+      const turns = { "session-0": [TURN] };
+      await using tested = await harness.start({ kind: "breaks", turns, afterTokens });
+      const told = listen();
+      const generation = await tested.engine.generate(toRequest(), { onTokens: told.onTokens });
+      assert.deepEqual(told.outputIds, TURN.outputIds);
+      assert.deepEqual(told.logprobs, TURN.logprobs);
+      assert.deepEqual(generation.outputIds, TURN.outputIds);
+      assert.deepEqual(generation.logprobs, TURN.logprobs);
+      const pieces = generation.pieces.map(({ tokenCount, finish }) => [tokenCount, finish]);
+      assert.deepEqual(pieces, [
+        [afterTokens, "abort"],
+        [TURN.outputIds.length - afterTokens, "stop"],
+      ]);
+      assert.deepEqual(
+        generation.discarded.map(({ requestId }) => requestId),
+        ["request-0"],
+      );
+      assert.deepEqual(tested.seenPrompts()[1], [5, 6, 7, ...TURN.outputIds.slice(0, afterTokens)]);
+    }
+  },
+
+  "tells of tokens before the turn is over, and of none once it is cancelled": async (
+    harness: EngineHarness,
+  ) => {
+    const turns = { "session-0": [TURN] };
+    await using tested = await harness.start({ kind: "stalls", turns, afterTokens: 3 });
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const told = listen(({ outputIds }) => {
+      if (outputIds.length === 3) controller.abort(reason);
+    });
+    const call = tested.engine.generate(toRequest(), {
+      signal: controller.signal,
+      onTokens: told.onTokens,
+    });
+    await assert.rejects(call, (error) => error === reason);
+    assert.deepEqual(told.outputIds, TURN.outputIds.slice(0, 3));
+    assert.deepEqual(told.logprobs, TURN.logprobs.slice(0, 3));
+  },
+
+  "throws what a listener throws": async (harness: EngineHarness) => {
+    await using tested = await harness.start(PLAYS_TURN);
+    const thrown = new Error("no more, thank you");
+    const call = tested.engine.generate(toRequest(), {
+      onTokens() {
+        throw thrown;
+      },
+    });
+    await assert.rejects(call, (error) => error === thrown);
+  },
+
+  "fails where a token that cannot be comes behind those that it told": async (
+    harness: EngineHarness,
+  ) => {
+    const token = { id: VOCABULARY_SIZE };
+    await using tested = await harness.start({ ...MALFORMS, token, replyCount: 1 });
+    const told = listen();
+    const call = tested.engine.generate(IN_VOCABULARY, { onTokens: told.onTokens });
+    const error = await failureOf(call);
+    assert.equal(error.code, "engine/bad-reply");
+    assert.deepEqual(told.outputIds, TURN.outputIds.slice(0, 1));
+    assert.ok(error.discarded.some(({ requestId }) => requestId === "request-0"));
+  },
+
   "refuses an id that is not of the vocabulary, and tells what is lost": async (
     harness: EngineHarness,
   ) => {
@@ -333,6 +450,21 @@ const CASES = {
     await assert.rejects(tested.engine.generate(toRequest()));
   },
 } satisfies Readonly<Record<string, (harness: EngineHarness) => Promise<void>>>;
+
+/** Joins what is told. `onMore` is called after each part. */
+function listen(onMore: (told: ConformanceTurn) => void = () => undefined) {
+  const told = { outputIds: [] as number[], logprobs: [] as number[] };
+  return {
+    ...told,
+    onTokens: ({ tokenIds, logprobs }: StreamedTokens): void => {
+      assert.ok(tokenIds.length > 0, "Expected at least one token a call");
+      assert.equal(tokenIds.length, logprobs.length);
+      told.outputIds.push(...tokenIds);
+      told.logprobs.push(...logprobs);
+      onMore(told);
+    },
+  };
+}
 
 /** What a call fails with of which every reply is malformed. */
 async function refusalOf(harness: EngineHarness, token: MalformedToken): Promise<RolloutError> {

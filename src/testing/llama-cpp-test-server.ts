@@ -104,8 +104,17 @@ const PAGES: Readonly<Record<string, (state: ServerState) => unknown>> = {
   "/props": toProperties,
   "/v1/models": toModels,
   "/models": toModels,
+  "/slots": toSlots,
   "/test/stats": ({ stats }) => stats(),
 };
+
+/** As many slots are busy as there are sequences in work. */
+function toSlots({ slotCount, contextLength, scheduler }: ServerState): unknown {
+  return Array.from({ length: slotCount }, (_, id) => ({
+    ...{ id, n_ctx: contextLength, speculative: false },
+    is_processing: id < scheduler.runningCount,
+  }));
+}
 
 function toProperties(state: ServerState): unknown {
   return {

@@ -5,6 +5,7 @@ import type {
   Engine,
   EngineDescription,
   Finish,
+  GenerateOptions,
   GenerateRequest,
   Generation,
 } from "../engine/engine.ts";
@@ -59,7 +60,8 @@ type Script =
 
 /**
  * An engine in this process that returns what it is given, call by call: one list for all sessions,
- * or one for each session id where several episodes run at once. A call that the script does not
+ * or one for each session id where several episodes run at once. Who listens is told of one id at a
+ * time before the call returns. A call that the script does not
  * foresee throws an `InvariantError`, and `assertDrained()` complains of what nobody asked for.
  */
 export function scriptedEngine(
@@ -82,7 +84,7 @@ export function scriptedEngine(
 
   async function generate(
     request: GenerateRequest,
-    { signal }: { signal?: AbortSignal } = {},
+    { signal, onTokens }: GenerateOptions = {},
   ): Promise<Generation> {
     if (closing.signal.aborted) complain("The engine takes no calls after close()");
     signal?.throwIfAborted();
@@ -102,7 +104,11 @@ export function scriptedEngine(
     if (refusal !== undefined) {
       return complain(`Cannot sample request ${request.requestId}: ${refusal}`);
     }
-    return checkGeneration(toGeneration(turn, request), request);
+    const generation = checkGeneration(toGeneration(turn, request), request);
+    for (const [index, id] of generation.outputIds.entries()) {
+      onTokens?.({ tokenIds: [id], logprobs: [generation.logprobs[index]!] });
+    }
+    return generation;
   }
 
   return {

@@ -9,8 +9,15 @@ export type ServerFault =
       readonly body?: unknown;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** The connection is reset: at once (default), when the reply was sampled, or within the reply. */
-  | { readonly kind: "reset"; readonly when?: "at-once" | "after-sampling" | "within-reply" }
+  /**
+   * The connection is reset: at once (default), when the reply was sampled, or within the reply; within
+   * a streamed one, when so many tokens were sent, by default one.
+   */
+  | {
+      readonly kind: "reset";
+      readonly when?: "at-once" | "after-sampling" | "within-reply";
+      readonly afterTokens?: number;
+    }
   /** No answer until the client gives up. */
   | { readonly kind: "hang" }
   /** The reply is sampled, and its text ends in the middle. */

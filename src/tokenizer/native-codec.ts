@@ -46,15 +46,22 @@ export async function createNativeCodec(
     return (await instance.encode(text, null, { addSpecialTokens: false })).getIds();
   };
   const checkPlain = createPlainCheck(addedTokens);
+  /** Each turn's ids are looked up, and asking the library costs a microsecond. */
+  const spellings = new Map<number, string>();
   return {
     backend: "native",
     vocabularySize,
     addedTokens,
     idOf: (literal) => tokenizer.tokenToId(literal) ?? undefined,
-    tokenOf: (id) =>
-      Number.isInteger(id) && id >= 0 && id < vocabularySize
-        ? (tokenizer.idToToken(id) ?? undefined)
-        : undefined,
+    tokenOf(id) {
+      if (!Number.isInteger(id) || id < 0 || id >= vocabularySize) return undefined;
+      let spelling = spellings.get(id);
+      if (spelling === undefined) {
+        spelling = tokenizer.idToToken(id) ?? undefined;
+        if (spelling !== undefined) spellings.set(id, spelling);
+      }
+      return spelling;
+    },
     encode: (text) => encodeBy(tokenizer, text),
     encodePlain: async (text) =>
       checkPlain(await (shared ? encodeBy(shared.plain, text) : plain!.encode("plain", text))),

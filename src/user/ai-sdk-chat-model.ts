@@ -5,8 +5,8 @@ import { withDeadline } from "../internal/deadline.ts";
 import { createCallQueue } from "./call-queue.ts";
 import type { BudgetMeter, ChatBudget, ChatPrices, ChatSpending } from "./chat-budget.ts";
 import { createBudgetMeter } from "./chat-budget.ts";
-import type { ChatEndpoint, LazyLanguageModel } from "./chat-endpoint.ts";
-import { chatEndpointModel } from "./chat-endpoint.ts";
+import type { ChatEndpoint, ChatSource } from "./chat-endpoint.ts";
+import { chatEndpointSource } from "./chat-endpoint.ts";
 import { ChatFailure, classifyChatError } from "./chat-failure.ts";
 import type { ChatModel, ChatReply, ChatRequest } from "./chat-model.ts";
 import type { ChatRetryOptions } from "./chat-retry.ts";
@@ -65,7 +65,11 @@ export function aiSdkChatModel(
 ): MeteredChatModel {
   const { model } = options;
   return meteredChatModel(
-    { name: model.modelId, load: async () => model, close: async () => undefined },
+    {
+      name: model.modelId,
+      call: (request, { signal }) => callLanguageModel(model, request, { signal }),
+      close: async () => undefined,
+    },
     options,
   );
 }
@@ -82,10 +86,10 @@ export function endpointChatModel(
   },
 ): MeteredChatModel {
   const { endpoint, env, maxConcurrent = chatCallDefaults.maxConcurrent } = options;
-  return meteredChatModel(chatEndpointModel(endpoint, { env, maxConcurrent }), options);
+  return meteredChatModel(chatEndpointSource(endpoint, { env, maxConcurrent }), options);
 }
 
-function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): MeteredChatModel {
+function meteredChatModel(source: ChatSource, options: ChatCallOptions): MeteredChatModel {
   const { party = "user", now = Date.now, random = Math.random } = options;
   const clock = createClock({ sleep: options.sleep });
   const settings = { ...chatCallDefaults, ...options };
@@ -123,7 +127,7 @@ function meteredChatModel(source: LazyLanguageModel, options: ChatCallOptions): 
 
 interface ChatCall extends ChatRetryOptions {
   readonly request: ChatRequest;
-  readonly source: LazyLanguageModel;
+  readonly source: ChatSource;
   readonly meter: BudgetMeter;
   readonly now: () => number;
   readonly clock: Clock;
@@ -174,9 +178,8 @@ async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
 async function attempt(call: ChatCall): Promise<LanguageModelAnswer> {
   const { request, source, meter, now, signal } = call;
   meter.assertLeft();
-  const model = await source.load();
   try {
-    return await callLanguageModel(model, request, { signal });
+    return await source.call(request, { signal });
   } catch (error) {
     signal.throwIfAborted();
     throw classifyChatError(error, { now });

@@ -1,6 +1,9 @@
+import { createHttpTransport } from "../engine/http-transport.ts";
 import { UsageError } from "../errors.ts";
 import { Redactor } from "../internal/redactor.ts";
-import type { AiSdkLanguageModel } from "./language-model-call.ts";
+import type { ChatRequest } from "./chat-model.ts";
+import { callEndpoint } from "./endpoint-call.ts";
+import type { LanguageModelAnswer } from "./language-model-call.ts";
 
 /** A chat model behind an OpenAI-compatible server. */
 export interface ChatEndpoint {
@@ -17,78 +20,56 @@ export interface ChatEndpoint {
 /** Replies larger than this, in bytes, are refused. */
 const maxReplyBytes = 16 * 1024 * 1024;
 
-/** A model of the AI SDK that is made when it is first wanted. */
-export interface LazyLanguageModel {
-  /** The endpoint's name in messages. */
+/** Whom a chat model's calls go to. */
+export interface ChatSource {
+  /** The model's name in messages. */
   readonly name: string;
-  /** Imports the SDK on the first call; makes no request. */
-  load(): Promise<AiSdkLanguageModel>;
+  /**
+   * Makes one call.
+   *
+   * @throws what `classifyChatError()` understands.
+   */
+  call(request: ChatRequest, options: { signal: AbortSignal }): Promise<LanguageModelAnswer>;
   /** Drops all connections; calls under way fail. */
   close(): Promise<void>;
 }
 
 /**
- * Describes how to reach an endpoint. Keys are read here, once, and only from the environment.
+ * How long an idle connection is kept, in milliseconds. Servers of models keep theirs longer, and most
+ * are behind TLS, where a new one is dear; a call that meets a closed one is made again.
+ */
+const keepAliveMs = 30_000;
+
+/**
+ * Describes how to reach an endpoint; makes no request. Keys are read here, once, and only from the environment.
  *
  * @throws UsageError for a URL that is none, and for an environment variable that is not set. A
  *   server on this machine or a private address may do without its key.
  */
-export function chatEndpointModel(
+export function chatEndpointSource(
   endpoint: ChatEndpoint,
   options: {
     readonly env: Readonly<Record<string, string | undefined>>;
     /** Connections kept open at once. */
     readonly maxConcurrent: number;
   },
-): LazyLanguageModel {
+): ChatSource {
   const url = readBaseUrl(endpoint.baseUrl);
   const headers = readHeaders(endpoint, { url, env: options.env });
-  let loaded: Promise<{ model: AiSdkLanguageModel; close: () => Promise<void> }> | undefined;
+  const transport = createHttpTransport({
+    url: endpoint.baseUrl,
+    connectMs: 10_000,
+    maxConnections: options.maxConcurrent,
+    maxReplyBytes,
+    keepAliveMs,
+    redactor: new Redactor(Object.values(headers).map(secretOfHeader)),
+  });
+  const connection = { transport, headers, model: endpoint.model };
   return {
     name: endpoint.model,
-    async load() {
-      loaded ??= connect(endpoint, { headers, maxConcurrent: options.maxConcurrent });
-      return (await loaded).model;
-    },
-    async close() {
-      if (loaded !== undefined) await (await loaded).close();
-    },
+    call: (request, { signal }) => callEndpoint(connection, request, { signal }),
+    close: () => transport.close(),
   };
-}
-
-async function connect(
-  endpoint: ChatEndpoint,
-  options: { readonly headers: Record<string, string>; readonly maxConcurrent: number },
-): Promise<{ model: AiSdkLanguageModel; close: () => Promise<void> }> {
-  const [{ createOpenAICompatible }, { Agent, Response, fetch }] = await Promise.all([
-    import("@ai-sdk/openai-compatible"),
-    import("undici"),
-  ]);
-  const redactor = new Redactor(Object.values(options.headers).map(secretOfHeader));
-  // The caller's deadline is the only one: undici's own would end slow replies after 300 s.
-  const dispatcher = new Agent({
-    connections: options.maxConcurrent,
-    keepAliveTimeout: 30_000,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxResponseSize: maxReplyBytes,
-  });
-  const provider = createOpenAICompatible({
-    name: "endpoint",
-    baseURL: endpoint.baseUrl,
-    headers: options.headers,
-    // undici's types name the same web classes as the global ones, but are not assignable.
-    fetch: (async (url: string, init: object) => {
-      const response = await fetch(url, { ...init, dispatcher });
-      if (response.status < 400) return response;
-      const { status, statusText, headers } = response;
-      return new Response(redactor.text(await response.text()), {
-        ...{ status, statusText },
-        headers: [...headers].filter(([name]) => !/^content-(?:encoding|length)$/.test(name)),
-      });
-    }) as unknown as typeof globalThis.fetch,
-  });
-  return { model: provider.chatModel(endpoint.model), close: () => dispatcher.destroy() };
 }
 
 /** A header's value or, behind a scheme such as `Bearer`, the key. */

@@ -28,6 +28,7 @@ import {
 import type { ServerFailures } from "./failures.ts";
 import { llamaCppFailures, sglangFailures, vllmFailures } from "./failures.ts";
 import type { MalformReply } from "./malformed-replies.ts";
+import { stuckPolicy } from "./waiting-policies.ts";
 import { malformLlamaCppReply, malformSglangReply, malformVllmReply } from "./malformed-replies.ts";
 
 const retry = { maxAttempts: 3, baseDelayMs: 1, maxDelayMs: 2 };
@@ -48,10 +49,23 @@ interface Served {
 interface ServerWords {
   readonly failures: ServerFailures;
   readonly malform: MalformReply;
+  /** How many tokens a part of a stream brings, where parts hold but what is new. */
+  readonly countNew?: (reply: Record<string, unknown>) => number;
 }
 
 const sglangWords: ServerWords = { failures: sglangFailures, malform: malformSglangReply };
-const vllmWords: ServerWords = { failures: vllmFailures, malform: malformVllmReply };
+const sglangDeltaWords: ServerWords = {
+  ...sglangWords,
+  countNew: ({ output_ids: ids }) => (ids as readonly number[]).length,
+};
+const vllmWords: ServerWords = {
+  failures: vllmFailures,
+  malform: malformVllmReply,
+  countNew({ choices }) {
+    const [choice] = choices as readonly { readonly token_ids: readonly number[] }[];
+    return choice?.token_ids.length ?? 0;
+  },
+};
 const llamaCppWords: ServerWords = { failures: llamaCppFailures, malform: malformLlamaCppReply };
 
 /** A harness that has a server do what the scenario says, in that server's own words. */
@@ -64,7 +78,7 @@ function serverHarness(
     name,
     async start(scenario): Promise<EngineUnderTest> {
       const { server, engine, stop } = await serve({
-        policy: scriptedPolicy("turns" in scenario ? scenario.turns : {}),
+        policy: toPolicy(scenario),
         faults: (_request, requestIndex) => toFault(scenario, words, requestIndex),
       });
       if (scenario.kind === "unreachable") await stop();
@@ -81,9 +95,19 @@ function serverHarness(
   };
 }
 
+function toPolicy(scenario: EngineScenario): ServerPolicy {
+  if (scenario.kind !== "stalls") return scriptedPolicy("turns" in scenario ? scenario.turns : {});
+  const { outputIds = [], logprobs = [] } = scenario.turns["session-0"]?.[0] ?? {};
+  return stuckPolicy(
+    ...outputIds
+      .slice(0, scenario.afterTokens)
+      .map((id, index) => ({ id, logprob: logprobs[index]! })),
+  );
+}
+
 function toFault(
   scenario: EngineScenario,
-  { failures, malform }: ServerWords,
+  { failures, malform, countNew }: ServerWords,
   requestIndex: number,
 ): ServerFault | undefined {
   switch (scenario.kind) {
@@ -94,7 +118,19 @@ function toFault(
     case "malforms": {
       const { token, replyCount } = scenario;
       if (requestIndex >= replyCount) return undefined;
-      return { kind: "alter", alter: (reply) => malform(reply, token) };
+      let toldCount = 0;
+      return {
+        kind: "alter",
+        alter(reply) {
+          const index = 1 - toldCount;
+          toldCount += countNew?.(reply) ?? 0;
+          return malform(reply, token, index);
+        },
+      };
+    }
+    case "breaks": {
+      const { afterTokens } = scenario;
+      return requestIndex === 0 ? { kind: "reset", when: "within-reply", afterTokens } : undefined;
     }
     case "interrupts":
       return requestIndex === 0 ? { kind: "abort-after", tokens: scenario.afterTokens } : undefined;
@@ -114,10 +150,18 @@ function vllmHarness(name: string, options: VllmTestServerOptions): EngineHarnes
 const interruption =
   "resumes a turn that the engine interrupted, keeping what was sampled" as const;
 
+const unstreamed = "llama.cpp streams no token that ends within a character, so none is streamed";
+const wholeTurns = "a script's turns come at once";
+
 /** Engines that score, too. */
 const SCORING_HARNESSES: readonly EngineHarness[] = [
   serverHarness("sglang, direct,", sglangWords, async (behaviour) => {
     const server = await startSglangTestServer(behaviour);
+    const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
+    return { server, engine, stop: () => server.close() };
+  }),
+  serverHarness("sglang, with incremental frames,", sglangDeltaWords, async (behaviour) => {
+    const server = await startSglangTestServer({ ...behaviour, incrementalStreaming: true });
     const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
     return { server, engine, stop: () => server.close() };
   }),
@@ -144,13 +188,25 @@ const HARNESSES: readonly EngineHarness[] = [
       const engine = createLlamaCppEngine({ url: server.url, retry });
       return { server, engine, stop: () => server.close() };
     }),
-    skip: { [interruption]: "llama.cpp does not interrupt; what it cancels is lost" },
+    skip: {
+      [interruption]: "llama.cpp does not interrupt; what it cancels is lost",
+      "tells of a turn that the engine interrupted as of any other":
+        "llama.cpp does not interrupt; what it cancels is lost",
+      "goes on from what it told where the connection breaks in mid-stream": unstreamed,
+      "tells of tokens before the turn is over, and of none once it is cancelled": unstreamed,
+      "fails where a token that cannot be comes behind those that it told": unstreamed,
+    },
   },
   {
     name: "the scripted engine",
     start: startScripted,
     skip: {
       [interruption]: "nothing interrupts a script",
+      "tells of a turn that the engine interrupted as of any other": "nothing interrupts a script",
+      "goes on from what it told where the connection breaks in mid-stream":
+        "it lives in this process",
+      "tells of tokens before the turn is over, and of none once it is cancelled": wholeTurns,
+      "fails where a token that cannot be comes behind those that it told": wholeTurns,
       "samples a turn again whose reply it refused, and records that":
         "a script has each turn once",
       "fails as `engine/unreachable`, retryable, where nothing listens": "it lives in this process",

@@ -2,11 +2,14 @@ import type { MalformedToken } from "../../src/testing/index.ts";
 
 type Json = Record<string, unknown>;
 
-/** Changes a reply of one kind of server so that it says this of a token, or of a score. */
-export type MalformReply = (reply: Json, token: MalformedToken) => unknown;
+/**
+ * Changes a reply of one kind of server so that it says this of a token, or of a score. `index` is the
+ * token's, by default 1; what the reply does not have is left alone.
+ */
+export type MalformReply = (reply: Json, token: MalformedToken, index?: number) => unknown;
 
 /** SGLang's `/generate`: `[logprob, id, text]` for each token, and the ids once more. */
-export function malformSglangReply(reply: Json, token: MalformedToken): unknown {
+export function malformSglangReply(reply: Json, token: MalformedToken, index = 1): unknown {
   const { output_ids: ids, meta_info: meta } = reply as {
     output_ids: unknown[];
     meta_info: Json;
@@ -20,13 +23,13 @@ export function malformSglangReply(reply: Json, token: MalformedToken): unknown 
   const entries = meta["output_token_logprobs"] as unknown[][];
   return {
     ...reply,
-    output_ids: "id" in token ? changeAt(ids, 1, () => token.id) : ids,
-    meta_info: { ...meta, output_token_logprobs: changeAt(entries, 1, malform) },
+    output_ids: "id" in token ? changeAt(ids, index, () => token.id) : ids,
+    meta_info: { ...meta, output_token_logprobs: changeAt(entries, index, malform) },
   };
 }
 
 /** Both of vLLM's ways to answer: an object for each token, or columns. */
-export function malformVllmReply(reply: Json, token: MalformedToken): unknown {
+export function malformVllmReply(reply: Json, token: MalformedToken, index = 1): unknown {
   const [choice = {}] = reply["choices"] as Json[];
   const malformScores = (scores: unknown): unknown =>
     changeAt(scores as Json[], 2, (entry) => {
@@ -43,26 +46,30 @@ export function malformVllmReply(reply: Json, token: MalformedToken): unknown {
   const logprobs = choice["logprobs"] as Json;
   const token_ids =
     "id" in token
-      ? changeAt(choice["token_ids"] as unknown[], 1, () => token.id)
+      ? changeAt(choice["token_ids"] as unknown[], index, () => token.id)
       : choice["token_ids"];
   return {
     ...reply,
-    choices: [{ ...choice, token_ids, logprobs: malformVllmLogprobs(logprobs, token) }],
+    choices: [{ ...choice, token_ids, logprobs: malformVllmLogprobs(logprobs, token, index) }],
   };
 }
 
-function malformVllmLogprobs({ content, ...columns }: Json, token: MalformedToken): Json {
+function malformVllmLogprobs(
+  { content, ...columns }: Json,
+  token: MalformedToken,
+  index: number,
+): Json {
   if (Array.isArray(content)) {
     const malform = (entry: Json): Json =>
       "id" in token
         ? { ...entry, token: `token_id:${token.id}` }
         : { ...entry, logprob: said(token) };
-    return { content: changeAt(content as Json[], 1, malform) };
+    return { content: changeAt(content as Json[], index, malform) };
   }
   const { tokens, token_logprobs: logprobs } = columns as Record<string, unknown[]>;
   return "id" in token
-    ? { ...columns, tokens: changeAt(tokens!, 1, () => `token_id:${token.id}`) }
-    : { ...columns, token_logprobs: changeAt(logprobs!, 1, () => said(token)) };
+    ? { ...columns, tokens: changeAt(tokens!, index, () => `token_id:${token.id}`) }
+    : { ...columns, token_logprobs: changeAt(logprobs!, index, () => said(token)) };
 }
 
 /** llama.cpp's `/completion`: the ids, and an object for each that has a probability. */

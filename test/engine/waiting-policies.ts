@@ -1,12 +1,14 @@
 import type { PolicyToken, ServerPolicy } from "../../src/testing/index.ts";
 import { createDeferred } from "../../src/testing/index.ts";
 
-/** Samples the ids, then waits for another until it is aborted. */
-export function stuckPolicy(...ids: readonly number[]): ServerPolicy {
+/** Samples the tokens, then waits for another until it is aborted. The i-th id alone has -1 - i. */
+export function stuckPolicy(...tokens: readonly (number | PolicyToken)[]): ServerPolicy {
   return {
     name: "stuck",
     async *begin({ signal }): AsyncGenerator<PolicyToken> {
-      for (const [index, id] of ids.entries()) yield { id, logprob: -1 - index };
+      for (const [index, token] of tokens.entries()) {
+        yield typeof token === "number" ? { id: token, logprob: -1 - index } : token;
+      }
       await untilAborted(signal);
     },
   };

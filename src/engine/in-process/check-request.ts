@@ -28,6 +28,12 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
     throw badRequest(`maxNewTokens is ${maxNewTokens}`, "a whole number of at least 1");
   }
   checkIds("promptIds", promptIds, limits);
+  if (request.stopTexts !== undefined && request.stopTexts.length > 0) {
+    throw badRequest("stopTexts has texts", "none: this engine samples ids and knows no text");
+  }
+  if (request.constraint !== undefined) {
+    throw badRequest(`constraint is ${request.constraint.type}`, "none: this engine has none");
+  }
   if (promptIds.length + maxNewTokens <= limits.contextLength) return;
   throw new RolloutError(
     "engine/prompt-too-long",

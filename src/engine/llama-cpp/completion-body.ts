@@ -1,5 +1,6 @@
 import type { SamplingParameters } from "../engine.ts";
 import { hashText } from "../../internal/hash-text.ts";
+import { jsonWithIds } from "../json-with-ids.ts";
 import type { PieceRequest } from "../piece-request.ts";
 import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 
@@ -37,16 +38,17 @@ const ACCEPT_ALL = JSON.stringify({ parsers: [{ type: "epsilon" }], rules: {}, r
  *
  * **Source:** ggml-org/llama.cpp tools/server/server-schema.cpp.
  */
-export function encodeCompletionBody(piece: PieceRequest, options: BodyOptions): string {
+export function encodeCompletionBody(piece: PieceRequest, options: BodyOptions): Uint8Array {
   const { turn, inputIds, maxNewTokens } = piece;
-  return JSON.stringify({
+  const fields = {
     ...encodeParameters(turn.sampling, { windowLength: inputIds.length + maxNewTokens }),
-    prompt: inputIds,
+    ...encodeEnds(turn),
     n_predict: maxNewTokens,
     // Of the sampled token; 0 would give none.
     n_probs: 1,
     ...encodeRest(turn.sessionId, options),
-  });
+  };
+  return jsonWithIds(fields, { name: "prompt", ids: inputIds });
 }
 
 /**
@@ -61,15 +63,23 @@ export function encodeScoringBody(
     sessionId,
     ...options
   }: BodyOptions & { shownCount: number; forcedId: number; sessionId: string },
-): string {
-  return JSON.stringify({
+): Uint8Array {
+  const fields = {
     ...encodeParameters({ temperature: 0 }, { windowLength: 0 }),
     logit_bias: [[forcedId, FORCING_BIAS]],
-    prompt: inputIds,
     n_predict: 1,
     n_probs: shownCount,
     ...encodeRest(sessionId, options),
-  });
+  };
+  return jsonWithIds(fields, { name: "prompt", ids: inputIds });
+}
+
+/** Text that ends the turn, and the form that it is held to. */
+function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
+  return {
+    ...(stopTexts.length === 0 ? {} : { stop: stopTexts }),
+    ...(constraint?.type === "json-schema" ? { json_schema: constraint.schema } : {}),
+  };
 }
 
 /** Biases change what is sampled, and not what is reported of the logits. */

@@ -1,6 +1,7 @@
 import type { HttpEngine } from "../http-engine.ts";
 import { createHttpEngine } from "../http-engine.ts";
 import { describeLlamaCpp } from "./describe-llama-cpp.ts";
+import { loadOfLlamaCpp } from "./llama-cpp-load.ts";
 import type { LlamaCppEngineOptions } from "./llama-cpp-options.ts";
 import { toLlamaCppSettings } from "./llama-cpp-options.ts";
 import { createLlamaCppProtocol } from "./llama-cpp-protocol.ts";
@@ -13,7 +14,8 @@ export interface LlamaCppEngine extends HttpEngine {
 /**
  * Connects to llama.cpp's own server. Makes no request by itself.
  *
- * Each turn is one `POST /completion`, not streamed. The server ends a turn at the model's own ends
+ * Each turn is one `POST /completion`, not streamed: of a token that ends within a character the
+ * server's stream says nothing, so who listens is told of the turn's tokens when it is whole. The server ends a turn at the model's own ends
  * only: what it samples behind another of the request's stop ids is cut off, and recorded as
  * discarded. Logprobs are those of the raw logits, whatever the temperature. Tokens that end within a
  * character cost one short request each, because the server reports no logprob for them.
@@ -26,6 +28,8 @@ export function createLlamaCppEngine(options: LlamaCppEngineOptions): LlamaCppEn
   const settings = toLlamaCppSettings(options);
   return createHttpEngine("llama-cpp", settings, (closing) => ({
     protocol: createLlamaCppProtocol(settings),
+    load: (worker, { signal }) =>
+      loadOfLlamaCpp(worker, { settings, signal, closing, expected: "a llama.cpp server" }),
     describe: (workers, { signal }) => describeLlamaCpp(workers, { settings, signal, closing }),
   }));
 }

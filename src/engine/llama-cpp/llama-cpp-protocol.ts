@@ -2,7 +2,9 @@ import { findIdProblem } from "../check-sampled.ts";
 import type { AttemptFailure } from "../http-failure.ts";
 import { failureOfOutcome, failureOfStatus, readErrorMessage } from "../http-failure.ts";
 import type { HttpOutcome } from "../http-transport.ts";
+import type { FailedReply } from "../piece-reply.ts";
 import { readPieceReply } from "../piece-reply.ts";
+import type { PieceRequest } from "../piece-request.ts";
 import type { SamplingProtocol } from "../sampling-protocol.ts";
 import { toHeaderValue } from "../sampling-protocol.ts";
 import type { Worker } from "../worker-set.ts";
@@ -21,8 +23,10 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
   const refusing = new Set<Worker>();
   return {
     async samplePiece(piece, { worker, post }) {
+      const refused = refuseConstraint(piece);
+      if (refused !== undefined) return refused;
       const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
-      const send = (body: string): Promise<HttpOutcome> =>
+      const send = (body: Uint8Array): Promise<HttpOutcome> =>
         post({ path: "/completion", headers, body });
       const toOptions = (): BodyOptions => ({
         settings,
@@ -65,6 +69,19 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
     },
     abortRequest: async () => undefined,
   };
+}
+
+/** The server knows schemas, and grammars of its own. */
+function refuseConstraint({ turn }: PieceRequest): FailedReply | undefined {
+  const { constraint } = turn;
+  if (constraint === undefined || constraint.type === "json-schema") return undefined;
+  const failure = {
+    code: "engine/bad-request",
+    problem: `a constraint of type ${constraint.type} is not among those that the server knows`,
+    expected: "json-schema",
+    ...{ retry: false, maySample: false },
+  } as const;
+  return { type: "failed", failure };
 }
 
 function refusesParser(outcome: HttpOutcome): boolean {

@@ -29,7 +29,7 @@ export async function recoverLogprobs(
   }: {
     piece: PieceRequest;
     options: BodyOptions;
-    send: (body: string) => Promise<HttpOutcome>;
+    send: (body: Uint8Array) => Promise<HttpOutcome>;
   },
 ): Promise<{ readonly type: "scored"; readonly logprobs: readonly number[] } | Unanswered> {
   const complete: number[] = [];

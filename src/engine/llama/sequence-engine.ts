@@ -19,6 +19,7 @@ import {
   checkTemperature,
   checkSampling,
 } from "../in-process/check-request.ts";
+import { TokenListener } from "../in-process/token-listener.ts";
 import { seededRandomNumbers } from "../in-process/random-numbers.ts";
 import type { LlamaSequence } from "./llama-library.ts";
 import type { NextSampling } from "./next-id.ts";
@@ -81,7 +82,7 @@ export function createSequenceEngine({
 
   return {
     kind: description.kind,
-    async generate(request, { signal, cutShort } = {}) {
+    async generate(request, { signal, cutShort, onTokens } = {}) {
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
       checkGenerateRequest(request, limits);
@@ -89,14 +90,18 @@ export function createSequenceEngine({
       const { sessionId, promptIds } = request;
       const sampling = checkSampling(request.sampling, () => randomInt(2 ** 48 - 1));
       const random = seededRandomNumbers(sampling.seed, sessionId);
+      const listener = new TokenListener(request, onTokens);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
         sampleTurn(sequence, {
-          ...{ request, sampling, random, endsGeneration, cutShort },
+          ...{ request, sampling, random, endsGeneration, cutShort, listener },
           signal: stop,
         });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
       const { policyVersion = "" } = description;
-      return checkGeneration(toGeneration(request, { turn, policyVersion }), request);
+      const generation = toGeneration(request, { turn, policyVersion });
+      if (!listener.hasThrown) checkGeneration(generation, request);
+      listener.complete(generation);
+      return generation;
     },
     async score(request: ScoreRequest, { signal } = {}) {
       signal?.throwIfAborted();
@@ -113,6 +118,11 @@ export function createSequenceEngine({
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
       return description;
+    },
+    async load({ signal } = {}) {
+      signal?.throwIfAborted();
+      closing.signal.throwIfAborted();
+      return { workers: [{ runningCount: underWay.size }], silent: [] };
     },
     async close() {
       if (closing.signal.aborted) return;
@@ -174,6 +184,7 @@ async function sampleTurn(
     endsGeneration,
     signal,
     cutShort,
+    listener,
   }: {
     request: GenerateRequest;
     sampling: NextSampling;
@@ -181,6 +192,7 @@ async function sampleTurn(
     endsGeneration: (id: number) => boolean;
     signal: AbortSignal;
     cutShort: AbortSignal | undefined;
+    listener: TokenListener;
   },
 ): Promise<SampledTurn> {
   const { promptIds, maxNewTokens } = request;
@@ -196,13 +208,16 @@ async function sampleTurn(
   const logprobs: number[] = [];
   const turn = { outputIds, logprobs, cachedTokenCount };
   let last = promptIds.at(-1) ?? 0;
-  const isOver = (): boolean => outputIds.length === maxNewTokens || cutShort?.aborted === true;
+  const isOver = (): boolean =>
+    outputIds.length === maxNewTokens || cutShort?.aborted === true || listener.hasThrown;
   while (!isOver()) {
     const position = promptIds.length + outputIds.length;
     const drawn = await drawNext(sequence, { last, sampling, random: random(position), signal });
     last = drawn.id;
     outputIds.push(drawn.id);
     logprobs.push(drawn.logprob);
+    // One that was cancelled in the meantime is told of nothing more.
+    if (!signal.aborted) listener.tell({ tokenIds: [drawn.id], logprobs: [drawn.logprob] });
     if (stopIds.has(last) || endsGeneration(last)) {
       return { ...turn, finish: { type: "stop", matched: last } };
     }

@@ -346,3 +346,26 @@ test("a turn that is cut short is the beginning of the whole one", async () => {
   expect(logprobs.slice(0, length)).toEqual(whole.logprobs.slice(0, length));
   await engine.close();
 });
+
+test("who listens is told of each token, and what is sampled is the same", async () => {
+  const engine = await start();
+  const told: { readonly ids: number[]; readonly logprobs: number[]; count: number }[] = [];
+  const heard = await Promise.all(
+    BATCH.map(async (request, index) => {
+      const one = (told[index] = { ids: [] as number[], logprobs: [] as number[], count: 0 });
+      const generation = await engine.generate(request, {
+        onTokens({ tokenIds, logprobs }) {
+          one.count += 1;
+          one.ids.push(...tokenIds);
+          one.logprobs.push(...logprobs);
+        },
+      });
+      return sampled(generation);
+    }),
+  );
+  expect(heard).toEqual(alone);
+  for (const [index, { outputIds, logprobs }] of alone.entries()) {
+    expect(told[index]).toEqual({ ids: outputIds, logprobs, count: outputIds.length });
+  }
+  await engine.close();
+});

@@ -39,7 +39,7 @@ function scriptedThread(
         post(request) {
           requests.push(request);
           const reply = answer(request);
-          if (reply !== undefined) queueMicrotask(() => given.onReply(reply));
+          if (reply !== undefined) queueMicrotask(() => given.onMessage(reply));
         },
         setBusy(isBusy) {
           busy = isBusy;
@@ -83,6 +83,9 @@ function skipped() {
   return {
     "resumes a turn that the engine interrupted, keeping what was sampled":
       "weights do not change under a running engine",
+    "tells of a turn that the engine interrupted as of any other":
+      "weights do not change under a running engine",
+    "goes on from what it told where the connection breaks in mid-stream": noServer,
     "samples a turn again whose reply it refused, and records that":
       "what is computed in this process comes out the same again",
     "fails as `engine/overloaded`, retryable, where the engine has no room": noServer,
@@ -105,6 +108,16 @@ function startScenario(scenario: EngineScenario): Promise<EngineUnderTest> {
     const scripted = turns.get(message.sessionId)?.shift();
     if (scripted === undefined) return undefined;
     const turn = scenario.kind === "malforms" ? malformTurn(scripted, scenario.token) : scripted;
+    const toldCount = scenario.kind === "stalls" ? scenario.afterTokens : turn.outputIds.length - 1;
+    if (message.streams) {
+      for (const [index, id] of turn.outputIds.slice(0, toldCount).entries()) {
+        const news = { type: "sampled", key: message.key, id } as const;
+        queueMicrotask(() =>
+          thread.listeners().onMessage({ ...news, logprob: turn.logprobs[index]! }),
+        );
+      }
+    }
+    if (scenario.kind === "stalls") return undefined;
     const last = turn.outputIds.at(-1);
     const finish =
       last !== undefined && message.stopTokenIds.includes(last)
@@ -141,7 +154,7 @@ test("a cancelled call's thread is told so, and its late answer is dropped", asy
   expect(thread.isBusy()).toBe(false);
   const [sent, told] = thread.requests;
   expect(told).toEqual({ type: "abort", key: sent?.key });
-  thread.listeners().onReply({ type: "scored", key: sent?.key ?? -1, logprobs: [] });
+  thread.listeners().onMessage({ type: "scored", key: sent?.key ?? -1, logprobs: [] });
 });
 
 test("a thread keeps the process alive only while it has calls", async () => {

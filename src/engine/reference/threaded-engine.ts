@@ -17,9 +17,10 @@ import {
   checkTemperature,
   checkSampling,
 } from "../in-process/check-request.ts";
+import { TokenListener } from "../in-process/token-listener.ts";
 import { SessionPlacement } from "./session-placement.ts";
 import type { SamplingThread, StartThread } from "./thread/start-thread.ts";
-import type { GenerateCall, ScoreCall, ThreadReply } from "./thread/thread-message.ts";
+import type { GenerateCall, ScoreCall, ThreadNews, ThreadReply } from "./thread/thread-message.ts";
 
 /** An engine in this process: samples, and scores what was sampled. */
 export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
@@ -27,8 +28,14 @@ export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
 /** A call under way. */
 interface PendingCall {
   readonly thread: number;
-  readonly resolve: (reply: ThreadReply) => void;
+  readonly resolve: (reply: ThreadReply | Deafened) => void;
   readonly reject: (error: unknown) => void;
+  readonly listener: TokenListener | undefined;
+}
+
+/** What ends a call without an answer: its listener has thrown. */
+interface Deafened {
+  readonly type: "deafened";
 }
 
 type Call = Omit<GenerateCall, "key"> | Omit<ScoreCall, "key">;
@@ -54,7 +61,8 @@ export function createThreadedEngine({
 
   const threads: readonly SamplingThread[] = startThreads.map((start) =>
     start({
-      onReply: (reply) => settle(reply.key)?.resolve(reply),
+      onMessage: (message) =>
+        message.type === "sampled" ? tell(message) : settle(message.key)?.resolve(message),
       onLost: (cause) =>
         endAll(
           new RolloutError("engine/unreachable", "Cannot sample: a thread is gone", { cause }),
@@ -72,6 +80,15 @@ export function createThreadedEngine({
     return call;
   }
 
+  /** What a caller throws is the end of its call. */
+  function tell({ key, id, logprob }: ThreadNews): void {
+    const call = pending.get(key);
+    call?.listener?.tell({ tokenIds: [id], logprobs: [logprob] });
+    if (call?.listener?.hasThrown !== true) return;
+    threads[call.thread]?.post({ type: "abort", key });
+    settle(key)?.resolve({ type: "deafened" });
+  }
+
   function endAll(reason: RolloutError): void {
     end ??= reason;
     for (const key of pending.keys()) settle(key)?.reject(reason);
@@ -83,12 +100,12 @@ export function createThreadedEngine({
       sessionId,
       signal,
       cutShort,
-    }: {
-      sessionId: string;
-      signal: AbortSignal | undefined;
-      cutShort?: AbortSignal | undefined;
-    },
-  ): Promise<ThreadReply> {
+      listener,
+    }: { sessionId: string; listener?: TokenListener } & Pick<
+      GenerateOptions,
+      "signal" | "cutShort"
+    >,
+  ): Promise<ThreadReply | Deafened> {
     const key = nextKey++;
     const thread = placement.enter(sessionId);
     threads[thread]?.setBusy(true);
@@ -103,7 +120,7 @@ export function createThreadedEngine({
         cutShort?.removeEventListener("abort", onCut);
       };
       pending.set(key, {
-        thread,
+        ...{ thread, listener },
         resolve: (reply) => (unlisten(), resolve(reply)),
         reject: (error) => (unlisten(), reject(error)),
       });
@@ -116,7 +133,7 @@ export function createThreadedEngine({
 
   async function generate(
     request: GenerateRequest,
-    { signal, cutShort }: GenerateOptions = {},
+    { signal, cutShort, onTokens }: GenerateOptions = {},
   ): Promise<Generation> {
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
@@ -130,10 +147,16 @@ export function createThreadedEngine({
       stopTokenIds,
       sampling: checkSampling(request.sampling, () => randomInt(2 ** 48 - 1)),
       sessionId,
+      streams: onTokens !== undefined,
     } as const;
-    const reply = await send(call, { sessionId, signal, cutShort });
+    const listener = new TokenListener(request, onTokens);
+    const reply = await send(call, { sessionId, signal, cutShort, listener });
+    if (reply.type === "deafened") listener.complete({ outputIds: [], logprobs: [] });
     if (reply.type !== "generated") throw failureOf(reply);
-    return checkGeneration(toGeneration(request, reply, description.policyVersion ?? ""), request);
+    const version = description.policyVersion ?? "";
+    const generation = checkGeneration(toGeneration(request, reply, version), request);
+    listener.complete(generation);
+    return generation;
   }
 
   async function score(
@@ -160,6 +183,11 @@ export function createThreadedEngine({
       if (end !== undefined) throw end;
       return description;
     },
+    async load({ signal } = {}) {
+      signal?.throwIfAborted();
+      if (end !== undefined) throw end;
+      return { workers: [{ runningCount: pending.size }], silent: [] };
+    },
     async close() {
       endAll(new RolloutError("engine/unreachable", "Cannot sample: the engine was closed"));
       await Promise.all(threads.map((thread) => thread.close()));
@@ -167,7 +195,7 @@ export function createThreadedEngine({
   };
 }
 
-function failureOf(reply: ThreadReply): Error {
+function failureOf(reply: ThreadReply | Deafened): Error {
   return reply.type === "failed"
     ? new RolloutError(reply.code, reply.message)
     : new InvariantError(`A thread answered with ${reply.type}`);

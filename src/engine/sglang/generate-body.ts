@@ -1,4 +1,5 @@
 import type { SamplingParameters } from "../engine.ts";
+import { jsonWithIds } from "../json-with-ids.ts";
 import type { PieceRequest, ScorePiece } from "../piece-request.ts";
 
 /**
@@ -8,12 +9,15 @@ import type { PieceRequest, ScorePiece } from "../piece-request.ts";
  * **Source:** sgl-project/sglang python/sglang/srt/managers/io_struct.py (GenerateReqInput) and
  * python/sglang/srt/sampling/sampling_params.py; the three text settings as in THUDM/slime.
  */
-export function encodeGenerateBody(piece: PieceRequest): string {
-  return JSON.stringify({
+export function encodeGenerateBody(
+  piece: PieceRequest,
+  { stream }: { readonly stream: boolean },
+): Uint8Array {
+  const fields = {
     rid: piece.requestId,
-    input_ids: piece.inputIds,
     sampling_params: {
       ...encodeSampling(piece.turn.sampling),
+      ...encodeEnds(piece.turn),
       max_new_tokens: piece.maxNewTokens,
       stop_token_ids: piece.turn.stopTokenIds,
       skip_special_tokens: false,
@@ -22,8 +26,9 @@ export function encodeGenerateBody(piece: PieceRequest): string {
     },
     return_logprob: true,
     logprob_start_len: -1,
-    stream: false,
-  });
+    stream,
+  };
+  return jsonWithIds(fields, { name: "input_ids", ids: piece.inputIds });
 }
 
 /**
@@ -36,15 +41,15 @@ export function encodeGenerateBody(piece: PieceRequest): string {
  * logprob_result_processor.py, and python/sglang/srt/layers/logits_processor.py (input logprobs are
  * normalised without temperature and top-p).
  */
-export function encodeScoreBody({ requestId, ids, from }: ScorePiece): string {
-  return JSON.stringify({
+export function encodeScoreBody({ requestId, ids, from }: ScorePiece): Uint8Array {
+  const fields = {
     rid: requestId,
-    input_ids: ids,
     sampling_params: { ...encodeSampling({}), max_new_tokens: 0, skip_special_tokens: false },
     return_logprob: true,
     logprob_start_len: from - 1,
     stream: false,
-  });
+  };
+  return jsonWithIds(fields, { name: "input_ids", ids });
 }
 
 /**
@@ -63,4 +68,19 @@ function encodeSampling(sampling: SamplingParameters): Record<string, unknown> {
     ...(sampling.seed === undefined ? {} : { sampling_seed: sampling.seed }),
     ...sampling.extra,
   };
+}
+
+/** Text that ends the turn, and the form that it is held to. */
+function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
+  const stop = stopTexts.length === 0 ? {} : { stop: stopTexts };
+  switch (constraint?.type) {
+    case undefined:
+      return stop;
+    case "json-schema":
+      return { ...stop, json_schema: JSON.stringify(constraint.schema) };
+    case "regex":
+      return { ...stop, regex: constraint.pattern };
+    case "structural-tag":
+      return { ...stop, structural_tag: JSON.stringify(constraint.tag) };
+  }
 }

@@ -26,7 +26,7 @@ import { readVersionRuns } from "./version-runs.ts";
  * @throws ReplyProblem
  */
 export function readGenerateReply(text: string, request: PieceRequest): PieceReply {
-  return readReply(parseObject(text), request);
+  return readWholeReply(parseObject(text), request);
 }
 
 /** How the engine gave up on a request, where it says that it did. */
@@ -40,7 +40,8 @@ export function readEngineFailure(
   return { type: "failed", failure, tokenCount: countReported(reply, meta) };
 }
 
-function readReply(reply: JsonObject, request: PieceRequest): PieceReply {
+/** The same, of a reply that is read or put together already. */
+export function readWholeReply(reply: JsonObject, request: PieceRequest): PieceReply {
   const meta = readObject(reply, "meta_info");
   const reason = readObject(meta, "finish_reason", "meta_info.");
   const { type, matched, message } = reason;
@@ -113,7 +114,8 @@ function emptyIfNone(reply: JsonObject, meta: JsonObject): unknown {
   return reason["type"] === "abort" && countReported(reply, meta) === 0 ? [] : undefined;
 }
 
-function readTokens(entries: unknown): { ids: number[]; logprobs: number[] } {
+/** Reads `meta_info.output_token_logprobs`. `logprobs[i]` belongs to `ids[i]`. */
+export function readTokens(entries: unknown): { ids: number[]; logprobs: number[] } {
   const field = "meta_info.output_token_logprobs";
   if (!Array.isArray(entries)) {
     throw new ReplyProblem(`${field} is ${show(entries)}`, "a list of [logprob, id, text]");

@@ -3,10 +3,13 @@ import { createHttpEngine } from "../http-engine.ts";
 import { readPieceReply } from "../piece-reply.ts";
 import type { SamplingProtocol } from "../sampling-protocol.ts";
 import { toHeaderValue } from "../sampling-protocol.ts";
+import { readStreamedPiece } from "../streamed-piece.ts";
 import { describeSglang } from "./describe-sglang.ts";
 import { encodeGenerateBody, encodeScoreBody } from "./generate-body.ts";
 import { readGenerateReply } from "./generate-reply.ts";
+import { GenerateStream } from "./generate-stream.ts";
 import { createRequestAborter } from "./request-aborter.ts";
+import { loadOfSglang } from "./sglang-load.ts";
 import { readScoreReply } from "./score-reply.ts";
 import type { SglangEngineOptions } from "./sglang-options.ts";
 import { toSglangSettings } from "./sglang-options.ts";
@@ -19,7 +22,7 @@ export interface SglangEngine extends ScoringHttpEngine {
 /**
  * Connects to SGLang. Makes no request by itself.
  *
- * Each turn is one `POST /generate`, not streamed. A version that changes while a request runs
+ * Each turn is one `POST /generate`, streamed where the caller listens to its tokens. A version that changes while a request runs
  * (an update without interruption) shows only as the version at its end, because that is all that
  * the engine reports.
  *
@@ -32,16 +35,20 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   const settings = toSglangSettings(options);
   const aborter = createRequestAborter(settings);
   const protocol: SamplingProtocol = {
-    async samplePiece(piece, { post }) {
-      const outcome = await post({
-        path: "/generate",
-        headers: { "x-smg-routing-key": toHeaderValue(piece.turn.sessionId) },
-        body: encodeGenerateBody(piece),
+    samplePiece: (piece, exchange) => {
+      const { stream, post } = exchange;
+      const frames = stream && new GenerateStream(piece, stream);
+      return readStreamedPiece(exchange, {
+        ask: () =>
+          post({
+            path: "/generate",
+            headers: { "x-smg-routing-key": toHeaderValue(piece.turn.sessionId) },
+            body: encodeGenerateBody(piece, { stream: frames !== undefined }),
+            ...(frames && { onEvent: (data) => frames.take(data) }),
+          }),
+        read: (text) =>
+          frames !== undefined && text === "" ? frames.end() : readGenerateReply(text, piece),
       });
-      if (outcome.type !== "reply" || outcome.status !== 200) {
-        return { type: "unanswered", outcome };
-      }
-      return readPieceReply(() => readGenerateReply(outcome.text, piece));
     },
     abortRequest: aborter.abortRequest,
   };
@@ -62,6 +69,16 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   return createHttpEngine("sglang", settings, (closing) => ({
     protocol,
     scoring,
+    load: (worker, { signal }) => {
+      const { mode } = settings;
+      return loadOfSglang(worker, {
+        settings,
+        signal,
+        closing,
+        mode,
+        expected: "an SGLang server",
+      });
+    },
     async describe(workers, { signal }) {
       const { description, isRouter } = await describeSglang(workers, {
         settings,

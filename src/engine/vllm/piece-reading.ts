@@ -36,7 +36,14 @@ export function readVllmReply(
   text: string,
   { request, api }: { request: PieceRequest; api: VllmApi },
 ): PieceReply {
-  const reply = parseObject(text);
+  return readWholeVllmReply(parseObject(text), { request, api });
+}
+
+/** The same, of a reply that is put together already. */
+export function readWholeVllmReply(
+  reply: JsonObject,
+  { request, api }: { request: PieceRequest; api: VllmApi },
+): PieceReply {
   const choices = readList(reply, "choices");
   const [choice] = choices;
   if (choices.length !== 1 || !isObject(choice)) {
@@ -55,11 +62,24 @@ export function readVllmReply(
     } as const;
     return { type: "failed", failure, tokenCount: ids.length };
   }
-  const logprobs = api === "generate" ? readContent(choice, ids) : readColumns(choice, ids);
+  const logprobs = readLogprobs(choice, ids, api);
   const piece = checkPiece({ ids, logprobs, reply, choice, request });
   if (reason === "abort") return { type: "interrupted", piece, message: "the server aborted it" };
   if (ids.length === 0) throw new ReplyProblem("no ids were sampled", "at least one");
   return { type: "finished", piece, finish: readFinish(choice, { ids, request, api }) };
+}
+
+/**
+ * Reads the logprobs of a choice, or of a chunk of one: one for each of the ids.
+ *
+ * @throws ReplyProblem
+ */
+export function readLogprobs(
+  choice: JsonObject,
+  ids: readonly number[],
+  api: VllmApi,
+): readonly number[] {
+  return api === "generate" ? readContent(choice, ids) : readColumns(choice, ids);
 }
 
 /** A request that was aborted before it ran has an empty list. */
@@ -106,7 +126,7 @@ function readFinish(
 }
 
 function hasStopStrings({ turn }: PieceRequest): boolean {
-  const stop = turn.sampling.extra?.["stop"];
+  const stop = turn.stopTexts ?? turn.sampling.extra?.["stop"];
   return typeof stop === "string" || (Array.isArray(stop) && stop.length > 0);
 }
 

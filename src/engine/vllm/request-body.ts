@@ -1,5 +1,13 @@
 import type { SamplingParameters } from "../engine.ts";
+import { jsonWithIds } from "../json-with-ids.ts";
 import type { PieceRequest } from "../piece-request.ts";
+
+/** What all requests of one way to ask share. */
+export interface BodyOptions {
+  readonly model: string | undefined;
+  /** Whether tokens are sent as they come. */
+  readonly stream: boolean;
+}
 
 /**
  * The JSON body of `POST /inference/v1/generate`.
@@ -7,14 +15,17 @@ import type { PieceRequest } from "../piece-request.ts";
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
  * (GenerateRequest) and vllm/sampling_params.py.
  */
-export function encodeGenerateBody(piece: PieceRequest, model: string | undefined): string {
-  return JSON.stringify({
+export function encodeGenerateBody(
+  piece: PieceRequest,
+  { model, stream }: BodyOptions,
+): Uint8Array {
+  const fields = {
     request_id: piece.requestId,
     ...(model === undefined ? {} : { model }),
-    token_ids: piece.inputIds,
     sampling_params: encodeSampling(piece),
-    stream: false,
-  });
+    ...encodeStream(stream),
+  };
+  return jsonWithIds(fields, { name: "token_ids", ids: piece.inputIds });
 }
 
 /**
@@ -23,18 +34,21 @@ export function encodeGenerateBody(piece: PieceRequest, model: string | undefine
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/openai/completion/protocol.py (CompletionRequest).
  */
-export function encodeCompletionsBody(piece: PieceRequest, model: string | undefined): string {
-  return JSON.stringify({
+export function encodeCompletionsBody(
+  piece: PieceRequest,
+  { model, stream }: BodyOptions,
+): Uint8Array {
+  const fields = {
     ...encodeSampling(piece),
     request_id: piece.requestId,
     ...(model === undefined ? {} : { model }),
-    prompt: piece.inputIds,
     add_special_tokens: false,
     echo: false,
     return_token_ids: true,
     return_tokens_as_token_ids: true,
-    stream: false,
-  });
+    ...encodeStream(stream),
+  };
+  return jsonWithIds(fields, { name: "prompt", ids: piece.inputIds });
 }
 
 /**
@@ -47,10 +61,34 @@ export function toServerRequestIds(requestId: string): readonly string[] {
   return [`generate-tokens-${requestId}`, `cmpl-${requestId}-0`];
 }
 
+/** What was cached stands in the usage, which streams end with where they are asked to. */
+function encodeStream(stream: boolean): Record<string, unknown> {
+  return stream ? { stream, stream_options: { include_usage: true } } : { stream };
+}
+
+/** Text that ends the turn, and the form that it is held to. */
+function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
+  const stop = stopTexts.length === 0 ? {} : { stop: stopTexts };
+  switch (constraint?.type) {
+    case undefined:
+      return stop;
+    case "json-schema":
+      return { ...stop, structured_outputs: { json: constraint.schema } };
+    case "regex":
+      return { ...stop, structured_outputs: { regex: constraint.pattern } };
+    case "structural-tag":
+      return {
+        ...stop,
+        structured_outputs: { structural_tag: JSON.stringify(constraint.tag) },
+      };
+  }
+}
+
 /** Both ways take the same names. The ids hold the stop id whatever is said of the text. */
 function encodeSampling({ turn, maxNewTokens }: PieceRequest): Record<string, unknown> {
   return {
     ...encodeParameters(turn.sampling),
+    ...encodeEnds(turn),
     n: 1,
     max_tokens: maxNewTokens,
     stop_token_ids: turn.stopTokenIds,

@@ -3,6 +3,7 @@ import { createHttpEngine } from "../http-engine.ts";
 import type { Worker } from "../worker-set.ts";
 import type { DescribedServer } from "./describe-vllm.ts";
 import { describeVllm } from "./describe-vllm.ts";
+import { loadOfVllm } from "./vllm-load.ts";
 import type { VllmEngineOptions } from "./vllm-options.ts";
 import { toVllmSettings } from "./vllm-options.ts";
 import { createVllmProtocol } from "./vllm-protocol.ts";
@@ -44,6 +45,8 @@ export function createVllmEngine(options: VllmEngineOptions): VllmEngine {
     };
     return {
       protocol,
+      load: (worker, { signal }) =>
+        loadOfVllm(worker, { settings, signal, closing, expected: "a vLLM server" }),
       describe: async (workers, call) => (await describe(workers, call)).description,
       scoring: {
         scoreIds: (piece, exchange) => protocol.scoreIds(piece, exchange),

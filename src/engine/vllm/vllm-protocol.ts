@@ -10,6 +10,7 @@ import type {
   Unanswered,
 } from "../sampling-protocol.ts";
 import { toHeaderValue } from "../sampling-protocol.ts";
+import { readStreamedPiece } from "../streamed-piece.ts";
 import type { Worker } from "../worker-set.ts";
 import { readVllmReply } from "./piece-reading.ts";
 import type { PolicyVersions } from "./policy-versions.ts";
@@ -28,6 +29,7 @@ import {
   refuseUnsaid,
 } from "./refusals.ts";
 import { createRequestAborter } from "./request-aborter.ts";
+import { VllmReplyStream } from "./reply-stream.ts";
 import { encodeCompletionsBody, encodeGenerateBody } from "./request-body.ts";
 import { readServedModels } from "./served-models.ts";
 import type { VllmApi, VllmSettings } from "./vllm-options.ts";
@@ -46,6 +48,8 @@ interface ServerState {
   isDisabled: boolean;
   /** Whether its replies say which version sampled what. */
   reportsSpans: boolean;
+  /** The last version that a reply named. */
+  spanVersion: string;
   readonly versions: PolicyVersions;
   readonly abort: (requestId: string) => Promise<void>;
 }
@@ -77,7 +81,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
       const versions = createPolicyVersions({ worker, settings, closing });
       const api = settings.api === "completions" ? "completions" : "generate";
       const abort = createRequestAborter(worker, settings);
-      state = { api, isDisabled: false, reportsSpans: false, versions, abort };
+      state = { api, isDisabled: false, reportsSpans: false, spanVersion: "", versions, abort };
       states.set(worker, state);
     }
     return state;
@@ -95,15 +99,20 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const versionBefore = state.reportsSpans
       ? ""
       : await versions.readRecent(VERSION_AGE_MS, signal);
-    const { outcome, api } = await askEither(piece, exchange);
-    if (outcome.type !== "reply") return { type: "unanswered", outcome };
-    if (isNanRefusal(outcome)) return { type: "nan-happened" };
-    const refused = await readRefusal(outcome, { exchange, promptLength: piece.inputIds.length });
-    if (refused !== undefined) return refused;
-    const { text } = outcome;
-    const reply = await readPieceReply(() => readVllmReply(text, { request: piece, api }));
+    if (exchange.stream !== undefined) {
+      exchange.stream.policyVersion = state.reportsSpans ? state.spanVersion : versionBefore;
+    }
+    const answer = await askForPiece(piece, exchange);
+    if (answer.type !== "replied") return answer;
+    const { reply } = answer;
+    if (isCutStream(reply, exchange) && state.reportsSpans) {
+      return withVersion(reply, state.spanVersion);
+    }
     state.reportsSpans = settings.policyVersion === undefined && reportsSpans(reply);
-    if (state.reportsSpans) return reply;
+    if (state.reportsSpans) {
+      state.spanVersion = lastVersion(reply);
+      return reply;
+    }
     if (reply.type === "interrupted") {
       versions.expire();
       return withVersion(reply, versionBefore);
@@ -112,21 +121,57 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     return withVersion(reply, await versions.readNow(signal));
   }
 
-  /** Asks in the way that the server is known to have, or finds out which it has. */
+  /** Asks for a piece and reads the answer, whose versions are still to be filled in. */
+  async function askForPiece(
+    piece: PieceRequest,
+    exchange: PieceExchange,
+  ): Promise<{ readonly type: "replied"; readonly reply: PieceReply } | PieceReply | Unanswered> {
+    const { stream } = exchange;
+    let refused: PieceReply | Unanswered | undefined;
+    let answeredBy: VllmApi = "generate";
+    let chunks: VllmReplyStream | undefined;
+    const reply = await readStreamedPiece(exchange, {
+      async ask() {
+        const { outcome, api } = await askEither(piece, exchange, (asked) => {
+          chunks = stream && new VllmReplyStream(piece, { stream, api: asked });
+          return chunks;
+        });
+        answeredBy = api;
+        if (outcome.type !== "reply") return outcome;
+        refused = isNanRefusal(outcome)
+          ? { type: "nan-happened" }
+          : await readRefusal(outcome, { exchange, promptLength: piece.inputIds.length });
+        return outcome;
+      },
+      read: (text) =>
+        chunks !== undefined && text === ""
+          ? chunks.end()
+          : readVllmReply(text, { request: piece, api: answeredBy }),
+    });
+    if (refused !== undefined) return refused;
+    return reply.type === "unanswered" ? reply : { type: "replied", reply };
+  }
+
+  /**
+   * Asks in the way that the server is known to have, or finds out which it has. `open` is told which
+   * way that is, and gives what takes the chunks of a stream.
+   */
   async function askEither(
     piece: PieceRequest,
     exchange: PieceExchange,
+    open: (api: VllmApi) => VllmReplyStream | undefined = () => undefined,
   ): Promise<{ outcome: HttpOutcome; api: VllmApi }> {
     const state = stateOf(exchange.worker);
     const { api } = state;
-    const outcome = await ask(api, { piece, exchange, model });
+    const outcome = await ask(api, { piece, exchange, model, chunks: open(api) });
     const disabled = isDisabled(outcome);
     if (settings.api !== "auto" || api !== "generate" || (!disabled && !lacksPath(outcome))) {
       return { outcome, api };
     }
     state.api = "completions";
     state.isDisabled = disabled;
-    return { outcome: await ask(state.api, { piece, exchange, model }), api: state.api };
+    const chunks = open(state.api);
+    return { outcome: await ask(state.api, { piece, exchange, model, chunks }), api: state.api };
   }
 
   /**
@@ -195,20 +240,42 @@ function ask(
     piece,
     exchange,
     model,
-  }: { piece: PieceRequest; exchange: PieceExchange; model: string | undefined },
+    chunks,
+  }: {
+    piece: PieceRequest;
+    exchange: PieceExchange;
+    model: string | undefined;
+    chunks: VllmReplyStream | undefined;
+  },
 ): Promise<HttpOutcome> {
   const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
+  const options = { model, stream: chunks !== undefined };
+  const further = { headers, ...(chunks && { onEvent: (data: string) => chunks.take(data) }) };
   return api === "generate"
     ? exchange.post({
         path: "/inference/v1/generate",
-        headers,
-        body: encodeGenerateBody(piece, model),
+        ...further,
+        body: encodeGenerateBody(piece, options),
       })
     : exchange.post({
         path: "/v1/completions",
-        headers,
-        body: encodeCompletionsBody(piece, model),
+        ...further,
+        body: encodeCompletionsBody(piece, options),
       });
+}
+
+/** A stream that the server ended without saying how says nothing of versions either. */
+function isCutStream(
+  reply: PieceReply,
+  { stream }: PieceExchange,
+): reply is PieceReply & { readonly type: "interrupted" } {
+  return stream !== undefined && reply.type === "interrupted" && !reportsSpans(reply);
+}
+
+/** Of a reply that names versions. */
+function lastVersion(reply: PieceReply): string {
+  const hasPiece = reply.type === "finished" || reply.type === "interrupted";
+  return (hasPiece ? reply.piece.versions.at(-1)?.policyVersion : undefined) ?? "";
 }
 
 /** Where it has tokens at all. */

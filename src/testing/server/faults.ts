@@ -57,6 +57,21 @@ export function toForcedEnd(
   }
 }
 
+/**
+ * Ends a stream in its middle where the fault says so, and says whether it did. What was written
+ * before reaches the client, as it does where a proxy gives up.
+ */
+export function breakStream(
+  exchange: HttpExchange,
+  fault: ServerFault | undefined,
+  sentCount: number,
+): boolean {
+  if (fault?.kind !== "reset" || fault.when !== "within-reply") return false;
+  if (sentCount < (fault.afterTokens ?? 1)) return false;
+  exchange.request.socket.end();
+  return true;
+}
+
 /** Sends a sampled reply, in the way that a fault spoils it. */
 export function sendReply(
   exchange: HttpExchange,

@@ -136,6 +136,15 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     return this.#runningCount;
   }
 
+  /** Tokens of all sequences in work. */
+  get tokenCount(): number {
+    let count = 0;
+    for (const { state, request, outputIds } of this.#live.values()) {
+      if (state === "running") count += request.inputIds.length + outputIds.length;
+    }
+    return count;
+  }
+
   get waitingCount(): number {
     return this.#waiting.length;
   }

@@ -20,6 +20,9 @@ export interface ControlContext {
 type Route = (exchange: HttpExchange, context: ControlContext) => void | Promise<void>;
 type JsonObject = Readonly<Record<string, unknown>>;
 
+/** How many tokens the server's memory for keys and values holds. */
+const CACHE_TOKENS = 2 ** 20;
+
 const PAUSE_MODES: readonly PauseMode[] = ["abort", "retract", "in_place"];
 
 /**
@@ -65,7 +68,7 @@ function sendServerInfo(exchange: HttpExchange, context: ControlContext): void {
     model_path: context.modelPath,
     context_length: context.contextLength,
     max_req_input_len: context.contextLength - 1,
-    max_total_num_tokens: 2 ** 20,
+    max_total_num_tokens: CACHE_TOKENS,
     internal_states: [{}],
     version: "test",
   });
@@ -99,6 +102,10 @@ export function sendLoads(exchange: HttpExchange, { scheduler }: ControlContext)
         dp_rank: 0,
         num_running_reqs: scheduler.runningCount,
         num_waiting_reqs: scheduler.waitingCount,
+        num_used_tokens: scheduler.tokenCount,
+        num_total_tokens: scheduler.tokenCount,
+        max_total_num_tokens: CACHE_TOKENS,
+        token_usage: scheduler.tokenCount / CACHE_TOKENS,
       },
     ],
   });

@@ -1,7 +1,7 @@
 import type { ServerFault } from "../server-fault.ts";
 import { watchDisconnect } from "../server/disconnect.ts";
 import type { FaultQueue } from "../server/fault-queue.ts";
-import { answerWithFault, sendReply, toForcedEnd } from "../server/faults.ts";
+import { answerWithFault, breakStream, sendReply, toForcedEnd } from "../server/faults.ts";
 import type { HttpExchange } from "../server/http-exchange.ts";
 import { sendJson, sendText } from "../server/http-exchange.ts";
 import type { PrefixCache } from "../server/prefix-cache.ts";
@@ -62,7 +62,7 @@ export async function serveGenerate(
     }),
   );
   watchDisconnect(exchange, sequences, context);
-  if (decoded.stream) streamReplies(exchange, sequences, { decoded, context });
+  if (decoded.stream) streamReplies(exchange, sequences, { decoded, context, fault });
   await Promise.all(sequences.map(({ done }) => done));
   for (const [index, sequence] of sequences.entries()) recordEnds[index]?.(sequence);
   if (!decoded.stream) sendReplies(exchange, sequences, { decoded, context, fault });
@@ -127,11 +127,20 @@ function sendReplies(
     else sendErrorResponse(exchange, { status, message });
     return;
   }
-  if (fault?.kind === "null-logprob") {
-    for (const { outputLogprobs } of sequences) outputLogprobs[fault.position] = Number.NaN;
-  }
+  for (const sequence of sequences) spoil(sequence, fault);
   const replies = sequences.map((sequence) => encodeReply(sequence, context));
   sendReply(exchange, decoded.isList ? replies : (replies[0] ?? {}), fault);
+}
+
+/** The token at the fault's position has no logprob. */
+function spoil({ outputLogprobs }: LiveSequence<DecodedRequest>, fault: ServerFault | undefined) {
+  if (fault?.kind !== "null-logprob" || fault.position >= outputLogprobs.length) return;
+  outputLogprobs[fault.position] = Number.NaN;
+}
+
+/** A frame as the fault has it. */
+function alter(frame: Record<string, unknown>, fault: ServerFault | undefined): unknown {
+  return fault?.kind === "alter" ? fault.alter({ ...frame }) : frame;
 }
 
 /**
@@ -139,10 +148,11 @@ function sendReplies(
  * then `[DONE]`. Failures are frames too, under HTTP 200.
  */
 function streamReplies(
-  { response }: HttpExchange,
+  exchange: HttpExchange,
   sequences: readonly LiveSequence<DecodedRequest>[],
-  { decoded, context }: ReplyOptions,
+  { decoded, context, fault }: ReplyOptions,
 ): void {
+  const { response } = exchange;
   response.writeHead(200, {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
@@ -151,11 +161,16 @@ function streamReplies(
   let openCount = sequences.length;
   for (const [index, sequence] of sequences.entries()) {
     let sent = 0;
+    let isBroken = false;
     sequence.onProgress = () => {
+      if (isBroken) return;
+      spoil(sequence, fault);
       const since = context.incrementalStreaming ? sent : 0;
       sent = sequence.outputIds.length;
       const frame = encodeReply(sequence, context, { since });
-      response.write(toEvent(decoded.isList ? { ...frame, index } : frame));
+      response.write(toEvent(decoded.isList ? { ...frame, index } : alter(frame, fault)));
+      isBroken = breakStream(exchange, fault, sent);
+      if (isBroken) return;
       if (sequence.state !== "finished") return;
       openCount -= 1;
       if (openCount === 0) response.end("data: [DONE]\n\n");

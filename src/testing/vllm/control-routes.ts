@@ -32,6 +32,7 @@ export const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
     serve: (exchange, { scheduler }) =>
       sendJson(exchange, { server_load: scheduler.runningCount + scheduler.waitingCount }),
   },
+  "/metrics": { method: "GET", serve: sendMetrics },
   "/version": { method: "GET", serve: (exchange) => sendJson(exchange, { version: "0.0.0+test" }) },
   "/v1/models": { method: "GET", serve: sendModels },
   "/test/stats": { method: "GET", serve: (exchange, { stats }) => sendJson(exchange, stats()) },
@@ -91,6 +92,27 @@ export async function serveControl(
   else if (route.method !== exchange.method) sendNoSuchRoute(exchange, 405);
   else await route.serve(exchange, context);
 }
+
+/** How many tokens the server's memory for keys and values holds, and in blocks of how many. */
+const CACHE = { blockCount: 8_192, blockSize: 128 } as const;
+
+/** **Source:** vllm-project/vllm vllm/v1/metrics/loggers.py, and as recorded from 0.32.0. */
+function sendMetrics(exchange: HttpExchange, { scheduler, modelName }: ControlContext): void {
+  const labels = `engine="0",model_name="${modelName}"`;
+  const use = scheduler.tokenCount / (CACHE.blockCount * CACHE.blockSize);
+  const { blockCount, blockSize } = CACHE;
+  const cache = `block_size="${blockSize}",engine="0",num_gpu_blocks="${blockCount}"`;
+  const lines = [
+    "# TYPE vllm:num_requests_running gauge",
+    `vllm:num_requests_running{${labels}} ${scheduler.runningCount}.0`,
+    `vllm:num_requests_waiting{${labels}} ${scheduler.waitingCount}.0`,
+    `vllm:kv_cache_usage_perc{${labels}} ${use}`,
+    `vllm:cache_config_info{${cache}} 1.0`,
+  ];
+  sendText(exchange, `${lines.join("\n")}\n`, { headers: { "content-type": METRICS_TYPE } });
+}
+
+const METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8";
 
 function sendModels(exchange: HttpExchange, context: ControlContext): void {
   const data = context.servedModels.map((id, index) => ({

@@ -1,6 +1,6 @@
 import type { ServerFault } from "../server-fault.ts";
 import { watchDisconnect } from "../server/disconnect.ts";
-import { answerWithFault, sendReply, toForcedEnd } from "../server/faults.ts";
+import { answerWithFault, breakStream, sendReply, toForcedEnd } from "../server/faults.ts";
 import type { HttpExchange } from "../server/http-exchange.ts";
 import type { ForcedEnd, LiveSequence } from "../server/request-scheduler.ts";
 import type { ServerCore } from "../server/server-core.ts";
@@ -55,7 +55,7 @@ export async function serveSampling(
   );
   trackNames(sequences, context);
   watchDisconnect(exchange, sequences, context);
-  if (decoded.stream) streamReply(exchange, sequences, { decoded, context });
+  if (decoded.stream) streamReply(exchange, sequences, { decoded, context, fault });
   await Promise.all(sequences.map(({ done }) => done));
   for (const [index, sequence] of sequences.entries()) {
     spoilLogprobs(sequence, fault);
@@ -153,10 +153,11 @@ function answer(
  * without tokens, so that what is aborted may end without a reason.
  */
 function streamReply(
-  { response }: HttpExchange,
+  exchange: HttpExchange,
   sequences: readonly Sequence[],
-  { decoded, context }: AnswerOptions,
+  { decoded, context, fault }: AnswerOptions,
 ): void {
+  const { response } = exchange;
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   response.flushHeaders();
   const sendEvent = (value: unknown): void => {
@@ -165,14 +166,19 @@ function streamReply(
   let openCount = sequences.length;
   for (const [index, sequence] of sequences.entries()) {
     let since = 0;
+    let isBroken = false;
     sequence.onProgress = () => {
+      if (isBroken) return;
       const isFinished = sequence.state === "finished";
       const hasTokens = sequence.outputIds.length > since;
       if (hasTokens || decoded.api === "completions") {
         const choice = encodeChoice(sequence, { index, since }, { decoded, context });
-        sendEvent(toChunk(choice, decoded, context));
+        const chunk = toChunk(choice, decoded, context);
+        sendEvent(fault?.kind === "alter" ? fault.alter(chunk) : chunk);
         since = sequence.outputIds.length;
       }
+      isBroken = breakStream(exchange, fault, since);
+      if (isBroken) return;
       if (!isFinished) return;
       openCount -= 1;
       if (openCount > 0) return;

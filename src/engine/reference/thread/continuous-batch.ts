@@ -4,7 +4,7 @@ import { BLOCK_POSITIONS } from "../kernels/key-value-block.ts";
 import type { CacheNode } from "./prefix-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { Sequence } from "./sequence.ts";
-import type { ThreadReply } from "./thread-message.ts";
+import type { ThreadNews, ThreadReply } from "./thread-message.ts";
 import type { TokenGoal } from "./token-goal.ts";
 
 /** How much a step may hold. */
@@ -61,11 +61,11 @@ export class ContinuousBatch {
     return sequence?.goal.cutShort?.();
   }
 
-  /** Computes one step and returns the replies of the sequences that it finished. */
-  step(): readonly ThreadReply[] {
+  /** Computes one step and returns what is to be said of it: news, and replies to what it finished. */
+  step(): readonly (ThreadReply | ThreadNews)[] {
     this.#admit();
     const planned = this.#plan();
-    const replies: ThreadReply[] = [];
+    const messages: (ThreadReply | ThreadNews)[] = [];
     const finished = new Set<Sequence>();
     this.#decoder.forward(
       planned.map(({ sequence, count }) => sequence.toPart(count)),
@@ -73,15 +73,16 @@ export class ContinuousBatch {
         const sequence = planned[index]?.sequence;
         assertInvariant(sequence !== undefined, "logits belong to no part");
         if (finished.has(sequence)) return;
-        const reply = sequence.take(row);
-        if (reply === undefined) return;
-        replies.push(reply);
+        const step = sequence.take(row);
+        if (step.type === "append" && step.news !== undefined) messages.push(step.news);
+        if (step.type !== "finish") return;
+        messages.push(step.reply);
         finished.add(sequence);
       },
     );
     for (const { sequence, count } of planned) sequence.advance(count);
     for (const sequence of finished) this.#dismiss(sequence);
-    return replies;
+    return messages;
   }
 
   /**

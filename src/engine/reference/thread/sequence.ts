@@ -3,7 +3,7 @@ import type { Decoder } from "../decoder.ts";
 import { BLOCK_POSITIONS } from "../kernels/key-value-block.ts";
 import type { CacheNode, PrefixCache } from "./prefix-cache.ts";
 import { blockKey } from "./prefix-cache.ts";
-import type { TokenGoal } from "./token-goal.ts";
+import type { GoalStep, TokenGoal } from "./token-goal.ts";
 
 /**
  * Ids on their way through the decoder: how many are computed, and which blocks hold them. What it
@@ -136,12 +136,12 @@ export class Sequence {
     };
   }
 
-  /** Hands the logits of the next wanted position to the goal. The reply where it is reached. */
-  take(row: Parameters<TokenGoal["take"]>[0]) {
+  /** Hands the logits of the next wanted position to the goal. */
+  take(row: Parameters<TokenGoal["take"]>[0]): GoalStep {
     const step = this.goal.take(row, this.#firstLogit, { cachedTokenCount: this.#cachedCount });
     this.#firstLogit++;
     if (step.type === "append") this.#ids[this.#length++] = step.id;
-    return step.type === "finish" ? step.reply : undefined;
+    return step;
   }
 
   /** Notes that so many positions were computed, and shares the blocks that are full. */

@@ -5,7 +5,7 @@ import type { WeightAddresses, WorkAddresses } from "../model/memory-plan.ts";
 import type { WasmMemory, WasmModule } from "../wasm/web-assembly.ts";
 import { instantiate } from "../wasm/web-assembly.ts";
 import { ContinuousBatch } from "./continuous-batch.ts";
-import type { ThreadReply, ThreadRequest } from "./thread-message.ts";
+import type { ThreadNews, ThreadReply, ThreadRequest } from "./thread-message.ts";
 import { generationGoal, scoringGoal } from "./token-goal.ts";
 
 /** What a thread works with; it can be posted to one. */
@@ -21,7 +21,7 @@ export interface ThreadSetup {
 export interface ThreadPort {
   on(event: "message", listener: (request: ThreadRequest) => void): unknown;
   on(event: "close", listener: () => void): unknown;
-  postMessage(reply: ThreadReply): void;
+  postMessage(message: ThreadReply | ThreadNews): void;
 }
 
 /**
@@ -42,7 +42,7 @@ export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
   function step(): void {
     isStepping = !batch.isIdle && !isClosed;
     if (!isStepping) return;
-    for (const reply of batch.step()) port.postMessage(reply);
+    for (const message of batch.step()) port.postMessage(message);
     setImmediate(step);
   }
 

@@ -5,11 +5,11 @@ import { UsageError } from "../../../errors.ts";
 import { packageFile } from "../../../internal/package-file.ts";
 import type { ThreadSetup } from "./serve-thread.ts";
 import { serveThread } from "./serve-thread.ts";
-import type { ThreadReply, ThreadRequest } from "./thread-message.ts";
+import type { ThreadNews, ThreadReply, ThreadRequest } from "./thread-message.ts";
 
 /** Told of what comes from a thread. */
 export interface ThreadListeners {
-  readonly onReply: (reply: ThreadReply) => void;
+  readonly onMessage: (message: ThreadReply | ThreadNews) => void;
   /** The thread is gone, though nobody closed it. */
   readonly onLost: (cause: Error) => void;
 }
@@ -28,7 +28,7 @@ export type StartThread = (listeners: ThreadListeners) => SamplingThread;
 /** Starts a worker thread. */
 export function startWorkerThread(
   setup: ThreadSetup,
-  { onReply, onLost }: ThreadListeners,
+  { onMessage, onLost }: ThreadListeners,
 ): SamplingThread {
   const worker = new Worker(workerUrl(), {
     workerData: setup,
@@ -36,7 +36,7 @@ export function startWorkerThread(
     execArgv: [],
   });
   let isClosed = false;
-  worker.on("message", onReply);
+  worker.on("message", onMessage);
   worker.on("error", (error) => onLost(error instanceof Error ? error : new Error(String(error))));
   worker.on("exit", (code) => {
     if (!isClosed) onLost(new Error(`the thread ended with status ${code}`));
@@ -57,11 +57,11 @@ export function startWorkerThread(
 /** Computes on the calling thread, a step between turns of its event loop. */
 export function startOnThisThread(
   setup: ThreadSetup,
-  { onReply }: ThreadListeners,
+  { onMessage }: ThreadListeners,
 ): SamplingThread {
   const { port1: ours, port2: theirs } = new MessageChannel();
   serveThread(theirs, setup);
-  ours.on("message", onReply);
+  ours.on("message", onMessage);
   const setBusy = (isBusy: boolean): void => {
     for (const port of [ours, theirs]) {
       if (isBusy) port.ref();

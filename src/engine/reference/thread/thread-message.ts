@@ -21,6 +21,8 @@ export interface GenerateCall {
   readonly sampling: CheckedSampling;
   /** Makes the random numbers, together with the seed. */
   readonly sessionId: string;
+  /** Whether each token is told of as it is sampled. */
+  readonly streams: boolean;
 }
 
 /** Score ids that are there. */
@@ -32,6 +34,14 @@ export interface ScoreCall {
   readonly from: number;
   /** 0 scores as 1 does. */
   readonly temperature: number;
+}
+
+/** What a thread says of a call, before it answers it. */
+export interface ThreadNews {
+  readonly type: "sampled";
+  readonly key: number;
+  readonly id: number;
+  readonly logprob: number;
 }
 
 /** What a thread answers. */

@@ -2,12 +2,12 @@ import type { LogitRow } from "../logit-row.ts";
 import { mostLikelyId, sampleId } from "../../in-process/sample-id.ts";
 import { seededRandomNumbers } from "../../in-process/random-numbers.ts";
 import type { Finish } from "../../engine.ts";
-import type { GenerateCall, ScoreCall, ThreadReply } from "./thread-message.ts";
+import type { GenerateCall, ScoreCall, ThreadNews, ThreadReply } from "./thread-message.ts";
 
 /** What came of a row of logits. */
 export type GoalStep =
   /** Goes on with this id behind the others. */
-  | { readonly type: "append"; readonly id: number }
+  | { readonly type: "append"; readonly id: number; readonly news?: ThreadNews }
   /** Goes on with the ids that are there. */
   | { readonly type: "advance" }
   | { readonly type: "finish"; readonly reply: ThreadReply };
@@ -31,7 +31,7 @@ export interface TokenGoal {
 
 /** Samples a turn. `modelEndIds` end it as the request's own stop ids do. */
 export function generationGoal(call: GenerateCall, modelEndIds: readonly number[]): TokenGoal {
-  const { key, promptIds, sampling, maxNewTokens } = call;
+  const { key, promptIds, sampling, maxNewTokens, streams } = call;
   const stopIds = new Set([...call.stopTokenIds, ...modelEndIds]);
   const random = seededRandomNumbers(sampling.seed, call.sessionId);
   const outputIds: number[] = [];
@@ -60,7 +60,10 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
       logprobs.push(logprob);
       const stops = stopIds.has(id);
       cachedCount = cachedTokenCount;
-      if (!stops && outputIds.length < maxNewTokens) return { type: "append", id };
+      if (!stops && outputIds.length < maxNewTokens) {
+        const news = { type: "sampled", key, id, logprob } as const;
+        return { type: "append", id, ...(streams && { news }) };
+      }
       const reply = toReply(stops ? { type: "stop", matched: id } : { type: "length" });
       return { type: "finish", reply };
     },

@@ -1,0 +1,143 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createTauRetail, loadTauBenchBundle } from "../environments/tau-bench/index.ts";
+import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
+import { compileChatTemplate } from "../src/jinja/chat-template.ts";
+import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
+import { defaultLimits } from "../src/episode/limits.ts";
+import { findToolCallParser } from "../src/parser/registry.ts";
+import { createRenderer } from "../src/renderer/create-renderer.ts";
+import { planRun, type RunPlan } from "../src/run/plan-run.ts";
+import { RunFolder } from "../src/run/run-folder.ts";
+import { runRollouts } from "../src/run/run-rollouts.ts";
+import { findBundle } from "../src/setup/environments.ts";
+import { readModelFolder } from "../src/tokenizer/model-folder.ts";
+import { createUser } from "../src/user/create-user.ts";
+import type { BenchFigure } from "./bench-figure.ts";
+import { qwen3Folder } from "./bench-model.ts";
+import { cpuMs } from "./cpu-time.ts";
+import { playSeedsWay, type SeedsWay } from "./seed/play-seeds-way.ts";
+import { writeSeedScript } from "./seed/seed-script.ts";
+import { startSeedServer } from "./seed/seed-servers.ts";
+
+/** Episodes at once: all that are measured. */
+const concurrency = 512;
+/** Episodes that are played before, so that what is measured is warm. */
+const warmUpCount = 64;
+/** The seed's way costs many times as much a turn, and fewer episodes say as much. */
+const seedsCount = 64;
+
+/** What was played and what it took of this process. */
+export interface SeedFigures {
+  readonly turnCount: number;
+  readonly cpuMs: number;
+}
+
+/**
+ * CPU of this process a turn over loopback HTTP: τ-bench retail with the Qwen3 tokenizer, a journalled
+ * run, 512 episodes at once; the engine and the user's model are processes of their own. Beside it the
+ * seed's way of working: the whole conversation rendered and sent as text each turn, and encoded again
+ * for the training row.
+ */
+export async function benchSeed(): Promise<BenchFigure[]> {
+  const bundleDir = await findBundle();
+  if (bundleDir === undefined) {
+    process.stderr.write("seed: no τ-bench bundle at hand, nothing is measured\n");
+    return [];
+  }
+  const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
+  try {
+    const scriptFile = path.join(folder, "script.json");
+    const renderer = await createRenderer({ modelDir: qwen3Folder() });
+    await writeFile(scriptFile, JSON.stringify(await writeSeedScript(renderer.codec)));
+    await using engineServer = await startSeedServer(scriptFile);
+    await using userServer = await startSeedServer(scriptFile);
+    const environment = createTauRetail({
+      bundle: await loadTauBenchBundle(bundleDir, { only: ["retail"] }),
+    });
+    const model = { baseUrl: `${userServer.url}/v1`, model: "user" };
+    const user = createUser({ strategy: "llm", model, repair: "none" });
+    const parser = findToolCallParser("qwen25");
+    const agent = toolCallingAgent({ parser, toolUsePolicy: toolUsePolicies.many });
+    const engine = createSglangEngine({ url: engineServer.url, mode: "direct" });
+    const now = (): number => Date.now();
+    const limits = defaultLimits;
+    const setup = { environment, user, engine, renderer, agent, sampling: {}, limits, now };
+    const planOf = (count: number): RunPlan =>
+      planRun(environment, {
+        split: "test",
+        taskIndexes: Array.from({ length: 32 }, (_, index) => index),
+        sampleCount: count / 32,
+        seed: 0,
+      });
+    await playOurWay(path.join(folder, "warm-up"), { plan: planOf(warmUpCount), setup });
+    const ours = await playOurWay(path.join(folder, "run"), { plan: planOf(concurrency), setup });
+    await engine.close();
+    const { chatTemplate } = await readModelFolder(qwen3Folder());
+    const seeds = await playTheSeedsWay(planOf(seedsCount), {
+      ...{ environment, user, agent, codec: renderer.codec, engineUrl: engineServer.url },
+      template: compileChatTemplate(chatTemplate ?? ""),
+    });
+    await user.close?.();
+    return toFigures(ours, seeds);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+type Played = Pick<Parameters<typeof runRollouts>[0], "plan" | "setup">;
+
+/** All that the run takes, from the first episode's opening to the last row on the disk. */
+async function playOurWay(dir: string, { plan, setup }: Played): Promise<SeedFigures> {
+  let turnCount = 0;
+  let failed = 0;
+  const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
+  await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+  const spent = await cpuMs(async () => {
+    await runRollouts({
+      ...{ plan, setup, folder, concurrency },
+      attempts: 1,
+      maxFailuresInRow: 1,
+      signal: new AbortController().signal,
+      onEpisode: ({ outcome, turns }) => {
+        turnCount += turns.length;
+        if (outcome !== "completed") failed += 1;
+      },
+    });
+  });
+  if (failed === 0 && turnCount > 0) return { turnCount, cpuMs: spent };
+  throw new Error(`Cannot measure: ${failed} of ${plan.length} episodes were not completed`);
+}
+
+/** Half of the episodes warm up. */
+async function playTheSeedsWay(plan: RunPlan, way: SeedsWay): Promise<SeedFigures> {
+  const planned = [...plan];
+  const playAll = async (some: typeof planned): Promise<number> => {
+    const counts = await Promise.all(some.map((each) => playSeedsWay(each, way)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
+  await playAll(planned.splice(0, plan.length / 2));
+  let turnCount = 0;
+  const spent = await cpuMs(async () => {
+    turnCount = await playAll(planned);
+  });
+  return { turnCount, cpuMs: spent };
+}
+
+function toFigures(ours: SeedFigures, seeds: SeedFigures): BenchFigure[] {
+  const value = ours.cpuMs / ours.turnCount;
+  const baseline = seeds.cpuMs / seeds.turnCount;
+  return [
+    {
+      bench: "seed",
+      figure: "CPU per turn over HTTP, against the seed's way",
+      value,
+      unit: "ms",
+      baseline,
+      ratio: baseline / value,
+      at: concurrency,
+    },
+  ];
+}

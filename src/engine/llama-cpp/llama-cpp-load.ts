@@ -1,0 +1,36 @@
+import type { ControlContext } from "../control-call.ts";
+import { getPage } from "../control-call.ts";
+import type { WorkerLoad } from "../engine.ts";
+import { given } from "../../internal/given.ts";
+import { readMetrics, sumOf } from "../prometheus-text.ts";
+import { isObject, parseLenientObject } from "../reply-reading.ts";
+import type { Worker } from "../worker-set.ts";
+
+/**
+ * Asks a server how busy it is: `/slots`, which has a cache each, and the metrics page of one that was
+ * started with `--metrics` for those that wait. How full a cache is no release says.
+ *
+ * **Source:** ggml-org/llama.cpp tools/server/server-context.cpp (`get_slots`, `get_metrics`).
+ *
+ * @throws RolloutError `engine/unreachable` where nothing answers in time.
+ */
+export async function loadOfLlamaCpp(
+  worker: Worker,
+  context: ControlContext,
+): Promise<readonly WorkerLoad[] | undefined> {
+  const page = await getPage(worker, "/metrics", context);
+  const samples = page.status === 200 ? readMetrics(page.text) : [];
+  const listed = await getPage(worker, "/slots", context);
+  const { slots } = parseLenientObject(`{"slots":${listed.text}}`);
+  const list = listed.status === 200 && Array.isArray(slots) ? slots.filter(isObject) : [];
+  const busyCount = list.filter((slot) => slot["is_processing"] === true).length;
+  const processing = sumOf(samples, "llamacpp:requests_processing");
+  if (processing === undefined && list.length === 0) return undefined;
+  const lengths = list.map((slot) => slot["n_ctx"]).filter((length) => typeof length === "number");
+  const rest = {
+    waitingCount: sumOf(samples, "llamacpp:requests_deferred"),
+    keyValueTokens:
+      lengths.length === 0 ? undefined : lengths.reduce((sum, length) => sum + length, 0),
+  };
+  return [{ url: worker.url, runningCount: processing ?? busyCount, ...given(rest) }];
+}

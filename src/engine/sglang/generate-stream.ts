@@ -1,0 +1,124 @@
+import type { FailedReply, PieceReply } from "../piece-reply.ts";
+import type { PieceRequest } from "../piece-request.ts";
+import type { PieceStream } from "../piece-stream.ts";
+import type { JsonObject } from "../reply-reading.ts";
+import {
+  ReplyProblem,
+  isObject,
+  parseObject,
+  readCount,
+  readList,
+  readObject,
+} from "../reply-reading.ts";
+import { STREAM_END, readStreamedError } from "../streamed-piece.ts";
+import { readEngineFailure, readTokens, readWholeReply } from "./generate-reply.ts";
+
+/**
+ * Reads the frames of a streamed `/generate`, and puts the reply together that the request would have
+ * had unstreamed. Frames hold all tokens so far or, where the server was started with
+ * `--incremental-streaming-output` or a release has it so, those that are new: the counts say which.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`_handle_batch_output`)
+ * and python/sglang/srt/entrypoints/http_server.py (`generate_request`).
+ */
+export class GenerateStream {
+  readonly #request: PieceRequest;
+  readonly #stream: PieceStream;
+  #last: JsonObject | undefined;
+  #failed: FailedReply | undefined;
+
+  constructor(request: PieceRequest, stream: PieceStream) {
+    this.#request = request;
+    this.#stream = stream;
+  }
+
+  /** @throws ReplyProblem, or what the caller's `onTokens` throws. */
+  take(data: string): void {
+    if (data === STREAM_END || this.#failed !== undefined) return;
+    const frame = parseObject(data);
+    const { error } = frame;
+    if (error !== undefined) {
+      this.#failed = readStreamedError(error);
+      return;
+    }
+    const meta = readObject(frame, "meta_info");
+    const reason = meta["finish_reason"];
+    this.#failed = isObject(reason) ? readEngineFailure(frame, meta, reason) : undefined;
+    const isNan = isObject(reason) && reason["matched"] === "NaN happened";
+    if (this.#failed !== undefined || isNan) {
+      this.#last = frame;
+      return;
+    }
+    const entries = this.#newEntries(meta);
+    this.#noteVersion(meta);
+    const { ids, logprobs } = readTokens(entries);
+    this.#stream.append(ids, logprobs);
+    this.#last = frame;
+  }
+
+  /**
+   * The whole reply; `undefined` where the stream ended before its end.
+   *
+   * @throws ReplyProblem
+   */
+  end(): PieceReply | undefined {
+    if (this.#failed !== undefined) return this.#failed;
+    const meta = this.#last?.["meta_info"];
+    if (this.#last === undefined || !isObject(meta) || !isObject(meta["finish_reason"])) {
+      return undefined;
+    }
+    const { ids, logprobs } = this.#stream;
+    return readWholeReply(
+      {
+        ...this.#last,
+        output_ids: ids,
+        meta_info: {
+          ...meta,
+          output_token_logprobs: ids.map((id, index) => [logprobs[index], id, null]),
+          output_token_logprobs_length: ids.length,
+        },
+      },
+      this.#request,
+    );
+  }
+
+  #newEntries(meta: JsonObject): readonly unknown[] {
+    const toldCount = this.#stream.ids.length;
+    const field = "output_token_logprobs";
+    // Nothing is listed for a request that was aborted before it ran.
+    const entries = meta[field] === undefined ? [] : readList(meta, field, "meta_info.");
+    const totalCount =
+      readCount(meta, "completion_tokens", "meta_info.") ??
+      readCount(meta, "output_token_logprobs_length", "meta_info.") ??
+      entries.length;
+    if (entries.length === totalCount) {
+      this.#checkTold(entries);
+      return entries.slice(toldCount);
+    }
+    if (toldCount + entries.length === totalCount) return entries;
+    throw new ReplyProblem(
+      `a frame has ${entries.length} tokens behind ${toldCount}, and counts ${totalCount}`,
+      "all tokens so far, or those that are new",
+    );
+  }
+
+  /** A frame that holds all tokens holds those that were told. */
+  #checkTold(entries: readonly unknown[]): void {
+    const { ids, logprobs } = this.#stream;
+    for (const [index, id] of ids.entries()) {
+      const entry = entries[index];
+      if (Array.isArray(entry) && entry[1] === id && entry[0] === logprobs[index]) continue;
+      throw new ReplyProblem(
+        `a frame differs at token ${index} from those before it`,
+        "the same tokens and logprobs",
+      );
+    }
+  }
+
+  #noteVersion(meta: JsonObject): void {
+    const version = meta["weight_version"];
+    if (typeof version === "string" || typeof version === "number") {
+      this.#stream.policyVersion = `${version}`;
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import type { ControlContext } from "../control-call.ts";
+import { getPage } from "../control-call.ts";
+import type { WorkerLoad } from "../engine.ts";
+import { given } from "../../internal/given.ts";
+import { meanOf, readMetrics, sumOf } from "../prometheus-text.ts";
+import { isObject, parseLenientObject } from "../reply-reading.ts";
+import type { JsonObject } from "../reply-reading.ts";
+import type { Worker } from "../worker-set.ts";
+
+/**
+ * Asks a server how busy it is: `/v1/loads`, before 0.5.16 `/get_load`, and where neither is there the
+ * metrics page of a server that was started with `--enable-metrics`. A router says how many requests
+ * it has at each of its workers.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py and
+ * sgl-model-gateway/src/server.rs (`/workers`).
+ *
+ * @throws RolloutError `engine/unreachable` where nothing answers in time.
+ */
+export async function loadOfSglang(
+  worker: Worker,
+  { mode, ...context }: ControlContext & { readonly mode: "router" | "direct" | "auto" },
+): Promise<readonly WorkerLoad[] | undefined> {
+  const { url } = worker;
+  if (mode !== "direct") {
+    const listed = await getPage(worker, "/workers", context);
+    const { workers } = parseLenientObject(listed.text);
+    if (listed.status === 200 && Array.isArray(workers)) return readWorkers(workers);
+  }
+  const loads = await getPage(worker, "/v1/loads?include=core", context);
+  const { loads: ranks } = parseLenientObject(loads.text);
+  if (loads.status === 200 && Array.isArray(ranks)) return readRanks(ranks, url);
+  const legacy = await getPage(worker, "/get_load", context);
+  const list = legacy.status === 200 ? readJsonList(legacy.text) : undefined;
+  if (list !== undefined) return readRanks(list, url);
+  const page = await getPage(worker, "/metrics", context);
+  return page.status === 200 ? readSglangMetrics(page.text, url) : undefined;
+}
+
+function readWorkers(workers: readonly unknown[]): readonly WorkerLoad[] {
+  return workers
+    .filter(isObject)
+    .flatMap(({ url, load, is_healthy: isHealthy }) =>
+      typeof url === "string" && typeof load === "number" && isHealthy !== false
+        ? [{ url, runningCount: load }]
+        : [],
+    );
+}
+
+/** Ranks share a server's address, so they are told of together. */
+function readRanks(ranks: readonly unknown[], url: string): readonly WorkerLoad[] | undefined {
+  const read = ranks.filter(isObject);
+  const waitingCount = sumOfField(read, "num_waiting_reqs");
+  // The legacy page counts those that wait among all.
+  const allCount = sumOfField(read, "num_reqs");
+  const legacyCount = allCount === undefined ? undefined : allCount - (waitingCount ?? 0);
+  const runningCount = sumOfField(read, "num_running_reqs") ?? legacyCount;
+  if (runningCount === undefined) return undefined;
+  const keyValueTokens = sumOfField(read, "max_total_num_tokens");
+  const usages = sumOfField(read, "token_usage");
+  const keyValueUse = usages === undefined ? undefined : usages / read.length;
+  return [{ url, runningCount, ...given({ waitingCount, keyValueUse, keyValueTokens }) }];
+}
+
+function sumOfField(objects: readonly JsonObject[], name: string): number | undefined {
+  const values = objects.map((object) => object[name]).filter((value) => typeof value === "number");
+  return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0);
+}
+
+function readJsonList(text: string): readonly unknown[] | undefined {
+  const { list } = parseLenientObject(`{"list":${text}}`);
+  return Array.isArray(list) ? list : undefined;
+}
+
+/** Reads the metrics page; `undefined` where it says nothing of requests. */
+export function readSglangMetrics(text: string, url: string): readonly WorkerLoad[] | undefined {
+  const samples = readMetrics(text);
+  const runningCount = sumOf(samples, "sglang:num_running_reqs");
+  if (runningCount === undefined) return undefined;
+  const rest = {
+    waitingCount: sumOf(samples, "sglang:num_queue_reqs"),
+    keyValueUse: meanOf(samples, "sglang:token_usage"),
+    keyValueTokens: sumOf(samples, "sglang:max_total_num_tokens"),
+  };
+  return [{ url, runningCount, ...given(rest) }];
+}

@@ -1,0 +1,91 @@
+import type { FailedReply, PieceReply } from "../piece-reply.ts";
+import type { PieceRequest } from "../piece-request.ts";
+import type { PieceStream } from "../piece-stream.ts";
+import type { JsonObject } from "../reply-reading.ts";
+import {
+  ReplyProblem,
+  isObject,
+  parseObject,
+  readList,
+  readTokenIds,
+  show,
+} from "../reply-reading.ts";
+import { STREAM_END, readStreamedError } from "../streamed-piece.ts";
+import { readLogprobs, readWholeVllmReply } from "./piece-reading.ts";
+import type { VllmApi } from "./vllm-options.ts";
+
+/**
+ * Reads the chunks of a streamed reply of either API, and puts the reply together that the request
+ * would have had unstreamed. A chunk holds what is new. Chunks without tokens are left out by the
+ * server, so that what it aborts may end without a word of how.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/serving.py
+ * (`serve_tokens_stream_generator`) and vllm/entrypoints/openai/completion/serving.py
+ * (`completion_stream_generator`).
+ */
+export class VllmReplyStream {
+  readonly #request: PieceRequest;
+  readonly #stream: PieceStream;
+  readonly #api: VllmApi;
+  #choice: JsonObject = { index: 0, logprobs: null };
+  #promptIds: unknown;
+  #usage: unknown;
+  #isEnded = false;
+  #failed: FailedReply | undefined;
+
+  constructor(request: PieceRequest, { stream, api }: { stream: PieceStream; api: VllmApi }) {
+    this.#request = request;
+    this.#stream = stream;
+    this.#api = api;
+  }
+
+  /** @throws ReplyProblem, or what the caller's `onTokens` throws. */
+  take(data: string): void {
+    if (this.#failed !== undefined) return;
+    if (data === STREAM_END) {
+      this.#isEnded = true;
+      return;
+    }
+    const chunk = parseObject(data);
+    if (chunk["error"] !== undefined && chunk["error"] !== null) {
+      this.#failed = readStreamedError(chunk["error"]);
+      return;
+    }
+    this.#usage = chunk["usage"] ?? this.#usage;
+    const [choice] = readList(chunk, "choices");
+    if (choice === undefined) return;
+    if (!isObject(choice)) throw new ReplyProblem(`choices[0] is ${show(choice)}`, "an object");
+    this.#promptIds ??= choice["prompt_token_ids"] ?? chunk["prompt_token_ids"];
+    this.#choice = choice;
+    const { token_ids: listed } = choice;
+    if (listed === null || (Array.isArray(listed) && listed.length === 0)) return;
+    const ids = readTokenIds(choice, "token_ids", "choices[0].");
+    this.#stream.append(ids, readLogprobs(choice, ids, this.#api));
+  }
+
+  /**
+   * The whole reply; `undefined` where the stream ended before its end.
+   *
+   * @throws ReplyProblem
+   */
+  end(): PieceReply | undefined {
+    if (this.#failed !== undefined) return this.#failed;
+    const reason = this.#choice["finish_reason"] ?? (this.#isEnded ? "abort" : undefined);
+    if (reason === undefined) return undefined;
+    const { ids } = this.#stream;
+    const choice = {
+      ...this.#choice,
+      ...{ finish_reason: reason, token_ids: ids, logprobs: this.#joinLogprobs() },
+      prompt_token_ids: this.#promptIds,
+    };
+    const reply = { choices: [choice], usage: this.#usage };
+    return readWholeVllmReply(reply, { request: this.#request, api: this.#api });
+  }
+
+  #joinLogprobs(): JsonObject {
+    const { ids, logprobs } = this.#stream;
+    return this.#api === "generate"
+      ? { content: ids.map((id, index) => ({ token_id: id, logprob: logprobs[index] })) }
+      : { tokens: ids.map((id) => `token_id:${id}`), token_logprobs: logprobs };
+  }
+}

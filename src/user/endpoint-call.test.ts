@@ -1,0 +1,60 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { expect, test } from "vitest";
+import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
+import { chatEndpointSource } from "./chat-endpoint.ts";
+import { callLanguageModel } from "./language-model-call.ts";
+
+const { signal } = new AbortController();
+
+const replies = [
+  { choices: [{ message: { role: "assistant", content: " Hi " }, finish_reason: "stop" }] },
+  { choices: [{ message: { content: "a" }, finish_reason: "length" }, { message: {} }] },
+  { choices: [{ message: { content: "a" }, finish_reason: "content_filter" }] },
+  { choices: [{ message: { content: "a" }, finish_reason: "function_call" }] },
+  { choices: [{ message: { content: "a" } }], usage: null },
+  { choices: [{ message: { content: null, reasoning_content: "hm" }, finish_reason: "stop" }] },
+  {
+    choices: [{ message: { content: "a" }, finish_reason: null }],
+    usage: { prompt_tokens: 9, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 4 } },
+  },
+  { choices: [{ message: { content: "a" } }], usage: { completion_tokens: 2 } },
+].map((reply) => ({ id: "1", created: 1, model: "m", object: "chat.completion", ...reply }));
+
+test.each(replies)("asks and reads as the AI SDK's client does: %j", async (reply) => {
+  const body = JSON.stringify(reply);
+  const answer = { status: 200, body, headers: { "content-type": "application/json" } };
+  await using server = await startChatCompletionsServer([answer, answer]);
+  const { baseUrl } = server;
+  const request = {
+    messages: [
+      { role: "system", content: "You are Ann." },
+      { role: "user", content: "Hi\n" },
+      { role: "assistant", content: "é" },
+      { role: "user", content: "" },
+    ],
+    ...{ temperature: 0.5, maxTokens: 3, seed: 7 },
+  } as const;
+  const source = chatEndpointSource({ baseUrl, model: "m" }, { env: {}, maxConcurrent: 1 });
+  const sdk = createOpenAICompatible({ name: "endpoint", baseURL: baseUrl }).chatModel("m");
+  const ours = await source.call(request, { signal });
+  expect(ours).toEqual(await callLanguageModel(sdk, request, { signal }));
+  const [asked, askedBySdk] = server.requests;
+  expect([asked?.path, asked?.body]).toEqual([askedBySdk?.path, askedBySdk?.body]);
+  await source.close();
+});
+
+test("says where an address has moved, and does not follow it", async () => {
+  const location = "https://elsewhere.example/v1/chat/completions";
+  const moved = { status: 308, body: "", headers: { location } };
+  await using server = await startChatCompletionsServer([moved]);
+  const source = chatEndpointSource(
+    { baseUrl: server.baseUrl, model: "m" },
+    { env: {}, maxConcurrent: 1 },
+  );
+  await expect(source.call({ messages: [] }, { signal })).rejects.toMatchObject({
+    statusCode: 308,
+    message: `moved to ${location}, which is not followed`,
+  });
+  expect(server.requests).toHaveLength(1);
+  await source.close();
+});
