@@ -1,7 +1,8 @@
 // Compiles the TypeScript sources to dist/ and joins what starts together. Messages go to standard error, so that a command that
 // triggers a build keeps its standard output clean.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 
@@ -15,7 +16,7 @@ export function isStale() {
   const built = statSync(stamp).mtimeMs;
   const newest = (folder) =>
     readdirSync(path.join(root, folder), { withFileTypes: true, recursive: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+      .filter((entry) => entry.isFile() && /\.(ts|css)$/.test(entry.name))
       .some((entry) => statSync(path.join(entry.parentPath, entry.name)).mtimeMs > built);
   return (
     ["src", "environments", "bench", "examples"].some(
@@ -50,7 +51,30 @@ export async function build() {
     console.error(`Cannot bundle: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(1);
   }
+  buildPage();
   chmodSync(main, 0o755);
+  // The compiler leaves the file alone where it had nothing to do.
+  utimesSync(stamp, new Date(), new Date());
+}
+
+/** Bundles the viewer's page: one script and one style sheet, with all that they need. */
+function buildPage() {
+  const page = path.join(root, "src/viewer/page");
+  // Not at the top: where it is not installed, the compiler is not either, and that is said above.
+  const { buildSync } = createRequire(import.meta.url)("esbuild");
+  const { errors } = buildSync({
+    entryPoints: [path.join(page, "main.ts"), path.join(page, "viewer.css")],
+    entryNames: "viewer",
+    outdir: path.join(root, "dist/src/viewer/page"),
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2023",
+    charset: "utf8",
+    legalComments: "none",
+    logLevel: "error",
+  });
+  if (errors.length > 0) process.exit(1);
 }
 
 // With --if-stale what is built already stays: installing a checkout has built it just before.

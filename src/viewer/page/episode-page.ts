@@ -1,0 +1,204 @@
+import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeEntry } from "../model/episode-entry.ts";
+import type { Route } from "../model/route.ts";
+import type { RowView } from "../model/row-view.ts";
+import { linkTo } from "../model/route.ts";
+import { visibleText } from "../model/visible-text.ts";
+import { conversation } from "./conversation.ts";
+import { longText } from "./long-text.ts";
+import { choice, endOf, formatDuration, rewardBadge, whenReady } from "./parts.ts";
+import { tokenPanel } from "./token-panel.ts";
+import { verdictPanel } from "./verdict-panel.ts";
+import { episodeRoute, type Loaded, type ViewerApp } from "./viewer-app.ts";
+
+type EpisodeRoute = Extract<Route, { page: "episode" }>;
+
+/** The row that an episode's page shows. */
+export function shownRow(app: ViewerApp, route: EpisodeRoute): Loaded<RowView> {
+  return app.row(route, route.row);
+}
+
+/** One episode: why it earned what it did, what was said, and its tokens. */
+export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult {
+  return html`<div class="episode-page">
+    ${attempts(app, route)}
+    ${whenReady(app.episode(route), (row) => {
+      return html`${verdictPanel(app, row)}
+        <div class="sides">
+          <section class="side" aria-label="conversation">
+            ${conversation(row, {
+              app,
+              selectedTurn: route.turn,
+              onSelect: (turn, span) => selectTurn(app, route, turn, span),
+            })}
+          </section>
+          <section class="side side-tokens">${rightSide(app, route, row)}</section>
+        </div>`;
+    })}
+  </div>`;
+}
+
+/** Chooses a turn, and of its tokens the first, or that which a span of them begins with. */
+export function selectTurn(
+  app: ViewerApp,
+  route: EpisodeRoute,
+  turnIndex: number,
+  span: readonly [number, number] = [0, 0],
+): void {
+  const { token: _token, ...rest } = route;
+  const row = shownRow(app, route);
+  const turn =
+    row.state === "ready"
+      ? row.value.header.turns.find((other) => other.turnIndex === turnIndex)
+      : undefined;
+  const token = turn === undefined ? {} : { token: turn.start + span[0] };
+  app.go({ ...rest, turn: turnIndex, ...token }, { replace: true });
+}
+
+/** The other attempts at the same task. */
+function attempts(app: ViewerApp, route: EpisodeRoute): TemplateResult {
+  const list = app.list(route.run);
+  const entries = list.state === "ready" ? list.value.entries : [];
+  const own = entries.find(({ rolloutId }) => rolloutId === route.episode);
+  const siblings = entries
+    .filter(({ groupId }) => groupId === own?.groupId)
+    .toSorted((left, right) => left.sampleIndex - right.sampleIndex);
+  return html`<nav class="attempts" aria-label="attempts at this task">
+    <span class="episode-id">${visibleText(route.episode)}</span>
+    ${
+      siblings.length < 2 || own === undefined
+        ? nothing
+        : html`<span class="faint">attempts</span>
+            ${siblings.map((entry) => attemptLink(route, entry))}
+            <a
+              class="button"
+              href=${linkTo({ page: "group", run: route.run, group: own.groupId, base: own.sampleIndex })}
+              >side by side <kbd>g</kbd></a
+            >`
+    }
+    ${own === undefined ? nothing : html`<span class="end">${endOf(own)}</span>`}
+    <span class="downloads">
+      ${
+        app.source.rowLine === undefined
+          ? nothing
+          : html`<button type="button" @click=${() => void downloadRow(app, route)}>
+              download the row
+            </button>`
+      }
+    </span>
+  </nav>`;
+}
+
+function attemptLink(
+  route: EpisodeRoute,
+  { rolloutId, sampleIndex, reward, outcome }: EpisodeEntry,
+) {
+  const isOwn = rolloutId === route.episode;
+  return html`<a
+    href=${linkTo(episodeRoute(route.run, rolloutId))}
+    aria-current=${isOwn ? "page" : nothing}
+    >#${sampleIndex} ${rewardBadge(reward, outcome === "failed")}</a
+  >`;
+}
+
+async function downloadRow(app: ViewerApp, route: EpisodeRoute): Promise<void> {
+  const blob = await app.source.rowLine?.(route, route.row);
+  if (blob === undefined) return;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = `${route.episode.replaceAll(/[^\w.#-]+/g, "_")}.${route.row}.json`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  app.note(`saved ${link.download}`);
+}
+
+function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): TemplateResult {
+  const tab = (name: ViewerApp["tab"], label: string) =>
+    choice(app, { label, isOn: app.tab === name, choose: () => (app.tab = name) });
+  return html`<div class="tabs">
+      <div class="choices" role="group" aria-label="beside the conversation">
+        ${tab("tokens", "Tokens")} ${tab("time", "Time")} ${tab("details", "Reward details")}
+      </div>
+      ${rowChoices(app, route)}
+    </div>
+    ${
+      app.tab === "time"
+        ? timeLanes(row, (turn) => selectTurn(app, route, turn))
+        : app.tab === "details"
+          ? details(app, row)
+          : whenReady(shownRow(app, route), (view) => tokenPanel(app, { route, view }))
+    }`;
+}
+
+/** The training rows of an episode whose history was rewritten. */
+function rowChoices(app: ViewerApp, route: EpisodeRoute): TemplateResult | typeof nothing {
+  const count = app.rowCount(route);
+  if (count.state !== "ready" || count.value < 2) return nothing;
+  const { token: _token, ...rest } = route;
+  return html`<div class="choices" role="group" aria-label="training rows">
+    ${Array.from({ length: count.value }, (_, row) =>
+      choice(app, {
+        label: `row ${row}`,
+        title: "a row begins where the history was rewritten",
+        isOn: row === route.row,
+        choose: () => app.go({ ...rest, row }),
+      }),
+    )}
+  </div>`;
+}
+
+/** Who took how long in each turn: what is recorded of it. */
+function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateResult {
+  const longest = Math.max(1, ...row.turns.map((turn) => turn.engineMs + turn.environmentMs));
+  const width = (ms: number): string => `width:${((ms / longest) * 100).toFixed(2)}%`;
+  const sum = row.turns.reduce((total, turn) => total + turn.engineMs + turn.environmentMs, 0);
+  return html`<div class="lanes" tabindex="0" role="region" aria-label="time of each turn">
+    <p>
+      <span class="swatch lane-engine">engine, its queue included</span>
+      <span class="swatch lane-environment">environment and user</span>
+      <span class="faint"
+        >${formatDuration(sum)} in turns, ${formatDuration(Math.max(0, row.durationMs - sum))}
+        between and around them</span
+      >
+    </p>
+    <table>
+      ${row.turns.map(
+        (turn) =>
+          html`<tr>
+            <th scope="row">
+              <button type="button" @click=${() => select(turn.turnIndex)}>
+                turn ${turn.turnIndex}
+              </button>
+            </th>
+            <td class="lane">
+              <span class="lane-engine" .style=${width(turn.engineMs)}></span
+              ><span class="lane-environment" .style=${width(turn.environmentMs)}></span>
+            </td>
+            <td>${formatDuration(turn.engineMs)}</td>
+            <td>${formatDuration(turn.environmentMs)}</td>
+            <td class="faint">
+              ${turn.promptTokenCount}${
+                turn.cachedTokenCount === undefined ? "" : ` (${turn.cachedTokenCount} cached)`
+              }
+              → ${turn.sampledTokenCount}
+            </td>
+          </tr>`,
+      )}
+    </table>
+  </div>`;
+}
+
+function details(app: ViewerApp, row: EpisodeRow): TemplateResult {
+  const { rewardDetails, counts, userUsage, failure } = row;
+  const parts = { rewardDetails, counts, userUsage, failure };
+  return html`<div class="details" tabindex="0" role="region" aria-label="reward details">
+    ${Object.entries(parts)
+      .filter(([, value]) => value !== undefined)
+      .map(
+        ([name, value]) =>
+          html`<h2>${name}</h2>
+            <pre>${longText(app, `details ${name}`, JSON.stringify(value, null, 2))}</pre>`,
+      )}
+  </div>`;
+}

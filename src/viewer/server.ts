@@ -1,0 +1,137 @@
+import { readFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import { UsageError, describeError } from "../errors.ts";
+import { encodeRow } from "./model/row-columns.ts";
+import { pageFiles, pageHtml } from "./page-files.ts";
+import { RowSource } from "./source/row-source.ts";
+import type { RunIndex } from "./source/run-index.ts";
+
+/** How the viewer's server is started. */
+export interface ViewerOptions {
+  /** 0 means any free one. */
+  readonly port: number;
+  /** Reads the tokens' texts instead of each run's own model folder. */
+  readonly model?: string;
+}
+
+/** A viewer that listens on this machine only. */
+export interface ViewerServer extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Nothing is loaded from elsewhere, framed, or kept. */
+const headers: Readonly<Record<string, string>> = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "cache-control": "no-store",
+};
+
+/**
+ * Serves runs to a browser on this machine, read-only.
+ *
+ * @throws UsageError where the port is taken.
+ */
+export async function startViewer(
+  runs: readonly RunIndex[],
+  { port, model }: ViewerOptions,
+): Promise<ViewerServer> {
+  const rows = new RowSource(model);
+  const app = viewerApp(runs, rows);
+  const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
+  await new Promise<void>((resolve, reject) => {
+    server.once("listening", resolve);
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const what =
+        error.code === "EADDRINUSE" ? "it is taken, choose another --port" : error.message;
+      reject(new UsageError(`Cannot listen on port ${port}: ${what}`, { cause: error }));
+    });
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      if ("closeAllConnections" in server) server.closeAllConnections();
+      await closed;
+      await rows.close();
+    },
+  };
+}
+
+function viewerApp(runs: readonly RunIndex[], rows: RowSource): Hono {
+  const app = new Hono();
+  const byKey = new Map(runs.map((run) => [run.key, run]));
+  app.use(async (context, next) => {
+    // A page elsewhere whose name was made to lead here is turned away.
+    const { hostname } = new URL(`http://${context.req.header("host") ?? "none"}`);
+    if (hostname !== "127.0.0.1" && hostname !== "localhost") return context.text("forbidden", 403);
+    await next();
+    for (const [name, value] of Object.entries(headers)) context.header(name, value);
+  });
+  app.onError((error, context) => {
+    if (error instanceof UsageError) return context.json({ error: describeError(error) }, 422);
+    throw error;
+  });
+  app.get("/", (context) => context.html(pageHtml()));
+  for (const { name, type } of pageFiles) {
+    app.get(`/${name}`, async (context) => {
+      const bytes = await readFile(new URL(`page/${name}`, import.meta.url));
+      return context.body(bytes, 200, { "content-type": type });
+    });
+  }
+  app.get("/api/runs", async (context) => {
+    for (const run of runs) await run.refresh();
+    return context.json(runs.map(({ facts }) => facts));
+  });
+  const find = (key: string): RunIndex => {
+    const run = byKey.get(key);
+    if (run === undefined) throw new UsageError(`Cannot find run ${key}: it is not being viewed`);
+    return run;
+  };
+  const json = { "content-type": "application/json; charset=utf-8" };
+  app.get("/api/runs/:run/episodes", async (context) => {
+    const run = find(context.req.param("run"));
+    await run.refresh();
+    const { generation, from } = context.req.query();
+    const start = Number(generation) === run.facts.generation ? Number(from) : 0;
+    return context.json({ facts: run.facts, start, entries: run.entries.slice(start) });
+  });
+  app.get("/api/runs/:run/versions", async (context) =>
+    context.json(await find(context.req.param("run")).versions()),
+  );
+  app.get("/api/runs/:run/search", async (context) => {
+    const run = find(context.req.param("run"));
+    return context.json(await run.search(context.req.query("text") ?? ""));
+  });
+  app.get("/api/runs/:run/episode", async (context) => {
+    const run = find(context.req.param("run"));
+    const id = context.req.query("id") ?? "";
+    const line = await run.episodeLine(id);
+    return line === undefined
+      ? context.json({ error: `${run.dir} has no finished episode ${id}` }, 404)
+      : context.body(new Uint8Array(line), 200, json);
+  });
+  app.get("/api/runs/:run/rows", (context) =>
+    context.json(find(context.req.param("run")).rowSizes(context.req.query("id") ?? "")),
+  );
+  app.get("/api/runs/:run/row", async (context) => {
+    const run = find(context.req.param("run"));
+    const { id = "", row = "0", as } = context.req.query();
+    const line = await run.rowLine(id, Number(row));
+    if (line === undefined) {
+      return context.json({ error: `${run.dir} has no training row ${row} of ${id}` }, 404);
+    }
+    if (as === "line") return context.body(new Uint8Array(line), 200, json);
+    const columns = await rows.read(run, line);
+    return context.body(encodeRow(columns) as Uint8Array<ArrayBuffer>, 200, {
+      "content-type": "application/octet-stream",
+    });
+  });
+  return app;
+}
