@@ -4,6 +4,9 @@ export const pageFiles: readonly { readonly name: string; readonly type: string 
   { name: "viewer.css", type: "text/css; charset=utf-8" },
 ];
 
+/** The folder of the page's files in the package. */
+export const pageFolder = new URL("page/", import.meta.url);
+
 /** The page that loads them. */
 export function pageHtml(): string {
   return `<!doctype html>

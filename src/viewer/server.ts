@@ -4,7 +4,7 @@ import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { UsageError, describeError } from "../errors.ts";
 import { encodeRow } from "./model/row-columns.ts";
-import { pageFiles, pageHtml } from "./page-files.ts";
+import { pageFiles, pageFolder, pageHtml } from "./page-files.ts";
 import { RowSource } from "./source/row-source.ts";
 import type { RunIndex } from "./source/run-index.ts";
 
@@ -14,6 +14,8 @@ export interface ViewerOptions {
   readonly port: number;
   /** Reads the tokens' texts instead of each run's own model folder. */
   readonly model?: string;
+  /** Where the built page is. Default: in the package. */
+  readonly page?: URL;
 }
 
 /** A viewer that listens on this machine only. */
@@ -40,10 +42,10 @@ const headers: Readonly<Record<string, string>> = {
  */
 export async function startViewer(
   runs: readonly RunIndex[],
-  { port, model }: ViewerOptions,
+  { port, model, page = pageFolder }: ViewerOptions,
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
-  const app = viewerApp(runs, rows);
+  const app = viewerApp(runs, rows, page);
   const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
   await new Promise<void>((resolve, reject) => {
     server.once("listening", resolve);
@@ -64,7 +66,7 @@ export async function startViewer(
   };
 }
 
-function viewerApp(runs: readonly RunIndex[], rows: RowSource): Hono {
+function viewerApp(runs: readonly RunIndex[], rows: RowSource, page: URL): Hono {
   const app = new Hono();
   const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
@@ -81,7 +83,7 @@ function viewerApp(runs: readonly RunIndex[], rows: RowSource): Hono {
   app.get("/", (context) => context.html(pageHtml()));
   for (const { name, type } of pageFiles) {
     app.get(`/${name}`, async (context) => {
-      const bytes = await readFile(new URL(`page/${name}`, import.meta.url));
+      const bytes = await readFile(new URL(name, page));
       return context.body(bytes, 200, { "content-type": type });
     });
   }

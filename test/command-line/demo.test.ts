@@ -46,6 +46,7 @@ describe("turnwright demo", () => {
     const samples = jsonLines(await read("demo", "samples.jsonl")) as unknown as Sample[];
     const sample = samples.find(({ rolloutId }) => rolloutId === shown)!;
     expect(stdout.match(/⟦/g)).toHaveLength(sample.turns.length + 1);
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe(`  npx turnwright view ${out}`);
     // The rows stand in the order of the plan, so that those of a group are together.
     expect(samples.map(({ rolloutId }) => rolloutId)).toEqual(
       Array.from({ length: 128 }, (_, at) => `storefront/test/${Math.floor(at / 4)}#${at % 4}`),

@@ -115,9 +115,11 @@ export class TokenTexts {
   }
 }
 
+const strictDecoder = new TextDecoder("utf-8", { fatal: true });
+
 function isWhole(bytes: readonly number[]): boolean {
   try {
-    new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes));
+    strictDecoder.decode(Uint8Array.from(bytes));
     return true;
   } catch {
     return false;

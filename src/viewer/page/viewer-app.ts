@@ -32,7 +32,7 @@ export type EpisodeTab = "tokens" | "time" | "details";
 /** Rows are large: so many are kept. */
 const keptRows = 10;
 
-const livePauseMs = { running: 700, still: 4_000 } as const;
+const livePauseMs = { running: 700, still: 2_500 } as const;
 
 /** What the page knows and shows. Each change draws it anew, in the next frame at the latest. */
 export class ViewerApp {
