@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),
   "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
+  viewer: async () => (await import("./viewer.ts")).benchViewer(),
 };
 
 const flags = process.argv.slice(2);

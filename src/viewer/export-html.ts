@@ -36,26 +36,22 @@ export async function exportHtml(
   const rows: Record<string, readonly string[]> = {};
   const source = new RowSource(model);
   let size = 0;
-  try {
-    for (const { rolloutId } of entries) {
-      const line = await run.episodeLine(rolloutId);
-      episodes[rolloutId] = JSON.parse(line!.toString("utf8")) as EpisodeRow;
-      const own: string[] = [];
-      for (let row = 0; row < run.rowSizes(rolloutId).length; row++) {
-        const columns = await source.read(run, (await run.rowLine(rolloutId, row))!);
-        own.push(Buffer.from(encodeRow(columns)).toString("base64"));
-        size += own.at(-1)!.length;
-        if (size > maxRowBytes) {
-          throw new UsageError(
-            `Cannot export ${entries.length} episodes into one file: they are too many for a browser, ` +
-              "name fewer with --episode",
-          );
-        }
+  for (const { rolloutId } of entries) {
+    const line = await run.episodeLine(rolloutId);
+    episodes[rolloutId] = JSON.parse(line!.toString("utf8")) as EpisodeRow;
+    const own: string[] = [];
+    for (let row = 0; row < run.rowSizes(rolloutId).length; row++) {
+      const columns = await source.read(run, (await run.rowLine(rolloutId, row))!);
+      own.push(Buffer.from(encodeRow(columns)).toString("base64"));
+      size += own.at(-1)!.length;
+      if (size > maxRowBytes) {
+        throw new UsageError(
+          `Cannot export ${entries.length} episodes into one file: they are too many for a browser, ` +
+            "name fewer with --episode",
+        );
       }
-      rows[rolloutId] = own;
     }
-  } finally {
-    await source.close();
+    rows[rolloutId] = own;
   }
   const ids = new Set(entries.map(({ rolloutId }) => rolloutId));
   const versions = Object.fromEntries(

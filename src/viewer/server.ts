@@ -55,13 +55,13 @@ export async function startViewer(
       reject(new UsageError(`Cannot listen on port ${port}: ${what}`, { cause: error }));
     });
   });
+  for (const run of runs) void rows.warm(run);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       if ("closeAllConnections" in server) server.closeAllConnections();
       await closed;
-      await rows.close();
     },
   };
 }

@@ -24,7 +24,9 @@ export function histogram(values: readonly number[], binCount: number): readonly
     high = Math.max(high, value);
   }
   const isWhole = finite.every((value) => Number.isInteger(value));
-  const rough = niceStep((high - low || 1) / binCount);
+  // Values that hardly differ have no bins of their own.
+  const width = Math.max(high - low, Math.abs(high) * 1e-9, 1e-9);
+  const rough = niceStep(width / binCount);
   const step = isWhole ? Math.max(1, rough) : rough;
   const start = Math.floor(low / step) * step;
   const count = Math.max(1, Math.ceil((high - start) / step + (isWhole ? 1e-9 : 0)));

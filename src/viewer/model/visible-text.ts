@@ -19,12 +19,17 @@ const unseen = new RegExp(
 
 /** Text that anyone may have written, with every character visible that would steer or hide others. */
 export function visibleText(text: string): string {
-  return text.replaceAll(unseen, spell);
+  return isPlain(text) ? text : text.replaceAll(unseen, spell);
 }
 
 /** A token's text on one line: as `visibleText()`, with line ends and tabs as signs. */
 export function tokenText(text: string): string {
-  return visibleText(text).replaceAll("\n", "↵").replaceAll("\t", "⇥");
+  return isPlain(text) ? text : visibleText(text).replaceAll("\n", "↵").replaceAll("\t", "⇥");
+}
+
+/** Most texts are, and the tokens of a row are many. */
+function isPlain(text: string): boolean {
+  return /^[ -~]*$/.test(text);
 }
 
 function spell(character: string): string {

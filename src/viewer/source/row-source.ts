@@ -1,14 +1,14 @@
 import { UsageError } from "../../errors.ts";
-import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
-import type { TokenCodec } from "../../tokenizer/codec.ts";
+import { readTokenizerFile } from "../../tokenizer/tokenizer-file.ts";
+import { createVocabulary, type Vocabulary } from "../../tokenizer/vocabulary.ts";
 import type { RowColumns } from "../model/row-columns.ts";
-import { readRow } from "./read-row.ts";
+import { readRow, type RowReading } from "./read-row.ts";
 import { modelFolderOf, type RunIndex } from "./run-index.ts";
 
-/** Reads training rows with the tokenizer that their run was played with, each loaded once. */
+/** Reads training rows with the vocabulary that their run was played with, each loaded once. */
 export class RowSource {
   readonly #model: string | undefined;
-  readonly #codecs = new Map<string, Promise<TokenCodec>>();
+  readonly #vocabularies = new Map<string, Promise<Vocabulary>>();
 
   /** `model` takes the place of every run's own model folder. */
   constructor(model?: string) {
@@ -18,38 +18,43 @@ export class RowSource {
   /** @throws UsageError where the line is no training row. */
   async read(run: RunIndex, line: Buffer): Promise<RowColumns> {
     const stopIds = stopIdsOf(run);
-    return await readRow(line, {
+    return readRow(line, {
       ...(stopIds === undefined ? {} : { stopIds }),
-      ...(await this.#codecOf(run)),
+      ...(await this.#vocabularyOf(run)),
     });
   }
 
-  /** Ends what the codecs keep running. */
-  async close(): Promise<void> {
-    for (const [, codec] of this.#codecs) {
-      await codec.then(
-        (loaded) => loaded.close?.(),
-        () => undefined,
-      );
-    }
+  /** Loads what spells a run's tokens before anyone asks. */
+  async warm(run: RunIndex): Promise<void> {
+    await this.#vocabularyOf(run);
   }
 
-  async #codecOf(
-    run: RunIndex,
-  ): Promise<{ readonly codec: TokenCodec } | { readonly codecNote: string }> {
+  async #vocabularyOf(run: RunIndex): Promise<Pick<RowReading, "vocabulary" | "vocabularyNote">> {
     const folder = this.#model ?? modelFolderOf(run);
     if (folder === undefined) {
-      return { codecNote: "the run does not say which tokenizer it used: name one with --model" };
+      return {
+        vocabularyNote: "the run does not say which tokenizer it used: name one with --model",
+      };
     }
-    const loading = this.#codecs.get(folder) ?? loadTokenCodec(folder);
-    this.#codecs.set(folder, loading);
+    const loading = this.#vocabularies.get(folder) ?? loadVocabulary(folder);
+    this.#vocabularies.set(folder, loading);
     try {
-      return { codec: await loading };
+      return { vocabulary: await loading };
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
-      return { codecNote: `the tokenizer in ${folder} is not here: name its folder with --model` };
+      return {
+        vocabularyNote: `the tokenizer in ${folder} is not here: name its folder with --model`,
+      };
     }
   }
+}
+
+/** @throws UsageError where there is none, or it is broken. */
+async function loadVocabulary(folder: string): Promise<Vocabulary> {
+  const vocabulary = createVocabulary(await readTokenizerFile(folder));
+  // Reads it whole.
+  vocabulary.tokenOf(0);
+  return vocabulary;
 }
 
 /** Ids that end a turn, where the run's template was measured. */

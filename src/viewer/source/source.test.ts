@@ -115,7 +115,7 @@ describe("spellIds()", () => {
     const codec = await loadTokenCodec(folder);
     const text = "<|im_start|>user\nCancel order 9029, 注文 🙂!<|im_end|>\n";
     const ids = await codec.encode(text);
-    const pieces = new Map((await spellIds(codec, ids)).map(([id, ...piece]) => [id, piece]));
+    const pieces = new Map(spellIds(codec, ids).map(([id, ...piece]) => [id, piece]));
     const bytes = ids.map((id) => {
       const [spelled, form] = pieces.get(id)!;
       return form === "bytes" ? Buffer.from(spelled, "hex") : Buffer.from(spelled);
@@ -126,14 +126,13 @@ describe("spellIds()", () => {
     await codec.close?.();
   });
 
-  test("reads SentencePiece's blanks and bytes, and decodes what is not spelled", async () => {
+  test("reads SentencePiece's blanks and bytes, and has no piece of foreign ids", () => {
     const spellings = ["▁the", "<0x0A>", "<0xF0>"];
-    const pieces = await spellIds(
+    const pieces = spellIds(
       {
         addedTokens: [{ id: 9, content: "</s>", special: true }],
         idOf: () => undefined,
         tokenOf: (id) => spellings[id],
-        decode: (ids) => Promise.resolve(`?${ids.join()}`),
       },
       [9, 2, 1, 0, 0, 3],
     );
@@ -141,7 +140,6 @@ describe("spellIds()", () => {
       [0, " the", "text"],
       [1, "\n", "text"],
       [2, "f0", "bytes"],
-      [3, "?3", "text"],
       [9, "</s>", "special"],
     ]);
   });
@@ -157,8 +155,8 @@ describe("readRow()", () => {
   };
 
   test("gives the row's numbers as columns, with the versions as bands", async () => {
-    const { header, ids, logprobs, mask, kinds } = await readRow(Buffer.from(JSON.stringify(row)), {
-      codecNote: "not here",
+    const { header, ids, logprobs, mask, kinds } = readRow(Buffer.from(JSON.stringify(row)), {
+      vocabularyNote: "not here",
     });
     expect(header).toMatchObject({
       ...{ rolloutId: "a#0", tokenCount: 4, reward: 1, piecesNote: "not here" },
@@ -177,10 +175,10 @@ describe("readRow()", () => {
 
   test("shows what a damaged row lacks", async () => {
     const damaged = { ...row, lossMask: [0, 1], logprobs: [0, null, -0.1, 0] };
-    const { logprobs, mask } = await readRow(Buffer.from(JSON.stringify(damaged)), {});
+    const { logprobs, mask } = readRow(Buffer.from(JSON.stringify(damaged)), {});
     expect([...mask]).toEqual([0, 1, 2, 2]);
     expect([...logprobs]).toEqual([0, Number.NaN, -0.1, 0]);
-    await expect(readRow(Buffer.from("{"), {})).rejects.toThrow("Cannot read a training row");
-    await expect(readRow(Buffer.from("{}"), {})).rejects.toThrow("it has no tokenIds or no turns");
+    expect(() => readRow(Buffer.from("{"), {})).toThrow("Cannot read a training row");
+    expect(() => readRow(Buffer.from("{}"), {})).toThrow("it has no tokenIds or no turns");
   });
 });

@@ -1,20 +1,18 @@
-import type { TokenCodec } from "../../tokenizer/codec.ts";
+import type { Vocabulary } from "../../tokenizer/vocabulary.ts";
 import type { TokenPiece } from "../model/row-columns.ts";
 
-type Spelling = Pick<TokenCodec, "addedTokens" | "tokenOf" | "idOf" | "decode">;
-
 /**
- * What each distinct id spells. Vocabularies of bytes (GPT-2's alphabet) and of SentencePiece are looked
- * up, so that parts of characters and leading blanks are there as they are; of others each id is
- * decoded alone.
+ * What each distinct id spells, looked up rather than decoded, so that parts of characters and leading
+ * blanks are there as they are: vocabularies spell bytes by GPT-2's alphabet or as SentencePiece does.
+ * An id that is not of the vocabulary has no piece.
  */
-export async function spellIds(
-  codec: Spelling,
+export function spellIds(
+  vocabulary: Omit<Vocabulary, "vocabularySize">,
   ids: Iterable<number>,
-): Promise<readonly TokenPiece[]> {
+): readonly TokenPiece[] {
   const distinct = [...new Set(ids)].sort((left, right) => left - right);
-  const added = new Map(codec.addedTokens.map((token) => [token.id, token]));
-  const isBytes = codec.idOf("Ġ") !== undefined || codec.idOf("Ċ") !== undefined;
+  const added = new Map(vocabulary.addedTokens.map((token) => [token.id, token]));
+  const isBytes = vocabulary.idOf("Ġ") !== undefined || vocabulary.idOf("Ċ") !== undefined;
   const pieces: TokenPiece[] = [];
   for (const id of distinct) {
     const special = added.get(id);
@@ -22,14 +20,10 @@ export async function spellIds(
       pieces.push([id, special.content, "special"]);
       continue;
     }
-    const spelling = codec.tokenOf(id);
-    const bytes =
-      spelling === undefined
-        ? undefined
-        : isBytes
-          ? bytesOfAlphabet(spelling)
-          : bytesOfSentencePiece(spelling);
-    pieces.push(bytes === undefined ? [id, await codec.decode([id]), "text"] : toPiece(id, bytes));
+    const spelling = vocabulary.tokenOf(id);
+    if (spelling === undefined) continue;
+    const bytes = isBytes ? bytesOfAlphabet(spelling) : undefined;
+    pieces.push(toPiece(id, bytes ?? bytesOfSentencePiece(spelling)));
   }
   return pieces;
 }
