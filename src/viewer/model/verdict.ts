@@ -1,6 +1,5 @@
 import { differenceOf, type Difference } from "../../environment/difference.ts";
 import type { EpisodeRow } from "../../run/episode-row.ts";
-import type { StopReason } from "../../trajectory/sample.ts";
 
 /** Why an episode has its reward, in words. */
 export interface Verdict {
@@ -19,7 +18,7 @@ type Judged = Pick<
   "outcome" | "stopReason" | "reward" | "rewardDetails" | "failure" | "counts"
 >;
 
-const endings: Readonly<Record<StopReason, (turns: number) => string>> = {
+const endings: Readonly<Partial<Record<string, (turns: number) => string>>> = {
   "user-left": (turns) => `The user left after ${countOf(turns, "turn")}.`,
   "terminal-tool": (turns) => `A call ended the conversation after ${countOf(turns, "turn")}.`,
   finished: (turns) => `The environment was finished after ${countOf(turns, "turn")}.`,
@@ -30,6 +29,8 @@ const endings: Readonly<Record<StopReason, (turns: number) => string>> = {
   "context-full": () => "Cut off: the model's context was full.",
   deadline: (turns) => `Cut off: the episode's time was over after ${countOf(turns, "turn")}.`,
   "format-errors": () => "Cut off: too many turns held no call that could be read.",
+  interrupted: (turns) => `Interrupted from outside after ${countOf(turns, "turn")}.`,
+  unscored: (turns) => `Over after ${countOf(turns, "turn")}; nobody scored it.`,
   failure: (turns) => `Ended by a failure after ${countOf(turns, "turn")}.`,
 };
 

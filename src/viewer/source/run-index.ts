@@ -3,6 +3,8 @@ import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import { type Files, diskFiles, readText } from "../../run/files.ts";
 import type { LineRange } from "../../run/line-ranges.ts";
+import { readStanding } from "../../run/lock-holder.ts";
+import { thisMachine } from "../../run/process-place.ts";
 import { lockFile } from "../../run/run-lock.ts";
 import type { RunManifest } from "../../run/run-folder.ts";
 import { rolloutIdOfLine } from "../../run/sample-line.ts";
@@ -15,6 +17,9 @@ import { versionsOfLine } from "./versions-of-line.ts";
 /** Sums and reward details stand within so many bytes; longer beginnings are read again. */
 const episodeHeadLength = 64 * 1024;
 const sampleHeadLength = 8 * 1024;
+
+/** A writer on another machine that gave no sign of life for so long is gone, in milliseconds. */
+const leaseMs = 120_000;
 
 /**
  * What a run's folder holds, by place: where each episode's line and each training row begins and ends.
@@ -221,8 +226,14 @@ export class RunIndex {
     const summary = await readText(this.#files, path.join(this.dir, "summary.json"));
     const end = summary === undefined ? undefined : endOf(summary);
     if (end !== undefined) return end;
-    const lock = await this.#files.facts(path.join(this.dir, lockFile));
-    return lock === undefined ? "stopped" : "running";
+    const standing = await readStanding(
+      {
+        ...{ files: this.#files, machine: thisMachine, here: await thisMachine.here(), leaseMs },
+        fileSystemNow: () => Promise.resolve(Date.now()),
+      },
+      path.join(this.dir, lockFile),
+    );
+    return standing === undefined || standing.state === "gone" ? "stopped" : "running";
   }
 }
 
