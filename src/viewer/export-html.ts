@@ -41,8 +41,8 @@ export async function exportHtml(
     episodes[rolloutId] = JSON.parse(line!.toString("utf8")) as EpisodeRow;
     const own: string[] = [];
     for (let row = 0; row < run.rowSizes(rolloutId).length; row++) {
-      const columns = await source.read(run, (await run.rowLine(rolloutId, row))!);
-      own.push(Buffer.from(encodeRow(columns)).toString("base64"));
+      const columns = await source.read(run, rolloutId, row);
+      own.push(Buffer.from(encodeRow(columns!)).toString("base64"));
       size += own.at(-1)!.length;
       if (size > maxRowBytes) {
         throw new UsageError(

@@ -2,9 +2,11 @@ import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
-import { UsageError, describeError } from "../errors.ts";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
+import type { RunFacts } from "./model/episode-entry.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import { pageFiles, pageFolder, pageHtml } from "./page-files.ts";
+import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
 import { RowSource } from "./source/row-source.ts";
 import type { RunIndex } from "./source/run-index.ts";
 
@@ -14,6 +16,8 @@ export interface ViewerOptions {
   readonly port: number;
   /** Reads the tokens' texts instead of each run's own model folder. */
   readonly model?: string;
+  /** Computes logprobs again, by run; absent where that is not asked for. */
+  readonly rescorings?: ReadonlyMap<RunIndex, Rescoring>;
   /** Where the built page is. Default: in the package. */
   readonly page?: URL;
 }
@@ -42,10 +46,10 @@ const headers: Readonly<Record<string, string>> = {
  */
 export async function startViewer(
   runs: readonly RunIndex[],
-  { port, model, page = pageFolder }: ViewerOptions,
+  { port, model, rescorings = new Map(), page = pageFolder }: ViewerOptions,
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
-  const app = viewerApp(runs, rows, page);
+  const app = viewerApp(runs, { rows, rescorings, page });
   const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
   await new Promise<void>((resolve, reject) => {
     server.once("listening", resolve);
@@ -66,7 +70,11 @@ export async function startViewer(
   };
 }
 
-function viewerApp(runs: readonly RunIndex[], rows: RowSource, page: URL): Hono {
+interface ViewerParts extends Required<Pick<ViewerOptions, "rescorings" | "page">> {
+  readonly rows: RowSource;
+}
+
+function viewerApp(runs: readonly RunIndex[], { rows, rescorings, page }: ViewerParts): Hono {
   const app = new Hono();
   const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
@@ -77,7 +85,8 @@ function viewerApp(runs: readonly RunIndex[], rows: RowSource, page: URL): Hono 
     for (const [name, value] of Object.entries(headers)) context.header(name, value);
   });
   app.onError((error, context) => {
-    if (error instanceof UsageError) return context.json({ error: describeError(error) }, 422);
+    if (error instanceof UsageError || error instanceof RolloutError)
+      return context.json({ error: describeError(error) }, 422);
     throw error;
   });
   app.get("/", (context) => context.html(pageHtml()));
@@ -87,22 +96,27 @@ function viewerApp(runs: readonly RunIndex[], rows: RowSource, page: URL): Hono 
       return context.body(bytes, 200, { "content-type": type });
     });
   }
+  const factsOf = (run: RunIndex): RunFacts => ({
+    ...run.facts,
+    canRescore: rescorings.has(run),
+  });
   app.get("/api/runs", async (context) => {
     for (const run of runs) await run.refresh();
-    return context.json(runs.map(({ facts }) => facts));
+    return context.json(runs.map(factsOf));
   });
   const find = (key: string): RunIndex => {
     const run = byKey.get(key);
     if (run === undefined) throw new UsageError(`Cannot find run ${key}: it is not being viewed`);
     return run;
   };
+  const binary = { "content-type": "application/octet-stream" };
   const json = { "content-type": "application/json; charset=utf-8" };
   app.get("/api/runs/:run/episodes", async (context) => {
     const run = find(context.req.param("run"));
     await run.refresh();
     const { generation, from } = context.req.query();
     const start = Number(generation) === run.facts.generation ? Number(from) : 0;
-    return context.json({ facts: run.facts, start, entries: run.entries.slice(start) });
+    return context.json({ facts: factsOf(run), start, entries: run.entries.slice(start) });
   });
   app.get("/api/runs/:run/versions", async (context) =>
     context.json(await find(context.req.param("run")).versions()),
@@ -119,21 +133,28 @@ function viewerApp(runs: readonly RunIndex[], rows: RowSource, page: URL): Hono 
       ? context.json({ error: `${run.dir} has no finished episode ${id}` }, 404)
       : context.body(new Uint8Array(line), 200, json);
   });
-  app.get("/api/runs/:run/rows", (context) =>
-    context.json(find(context.req.param("run")).rowSizes(context.req.query("id") ?? "")),
-  );
+  app.get("/api/runs/:run/branches", async (context) => {
+    const run = find(context.req.param("run"));
+    return context.json(await rows.branches(run, context.req.query("id") ?? ""));
+  });
   app.get("/api/runs/:run/row", async (context) => {
     const run = find(context.req.param("run"));
     const { id = "", row = "0", as } = context.req.query();
-    const line = await run.rowLine(id, Number(row));
-    if (line === undefined) {
-      return context.json({ error: `${run.dir} has no training row ${row} of ${id}` }, 404);
+    const missing = { error: `${run.dir} has no training row ${row} of ${id}` };
+    if (as === "line") {
+      const line = await run.rowLine(id, Number(row));
+      return line === undefined
+        ? context.json(missing, 404)
+        : context.body(new Uint8Array(line), 200, json);
     }
-    if (as === "line") return context.body(new Uint8Array(line), 200, json);
-    const columns = await rows.read(run, line);
-    return context.body(encodeRow(columns) as Uint8Array<ArrayBuffer>, 200, {
-      "content-type": "application/octet-stream",
-    });
+    const columns = await rows.read(run, id, Number(row));
+    if (columns === undefined) return context.json(missing, 404);
+    const rescoring = rescorings.get(run);
+    if (as === "rescored" && rescoring !== undefined) {
+      const scores = await rescoreRow(columns, rescoring);
+      return context.body(new Uint8Array(scores.buffer as ArrayBuffer), 200, binary);
+    }
+    return context.body(encodeRow(columns) as Uint8Array<ArrayBuffer>, 200, binary);
   });
   return app;
 }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { expect } from "vitest";
 import { startViewer } from "../../src/viewer/server.ts";
+import type { Rescoring } from "../../src/viewer/source/rescore-row.ts";
 import { openRuns } from "../../src/viewer/source/run-index.ts";
 
 const places = [
@@ -61,4 +62,14 @@ export async function serveRuns(
   ...dirs: readonly string[]
 ): Promise<AsyncDisposable & { readonly url: string }> {
   return await startViewer(await openRuns(dirs), { port: 0, page: builtPage });
+}
+
+/** Serves a run's folder with an engine that computes logprobs again. */
+export async function serveRescored(
+  dir: string,
+  rescoring: Rescoring,
+): Promise<AsyncDisposable & { readonly url: string }> {
+  const runs = await openRuns([dir]);
+  const rescorings = new Map(runs.map((run) => [run, rescoring]));
+  return await startViewer(runs, { port: 0, page: builtPage, rescorings });
 }

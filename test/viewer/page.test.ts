@@ -16,7 +16,7 @@ import {
   writeViewedRun,
   type ViewedEpisode,
 } from "../../src/viewer/viewed-run.fixture.ts";
-import { hasBrowser, launchBrowser, serveRuns, watchPage } from "./browser.ts";
+import { hasBrowser, launchBrowser, serveRescored, serveRuns, watchPage } from "./browser.ts";
 
 const difference = {
   state: [
@@ -218,6 +218,85 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
         String(sample.policyVersions.filter((each) => each === version).length),
       ),
     );
+  });
+
+  test("holds the recorded logprobs against those that an engine computes again", async () => {
+    const dir = path.join(scratch, "rescored", "run");
+    await writeViewedRun(dir, [firstEpisode()]);
+    const [first, second] = sample.turns.map(({ start }) => start);
+    const asked: unknown[] = [];
+    await using server = await serveRescored(dir, {
+      temperature: 0.7,
+      engine: {
+        kind: "fake",
+        score: ({ ids, from = 1, sampling }) => {
+          asked.push([ids.length, from, sampling]);
+          const scores = ids.map((_, index) => logprobAt(index)).slice(from);
+          scores[second! - first!]! -= 0.25;
+          return Promise.resolve(scores);
+        },
+      },
+    });
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf({ token: second! }));
+    await page.getByRole("button", { name: "Rescored" }).click();
+    await page.locator(".heat-legend").waitFor();
+    const sampledCount = sample.lossMask.filter((bit) => bit === 1).length;
+    const counts = await page.locator(".heat-legend [data-heat] b").allInnerTexts();
+    expect(counts.map(Number)).toEqual([sampledCount - 1, 0, 0, 0, 1, 0]);
+    expect(await page.locator(".token.heat-4").getAttribute("data-token")).toBe(String(second));
+    expect((await fieldsOf(page))["rescored"]).toBe(String(logprobAt(second!) - 0.25));
+    expect(asked).toEqual([[sample.turns.at(-1)!.end, first, { temperature: 0.7 }]]);
+  });
+
+  test("shows the rows of an episode as a tree, and what is trained elsewhere", async () => {
+    const prompt = { text: "<|im_start|>user\nHello.<|im_end|>\n<|im_start|>assistant\n" };
+    const said = "Good morning.<|im_end|>";
+    const first = await makeSample(codec, firstId, [
+      prompt,
+      { text: said, version: "7" },
+      { text: "\n<|im_start|>user\nOne.<|im_end|>\n<|im_start|>assistant\n" },
+      { text: "First way.<|im_end|>", version: "7" },
+    ]);
+    const second = await makeSample(codec, firstId, [
+      { text: `${prompt.text}${said}\n<|im_start|>user\nTwo.<|im_end|>\n<|im_start|>assistant\n` },
+      { text: "Second way.<|im_end|>", version: "7" },
+    ]);
+    const branched = {
+      ...second,
+      segment: 1,
+      turns: second.turns.map((turn) => ({ ...turn, turnIndex: 2 })),
+      metadata: { branch: "compaction" },
+    };
+    const row = makeEpisode(firstId, [
+      { text: "Good morning." },
+      { text: "First way." },
+      { text: "Second way." },
+    ]);
+    const dir = path.join(scratch, "tree", "run");
+    await writeViewedRun(dir, [{ row, samples: [first, branched] }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf());
+    const shared = first.tokenIds.findIndex((id, index) => id !== second.tokenIds[index]);
+    const branch = page.locator('.tree [data-row="0"] [data-row="1"]');
+    expect(await branch.innerText()).toContain(
+      `goes another way than row 0 behind its turn 0, at token ${shared}`,
+    );
+    expect(await branch.innerText()).toContain("compaction");
+    // A turn that is trained in the other row leads there.
+    await page.locator('.turn[data-turn="2"] .turn-head').click();
+    await page.locator('.tree [data-row="1"] button[aria-pressed="true"]').waitFor();
+    const { start } = branched.turns[0]!;
+    await page.locator(`.token.selected[data-token="${start}"]`).waitFor();
+    const context = (await shownTokens(page)).filter(({ letter }) => letter === "X");
+    const trained = first.turns[0]!;
+    expect(context.map(({ index }) => index)).toEqual(
+      Array.from({ length: trained.end - trained.start }, (_, index) => trained.start + index),
+    );
+    expect(await page.locator(".legend").innerText()).toMatch(/X\s+context\s+\d+\s+not trained/);
   });
 
   test("says why an episode earned 0, and what became of its calls", async () => {

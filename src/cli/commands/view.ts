@@ -5,14 +5,16 @@ import { spawn } from "node:child_process";
 import { UsageError } from "../../errors.ts";
 import { exportHtml } from "../../viewer/export-html.ts";
 import { startViewer } from "../../viewer/server.ts";
-import { openRuns } from "../../viewer/source/run-index.ts";
+import { openRuns, type RunIndex } from "../../viewer/source/run-index.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
+import { openScoringEngine, type ScoringEngine } from "../scoring-engine.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
 interface ViewFlags {
   readonly port: string;
   readonly model?: string;
   readonly open?: true;
+  readonly rescore?: true;
   readonly export?: string;
   readonly episode?: readonly string[];
 }
@@ -29,6 +31,7 @@ export function defineView(command: Command): void {
     )
     .option("--port <n>", "port on 127.0.0.1; 0 takes any free one", "7333")
     .option("--model <dir>", "model folder to spell tokens with (default: the run's)")
+    .option("--rescore", "let the run's engine compute logprobs again, for rows that are looked at")
     .option("--open", "open the browser")
     .option("--export <file>", "write this file instead of serving")
     .option("--episode <id...>", "with --export: the episodes, by their ids or the ends of them")
@@ -54,12 +57,29 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new UsageError(`Cannot use --port ${flags.port}: expected a whole number up to 65535`);
   }
-  await using viewer = await startViewer(runs, { port, ...(model === undefined ? {} : { model }) });
+  const signal = stopOnInterrupt();
+  await using scoring = await openEngines(flags.rescore === true ? runs : [], signal);
+  const { rescorings } = scoring;
+  await using viewer = await startViewer(runs, {
+    ...{ port, rescorings },
+    ...(model === undefined ? {} : { model }),
+  });
   await writeOut(`${viewer.url}\n`);
   writeError("open this address in a browser; Ctrl-C ends the viewer\n");
   if (flags.open === true) openBrowser(viewer.url);
-  const signal = stopOnInterrupt();
   if (!signal.aborted) await once(signal, "abort");
+}
+
+/** The engine of each run, to compute logprobs again. */
+async function openEngines(runs: readonly RunIndex[], signal: AbortSignal) {
+  const rescorings = new Map<RunIndex, ScoringEngine>();
+  for (const run of runs) rescorings.set(run, await openScoringEngine(run.dir, {}, { signal }));
+  return {
+    rescorings,
+    async [Symbol.asyncDispose]() {
+      for (const { engine } of rescorings.values()) await engine.close();
+    },
+  };
 }
 
 /** Asks the system to open an address; whoever has no browser has the address. */

@@ -61,4 +61,6 @@ export interface RunFacts {
   readonly turnwright: string;
   /** Whether the policy's versions of all episodes are known by now. */
   readonly versionsReady: boolean;
+  /** Whether an engine stands by that computes logprobs again. */
+  readonly canRescore?: boolean;
 }

@@ -9,6 +9,7 @@ import { decodeRow, encodeRow, type RowColumns } from "./row-columns.ts";
 import { linkTo, readRoute, type Route } from "./route.ts";
 import { searchTokens } from "./search-tokens.ts";
 import { TokenTexts } from "./token-texts.ts";
+import { findBranches, markContext } from "./row-tree.ts";
 import { columnsOf, tokenText, visibleText } from "./visible-text.ts";
 import { worstTokens } from "./worst-tokens.ts";
 
@@ -310,4 +311,50 @@ test.each<Route>([
 test("an address that means nothing leads to the runs", () => {
   expect(readRoute("#/episode/x")).toEqual({ page: "runs" });
   expect(readRoute("#/%E0%A4%A/…?turn=-1")).toEqual({ page: "runs" });
+});
+
+describe("the rows of one episode", () => {
+  const row = (ids: readonly number[], turns: readonly (readonly [number, number, number])[]) => {
+    const tokenIds = [...ids];
+    const spans = turns.map(([turnIndex, start, end]) => ({ ...span, turnIndex, start, end }));
+    const kinds = findKinds({ tokenIds, promptLength: spans[0]!.start, turns: spans }, undefined);
+    const header = {
+      ...{ rolloutId: "r", groupId: "g", segment: 0, tokenCount: ids.length, promptLength: 1 },
+      ...({ versions: [], metadata: {}, outcome: "completed", stopReason: "user-left" } as const),
+      turns: spans,
+    };
+    return {
+      ids: Int32Array.from(ids),
+      kinds,
+      mask: kinds.map((kind) => Number(kind === 1)),
+      header,
+    };
+  };
+  const main = row(
+    [1, 2, 3, 4, 5, 6],
+    [
+      [0, 1, 3],
+      [1, 4, 6],
+    ],
+  );
+  const branch = row([1, 2, 3, 7, 8, 9], [[2, 4, 6]]);
+  const other = row([5, 6, 7], [[3, 1, 3]]);
+
+  test("hang together as a tree", () => {
+    expect(findBranches([main, branch, other])).toEqual([
+      { row: 0, tokenCount: 6, trainedCount: 4, turnIndexes: [0, 1], sharedCount: 0 },
+      {
+        ...{ row: 1, tokenCount: 6, trainedCount: 2, turnIndexes: [2] },
+        ...{ parent: 0, sharedCount: 3, behindTurn: 0 },
+      },
+      { row: 2, tokenCount: 3, trainedCount: 2, turnIndexes: [3], parent: 0, sharedCount: 0 },
+    ]);
+  });
+
+  test("show as context what is trained in another", () => {
+    markContext(branch, [main, other]);
+    expect([...branch.kinds]).toEqual([0, 4, 4, 0, 1, 1]);
+    markContext(main, [branch, other]);
+    expect([...main.kinds]).toEqual([0, 1, 1, 2, 1, 1]);
+  });
 });

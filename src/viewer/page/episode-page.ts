@@ -2,12 +2,13 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 import type { Route } from "../model/route.ts";
+import type { RowBranch } from "../model/row-tree.ts";
 import type { RowView } from "../model/row-view.ts";
 import { linkTo } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { conversation } from "./conversation.ts";
 import { longText } from "./long-text.ts";
-import { choice, endOf, formatDuration, rewardBadge, whenReady } from "./parts.ts";
+import { choice, endOf, formatDuration, formatNumber, rewardBadge, whenReady } from "./parts.ts";
 import { tokenPanel } from "./token-panel.ts";
 import { verdictPanel } from "./verdict-panel.ts";
 import { episodeRoute, type Loaded, type ViewerApp } from "./viewer-app.ts";
@@ -47,13 +48,20 @@ export function selectTurn(
   span: readonly [number, number] = [0, 0],
 ): void {
   const { token: _token, ...rest } = route;
-  const row = shownRow(app, route);
+  const branches = app.branches(route);
+  const holders =
+    branches.state === "ready"
+      ? branches.value.filter(({ turnIndexes }) => turnIndexes.includes(turnIndex))
+      : [];
+  const isHere = holders.length === 0 || holders.some(({ row }) => row === route.row);
+  const row = isHere ? route.row : holders[0]!.row;
+  const view = shownRow(app, { ...route, row });
   const turn =
-    row.state === "ready"
-      ? row.value.header.turns.find((other) => other.turnIndex === turnIndex)
+    view.state === "ready"
+      ? view.value.header.turns.find((other) => other.turnIndex === turnIndex)
       : undefined;
   const token = turn === undefined ? {} : { token: turn.start + span[0] };
-  app.go({ ...rest, turn: turnIndex, ...token }, { replace: true });
+  app.go({ ...rest, row, turn: turnIndex, ...token }, { replace: true });
 }
 
 /** The other attempts at the same task. */
@@ -120,8 +128,8 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
       <div class="choices" role="group" aria-label="beside the conversation">
         ${tab("tokens", "Tokens")} ${tab("time", "Time")} ${tab("details", "Reward details")}
       </div>
-      ${rowChoices(app, route)}
     </div>
+    ${branchTree(app, route)}
     ${
       app.tab === "time"
         ? timeLanes(row, (turn) => selectTurn(app, route, turn))
@@ -131,21 +139,52 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
     }`;
 }
 
-/** The training rows of an episode whose history was rewritten. */
-function rowChoices(app: ViewerApp, route: EpisodeRoute): TemplateResult | typeof nothing {
-  const count = app.rowCount(route);
-  if (count.state !== "ready" || count.value < 2) return nothing;
-  const { token: _token, ...rest } = route;
-  return html`<div class="choices" role="group" aria-label="training rows">
-    ${Array.from({ length: count.value }, (_, row) =>
-      choice(app, {
-        label: `row ${row}`,
-        title: "a row begins where the history was rewritten",
-        isOn: row === route.row,
-        choose: () => app.go({ ...rest, row }),
-      }),
-    )}
-  </div>`;
+/** The training rows of an episode that has several, as a tree: what each goes on from. */
+function branchTree(app: ViewerApp, route: EpisodeRoute): TemplateResult | typeof nothing {
+  const branches = app.branches(route);
+  if (branches.state !== "ready" || branches.value.length < 2) return nothing;
+  const { token: _token, turn: _turn, ...rest } = route;
+  const below = (parent: number | undefined): TemplateResult =>
+    html`<ul>
+      ${branches.value
+        .filter((branch) => branch.parent === parent)
+        .map(
+          (branch) =>
+            html`<li data-row=${branch.row}>
+              <button
+                type="button"
+                aria-pressed=${branch.row === route.row}
+                @click=${() => app.go({ ...rest, row: branch.row })}
+              >
+                row ${branch.row}
+              </button>
+              ${branchWords(branch)} ${below(branch.row)}
+            </li>`,
+        )}
+    </ul>`;
+  return html`<details class="tree" open>
+    <summary>${branches.value.length} training rows: the history was rewritten or branches</summary>
+    ${below(undefined)}
+  </details>`;
+}
+
+function branchWords({
+  parent,
+  sharedCount,
+  behindTurn,
+  tokenCount,
+  trainedCount,
+  label,
+}: RowBranch): string {
+  const from =
+    parent === undefined
+      ? ""
+      : behindTurn === undefined
+        ? `another prompt from token ${formatNumber(sharedCount)} on`
+        : `goes another way than row ${parent} behind its turn ${behindTurn}, at token ${formatNumber(sharedCount)}`;
+  const sums = `${formatNumber(trainedCount)} of ${formatNumber(tokenCount)} tokens trained`;
+  const parts = [from, sums, label === undefined ? "" : visibleText(label)];
+  return parts.filter((part) => part !== "").join(" · ");
 }
 
 /** Who took how long in each turn: what is recorded of it. */

@@ -11,11 +11,14 @@ export function httpSource(): ViewerSource {
     versions: (run) => getJson(runPath(run, "versions")),
     search: (run, text) => getJson(runPath(run, "search", { text })),
     episode: ({ run, episode }) => getJson(runPath(run, "episode", { id: episode })),
-    rowCount: async ({ run, episode }) =>
-      (await getJson<readonly number[]>(runPath(run, "rows", { id: episode }))).length,
+    branches: ({ run, episode }) => getJson(runPath(run, "branches", { id: episode })),
     row: async (place, row) => {
       const response = await get(rowPath(place, row));
       return decodeRow(await response.arrayBuffer());
+    },
+    rescored: async (place, row) => {
+      const response = await get(`${rowPath(place, row)}&as=rescored`);
+      return new Float64Array(await response.arrayBuffer());
     },
     rowLine: async (place, row) => await (await get(`${rowPath(place, row)}&as=line`)).blob(),
   };

@@ -1,4 +1,5 @@
 import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
+import { findBranches } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
@@ -15,7 +16,8 @@ export function inlinedSource(): ViewerSource | undefined {
     versions: () => Promise.resolve(versions),
     search: (_, wanted) => Promise.resolve(countIn(episodes, wanted)),
     episode: ({ episode }) => found(episodes[episode], episode),
-    rowCount: (place) => Promise.resolve(rowsOf(place).length),
+    branches: (place) =>
+      Promise.resolve(findBranches(rowsOf(place).map((row) => decodeRow(fromBase64(row))))),
     row: async (place, row) => decodeRow(fromBase64(await found(rowsOf(place)[row], "row"))),
   };
 }

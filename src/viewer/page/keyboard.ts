@@ -144,7 +144,7 @@ function inEpisode(app: ViewerApp, route: EpisodeRoute, key: string): boolean {
     case "p":
       return goToWorst(app, { route, view }, -1);
     case "m": {
-      const modes = modesOf(view);
+      const modes = modesOf(app, route.run);
       const mode = modes[(modes.indexOf(route.mode) + 1) % modes.length]!;
       app.go({ ...route, mode }, { replace: true });
       return true;

@@ -4,7 +4,7 @@ import type { Route, StripMode } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { tokenKinds } from "../model/token-kind.ts";
 import { tokenText } from "../model/visible-text.ts";
-import { choice, copyText, formatNumber } from "./parts.ts";
+import { choice, copyText, formatNumber, whenReady } from "./parts.ts";
 import { nextMatch, searchRow } from "./token-search.ts";
 import type { StripContent, TokenStrip } from "./token-strip.ts";
 import type { ViewerApp } from "./viewer-app.ts";
@@ -29,42 +29,49 @@ const modes: readonly {
     title: "how likely the policy found what it sampled (m)",
   },
   { mode: "version", label: "Policy version", title: "which version sampled each token (m)" },
+  {
+    mode: "rescored",
+    label: "Rescored",
+    title: "how far the recorded logprobs are from those that the engine computes now (m)",
+  },
 ];
 
-/** Every way in which a row's tokens can be coloured. */
-export function modesOf(view: RowView): readonly StripMode[] {
-  const own = modes.map(({ mode }) => mode);
-  return view.rescored === undefined ? own : [...own, "rescored"];
+/** Every way in which a run's tokens can be coloured. */
+export function modesOf(app: ViewerApp, run: string): readonly StripMode[] {
+  return modes.flatMap(({ mode }) => (mode !== "rescored" || app.canRescore(run) ? [mode] : []));
 }
 
 /** A training row token by token, with a legend and what is known of the token that is chosen. */
-export function tokenPanel(app: ViewerApp, { route, view }: TokenPanelContent): TemplateResult {
+export function tokenPanel(
+  app: ViewerApp,
+  { route: asked, view }: TokenPanelContent,
+): TemplateResult {
   const { search } = app;
+  // A link may name a turn alone.
+  const turn = view.header.turns.find(({ turnIndex }) => turnIndex === asked.turn);
+  const route = asked.token === undefined && turn ? { ...asked, token: turn.start } : asked;
+  const rescored = route.mode === "rescored" ? app.rescored(route, route.row) : undefined;
+  if (rescored?.state === "ready") view.rescored = rescored.value;
+  const isWaiting = rescored !== undefined && rescored.state !== "ready";
   const content: StripContent = {
-    ...{ view, mode: route.mode, selected: route.token },
+    ...{ view, mode: isWaiting ? "mask" : route.mode, selected: route.token },
     matches: search?.result.matches ?? [],
     match: search?.at ?? -1,
   };
+  const offered = modesOf(app, route.run);
   const setMode = (mode: StripMode) => app.go({ ...route, mode }, { replace: true });
   return html`<section class="tokens" aria-label="tokens of the training row">
     <div class="tools">
       <div class="choices" role="group" aria-label="colour tokens by">
-        ${modes.map(({ mode, label, title }) =>
-          choice(app, { label, title, isOn: route.mode === mode, choose: () => setMode(mode) }),
-        )}
-        ${
-          view.rescored === undefined
-            ? nothing
-            : choice(app, {
-                label: "Rescored",
-                isOn: route.mode === "rescored",
-                choose: () => setMode("rescored"),
-              })
-        }
+        ${modes
+          .filter(({ mode }) => offered.includes(mode))
+          .map(({ mode, label, title }) =>
+            choice(app, { label, title, isOn: route.mode === mode, choose: () => setMode(mode) }),
+          )}
       </div>
       ${searchBox(app, { route, view })}
     </div>
-    ${legend(view, route.mode)}
+    ${isWaiting ? whenReady(rescored, () => html``) : legend(view, route.mode)}
     ${
       view.header.piecesNote === undefined
         ? nothing

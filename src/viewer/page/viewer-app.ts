@@ -2,6 +2,7 @@ import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
 import { linkTo, readRoute, type Route } from "../model/route.ts";
 import { RowView } from "../model/row-view.ts";
+import type { RowBranch } from "../model/row-tree.ts";
 import type { SearchResult } from "../model/search-tokens.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
@@ -119,8 +120,8 @@ export class ViewerApp {
     return this.#load(`episode ${place.run} ${place.episode}`, () => this.source.episode(place));
   }
 
-  rowCount(place: EpisodePlace): Loaded<number> {
-    return this.#load(`rows ${place.run} ${place.episode}`, () => this.source.rowCount(place));
+  branches(place: EpisodePlace): Loaded<readonly RowBranch[]> {
+    return this.#load(`branches ${place.run} ${place.episode}`, () => this.source.branches(place));
   }
 
   row(place: EpisodePlace, row: number): Loaded<RowView> {
@@ -128,6 +129,21 @@ export class ViewerApp {
     const rows = [...this.#loaded.keys()].filter((other) => other.startsWith("row "));
     if (!this.#loaded.has(key) && rows.length >= keptRows) this.#loaded.delete(rows[0]!);
     return this.#load(key, async () => new RowView(await this.source.row(place, row)));
+  }
+
+  /** Whether the logprobs of a run can be computed again. */
+  canRescore(run: string): boolean {
+    const list = this.list(run);
+    return list.state === "ready" && list.value.facts.canRescore === true;
+  }
+
+  /** Computes the logprobs of a row again, and keeps them with it. */
+  rescored(place: EpisodePlace, row: number): Loaded<Float64Array> {
+    return this.#load(`rescored ${place.run} ${place.episode} ${row}`, async () => {
+      const scores = await this.source.rescored?.(place, row);
+      if (scores === undefined) throw new Error("no engine is at hand that could score");
+      return scores;
+    });
   }
 
   async searchTexts(run: string, text: string): Promise<void> {

@@ -1,6 +1,7 @@
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
 import type { RowColumns } from "../model/row-columns.ts";
+import type { RowBranch } from "../model/row-tree.ts";
 
 /** What was read of a run's list. */
 export interface EpisodePage {
@@ -30,9 +31,11 @@ export interface ViewerSource {
   /** Episodes that hold a text, with how often. */
   search(run: string, text: string): Promise<Readonly<Record<string, number>>>;
   episode(place: EpisodePlace): Promise<EpisodeRow>;
-  /** How many training rows the episode has. */
-  rowCount(place: EpisodePlace): Promise<number>;
+  /** The episode's training rows, as branches of a tree. */
+  branches(place: EpisodePlace): Promise<readonly RowBranch[]>;
   row(place: EpisodePlace, row: number): Promise<RowColumns>;
+  /** The row's logprobs computed again, by place; absent where no engine is at hand. */
+  rescored?(place: EpisodePlace, row: number): Promise<Float64Array>;
   /** The row as it stands in the file; absent where that is not at hand. */
   rowLine?(place: EpisodePlace, row: number): Promise<Blob>;
 }

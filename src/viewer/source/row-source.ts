@@ -2,8 +2,12 @@ import { UsageError } from "../../errors.ts";
 import { readTokenizerFile } from "../../tokenizer/tokenizer-file.ts";
 import { createVocabulary, type Vocabulary } from "../../tokenizer/vocabulary.ts";
 import type { RowColumns } from "../model/row-columns.ts";
+import { findBranches, markContext, type RowBranch } from "../model/row-tree.ts";
 import { readRow, type RowReading } from "./read-row.ts";
 import { modelFolderOf, type RunIndex } from "./run-index.ts";
+
+/** Rows of one rollout that are held against each other. */
+const maxBranches = 200;
 
 /** Reads training rows with the vocabulary that their run was played with, each loaded once. */
 export class RowSource {
@@ -15,13 +19,41 @@ export class RowSource {
     this.#model = model;
   }
 
-  /** @throws UsageError where the line is no training row. */
-  async read(run: RunIndex, line: Buffer): Promise<RowColumns> {
-    const stopIds = stopIdsOf(run);
-    return readRow(line, {
-      ...(stopIds === undefined ? {} : { stopIds }),
-      ...(await this.#vocabularyOf(run)),
-    });
+  /**
+   * One of the training rows of a rollout; `undefined` where there is no such row. What it shares with
+   * the others, and is trained in them, is marked as context.
+   *
+   * @throws UsageError where its line is no training row.
+   */
+  async read(run: RunIndex, rolloutId: string, row: number): Promise<RowColumns | undefined> {
+    const line = await run.rowLine(rolloutId, row);
+    if (line === undefined) return undefined;
+    const reading = { ...stopIdsOf(run), ...(await this.#vocabularyOf(run)) };
+    const columns = readRow(line, reading);
+    const count = run.rowSizes(rolloutId).length;
+    if (count > 1 && count <= maxBranches) {
+      const others = await this.#readAll(run, rolloutId);
+      markContext(columns, others.toSpliced(row, 1));
+    }
+    return columns;
+  }
+
+  /**
+   * The rows of a rollout as a tree; those beyond the first few hundred are left out.
+   *
+   * @throws UsageError where a line is no training row.
+   */
+  async branches(run: RunIndex, rolloutId: string): Promise<readonly RowBranch[]> {
+    return findBranches(await this.#readAll(run, rolloutId));
+  }
+
+  async #readAll(run: RunIndex, rolloutId: string): Promise<readonly RowColumns[]> {
+    const rows: RowColumns[] = [];
+    const count = Math.min(run.rowSizes(rolloutId).length, maxBranches);
+    for (let row = 0; row < count; row++) {
+      rows.push(readRow((await run.rowLine(rolloutId, row))!, stopIdsOf(run)));
+    }
+    return rows;
   }
 
   /** Loads what spells a run's tokens before anyone asks. */
@@ -58,8 +90,8 @@ async function loadVocabulary(folder: string): Promise<Vocabulary> {
 }
 
 /** Ids that end a turn, where the run's template was measured. */
-function stopIdsOf({ manifest }: RunIndex): ReadonlySet<number> | undefined {
+function stopIdsOf({ manifest }: RunIndex): Pick<RowReading, "stopIds"> {
   const { template } = manifest.found as { readonly template?: { readonly stopIds?: unknown } };
   const ids = template?.stopIds;
-  return Array.isArray(ids) ? new Set(ids as readonly number[]) : undefined;
+  return Array.isArray(ids) ? { stopIds: new Set(ids as readonly number[]) } : {};
 }
