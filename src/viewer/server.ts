@@ -116,7 +116,8 @@ function viewerApp(runs: readonly RunIndex[], { rows, rescorings, page }: Viewer
     await run.refresh();
     const { generation, from } = context.req.query();
     const start = Number(generation) === run.facts.generation ? Number(from) : 0;
-    return context.json({ facts: factsOf(run), start, entries: run.entries.slice(start) });
+    const entries = run.entries.slice(start);
+    return context.json({ facts: factsOf(run), start, entries, running: run.running });
   });
   app.get("/api/runs/:run/versions", async (context) =>
     context.json(await find(context.req.param("run")).versions()),
@@ -129,9 +130,13 @@ function viewerApp(runs: readonly RunIndex[], { rows, rescorings, page }: Viewer
     const run = find(context.req.param("run"));
     const id = context.req.query("id") ?? "";
     const line = await run.episodeLine(id);
-    return line === undefined
-      ? context.json({ error: `${run.dir} has no finished episode ${id}` }, 404)
-      : context.body(new Uint8Array(line), 200, json);
+    if (line !== undefined) return context.body(new Uint8Array(line), 200, json);
+    const live = run.running.some(({ rolloutId }) => rolloutId === id)
+      ? await run.recordings.episode(id)
+      : undefined;
+    return live === undefined
+      ? context.json({ error: `${run.dir} has no episode ${id}` }, 404)
+      : context.json(live);
   });
   app.get("/api/runs/:run/branches", async (context) => {
     const run = find(context.req.param("run"));

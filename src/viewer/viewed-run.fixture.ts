@@ -142,3 +142,39 @@ export async function appendEpisode(dir: string, { row, samples }: ViewedEpisode
   }
   await appendFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(row)}\n`);
 }
+
+/** Appends to the recording of an episode that is being played what the policy sampled in one turn. */
+export async function appendSampled(
+  dir: string,
+  rolloutId: string,
+  turn: { readonly ids: readonly number[]; readonly version: string; readonly answer: string },
+): Promise<void> {
+  const { ids, version, answer } = turn;
+  const place = { rolloutId, attempt: 1 };
+  const bytes = (numbers: Int32Array | Float64Array): string =>
+    Buffer.from(numbers.buffer).toString("base64");
+  const value = {
+    ids: bytes(Int32Array.from(ids)),
+    logprobs: bytes(Float64Array.from(ids, (_, index) => logprobAt(index))),
+    finish: { type: "stop" },
+    pieces: [{ requestId: "r", tokenCount: ids.length, policyVersion: version }],
+    discarded: [],
+  };
+  const inputs = [
+    { type: "generation", promptHash: "0", outcome: { value } },
+    { type: "outside", index: 0, what: "look", outcome: { value: answer } },
+    { type: "answer", what: "step", outcome: { hash: "0" } },
+  ];
+  const line = { recording: 1, type: "inputs", ...place, part: 0, hash: "0", times: [], inputs };
+  await appendFile(path.join(dir, "recording.jsonl"), `${JSON.stringify(line)}\n`);
+}
+
+/** Begins or ends the recording of an episode. */
+export async function markRecording(
+  dir: string,
+  rolloutId: string,
+  type: "begin" | "end",
+): Promise<void> {
+  const line = { recording: 1, type, rolloutId, attempt: 1 };
+  await appendFile(path.join(dir, "recording.jsonl"), `${JSON.stringify(line)}\n`);
+}

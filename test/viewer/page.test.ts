@@ -6,12 +6,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
+import { RunLock } from "../../src/run/run-lock.ts";
 import { linkTo, type Route } from "../../src/viewer/model/route.ts";
 import {
   appendEpisode,
+  appendSampled,
   logprobAt,
   makeEpisode,
   makeSample,
+  markRecording,
   viewedModel,
   writeViewedRun,
   type ViewedEpisode,
@@ -557,6 +560,48 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       (box) => box.scrollTop + box.clientHeight >= box.scrollHeight - 2,
     );
     expect(isAtEnd).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
+  test("shows an episode while it is being played, turn by turn, and then as it ended", async () => {
+    const dir = path.join(scratch, "playing", "run");
+    await writeViewedRun(dir, [await otherEpisode("shop/test/1#0", "a", 1)], {
+      planned: 2,
+      isFinished: false,
+    });
+    await using _lock = await RunLock.take(dir);
+    const ids = await codec.encode("Good morning.\n<|im_end|>");
+    const turn = { ids, version: "7", answer: "the weather is <b>fine</b>" };
+    await markRecording(dir, firstId, "begin");
+    await appendSampled(dir, firstId, turn);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page, complaints } = watched;
+    await page.goto(server.url);
+    await page.locator(".state-running").waitFor();
+    await page.locator(`[data-running="${firstId}"]`).click();
+    await page.getByText("Being played: 1 turns so far").waitFor();
+    const shown = async () => (await shownTokens(page)).map(({ index }) => index);
+    expect(await shown()).toEqual(ids.map((_, index) => index));
+    expect(await page.locator(".turn .said-tool .text").innerText()).toBe(turn.answer);
+    // The end was in sight, and stays so.
+    const strip = page.locator("token-strip");
+    const append = async (count: number) => {
+      for (let done = 0; done < count; done++) await appendSampled(dir, firstId, turn);
+    };
+    await append(60);
+    await page.locator(`[data-token="${61 * ids.length - 1}"]`).waitFor();
+    // Who looks at the beginning is left there.
+    await strip.evaluate((box) => (box.scrollTop = 48));
+    await append(1);
+    await page.getByText("Being played: 62 turns so far").waitFor();
+    expect(await strip.evaluate((box) => box.scrollTop)).toBe(48);
+    expect((await shown())[0]).toBe(0);
+    // It ends: its row takes the place of what was recorded.
+    await appendEpisode(dir, firstEpisode());
+    await markRecording(dir, firstId, "end");
+    await page.locator(".verdict h1").getByText("Reward 0").waitFor();
+    await page.locator('.token[data-token="0"].kind-prompt').waitFor();
     expect(complaints).toEqual([]);
   });
 

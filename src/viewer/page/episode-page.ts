@@ -1,12 +1,14 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
+import type { LiveEpisode } from "../model/live-episode.ts";
 import type { Route } from "../model/route.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import type { RowView } from "../model/row-view.ts";
 import { linkTo } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { conversation } from "./conversation.ts";
+import { liveConversation } from "./live-conversation.ts";
 import { longText } from "./long-text.ts";
 import { choice, endOf, formatDuration, formatNumber, rewardBadge, whenReady } from "./parts.ts";
 import { tokenPanel } from "./token-panel.ts";
@@ -25,6 +27,7 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
   return html`<div class="episode-page">
     ${attempts(app, route)}
     ${whenReady(app.episode(route), (row) => {
+      if ("isLive" in row) return livePage(app, route, row);
       return html`${verdictPanel(app, row)}
         <div class="sides">
           <section class="side" aria-label="conversation">
@@ -38,6 +41,31 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
         </div>`;
     })}
   </div>`;
+}
+
+/** An episode that is being played: what was sampled so far, and what came back. */
+function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): TemplateResult {
+  return html`<section class="verdict" aria-label="being played">
+      <div class="verdict-words">
+        <h1>Being played: ${live.turnCount} turns so far</h1>
+        <p class="ending">
+          Attempt ${live.attempt}. Shown is what is recorded as it happens; the prompt and the
+          environment's tokens follow when the episode ends.
+        </p>
+      </div>
+    </section>
+    ${whenReady(
+      shownRow(app, route),
+      (view) =>
+        html`<div class="sides">
+          <section class="side" aria-label="conversation">
+            ${liveConversation(app, { live, view, selectedTurn: route.turn }, (turn) =>
+              selectTurn(app, route, turn),
+            )}
+          </section>
+          <section class="side side-tokens">${tokenPanel(app, { route, view })}</section>
+        </div>`,
+    )}`;
 }
 
 /** Chooses a turn, and of its tokens the first, or that which a span of them begins with. */

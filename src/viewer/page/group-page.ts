@@ -80,7 +80,7 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base, place }: Colum
       ${partingWords(app, route, { entry, base, parting })}
     </header>
     ${whenReady(app.episode({ run: route.run, episode: rolloutId }), (row) =>
-      columnTurns(app, row, parting?.turnIndex),
+      "isLive" in row ? html`` : columnTurns(app, row, parting?.turnIndex),
     )}
   </article>`;
 }

@@ -12,7 +12,7 @@ export function inlinedSource(): ViewerSource | undefined {
   return {
     isLive: false,
     runs: () => Promise.resolve([facts]),
-    episodes: () => Promise.resolve({ facts, start: 0, entries }),
+    episodes: () => Promise.resolve({ facts, start: 0, entries, running: [] }),
     versions: () => Promise.resolve(versions),
     search: (_, wanted) => Promise.resolve(countIn(episodes, wanted)),
     episode: ({ episode }) => found(episodes[episode], episode),

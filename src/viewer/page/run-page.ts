@@ -27,7 +27,7 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
     const addFilter = (condition: string) =>
       app.go({ ...route, filter: `${route.filter} ${condition}`.trim() });
     return html`<div class="run-page">
-      ${runHead(list)}
+      ${runHead(list)} ${runningNow(route, list)}
       <div class="charts">
         ${["reward", "turns", "sampled", "malformed", "seconds"].map((name) =>
           fieldHistogram(shown, name, addFilter),
@@ -61,6 +61,26 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
       ${route.view === "groups" ? groupTable(app, route, shown) : episodeTable(app, route, { list, shown })}
     </div>`;
   });
+}
+
+const shownRunning = 12;
+
+/** The episodes that are being played, where the run records them. */
+function runningNow({ run }: RunRoute, { running }: EpisodeList) {
+  if (running.length === 0) return nothing;
+  const rest = running.length - shownRunning;
+  return html`<nav class="running" aria-label="being played">
+    <b>${formatNumber(running.length)} being played:</b>
+    ${running
+      .slice(0, shownRunning)
+      .map(
+        ({ rolloutId }) =>
+          html`<a href=${linkTo(episodeRoute(run, rolloutId))} data-running=${rolloutId}
+            >${visibleText(rolloutId)}</a
+          >`,
+      )}
+    ${rest > 0 ? html`<span class="faint">and ${formatNumber(rest)} more</span>` : nothing}
+  </nav>`;
 }
 
 /** The episodes that the route's filter leaves, in its order. */

@@ -1,5 +1,6 @@
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
+import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import { linkTo, readRoute, type Route } from "../model/route.ts";
 import { RowView } from "../model/row-view.ts";
 import type { RowBranch } from "../model/row-tree.ts";
@@ -17,6 +18,8 @@ export interface EpisodeList {
   readonly facts: RunFacts;
   readonly entries: readonly EpisodeEntry[];
   readonly versions: EpisodeVersions;
+  /** Those that are being played. */
+  readonly running: readonly LiveEntry[];
 }
 
 /** A search in the row that is shown. */
@@ -116,8 +119,8 @@ export class ViewerApp {
     return { state: "loading" };
   }
 
-  episode(place: EpisodePlace): Loaded<EpisodeRow> {
-    return this.#load(`episode ${place.run} ${place.episode}`, () => this.source.episode(place));
+  episode(place: EpisodePlace): Loaded<EpisodeRow | LiveEpisode> {
+    return this.#load(episodeKey(place), () => this.source.episode(place));
   }
 
   branches(place: EpisodePlace): Loaded<readonly RowBranch[]> {
@@ -125,7 +128,7 @@ export class ViewerApp {
   }
 
   row(place: EpisodePlace, row: number): Loaded<RowView> {
-    const key = `row ${place.run} ${place.episode} ${row}`;
+    const key = rowKey(place, row);
     const rows = [...this.#loaded.keys()].filter((other) => other.startsWith("row "));
     if (!this.#loaded.has(key) && rows.length >= keptRows) this.#loaded.delete(rows[0]!);
     return this.#load(key, async () => new RowView(await this.source.row(place, row)));
@@ -193,11 +196,15 @@ export class ViewerApp {
       });
       const kept = known?.entries.slice(0, page.start) ?? [];
       const isSame =
-        known !== undefined && page.entries.length === 0 && sameFacts(known.facts, page.facts);
+        known !== undefined &&
+        page.entries.length === 0 &&
+        sameFacts(known.facts, page.facts) &&
+        sameParts(known.running, page.running);
       if (isSame) return;
       // Rows may have been added, or have moved.
       if (known !== undefined) this.#forgetFailures();
-      const list = { facts: page.facts, entries: [...kept, ...page.entries] };
+      const { facts, running } = page;
+      const list = { facts, running, entries: [...kept, ...page.entries] };
       this.lists.set(run, {
         state: "ready",
         value: { ...list, versions: known?.versions ?? {} },
@@ -230,7 +237,35 @@ export class ViewerApp {
       });
       if (document.hidden) continue;
       for (const { key } of shown) await this.#readList(key);
+      await this.#followEpisode();
     }
+  }
+
+  /** Reads the shown episode again while it is being played, and once more when it has ended. */
+  async #followEpisode(): Promise<void> {
+    const { route } = this;
+    if (route.page !== "episode") return;
+    const known = this.#loaded.get(episodeKey(route)) as
+      | Loaded<EpisodeRow | LiveEpisode>
+      | undefined;
+    if (known?.state !== "ready" || !("isLive" in known.value)) return;
+    try {
+      const value = await this.source.episode(route);
+      const isOver = !("isLive" in value);
+      if (!isOver && value.partCount === known.value.partCount) return;
+      const view = new RowView(await this.source.row(route, 0));
+      this.#loaded.set(rowKey(route, 0), { state: "ready", value: view });
+      this.#loaded.set(episodeKey(route), { state: "ready", value });
+      this.#loaded.delete(`branches ${route.run} ${route.episode}`);
+      // The row of an episode that ended has the prompt in front: places in it are others.
+      if (isOver && this.route === route) {
+        const { token: _token, ...rest } = route;
+        this.go(rest, { replace: true });
+      }
+    } catch {
+      // Between the end of its recording and its line an episode is neither: it is asked for again.
+    }
+    this.update();
   }
 }
 
@@ -242,6 +277,24 @@ export function runRoute(run: string): Extract<Route, { page: "run" }> {
 /** An episode from its beginning. */
 export function episodeRoute(run: string, episode: string): Extract<Route, { page: "episode" }> {
   return { page: "episode", run, episode, row: 0, mode: "mask" };
+}
+
+function episodeKey({ run, episode }: EpisodePlace): string {
+  return `episode ${run} ${episode}`;
+}
+
+function rowKey({ run, episode }: EpisodePlace, row: number): string {
+  return `row ${run} ${episode} ${row}`;
+}
+
+function sameParts(left: readonly LiveEntry[], right: readonly LiveEntry[]): boolean {
+  return (
+    left.length === right.length &&
+    left.every(({ rolloutId, partCount }, index) => {
+      const other = right[index]!;
+      return rolloutId === other.rolloutId && partCount === other.partCount;
+    })
+  );
 }
 
 function sameFacts(left: RunFacts, right: RunFacts): boolean {

@@ -1,5 +1,6 @@
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
+import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 
@@ -9,6 +10,8 @@ export interface EpisodePage {
   /** Place of the first of the entries; what was read before it still holds. */
   readonly start: number;
   readonly entries: readonly EpisodeEntry[];
+  /** Those that are being played. */
+  readonly running: readonly LiveEntry[];
 }
 
 /** Names an episode. */
@@ -30,7 +33,8 @@ export interface ViewerSource {
   versions(run: string): Promise<EpisodeVersions>;
   /** Episodes that hold a text, with how often. */
   search(run: string, text: string): Promise<Readonly<Record<string, number>>>;
-  episode(place: EpisodePlace): Promise<EpisodeRow>;
+  /** An episode that ended, or what is known of one that is being played. */
+  episode(place: EpisodePlace): Promise<EpisodeRow | LiveEpisode>;
   /** The episode's training rows, as branches of a tree. */
   branches(place: EpisodePlace): Promise<readonly RowBranch[]>;
   row(place: EpisodePlace, row: number): Promise<RowColumns>;

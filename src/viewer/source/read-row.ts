@@ -23,7 +23,7 @@ export interface RowReading {
 export function readRow(line: Buffer, reading: RowReading): RowColumns {
   const row = parseRow(line);
   const { tokenIds, lossMask, logprobs, turns, promptLength } = row;
-  const { vocabulary, vocabularyNote, stopIds } = reading;
+  const { stopIds } = reading;
   const ids = Int32Array.from(tokenIds);
   const dropped = turns.flatMap(({ droppedStopId }) => droppedStopId ?? []);
   const { rolloutId, groupId, segment, outcome, stopReason, reward, metadata } = row;
@@ -33,13 +33,24 @@ export function readRow(line: Buffer, reading: RowReading): RowColumns {
       versions: versionBands(row),
       ...{ outcome, stopReason, metadata },
       ...(reward === undefined ? {} : { reward }),
-      ...(vocabulary === undefined ? {} : { pieces: spellIds(vocabulary, distinct(ids, dropped)) }),
-      ...(vocabularyNote === undefined ? {} : { piecesNote: vocabularyNote }),
+      ...spellRow(ids, reading, dropped),
     },
     ids,
     logprobs: fill(new Float64Array(ids.length), (index) => toNumber(logprobs[index])),
     kinds: findKinds(row, stopIds),
     mask: fill(new Uint8Array(ids.length), (index) => toMask(lossMask[index])),
+  };
+}
+
+/** What the ids of a row spell, as its header says it; `more` are ids that stand nowhere in the row. */
+export function spellRow(
+  ids: Int32Array,
+  { vocabulary, vocabularyNote }: RowReading,
+  more: readonly number[] = [],
+): Pick<RowColumns["header"], "pieces" | "piecesNote"> {
+  return {
+    ...(vocabulary === undefined ? {} : { pieces: spellIds(vocabulary, distinct(ids, more)) }),
+    ...(vocabularyNote === undefined ? {} : { piecesNote: vocabularyNote }),
   };
 }
 

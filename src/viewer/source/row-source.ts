@@ -3,7 +3,7 @@ import { readTokenizerFile } from "../../tokenizer/tokenizer-file.ts";
 import { createVocabulary, type Vocabulary } from "../../tokenizer/vocabulary.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 import { findBranches, markContext, type RowBranch } from "../model/row-tree.ts";
-import { readRow, type RowReading } from "./read-row.ts";
+import { readRow, spellRow, type RowReading } from "./read-row.ts";
 import { modelFolderOf, type RunIndex } from "./run-index.ts";
 
 /** Rows of one rollout that are held against each other. */
@@ -27,7 +27,7 @@ export class RowSource {
    */
   async read(run: RunIndex, rolloutId: string, row: number): Promise<RowColumns | undefined> {
     const line = await run.rowLine(rolloutId, row);
-    if (line === undefined) return undefined;
+    if (line === undefined) return row === 0 ? await this.#readLive(run, rolloutId) : undefined;
     const reading = { ...stopIdsOf(run), ...(await this.#vocabularyOf(run)) };
     const columns = readRow(line, reading);
     const count = run.rowSizes(rolloutId).length;
@@ -45,6 +45,16 @@ export class RowSource {
    */
   async branches(run: RunIndex, rolloutId: string): Promise<readonly RowBranch[]> {
     return findBranches(await this.#readAll(run, rolloutId));
+  }
+
+  async #readLive(run: RunIndex, rolloutId: string): Promise<RowColumns | undefined> {
+    if (!run.running.some((live) => live.rolloutId === rolloutId)) return undefined;
+    const columns = await run.recordings.columns(rolloutId);
+    if (columns === undefined) return undefined;
+    return {
+      ...columns,
+      header: { ...columns.header, ...spellRow(columns.ids, await this.#vocabularyOf(run)) },
+    };
   }
 
   async #readAll(run: RunIndex, rolloutId: string): Promise<readonly RowColumns[]> {

@@ -11,7 +11,9 @@ import { rolloutIdOfLine } from "../../run/sample-line.ts";
 import { storedSettings } from "../../setup/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
+import type { LiveEntry } from "../model/live-episode.ts";
 import { LineFollower } from "./line-follower.ts";
+import { LiveRecordings } from "./live-recordings.ts";
 import { versionsOfLine } from "./versions-of-line.ts";
 
 /** Sums and reward details stand within so many bytes; longer beginnings are read again. */
@@ -33,6 +35,7 @@ export class RunIndex {
   readonly #files: Files;
   readonly #episodes: LineFollower;
   readonly #samples: LineFollower;
+  readonly #recordings: LiveRecordings;
   #entries: EpisodeEntry[] = [];
   #places = new Map<string, LineRange>();
   #rows = new Map<string, LineRange[]>();
@@ -62,6 +65,7 @@ export class RunIndex {
       onLine: ({ head, start, end }) => this.#addRow(head, { start, end }),
       onReset: () => this.#forgetRows(),
     });
+    this.#recordings = new LiveRecordings(dir, files);
   }
 
   /**
@@ -109,6 +113,17 @@ export class RunIndex {
       turnwright,
       versionsReady: this.#versionsQueue.length === 0,
     };
+  }
+
+  /** What is known of episodes that are being played. */
+  get recordings(): LiveRecordings {
+    return this.#recordings;
+  }
+
+  /** The episodes that are being played, as far as the run records them. */
+  get running(): readonly LiveEntry[] {
+    if (this.#state !== "running") return [];
+    return this.#recordings.entries.filter(({ rolloutId }) => !this.#places.has(rolloutId));
   }
 
   /** The episodes in the order in which they ended; live, not to be changed. */
@@ -175,6 +190,7 @@ export class RunIndex {
       else this.#place(entry, range);
     }
     this.#state = await this.#readState();
+    if (this.#state === "running") await this.#recordings.read();
   }
 
   #addEpisode(head: Buffer, range: LineRange): void {
