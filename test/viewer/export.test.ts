@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -13,7 +15,7 @@ import {
   writeViewedRun,
   type ViewedEpisode,
 } from "../../src/viewer/viewed-run.fixture.ts";
-import { runCli } from "../support/run-cli.ts";
+import { cliFile, runCli } from "../support/run-cli.ts";
 import { builtPage, hasBrowser, launchBrowser, serveRuns, watchPage } from "./browser.ts";
 
 let scratch = "";
@@ -99,6 +101,16 @@ describe("turnwright view --export", () => {
 });
 
 describe("turnwright view", () => {
+  test("prints where the page is, serves it, and ends when it is told to", async () => {
+    const child = spawn(process.execPath, [cliFile, "view", run, "--port", "0"]);
+    const [address] = (await once(child.stdout, "data")) as [Buffer];
+    expect(address.toString()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\n$/);
+    const runs = await (await fetch(`${address.toString().trim()}api/runs`)).json();
+    expect(runs).toMatchObject([{ key: "run", state: "finished", episodeCount: 3 }]);
+    child.kill("SIGINT");
+    expect(await once(child, "close")).toEqual([0, null]);
+  });
+
   test.each<[readonly string[], RegExp]>([
     [["view", "nowhere"], /Cannot read nowhere\/run\.json: no such file, expected a run's folder/],
     [["view", "RUN", "--port", "x"], /Cannot use --port x: expected a whole number up to 65535/],

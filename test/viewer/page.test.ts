@@ -188,6 +188,53 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     ).toEqual([]);
   });
 
+  test("shows a row of 100,000 tokens with a few of them in the page, and finds what is far down", async () => {
+    const word = await codec.encode(" needle");
+    const [filler] = await codec.encode(" the");
+    const count = 100_000;
+    const promptLength = 1_000;
+    const place = 90_001;
+    const tokenIds = new Array<number>(count).fill(filler!);
+    for (const [offset, id] of word.entries()) tokenIds[place + offset] = id;
+    const isSampled = (index: number): boolean => index >= promptLength;
+    const large: Sample = {
+      ...sample,
+      ...{ tokenIds, promptLength },
+      lossMask: tokenIds.map((_, index) => (isSampled(index) ? 1 : 0)),
+      logprobs: tokenIds.map((_, index) => (isSampled(index) ? logprobAt(index) : 0)),
+      policyVersions: tokenIds.map((_, index) => (isSampled(index) ? "7" : "")),
+      turns: [{ ...sample.turns[0]!, start: promptLength, end: count }],
+    };
+    const dir = path.join(scratch, "large", "run");
+    await writeViewedRun(dir, [{ row: makeEpisode(firstId, [{ text: "…" }]), samples: [large] }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf({ token: 55_555 }));
+    await page.locator('.token.selected[data-token="55555"]').waitFor();
+    expect(await fieldsOf(page)).toMatchObject({ id: String(filler), turn: "turn 0" });
+    await page.locator(".token-search").fill("NEEDLE");
+    await page.locator(".search-count").getByText("1 of 1").waitFor();
+    await page.locator(`.token.selected[data-token="${place}"]`).waitFor();
+    expect(page.url()).toContain(`token=${place}`);
+    await page.locator(".token-search").fill(`#${word.join(" ")}`);
+    await page.locator(".search-count").getByText("1 of 1").waitFor();
+    for (const part of [0, 0.3, 1]) {
+      await page
+        .locator("token-strip")
+        .evaluate((strip, part) => (strip.scrollTop = strip.scrollHeight * part), part);
+      await page.evaluate(
+        () =>
+          new Promise((drawn) => {
+            requestAnimationFrame(() => requestAnimationFrame(drawn));
+          }),
+      );
+      expect(await page.locator(".token").count()).toBeLessThan(2_000);
+      expect(await page.locator(".token").count()).toBeGreaterThan(50);
+    }
+    expect(await page.locator(".token").last().getAttribute("data-token")).toBe(String(count - 1));
+  });
+
   test("heats tokens by their probability, and walks to the worst", async () => {
     const dir = path.join(scratch, "heat", "run");
     await writeViewedRun(dir, [firstEpisode()]);

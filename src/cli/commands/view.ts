@@ -6,7 +6,6 @@ import { UsageError } from "../../errors.ts";
 import { exportHtml } from "../../viewer/export-html.ts";
 import { startViewer } from "../../viewer/server.ts";
 import { openRuns, type RunIndex } from "../../viewer/source/run-index.ts";
-import { stopOnInterrupt } from "../interrupt.ts";
 import { openScoringEngine, type ScoringEngine } from "../scoring-engine.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
@@ -57,7 +56,7 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new UsageError(`Cannot use --port ${flags.port}: expected a whole number up to 65535`);
   }
-  const signal = stopOnInterrupt();
+  const signal = untilInterrupted();
   await using scoring = await openEngines(flags.rescore === true ? runs : [], signal);
   const { rescorings } = scoring;
   await using viewer = await startViewer(runs, {
@@ -68,6 +67,15 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
   writeError("open this address in a browser; Ctrl-C ends the viewer\n");
   if (flags.open === true) openBrowser(viewer.url);
   if (!signal.aborted) await once(signal, "abort");
+}
+
+/** Aborted by Ctrl-C or SIGTERM: there is nothing to be kept, and nothing to be said. */
+function untilInterrupted(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.once(name, () => controller.abort());
+  }
+  return controller.signal;
 }
 
 /** The engine of each run, to compute logprobs again. */

@@ -232,7 +232,7 @@ function heatClass(
   { view, mode }: Pick<StripContent, "view" | "mode">,
   index: number,
 ): string | undefined {
-  if (!view.isSampledAt(index)) return mode === "mask" ? undefined : "cold";
+  if (!view.isSampledAt(index)) return undefined;
   if (mode === "logprob") return `heat-${heatOf(-view.logprobAt(index), surpriseSteps)}`;
   if (mode === "rescored") return `heat-${heatOf(view.differenceAt(index), differenceSteps)}`;
   if (mode === "version") return `version-${view.versionPlaceAt(index) % 6}`;
