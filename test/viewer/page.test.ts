@@ -631,6 +631,8 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     const shown = async () => (await shownTokens(page)).map(({ index }) => index);
     expect(await shown()).toEqual(ids.map((_, index) => index));
     expect(await page.locator(".turn .said-tool .text").innerText()).toBe(turn.answer);
+    // There is no mask yet that could agree.
+    expect(await page.locator(".legend .agrees").innerText()).toContain("so far");
     // The end was in sight, and stays so.
     const strip = page.locator("token-strip");
     const append = async (count: number) => {

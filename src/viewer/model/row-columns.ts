@@ -29,6 +29,8 @@ export interface RowHeader {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Every distinct id once; absent where the tokenizer is not at hand. */
   readonly pieces?: readonly TokenPiece[];
+  /** The episode is being played: what is here is what was sampled so far, and there is no mask yet. */
+  readonly isLive?: true;
   /** Why there are no pieces. */
   readonly piecesNote?: string;
 }

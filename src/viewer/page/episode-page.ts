@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { TurnRecord } from "../../episode/episode.ts";
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 import type { LiveEpisode } from "../model/live-episode.ts";
@@ -116,7 +117,7 @@ function attempts(app: ViewerApp, route: EpisodeRoute): TemplateResult {
     ${own === undefined ? nothing : html`<span class="end">${endOf(own)}</span>`}
     <span class="downloads">
       ${
-        app.source.rowLine === undefined
+        app.source.rowLine === undefined || own === undefined
           ? nothing
           : html`<button type="button" @click=${() => void downloadRow(app, route)}>
               download the row
@@ -217,13 +218,15 @@ function branchWords({
 
 /** Who took how long in each turn: what is recorded of it. */
 function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateResult {
-  const longest = Math.max(1, ...row.turns.map((turn) => turn.engineMs + turn.environmentMs));
+  const longest = Math.max(1, ...row.turns.map(turnMs));
   const width = (ms: number): string => `width:${((ms / longest) * 100).toFixed(2)}%`;
-  const sum = row.turns.reduce((total, turn) => total + turn.engineMs + turn.environmentMs, 0);
+  const sum = row.turns.reduce((total, turn) => total + turnMs(turn), 0);
+  const hasUser = row.turns.some((turn) => userMsOf(turn) !== undefined);
   return html`<div class="lanes" tabindex="0" role="region" aria-label="time of each turn">
     <p>
-      <span class="swatch lane-engine">engine, its queue included</span>
-      <span class="swatch lane-environment">environment and user</span>
+      <span class="swatch lane-engine"></span> engine, its queue included
+      <span class="swatch lane-environment"></span> ${hasUser ? "tools" : "environment and user"}
+      ${hasUser ? html`<span class="swatch lane-user"></span> user` : nothing}
       <span class="faint"
         >${formatDuration(sum)} in turns, ${formatDuration(Math.max(0, row.durationMs - sum))}
         between and around them</span
@@ -240,10 +243,12 @@ function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateRes
             </th>
             <td class="lane">
               <span class="lane-engine" .style=${width(turn.engineMs)}></span
-              ><span class="lane-environment" .style=${width(turn.environmentMs)}></span>
+              ><span class="lane-environment" .style=${width(turn.environmentMs)}></span
+              ><span class="lane-user" .style=${width(userMsOf(turn) ?? 0)}></span>
             </td>
             <td>${formatDuration(turn.engineMs)}</td>
             <td>${formatDuration(turn.environmentMs)}</td>
+            ${hasUser ? html`<td>${formatDuration(userMsOf(turn) ?? 0)}</td>` : nothing}
             <td class="faint">
               ${turn.promptTokenCount}${
                 turn.cachedTokenCount === undefined ? "" : ` (${turn.cachedTokenCount} cached)`
@@ -254,6 +259,15 @@ function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateRes
       )}
     </table>
   </div>`;
+}
+
+/** What the user's replies took, where the run tells it apart from the environment's. */
+function userMsOf(turn: TurnRecord & { readonly userMs?: number }): number | undefined {
+  return turn.userMs;
+}
+
+function turnMs(turn: TurnRecord): number {
+  return turn.engineMs + turn.environmentMs + (userMsOf(turn) ?? 0);
 }
 
 function details(app: ViewerApp, row: EpisodeRow): TemplateResult {

@@ -157,11 +157,13 @@ function legend(view: RowView, mode: StripMode): TemplateResult {
           </li>`
     }
     ${
-      counts.disagreeing === 0
-        ? html`<li class="agrees">the loss mask says the same, token by token</li>`
-        : html`<li class="broken">
-            the row's loss mask says otherwise at ${formatNumber(counts.disagreeing)} tokens
-          </li>`
+      view.header.isLive === true
+        ? html`<li class="agrees">so far; the whole row comes when the episode ends</li>`
+        : counts.disagreeing === 0
+          ? html`<li class="agrees">the loss mask says the same, token by token</li>`
+          : html`<li class="broken">
+              the row's loss mask says otherwise at ${formatNumber(counts.disagreeing)} tokens
+            </li>`
     }
   </ul>`;
 }

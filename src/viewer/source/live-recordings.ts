@@ -124,6 +124,7 @@ export class LiveRecordings {
       header: {
         ...{ rolloutId, groupId: "", segment: 0, tokenCount: ids.length, promptLength: 0 },
         ...{ turns, versions, outcome: "completed", stopReason: "finished", metadata: {} },
+        isLive: true,
       },
       ids: Int32Array.from(ids),
       logprobs: Float64Array.from(logprobs),
