@@ -1,7 +1,6 @@
 // Compiles the TypeScript sources to dist/ and joins what starts together. Messages go to standard error, so that a command that
 // triggers a build keeps its standard output clean.
 import { spawnSync } from "node:child_process";
-import { createRequire } from "node:module";
 import { chmodSync, existsSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
@@ -44,37 +43,17 @@ export async function build() {
     process.exit(result.status ?? 1);
   }
   try {
-    const { bundle } = await import("./bundle.mjs");
+    const { bundle, bundlePage } = await import("./bundle.mjs");
     await bundle(root);
+    await bundlePage(root);
   } catch (error) {
     rmSync(stamp, { force: true });
     console.error(`Cannot bundle: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(1);
   }
-  buildPage();
   chmodSync(main, 0o755);
   // The compiler leaves the file alone where it had nothing to do.
   utimesSync(stamp, new Date(), new Date());
-}
-
-/** Bundles the viewer's page: one script and one style sheet, with all that they need. */
-function buildPage() {
-  const page = path.join(root, "src/viewer/page");
-  // Not at the top: where it is not installed, the compiler is not either, and that is said above.
-  const { buildSync } = createRequire(import.meta.url)("esbuild");
-  const { errors } = buildSync({
-    entryPoints: [path.join(page, "main.ts"), path.join(page, "viewer.css")],
-    entryNames: "viewer",
-    outdir: path.join(root, "dist/src/viewer/page"),
-    bundle: true,
-    minify: true,
-    format: "iife",
-    target: "es2023",
-    charset: "utf8",
-    legalComments: "none",
-    logLevel: "error",
-  });
-  if (errors.length > 0) process.exit(1);
 }
 
 // With --if-stale what is built already stays: installing a checkout has built it just before.

@@ -19,7 +19,7 @@ if (!existsSync(executablePath)) {
   );
   process.exit(2);
 }
-if (isStale()) build();
+if (isStale()) await build();
 
 const run = process.argv[2] ?? playDemo();
 const { startViewer } = await import("../dist/src/viewer/server.js");

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { UsageError } from "../errors.ts";
+import { UsageError, assertInvariant } from "../errors.ts";
 import type { EpisodeRow } from "../run/episode-row.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import type { InlinedRun } from "./model/inlined-run.ts";
 import { inlinedRunId } from "./model/inlined-run.ts";
-import { pageFolder } from "./page-files.ts";
+import { readPageFile } from "./page-files.ts";
 import type { RunIndex } from "./source/run-index.ts";
 import { RowSource } from "./source/row-source.ts";
 
@@ -15,8 +14,6 @@ export interface ExportOptions {
   readonly wanted: readonly string[];
   /** Spells the tokens instead of the run's own model folder. */
   readonly model?: string;
-  /** Where the built page is. Default: in the package. */
-  readonly page?: URL;
 }
 
 /** Files above this are too large for a browser to open, in bytes of training rows. */
@@ -29,7 +26,7 @@ const maxRowBytes = 200_000_000;
  */
 export async function exportHtml(
   run: RunIndex,
-  { wanted, model, page = pageFolder }: ExportOptions,
+  { wanted, model }: ExportOptions,
 ): Promise<{ readonly html: string; readonly episodeCount: number }> {
   const entries = wanted.length === 0 ? run.entries : wanted.map((id) => findEntry(run, id));
   const episodes: Record<string, EpisodeRow> = {};
@@ -59,7 +56,7 @@ export async function exportHtml(
   );
   const facts = { ...run.facts, episodeCount: entries.length };
   const inlined: InlinedRun = { facts, entries, versions, episodes, rows };
-  return { html: await inlinePage(inlined, page), episodeCount: entries.length };
+  return { html: await inlinePage(inlined), episodeCount: entries.length };
 }
 
 function findEntry({ entries, dir }: RunIndex, wanted: string) {
@@ -74,10 +71,12 @@ function findEntry({ entries, dir }: RunIndex, wanted: string) {
   throw new UsageError(`Cannot export episode ${wanted} of ${dir}: ${what}`);
 }
 
-async function inlinePage(run: InlinedRun, page: URL): Promise<string> {
+async function inlinePage(run: InlinedRun): Promise<string> {
   const [script, style] = await Promise.all(
-    ["viewer.js", "viewer.css"].map((name) => readFile(new URL(name, page), "utf8")),
+    ["viewer.js", "viewer.css"].map(async (name) => (await readPageFile(name)).toString("utf8")),
   );
+  // Nothing in the text may end the element that it stands in.
+  assertInvariant(!/<\/script/i.test(script!), "the page's script can stand in a page");
   const policy =
     `default-src 'none'; script-src '${hashOf(script!)}'; style-src '${hashOf(style!)}'; ` +
     "img-src data:; base-uri 'none'; form-action 'none'";

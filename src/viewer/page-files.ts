@@ -1,11 +1,18 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+
 /** What the page is made of besides its HTML; `scripts/build.mjs` makes them. */
 export const pageFiles: readonly { readonly name: string; readonly type: string }[] = [
   { name: "viewer.js", type: "text/javascript; charset=utf-8" },
   { name: "viewer.css", type: "text/css; charset=utf-8" },
 ];
 
-/** The folder of the page's files in the package. */
-export const pageFolder = new URL("page/", import.meta.url);
+/** Reads one of the page's files as it was built, wherever this module was built into. */
+export async function readPageFile(name: string): Promise<Buffer> {
+  const manifest = createRequire(import.meta.url).resolve("turnwright/package.json");
+  return await readFile(path.join(path.dirname(manifest), "dist/src/viewer/page", name));
+}
 
 /** The page that loads them. */
 export function pageHtml(): string {

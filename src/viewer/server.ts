@@ -1,11 +1,10 @@
-import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import type { RunFacts } from "./model/episode-entry.ts";
 import { encodeRow } from "./model/row-columns.ts";
-import { pageFiles, pageFolder, pageHtml } from "./page-files.ts";
+import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
 import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
 import { RowSource } from "./source/row-source.ts";
 import type { RunIndex } from "./source/run-index.ts";
@@ -18,8 +17,6 @@ export interface ViewerOptions {
   readonly model?: string;
   /** Computes logprobs again, by run; absent where that is not asked for. */
   readonly rescorings?: ReadonlyMap<RunIndex, Rescoring>;
-  /** Where the built page is. Default: in the package. */
-  readonly page?: URL;
 }
 
 /** A viewer that listens on this machine only. */
@@ -46,10 +43,10 @@ const headers: Readonly<Record<string, string>> = {
  */
 export async function startViewer(
   runs: readonly RunIndex[],
-  { port, model, rescorings = new Map(), page = pageFolder }: ViewerOptions,
+  { port, model, rescorings = new Map() }: ViewerOptions,
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
-  const app = viewerApp(runs, { rows, rescorings, page });
+  const app = viewerApp(runs, { rows, rescorings });
   const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
   await new Promise<void>((resolve, reject) => {
     server.once("listening", resolve);
@@ -70,11 +67,11 @@ export async function startViewer(
   };
 }
 
-interface ViewerParts extends Required<Pick<ViewerOptions, "rescorings" | "page">> {
+interface ViewerParts extends Required<Pick<ViewerOptions, "rescorings">> {
   readonly rows: RowSource;
 }
 
-function viewerApp(runs: readonly RunIndex[], { rows, rescorings, page }: ViewerParts): Hono {
+function viewerApp(runs: readonly RunIndex[], { rows, rescorings }: ViewerParts): Hono {
   const app = new Hono();
   const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
@@ -92,7 +89,7 @@ function viewerApp(runs: readonly RunIndex[], { rows, rescorings, page }: Viewer
   app.get("/", (context) => context.html(pageHtml()));
   for (const { name, type } of pageFiles) {
     app.get(`/${name}`, async (context) => {
-      const bytes = await readFile(new URL(name, page));
+      const bytes = new Uint8Array(await readPageFile(name));
       return context.body(bytes, 200, { "content-type": type });
     });
   }

@@ -61,7 +61,7 @@ export async function watchPage(
 export async function serveRuns(
   ...dirs: readonly string[]
 ): Promise<AsyncDisposable & { readonly url: string }> {
-  return await startViewer(await openRuns(dirs), { port: 0, page: builtPage });
+  return await startViewer(await openRuns(dirs), { port: 0 });
 }
 
 /** Serves a run's folder with an engine that computes logprobs again. */
@@ -71,5 +71,5 @@ export async function serveRescored(
 ): Promise<AsyncDisposable & { readonly url: string }> {
   const runs = await openRuns([dir]);
   const rescorings = new Map(runs.map((run) => [run, rescoring]));
-  return await startViewer(runs, { port: 0, page: builtPage, rescorings });
+  return await startViewer(runs, { port: 0, rescorings });
 }
