@@ -221,7 +221,7 @@ function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateRes
   const longest = Math.max(1, ...row.turns.map(turnMs));
   const width = (ms: number): string => `width:${((ms / longest) * 100).toFixed(2)}%`;
   const sum = row.turns.reduce((total, turn) => total + turnMs(turn), 0);
-  const hasUser = row.turns.some((turn) => userMsOf(turn) !== undefined);
+  const hasUser = row.turns.some((turn) => turn.userMs !== undefined);
   return html`<div class="lanes" tabindex="0" role="region" aria-label="time of each turn">
     <p>
       <span class="swatch lane-engine"></span> engine, its queue included
@@ -244,11 +244,11 @@ function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateRes
             <td class="lane">
               <span class="lane-engine" .style=${width(turn.engineMs)}></span
               ><span class="lane-environment" .style=${width(turn.environmentMs)}></span
-              ><span class="lane-user" .style=${width(userMsOf(turn) ?? 0)}></span>
+              ><span class="lane-user" .style=${width(turn.userMs ?? 0)}></span>
             </td>
             <td>${formatDuration(turn.engineMs)}</td>
             <td>${formatDuration(turn.environmentMs)}</td>
-            ${hasUser ? html`<td>${formatDuration(userMsOf(turn) ?? 0)}</td>` : nothing}
+            ${hasUser ? html`<td>${formatDuration(turn.userMs ?? 0)}</td>` : nothing}
             <td class="faint">
               ${turn.promptTokenCount}${
                 turn.cachedTokenCount === undefined ? "" : ` (${turn.cachedTokenCount} cached)`
@@ -261,13 +261,8 @@ function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateRes
   </div>`;
 }
 
-/** What the user's replies took, where the run tells it apart from the environment's. */
-function userMsOf(turn: TurnRecord & { readonly userMs?: number }): number | undefined {
-  return turn.userMs;
-}
-
 function turnMs(turn: TurnRecord): number {
-  return turn.engineMs + turn.environmentMs + (userMsOf(turn) ?? 0);
+  return turn.engineMs + turn.environmentMs + (turn.userMs ?? 0);
 }
 
 function details(app: ViewerApp, row: EpisodeRow): TemplateResult {

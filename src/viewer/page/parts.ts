@@ -59,8 +59,8 @@ export function stateBadge(state: RunState): TemplateResult {
 /** How an episode ended, in short. */
 export function endOf({ outcome, stopReason, failureCode }: EpisodeEntry): TemplateResult {
   if (outcome === "failed") return html`<span class="end-failed">${failureCode ?? "failed"}</span>`;
-  return html`<span class=${outcome === "truncated" ? "end-cut" : "end-completed"}
-    >${outcome === "truncated" ? "cut off: " : ""}${stopReason}</span
+  return html`<span class=${outcome === "completed" ? "end-completed" : "end-cut"}
+    >${outcome === "completed" ? "" : "cut off: "}${stopReason}</span
   >`;
 }
 

@@ -3,13 +3,13 @@ import type { Generation } from "../../engine/engine.ts";
 import { parseJson } from "../../run/episode-row.ts";
 import type { Files } from "../../run/files.ts";
 import type { LineRange } from "../../run/line-ranges.ts";
+import { recordingFile } from "../../run/recording-line.ts";
 import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
 import type { LiveAnswer, LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import type { RowColumns, VersionBand } from "../model/row-columns.ts";
 import { kindIndex } from "../model/token-kind.ts";
 import { LineFollower } from "./line-follower.ts";
 
-const recordingFile = "recording.jsonl";
 const headLength = 4096;
 const headPattern =
   /^\{"recording":1,"type":"(begin|inputs|end)","rolloutId":("(?:[^"\\]|\\.)*"),"attempt":(\d+)[,}]/;
