@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   journal: async () => (await import("./journal.ts")).benchJournal(),
   seed: async () => (await import("./seed.ts")).benchSeed(),
   "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
+  viewer: async () => (await import("./viewer.ts")).benchViewer(),
 };
 
 const flags = process.argv.slice(2);

@@ -1,7 +1,7 @@
 // Compiles the TypeScript sources to dist/ and joins what starts together. Messages go to standard error, so that a command that
 // triggers a build keeps its standard output clean.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 
@@ -15,7 +15,7 @@ export function isStale() {
   const built = statSync(stamp).mtimeMs;
   const newest = (folder) =>
     readdirSync(path.join(root, folder), { withFileTypes: true, recursive: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+      .filter((entry) => entry.isFile() && /\.(ts|css)$/.test(entry.name))
       .some((entry) => statSync(path.join(entry.parentPath, entry.name)).mtimeMs > built);
   return (
     ["src", "environments", "bench", "examples"].some(
@@ -43,14 +43,17 @@ export async function build() {
     process.exit(result.status ?? 1);
   }
   try {
-    const { bundle } = await import("./bundle.mjs");
+    const { bundle, bundlePage } = await import("./bundle.mjs");
     await bundle(root);
+    await bundlePage(root);
   } catch (error) {
     rmSync(stamp, { force: true });
     console.error(`Cannot bundle: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(1);
   }
   chmodSync(main, 0o755);
+  // The compiler leaves the file alone where it had nothing to do.
+  utimesSync(stamp, new Date(), new Date());
 }
 
 // With --if-stale what is built already stays: installing a checkout has built it just before.

@@ -2,7 +2,7 @@
 // compiled module. Node finds, opens and links every module apart, and with hundreds of them that is
 // most of a command's start. All entries share their chunks: a module is one module whichever way it
 // is reached, so that an error of the library is the same class to the command line.
-import { readdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { rolldown } from "rolldown";
 
@@ -38,4 +38,23 @@ export async function bundle(root) {
     chunkFileNames: "chunks/[name]-[hash].js",
   });
   await build.close();
+}
+
+/** Bundles the viewer's page: one script with all that it needs, and one style sheet. */
+export async function bundlePage(root) {
+  const from = path.join(root, "src/viewer/page");
+  const to = path.join(root, "dist/src/viewer/page");
+  mkdirSync(to, { recursive: true });
+  const build = await rolldown({
+    input: path.join(from, "main.ts"),
+    platform: "browser",
+    transform: { target: "es2023" },
+    logLevel: "warn",
+    onLog(_level, log) {
+      throw new Error(log.message);
+    },
+  });
+  await build.write({ file: path.join(to, "viewer.js"), format: "iife", minify: true });
+  await build.close();
+  copyFileSync(path.join(from, "viewer.css"), path.join(to, "viewer.css"));
 }

@@ -70,6 +70,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/bundle.ts")).defineBundle,
   },
   {
+    name: "view",
+    summary: "show runs in the browser, down to the token",
+    arguments: [["<runs...>", "runs' folders"]],
+    load: async () => (await import("./commands/view.ts")).defineView,
+  },
+  {
     name: "compare",
     summary: "compare two runs task by task, with a paired test",
     arguments: [

@@ -46,6 +46,9 @@ describe("turnwright demo", () => {
     const samples = jsonLines(await read("demo", "samples.jsonl")) as unknown as Sample[];
     const sample = samples.find(({ rolloutId }) => rolloutId === shown)!;
     expect(stdout.match(/⟦/g)).toHaveLength(sample.turns.length + 1);
+    const lastLine = stdout.trimEnd().split("\n").at(-1)!;
+    expect(lastLine).toMatch(/^ {2}(?:npx turnwright|npm run --silent turnwright --) view /);
+    expect(lastLine.endsWith(` view ${out}`)).toBe(true);
     // The rows stand in the order of the plan, so that those of a group are together.
     expect(samples.map(({ rolloutId }) => rolloutId)).toEqual(
       Array.from({ length: 128 }, (_, at) => `storefront/test/${Math.floor(at / 4)}#${at % 4}`),

@@ -1,35 +1,14 @@
 import type { Command } from "commander";
-import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
-import type { EngineDescription } from "../../engine/engine.ts";
 import { verifyRun } from "../../audit/verify-run.ts";
-import { isFolder, openStoredRun } from "../../report/read-run.ts";
+import { isFolder } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
-import { createEngine } from "../../setup/create-engine.ts";
-import { readEngineConfig } from "../../setup/engine-config.ts";
-import { runSettings, type RunSettings } from "../../setup/run-config.ts";
-import { createRunRedactor } from "../../setup/run-secrets.ts";
-import { completeSettings, type GivenSettings, type Setting } from "../../setup/setting.ts";
-import { storedSettings } from "../../setup/stored-settings.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
-import { addSettings, givenSettings } from "../option.ts";
-import { hideSecrets, writeOut } from "../write-out.ts";
-
-/** What narrows the choice of a token; some engines report logprobs of what is left. */
-const truncationNames = ["top-p", "top-k", "min-p"] as const;
-
-const engineSettingNames: readonly string[] = [
-  ...["engine", "url", "engine-mode", "engine-api", "served-model", "api-key-env", "gguf"],
-  ...["threads", "sequences", "model", "max-context", "temperature", "engine-timeout"],
-  ...truncationNames,
-];
-
-/** Settings of a rollout that decide what scores. */
-const engineSettings: readonly Setting[] = runSettings.filter(({ name }) =>
-  engineSettingNames.includes(name),
-);
+import { addSettings } from "../option.ts";
+import { engineSettings, openScoringEngine } from "../scoring-engine.ts";
+import { writeOut } from "../write-out.ts";
 
 interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly rescore?: true;
@@ -82,47 +61,11 @@ async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<File
   if (!(tolerance >= 0)) {
     throw new UsageError(`Cannot use --tolerance ${flags.tolerance}: expected nats, 0 or more`);
   }
-  const settings = await findSettings(file, flags);
-  const config = readEngineConfig(settings);
-  hideSecrets(createRunRedactor({ engine: config }, process.env));
-  const engine = await createEngine(config, process.env);
+  const signal = stopOnInterrupt();
+  const { engine, temperature } = await openScoringEngine(path.dirname(file), flags, { signal });
   try {
-    const signal = stopOnInterrupt();
-    checkTruncation(settings, await engine.describe({ signal }));
-    const { temperature } = settings;
     return await rescoreFile(file, { engine, temperature, tolerance, signal });
   } finally {
     await engine.close();
   }
-}
-
-/** @throws UsageError where the recorded logprobs are of a distribution that nothing can score. */
-function checkTruncation(settings: RunSettings, engine: EngineDescription): void {
-  if (engine.logprobConvention !== "processed") return;
-  for (const name of truncationNames) {
-    const value = settings[name];
-    if (value === engineSettings.find((setting) => setting.name === name)?.default) continue;
-    throw new UsageError(
-      `Cannot score samples with ${engine.kind} again: it reports logprobs of what --${name} ` +
-        `${value} left, which cannot be scored`,
-    );
-  }
-}
-
-/** Flags before what the file's run was played with, before defaults. */
-async function findSettings(file: string, flags: VerifyFlags): Promise<RunSettings> {
-  const ofRun = await settingsOfRun(path.dirname(file));
-  const given = await givenSettings(engineSettings, flags);
-  const isSameEngine = given["engine"] === undefined || given["engine"] === ofRun["engine"];
-  const { model, temperature } = ofRun;
-  const played = isSameEngine ? ofRun : { model, temperature };
-  return completeSettings(runSettings, { ...played, ...given });
-}
-
-async function settingsOfRun(dir: string): Promise<GivenSettings> {
-  const isRun = await stat(path.join(dir, "run.json")).then(
-    () => true,
-    () => false,
-  );
-  return isRun ? storedSettings((await openStoredRun(dir)).manifest, engineSettings) : {};
 }

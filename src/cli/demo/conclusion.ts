@@ -11,6 +11,14 @@ export const commandLine =
     ? "npm run --silent turnwright --"
     : "npx turnwright";
 
+/** The last thing that a demonstration says: how to look at it. */
+export function viewHint(out: string): string {
+  return (
+    "Look at it in the browser: why each conversation earned what it did, and which tokens are trained:\n\n" +
+    `  ${commandLine} view ${out}\n`
+  );
+}
+
 /** Whether the run in the folder came to its end. */
 export async function isFinished(out: string): Promise<boolean> {
   const summary = await readFile(path.join(out, "summary.json"), "utf8");

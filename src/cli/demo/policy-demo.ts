@@ -8,7 +8,7 @@ import type { EpisodeRow } from "../../run/run-folder.ts";
 import { readRunConfig } from "../../setup/run-config.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
-import { commandLine, isFinished, verdictOn, demoScope } from "./conclusion.ts";
+import { commandLine, demoScope, isFinished, verdictOn, viewHint } from "./conclusion.ts";
 import { showConversation } from "./show-conversation.ts";
 
 const { taskCount, sampleCount } = demoScope;
@@ -99,6 +99,7 @@ function nextSteps({ model, out }: { readonly model: string; readonly out: strin
     "Your own model behind SGLang, with the rows that slime reads:\n\n" +
     `  ${commandLine} rollout --url http://127.0.0.1:30000 --model MODEL_FOLDER \\\n` +
     "    --env storefront --split train --tasks 0-99 --samples 8 --user scripted \\\n" +
-    "    --format slime --out runs/sglang\n\n"
+    "    --format slime --out runs/sglang\n\n" +
+    viewHint(out)
   );
 }

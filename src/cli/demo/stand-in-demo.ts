@@ -12,7 +12,7 @@ import { readRunConfig } from "../../setup/run-config.ts";
 import type { GivenSettings } from "../../setup/setting.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
-import { commandLine, isFinished, verdictOn, demoScope } from "./conclusion.ts";
+import { commandLine, demoScope, isFinished, verdictOn, viewHint } from "./conclusion.ts";
 import { scriptSessions } from "./session-scripts.ts";
 
 const { taskCount, sampleCount } = demoScope;
@@ -126,6 +126,7 @@ function nextSteps(out: string, env: string): string {
     "Play with your own model behind SGLang:\n\n" +
     `  ${commandLine} rollout --env ${env} --split train --tasks 0-31 \\\n` +
     `    --samples 8 --url http://127.0.0.1:30000 --model DIR ${user} \\\n` +
-    "    --format slime --out runs/mine\n\n"
+    "    --format slime --out runs/mine\n\n" +
+    viewHint(out)
   );
 }

@@ -1,0 +1,59 @@
+// Takes the pictures of the viewer that README.md and docs/viewer.md show, of the run that `npm start`
+// plays: node scripts/screenshots.mjs [RUN]. Needs Chromium (CHROMIUM names it; Debian: chromium).
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { build, isStale } from "./build.mjs";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const width = 1440;
+const height = 900;
+
+if (!existsSync(executablePath)) {
+  console.error(
+    `Cannot take pictures: ${executablePath} is not there, name a Chromium in CHROMIUM`,
+  );
+  process.exit(2);
+}
+if (isStale()) await build();
+
+const run = process.argv[2] ?? playDemo();
+const { startViewer } = await import("../dist/src/viewer/server.js");
+const { openRuns } = await import("../dist/src/viewer/source/run-index.js");
+const viewer = await startViewer(await openRuns([run]), { port: 0 });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const target = path.join(root, "docs/pictures");
+mkdirSync(target, { recursive: true });
+
+const name = encodeURIComponent(path.basename(path.resolve(run)));
+const episode = `#/episode/${name}/${encodeURIComponent("storefront/test/26#0")}`;
+await shoot("run", `#/run/${name}`, "light");
+await shoot("episode", `${episode}?turn=1&token=661`, "light");
+await shoot("probability", `${episode}?turn=1&token=661&mode=logprob`, "dark");
+await shoot("group", `#/group/${name}/${encodeURIComponent("storefront/test/26")}`, "light");
+await browser.close();
+await viewer[Symbol.asyncDispose]();
+
+async function shoot(file, link, colorScheme) {
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme });
+  await page.goto(viewer.url + link);
+  await page.waitForLoadState("networkidle");
+  await page.locator(".token, .list-row, .parting-text").first().waitFor();
+  await page.screenshot({ path: path.join(target, `viewer-${file}.png`) });
+  await page.close();
+}
+
+/** Plays the demo where no run is named. */
+function playDemo() {
+  const out = path.join(mkdtempSync(path.join(tmpdir(), "turnwright-pictures-")), "demo");
+  const main = path.join(root, "dist/src/cli/main.js");
+  const { status } = spawnSync(process.execPath, [main, "demo", "--out", out], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  if (status !== 0) process.exit(status ?? 1);
+  return out;
+}

@@ -1,0 +1,103 @@
+import type { Command } from "commander";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { UsageError } from "../../errors.ts";
+import { exportHtml } from "../../viewer/export-html.ts";
+import { startViewer } from "../../viewer/server.ts";
+import { openRuns, type RunIndex } from "../../viewer/source/run-index.ts";
+import { openScoringEngine, type ScoringEngine } from "../scoring-engine.ts";
+import { writeError, writeOut } from "../write-out.ts";
+
+interface ViewFlags {
+  readonly port: string;
+  readonly model?: string;
+  readonly open?: true;
+  readonly rescore?: true;
+  readonly export?: string;
+  readonly episode?: readonly string[];
+}
+
+/** `turnwright view`: runs in the browser, down to the token. */
+export function defineView(command: Command): void {
+  command
+    .description(
+      "Shows runs in the browser: why each episode earned what it did, and its tokens with mask,\n" +
+        "probability and policy version. Read-only, on this machine only, also while a run is being\n" +
+        "played. Two runs can be compared task by task.\n\n" +
+        "With --export one file is written instead, which holds chosen episodes and opens without a\n" +
+        "server.",
+    )
+    .option("--port <n>", "port on 127.0.0.1; 0 takes any free one", "7333")
+    .option("--model <dir>", "model folder to spell tokens with (default: the run's)")
+    .option("--rescore", "let the run's engine compute logprobs again, for rows that are looked at")
+    .option("--open", "open the browser")
+    .option("--export <file>", "write this file instead of serving")
+    .option("--episode <id...>", "with --export: the episodes, by their ids or the ends of them")
+    .action(view);
+}
+
+async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
+  const { model, episode } = flags;
+  const runs = await openRuns(dirs);
+  if (flags.export !== undefined) {
+    const [run, ...others] = runs;
+    if (run === undefined || others.length > 0) {
+      throw new UsageError("Cannot export several runs into one file: name one");
+    }
+    const named = { wanted: episode ?? [], ...(model === undefined ? {} : { model }) };
+    const { html, episodeCount } = await exportHtml(run, named);
+    await writeFile(flags.export, html);
+    await writeOut(`${flags.export}: ${episodeCount} episodes, ${html.length} bytes\n`);
+    return;
+  }
+  if (episode !== undefined) throw new UsageError("Cannot use --episode without --export");
+  const port = Number(flags.port);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new UsageError(`Cannot use --port ${flags.port}: expected a whole number up to 65535`);
+  }
+  const signal = untilInterrupted();
+  await using scoring = await openEngines(flags.rescore === true ? runs : [], signal);
+  const { rescorings } = scoring;
+  await using viewer = await startViewer(runs, {
+    ...{ port, rescorings },
+    ...(model === undefined ? {} : { model }),
+  });
+  await writeOut(`${viewer.url}\n`);
+  writeError("open this address in a browser; Ctrl-C ends the viewer\n");
+  if (flags.open === true) openBrowser(viewer.url);
+  if (!signal.aborted) await once(signal, "abort");
+}
+
+/** Aborted by Ctrl-C or SIGTERM: there is nothing to be kept, and nothing to be said. */
+function untilInterrupted(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.once(name, () => controller.abort());
+  }
+  return controller.signal;
+}
+
+/** The engine of each run, to compute logprobs again. */
+async function openEngines(runs: readonly RunIndex[], signal: AbortSignal) {
+  const rescorings = new Map<RunIndex, ScoringEngine>();
+  for (const run of runs) rescorings.set(run, await openScoringEngine(run.dir, {}, { signal }));
+  return {
+    rescorings,
+    async [Symbol.asyncDispose]() {
+      for (const { engine } of rescorings.values()) await engine.close();
+    },
+  };
+}
+
+/** Asks the system to open an address; whoever has no browser has the address. */
+function openBrowser(url: string): void {
+  const openers: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
+    darwin: ["open"],
+    win32: ["cmd", "/c", "start", ""],
+  };
+  const [command, ...args] = openers[process.platform] ?? ["xdg-open"];
+  const child = spawn(command, [...args, url], { stdio: "ignore", detached: true });
+  child.once("error", () => writeError("no browser could be opened\n"));
+  child.unref();
+}

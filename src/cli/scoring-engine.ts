@@ -1,0 +1,88 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import type { Engine, EngineDescription } from "../engine/engine.ts";
+import { UsageError } from "../errors.ts";
+import { openStoredRun } from "../report/read-run.ts";
+import { createEngine } from "../setup/create-engine.ts";
+import { readEngineConfig } from "../setup/engine-config.ts";
+import { runSettings, type RunSettings } from "../setup/run-config.ts";
+import { createRunRedactor } from "../setup/run-secrets.ts";
+import { completeSettings, type GivenSettings, type Setting } from "../setup/setting.ts";
+import { storedSettings } from "../setup/stored-settings.ts";
+import { givenSettings } from "./option.ts";
+import { hideSecrets } from "./write-out.ts";
+
+/** What narrows the choice of a token; some engines report logprobs of what is left. */
+const truncationNames = ["top-p", "top-k", "min-p"] as const;
+
+const engineSettingNames: readonly string[] = [
+  ...["engine", "url", "engine-mode", "engine-api", "served-model", "api-key-env", "gguf"],
+  ...["threads", "sequences", "model", "max-context", "temperature", "engine-timeout"],
+  ...truncationNames,
+];
+
+/** Settings of a rollout that decide what scores. */
+export const engineSettings: readonly Setting[] = runSettings.filter(({ name }) =>
+  engineSettingNames.includes(name),
+);
+
+/** An engine that can say again how likely the tokens of a run were; to be closed by the caller. */
+export interface ScoringEngine {
+  readonly engine: Engine;
+  /** The one at which the tokens were sampled. */
+  readonly temperature: number;
+}
+
+/**
+ * Opens the engine that scores what a run sampled: the run's own, unless flags name another.
+ *
+ * @throws UsageError where what was recorded cannot be scored again.
+ */
+export async function openScoringEngine(
+  dir: string,
+  flags: GivenSettings,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<ScoringEngine> {
+  const settings = await findSettings(dir, flags);
+  const config = readEngineConfig(settings);
+  hideSecrets(createRunRedactor({ engine: config }, process.env));
+  const engine = await createEngine(config, process.env);
+  try {
+    checkTruncation(settings, await engine.describe({ signal }));
+    return { engine, temperature: settings.temperature };
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+/** @throws UsageError where the recorded logprobs are of a distribution that nothing can score. */
+function checkTruncation(settings: RunSettings, engine: EngineDescription): void {
+  if (engine.logprobConvention !== "processed") return;
+  for (const name of truncationNames) {
+    const value = settings[name];
+    if (value === engineSettings.find((setting) => setting.name === name)?.default) continue;
+    throw new UsageError(
+      `Cannot score samples with ${engine.kind} again: it reports logprobs of what --${name} ` +
+        `${value} left, which cannot be scored`,
+    );
+  }
+}
+
+/** Flags before what the file's run was played with, before defaults. */
+async function findSettings(dir: string, flags: GivenSettings): Promise<RunSettings> {
+  const ofRun = await settingsOfRun(dir);
+  const given = await givenSettings(engineSettings, flags);
+  const isSameEngine = given["engine"] === undefined || given["engine"] === ofRun["engine"];
+  const { model, temperature } = ofRun;
+  const played = isSameEngine ? ofRun : { model, temperature };
+  return completeSettings(runSettings, { ...played, ...given });
+}
+
+async function settingsOfRun(dir: string): Promise<GivenSettings> {
+  const isRun = await stat(path.join(dir, "run.json")).then(
+    () => true,
+    () => false,
+  );
+  return isRun ? storedSettings((await openStoredRun(dir)).manifest, engineSettings) : {};
+}

@@ -1,0 +1,52 @@
+/** What decides where lines end. */
+export interface LineSource {
+  readonly tokenCount: number;
+  /** Columns that a token takes; at least 1. */
+  widthAt(index: number): number;
+  /** Whether the line ends behind the token. Asked after `widthAt()`. */
+  endsLineAt(index: number): boolean;
+  /** `breaks[i]` is 1 where another stretch begins at token i: a line holds tokens of one stretch. */
+  readonly breaks: Uint8Array;
+}
+
+/** How wide lines may be. */
+export interface LineLimits {
+  readonly columns: number;
+  readonly maxTokens: number;
+}
+
+/**
+ * Cuts a row into lines: the place of each line's first token, in order, and at the end the number of
+ * tokens. A token that is wider than a line stands alone on one.
+ */
+export function cutLines(source: LineSource, { columns, maxTokens }: LineLimits): Uint32Array {
+  const { tokenCount, breaks } = source;
+  const starts: number[] = [];
+  let used = Infinity;
+  let count = 0;
+  for (let index = 0; index < tokenCount; index++) {
+    const width = source.widthAt(index);
+    if (used + width > columns || count >= maxTokens || breaks[index] === 1) {
+      starts.push(index);
+      used = 0;
+      count = 0;
+    }
+    used += width;
+    count++;
+    if (source.endsLineAt(index)) used = Infinity;
+  }
+  starts.push(tokenCount);
+  return Uint32Array.from(starts);
+}
+
+/** The line that holds a token: a place in what `cutLines()` gave. */
+export function lineOf(starts: Uint32Array, index: number): number {
+  let low = 0;
+  let high = starts.length - 1;
+  while (low + 1 < high) {
+    const middle = (low + high) >>> 1;
+    if (starts[middle]! <= index) low = middle;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,146 @@
+import type { EpisodeEntry } from "./episode-entry.ts";
+
+/** A field that a list can be filtered and sorted by. */
+export interface EpisodeField {
+  readonly name: string;
+  readonly title: string;
+  valueOf(entry: EpisodeEntry, versions: readonly string[]): number | string | undefined;
+}
+
+/** Every field, by the name that filters call it. */
+export const episodeFields: readonly EpisodeField[] = [
+  { name: "order", title: "ended", valueOf: ({ order }) => order },
+  { name: "task", title: "task", valueOf: ({ taskIndex }) => taskIndex },
+  { name: "sample", title: "attempt", valueOf: ({ sampleIndex }) => sampleIndex },
+  { name: "reward", title: "reward", valueOf: ({ reward }) => reward },
+  { name: "outcome", title: "outcome", valueOf: ({ outcome }) => outcome },
+  { name: "end", title: "ended by", valueOf: ({ stopReason }) => stopReason },
+  { name: "party", title: "failure of", valueOf: ({ party }) => party },
+  { name: "turns", title: "turns", valueOf: ({ turnCount }) => turnCount },
+  { name: "calls", title: "calls", valueOf: ({ toolCallCount }) => toolCallCount },
+  { name: "malformed", title: "malformed", valueOf: ({ formatErrorCount }) => formatErrorCount },
+  { name: "sampled", title: "sampled", valueOf: ({ sampledTokenCount }) => sampledTokenCount },
+  { name: "tokens", title: "tokens", valueOf: ({ tokenCount }) => tokenCount },
+  { name: "versions", title: "versions", valueOf: (_, versions) => versions.length },
+  { name: "seconds", title: "seconds", valueOf: ({ durationMs }) => durationMs / 1000 },
+];
+
+const fieldsByName = new Map(episodeFields.map((field) => [field.name, field]));
+
+/** Whether an episode is shown. */
+export type EpisodeTest = (entry: EpisodeEntry, versions: readonly string[]) => boolean;
+
+/** A filter that was read, and the words of it that mean nothing. */
+export interface EpisodeFilter {
+  readonly test: EpisodeTest;
+  readonly problems: readonly string[];
+}
+
+const condition = /^([a-z]+)(<=|>=|!=|=|<|>|:)(.*)$/;
+
+/**
+ * Reads a filter: words with blanks between them that must all hold. `reward<1`, `turns>=10`,
+ * `outcome:failed`, `reward=none`; any other word must be part of the episode's id.
+ */
+export function readFilter(text: string): EpisodeFilter {
+  const problems: string[] = [];
+  const tests = text
+    .split(/\s+/)
+    .filter((word) => word !== "")
+    .map((word) => readWord(word, problems));
+  return {
+    problems,
+    test: (entry, versions) => tests.every((test) => test(entry, versions)),
+  };
+}
+
+function readWord(word: string, problems: string[]): EpisodeTest {
+  const match = condition.exec(word);
+  if (match === null) {
+    const wanted = word.toLowerCase();
+    return ({ rolloutId }) => rolloutId.toLowerCase().includes(wanted);
+  }
+  const [, name, operator, wanted] = match as unknown as [string, string, string, string];
+  const field = fieldsByName.get(name);
+  if (field === undefined) {
+    problems.push(`there is no “${name}”`);
+    return () => true;
+  }
+  if (wanted === "none") {
+    const isWanted = operator !== "!=";
+    return (entry, versions) => (field.valueOf(entry, versions) === undefined) === isWanted;
+  }
+  const number = wanted === "" ? Number.NaN : Number(wanted);
+  if (/[<>]/.test(operator) && Number.isNaN(number)) {
+    problems.push(`“${word}” compares with no number`);
+    return () => true;
+  }
+  return (entry, versions) => {
+    const value = field.valueOf(entry, versions);
+    if (value === undefined) return false;
+    return compare(typeof value === "number" ? value - number : value, operator, wanted);
+  };
+}
+
+/** `value` is a text, or how far a number is from the wanted one. */
+function compare(value: number | string, operator: string, wanted: string): boolean {
+  if (typeof value === "string") {
+    if (operator === "!=") return value !== wanted;
+    return operator === ":" ? value.includes(wanted) : value === wanted;
+  }
+  switch (operator) {
+    case "<":
+      return value < 0;
+    case "<=":
+      return value <= 0;
+    case ">":
+      return value > 0;
+    case ">=":
+      return value >= 0;
+    case "!=":
+      return value !== 0;
+    default:
+      return value === 0;
+  }
+}
+
+/** How a list is sorted; `-` in front of a field's name sorts from the largest down. */
+export type EpisodeOrder = string;
+
+/** The entries in an order; those without a value come last, and equal ones by task. */
+export function sortEpisodes(
+  entries: readonly EpisodeEntry[],
+  order: EpisodeOrder,
+  versionsOf: (entry: EpisodeEntry) => readonly string[],
+): readonly EpisodeEntry[] {
+  const isDown = order.startsWith("-");
+  const field = fieldsByName.get(isDown ? order.slice(1) : order);
+  if (field === undefined) return entries;
+  const sign = isDown ? -1 : 1;
+  return entries
+    .map((entry) => ({ entry, value: field.valueOf(entry, versionsOf(entry)) }))
+    .sort(
+      (left, right) =>
+        compareValues(left.value, right.value, sign) || comparePlaces(left.entry, right.entry),
+    )
+    .map(({ entry }) => entry);
+}
+
+function comparePlaces(left: EpisodeEntry, right: EpisodeEntry): number {
+  return (
+    left.taskIndex - right.taskIndex ||
+    left.sampleIndex - right.sampleIndex ||
+    left.order - right.order
+  );
+}
+
+function compareValues(
+  left: number | string | undefined,
+  right: number | string | undefined,
+  sign: number,
+): number {
+  if (left === right) return 0;
+  if (left === undefined) return 1;
+  if (right === undefined) return -1;
+  return left < right ? -sign : sign;
+}

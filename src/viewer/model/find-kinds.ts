@@ -1,0 +1,40 @@
+import type { Sample } from "../../trajectory/sample.ts";
+import { kindIndex } from "./token-kind.ts";
+
+/** A stretch of ids whose author a row names itself. */
+interface NamedSpan {
+  readonly kind: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Who wrote each id of a training row: `result[i]`, a place in `tokenKinds`, belongs to `tokenIds[i]`.
+ * It follows from the prompt's length and the turns; the loss mask plays no part, so that the two can
+ * be held against each other. What follows a turn that ended without a stop id begins with the close
+ * that the policy owed.
+ */
+export function findKinds(
+  row: Pick<Sample, "tokenIds" | "promptLength" | "turns"> & { readonly spans?: unknown },
+  stopIds: ReadonlySet<number> | undefined,
+): Uint8Array {
+  const { tokenIds, promptLength, turns } = row;
+  const kinds = new Uint8Array(tokenIds.length).fill(kindIndex.environment);
+  kinds.fill(kindIndex.prompt, 0, promptLength);
+  for (const [index, { start, end, droppedStopId }] of turns.entries()) {
+    kinds.fill(kindIndex.sampled, start, end);
+    const next = turns[index + 1]?.start ?? tokenIds.length;
+    const isClosed = end === start || droppedStopId !== undefined || stopIds === undefined;
+    if (isClosed || end >= next || stopIds.has(tokenIds[end - 1]!)) continue;
+    kinds[end] = kindIndex["synthesised-close"];
+  }
+  for (const { kind, start, end } of namedSpans(row.spans)) {
+    const named = kindIndex[kind as keyof typeof kindIndex] as number | undefined;
+    if (named !== undefined) kinds.fill(named, start, end);
+  }
+  return kinds;
+}
+
+function namedSpans(value: unknown): readonly NamedSpan[] {
+  return Array.isArray(value) ? (value as readonly NamedSpan[]) : [];
+}

@@ -1,0 +1,50 @@
+import type { EpisodeEntry } from "./episode-entry.ts";
+
+/** The attempts at one task, as a list of groups shows them. */
+export interface GroupEntry {
+  readonly groupId: string;
+  readonly taskIndex: number;
+  /** By their place in the group. */
+  readonly attempts: readonly EpisodeEntry[];
+  readonly scoredCount: number;
+  /** Mean reward; absent where nothing was scored. */
+  readonly mean?: number;
+  /** Standard deviation of the rewards; absent where nothing was scored. */
+  readonly spread?: number;
+  /**
+   * All of several scored attempts have the same reward: advantages within the group are 0, and it
+   * teaches nothing.
+   */
+  readonly isDegenerate: boolean;
+}
+
+/** Sorts episodes into their groups, in the order of the tasks. */
+export function groupEpisodes(entries: readonly EpisodeEntry[]): readonly GroupEntry[] {
+  const groups = new Map<string, EpisodeEntry[]>();
+  for (const entry of entries) {
+    const group = groups.get(entry.groupId);
+    if (group === undefined) groups.set(entry.groupId, [entry]);
+    else group.push(entry);
+  }
+  return [...groups]
+    .map(([groupId, attempts]) => toGroup(groupId, attempts))
+    .sort((left, right) => left.taskIndex - right.taskIndex);
+}
+
+function toGroup(groupId: string, attempts: readonly EpisodeEntry[]): GroupEntry {
+  const sorted = attempts.toSorted((left, right) => left.sampleIndex - right.sampleIndex);
+  const rewards = sorted.flatMap(({ reward }) => (reward === undefined ? [] : [reward]));
+  const about = {
+    groupId,
+    taskIndex: sorted[0]!.taskIndex,
+    attempts: sorted,
+    scoredCount: rewards.length,
+  };
+  if (rewards.length === 0) return { ...about, isDegenerate: false };
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
+  const spread = Math.sqrt(
+    rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / rewards.length,
+  );
+  const isDegenerate = rewards.length > 1 && rewards.every((reward) => reward === rewards[0]);
+  return { ...about, mean, spread, isDegenerate };
+}

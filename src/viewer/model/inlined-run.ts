@@ -1,0 +1,15 @@
+import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeEntry, EpisodeVersions, RunFacts } from "./episode-entry.ts";
+
+/** What an exported file holds. JSON-able. */
+export interface InlinedRun {
+  readonly facts: RunFacts;
+  readonly entries: readonly EpisodeEntry[];
+  readonly versions: EpisodeVersions;
+  readonly episodes: Readonly<Record<string, EpisodeRow>>;
+  /** Training rows as `encodeRow()` writes them, in base64. */
+  readonly rows: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The element whose text holds the inlined run, as JSON. */
+export const inlinedRunId = "turnwright-run";

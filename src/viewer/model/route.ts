@@ -1,0 +1,119 @@
+/** How the strip colours tokens. */
+export type StripMode = "mask" | "logprob" | "version" | "rescored";
+
+/** What the page shows. A link says all of it. */
+export type Route =
+  | { readonly page: "runs" }
+  | {
+      readonly page: "run";
+      readonly run: string;
+      readonly filter: string;
+      readonly order: string;
+      readonly view: "episodes" | "groups";
+      /** The row that the keyboard stands on. */
+      readonly at?: string;
+    }
+  | {
+      readonly page: "episode";
+      readonly run: string;
+      readonly episode: string;
+      /** Which of its training rows. */
+      readonly row: number;
+      readonly turn?: number;
+      readonly token?: number;
+      readonly mode: StripMode;
+    }
+  | { readonly page: "group"; readonly run: string; readonly group: string; readonly base: number }
+  | {
+      readonly page: "compare";
+      readonly run: string;
+      readonly other: string;
+      readonly order: string;
+    };
+
+const modes: readonly StripMode[] = ["mask", "logprob", "version", "rescored"];
+
+/** Reads the part of an address behind `#`; what means nothing leads to the runs. */
+export function readRoute(hash: string): Route {
+  const [way = "", query = ""] = hash.replace(/^#?\/?/, "").split("?", 2);
+  const parts = way.split("/").map(decode);
+  const asked = new URLSearchParams(query);
+  const [page, run, name] = parts;
+  if (page === "run" && run !== undefined) {
+    const at = asked.get("at");
+    return {
+      ...{ page, run, filter: asked.get("filter") ?? "", order: asked.get("order") ?? "" },
+      view: asked.get("view") === "groups" ? "groups" : "episodes",
+      ...(at === null ? {} : { at }),
+    };
+  }
+  if (page === "episode" && run !== undefined && name !== undefined) {
+    const [turn, token] = [readCount(asked, "turn"), readCount(asked, "token")];
+    return {
+      ...{ page, run, episode: name, row: readCount(asked, "row") ?? 0 },
+      ...(turn === undefined ? {} : { turn }),
+      ...(token === undefined ? {} : { token }),
+      mode: modes.find((mode) => mode === asked.get("mode")) ?? "mask",
+    };
+  }
+  if (page === "group" && run !== undefined && name !== undefined) {
+    return { page, run, group: name, base: readCount(asked, "base") ?? 0 };
+  }
+  if (page === "compare" && run !== undefined && name !== undefined) {
+    return { page, run, other: name, order: asked.get("order") ?? "" };
+  }
+  return { page: "runs" };
+}
+
+/** The link to a route, as `readRoute()` reads it. */
+export function linkTo(route: Route): string {
+  switch (route.page) {
+    case "runs":
+      return "#/";
+    case "run": {
+      const { filter, order, view, at } = route;
+      return address(["run", route.run], {
+        view: view === "groups" ? view : "",
+        filter,
+        order,
+        at,
+      });
+    }
+    case "episode": {
+      const { row, turn, token, mode } = route;
+      const asked = { row: row === 0 ? "" : row, turn, token, mode: mode === "mask" ? "" : mode };
+      return address(["episode", route.run, route.episode], asked);
+    }
+    case "group":
+      return address(["group", route.run, route.group], {
+        base: route.base === 0 ? "" : route.base,
+      });
+    case "compare":
+      return address(["compare", route.run, route.other], { order: route.order });
+  }
+}
+
+function address(
+  parts: readonly string[],
+  asked: Readonly<Record<string, string | number | undefined>>,
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(asked)) {
+    if (value !== undefined && value !== "") query.set(name, String(value));
+  }
+  const way = `#/${parts.map(encodeURIComponent).join("/")}`;
+  return query.size === 0 ? way : `${way}?${query.toString()}`;
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function readCount(asked: URLSearchParams, name: string): number | undefined {
+  const value = asked.get(name) ?? "";
+  return /^\d{1,9}$/.test(value) ? Number(value) : undefined;
+}

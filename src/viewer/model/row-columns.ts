@@ -1,0 +1,99 @@
+import type { Outcome, StopReason } from "../../trajectory/sample.ts";
+import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
+
+/** A stretch of ids that one version of the policy sampled. JSON-able. */
+export interface VersionBand {
+  readonly start: number;
+  readonly end: number;
+  readonly version: string;
+}
+
+/**
+ * What an id spells. JSON-able. `text`: characters. `special`: a token that stands for itself, such as
+ * `<|im_end|>`. `bytes`: a part of a character, as hexadecimal digits.
+ */
+export type TokenPiece = readonly [id: number, text: string, form: "text" | "special" | "bytes"];
+
+/** What a row says besides its ids. JSON-able. */
+export interface RowHeader {
+  readonly rolloutId: string;
+  readonly groupId: string;
+  readonly segment: number;
+  readonly tokenCount: number;
+  readonly promptLength: number;
+  readonly turns: readonly TurnSpan[];
+  readonly versions: readonly VersionBand[];
+  readonly outcome: Outcome;
+  readonly stopReason: StopReason;
+  readonly reward?: number;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** Every distinct id once; absent where the tokenizer is not at hand. */
+  readonly pieces?: readonly TokenPiece[];
+  /** The episode is being played: what is here is what was sampled so far, and there is no mask yet. */
+  readonly isLive?: true;
+  /** Why there are no pieces. */
+  readonly piecesNote?: string;
+}
+
+/** A training row as columns. Entry i of each belongs to the i-th id. */
+export interface RowColumns {
+  readonly header: RowHeader;
+  readonly ids: Int32Array;
+  /** Natural logarithms, the very numbers of the row. */
+  readonly logprobs: Float64Array;
+  /** Places in `tokenKinds`. */
+  readonly kinds: Uint8Array;
+  /** The row's own loss mask; 2 where it is neither 0 nor 1. */
+  readonly mask: Uint8Array;
+}
+
+const alignment = 8;
+const bytesPerToken = 8 + 4 + 1 + 1;
+
+/**
+ * One block of bytes: the header's length, the header as JSON, and the columns one after the other, in
+ * little-endian order.
+ */
+export function encodeRow({ header, ids, logprobs, kinds, mask }: RowColumns): Uint8Array {
+  const json = new TextEncoder().encode(JSON.stringify(header));
+  const start = alignUp(4 + json.length);
+  const bytes = new Uint8Array(start + ids.length * bytesPerToken);
+  new DataView(bytes.buffer).setUint32(0, json.length, true);
+  bytes.set(json, 4);
+  let place = start;
+  for (const column of [logprobs, ids, kinds, mask]) {
+    bytes.set(new Uint8Array(column.buffer, column.byteOffset, column.byteLength), place);
+    place += column.byteLength;
+  }
+  return bytes;
+}
+
+/**
+ * Reads what `encodeRow()` wrote, without copying the columns.
+ *
+ * @throws RangeError where the bytes are cut short.
+ */
+export function decodeRow(bytes: ArrayBuffer): RowColumns {
+  const length = new DataView(bytes).getUint32(0, true);
+  const header = JSON.parse(
+    new TextDecoder().decode(new Uint8Array(bytes, 4, length)),
+  ) as RowHeader;
+  const count = header.tokenCount;
+  let place = alignUp(4 + length);
+  const take = (size: number): number => {
+    const start = place;
+    place += size * count;
+    return start;
+  };
+  return {
+    header,
+    logprobs: new Float64Array(bytes, take(8), count),
+    ids: new Int32Array(bytes, take(4), count),
+    kinds: new Uint8Array(bytes, take(1), count),
+    mask: new Uint8Array(bytes, take(1), count),
+  };
+}
+
+function alignUp(place: number): number {
+  return Math.ceil(place / alignment) * alignment;
+}

@@ -1,0 +1,208 @@
+import { cutLines, type LineLimits } from "./cut-lines.ts";
+import type { RowColumns, RowHeader, VersionBand } from "./row-columns.ts";
+import { searchTokens, type SearchResult } from "./search-tokens.ts";
+import { kindIndex, tokenKinds, type TokenKind } from "./token-kind.ts";
+import { TokenTexts } from "./token-texts.ts";
+import { worstTokens } from "./worst-tokens.ts";
+
+/** How many of the worst tokens can be walked through. */
+const worstLimit = 500;
+
+/** Everything that is known of one token. */
+export interface TokenFacts {
+  readonly index: number;
+  readonly id: number;
+  readonly text: string;
+  readonly kind: TokenKind;
+  readonly isSpecial: boolean;
+  /** What the row's own loss mask says. */
+  readonly mask: number;
+  readonly logprob: number;
+  /** Absent where nothing was sampled. */
+  readonly version?: string;
+  /** The turn that sampled it, or whose answer it belongs to; absent in the first prompt. */
+  readonly turn?: RowHeader["turns"][number];
+}
+
+/** A training row with what is derived from it. */
+export class RowView {
+  readonly header: RowHeader;
+  readonly texts: TokenTexts;
+  readonly #columns: RowColumns;
+  readonly #breaks: Uint8Array;
+  #worst: readonly number[] | undefined;
+  #versionPlaces: ReadonlyMap<string, number> | undefined;
+  /** Logprobs that were computed again, by place in the row; absent until they were. */
+  rescored: Float64Array | undefined;
+
+  constructor(columns: RowColumns) {
+    this.#columns = columns;
+    this.header = columns.header;
+    this.texts = new TokenTexts(columns);
+    this.#breaks = findBreaks(columns);
+  }
+
+  get tokenCount(): number {
+    return this.header.tokenCount;
+  }
+
+  get ids(): Int32Array {
+    return this.#columns.ids;
+  }
+
+  kindAt(index: number): TokenKind {
+    return tokenKinds[this.#columns.kinds[index]!]!;
+  }
+
+  logprobAt(index: number): number {
+    return this.#columns.logprobs[index]!;
+  }
+
+  maskAt(index: number): number {
+    return this.#columns.mask[index]!;
+  }
+
+  isSampledAt(index: number): boolean {
+    return this.#columns.kinds[index] === kindIndex.sampled;
+  }
+
+  /** How far the recorded logprob is from the one that was computed again, in nats; NaN where none was. */
+  differenceAt(index: number): number {
+    return Math.abs(this.logprobAt(index) - (this.rescored?.[index] ?? Number.NaN));
+  }
+
+  /** The version's place among those of the row, in the order in which they appear. */
+  versionPlaceAt(index: number): number {
+    this.#versionPlaces ??= new Map(
+      [...new Set(this.header.versions.map(({ version }) => version))].map((version, place) => [
+        version,
+        place,
+      ]),
+    );
+    return this.#versionPlaces.get(this.bandAt(index)?.version ?? "") ?? 0;
+  }
+
+  /** The version band that holds the token. */
+  bandAt(index: number): VersionBand | undefined {
+    return lastStarting(this.header.versions, index, ({ end }) => index < end);
+  }
+
+  /** The turn that sampled the token, or that it answers. */
+  turnAt(index: number): RowHeader["turns"][number] | undefined {
+    return lastStarting(this.header.turns, index, () => true);
+  }
+
+  /** The turn whose dropped stop id belongs before the token. */
+  droppedStopBefore(index: number): RowHeader["turns"][number] | undefined {
+    const turn = index === 0 ? undefined : this.turnAt(index - 1);
+    return turn?.droppedStopId !== undefined && turn.end === index ? turn : undefined;
+  }
+
+  factsAt(index: number): TokenFacts {
+    const turn = this.turnAt(index);
+    const version = this.isSampledAt(index) ? this.bandAt(index)?.version : undefined;
+    return {
+      index,
+      id: this.ids[index]!,
+      text: this.texts.textAt(index),
+      kind: this.kindAt(index),
+      isSpecial: this.texts.isSpecialAt(index),
+      mask: this.maskAt(index),
+      logprob: this.logprobAt(index),
+      ...(version === undefined ? {} : { version }),
+      ...(turn === undefined ? {} : { turn }),
+    };
+  }
+
+  /** How many tokens there are of each kind, by its name, and what does not fit together. */
+  counts(): Readonly<Record<TokenKind["name"], number>> & {
+    readonly trained: number;
+    readonly droppedStops: number;
+    /** Tokens whose mask is not what their kind says. */
+    readonly disagreeing: number;
+  } {
+    const { kinds, mask } = this.#columns;
+    const perKind = tokenKinds.map(() => 0);
+    let trained = 0;
+    let disagreeing = 0;
+    for (let index = 0; index < kinds.length; index++) {
+      const kind = kinds[index]!;
+      perKind[kind]! += 1;
+      if (mask[index] === 1) trained++;
+      if (mask[index] !== Number(kind === kindIndex.sampled)) disagreeing++;
+    }
+    const droppedStops = this.header.turns.filter(
+      ({ droppedStopId }) => droppedStopId !== undefined,
+    ).length;
+    const named = Object.fromEntries(
+      tokenKinds.map(({ name }, index) => [name, perKind[index]!]),
+    ) as Record<TokenKind["name"], number>;
+    return { ...named, trained, droppedStops, disagreeing };
+  }
+
+  /** The sampled tokens that surprise most by their own logprobs, the worst first. */
+  get worst(): readonly number[] {
+    this.#worst ??= worstTokens(
+      this.sampledIndexes(),
+      (index) => -this.logprobAt(index),
+      worstLimit,
+    );
+    return this.#worst;
+  }
+
+  *sampledIndexes(): Generator<number> {
+    for (const { start, end } of this.header.turns) {
+      for (let index = start; index < end; index++) {
+        if (this.isSampledAt(index)) yield index;
+      }
+    }
+  }
+
+  lines(limits: LineLimits): Uint32Array {
+    const { texts } = this;
+    return cutLines(
+      {
+        tokenCount: this.tokenCount,
+        breaks: this.#breaks,
+        widthAt: (index) => texts.widthAt(index),
+        endsLineAt: (index) => texts.endsLineAt(index),
+      },
+      limits,
+    );
+  }
+
+  search(query: string): SearchResult {
+    const { texts, ids, tokenCount } = this;
+    return searchTokens({ ids, tokenCount, textAt: (index) => texts.textAt(index) }, query);
+  }
+}
+
+/** Marks where another author or another turn begins. */
+function findBreaks({ kinds, header }: RowColumns): Uint8Array {
+  const breaks = new Uint8Array(kinds.length);
+  for (let index = 1; index < kinds.length; index++) {
+    if (kinds[index] !== kinds[index - 1]) breaks[index] = 1;
+  }
+  for (const { start, end } of header.turns) {
+    breaks[start] = 1;
+    if (end < breaks.length) breaks[end] = 1;
+  }
+  return breaks;
+}
+
+/** The last of the rising stretches that begins at `index` or before, where it `holds`. */
+function lastStarting<Stretch extends { readonly start: number; readonly end: number }>(
+  stretches: readonly Stretch[],
+  index: number,
+  holds: (stretch: Stretch) => boolean,
+): Stretch | undefined {
+  let low = 0;
+  let high = stretches.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (stretches[middle]!.start <= index) low = middle + 1;
+    else high = middle;
+  }
+  const found = stretches[low - 1];
+  return found !== undefined && holds(found) ? found : undefined;
+}

@@ -1,0 +1,77 @@
+/** Where a search found something: tokens from `start` up to but not including `end`. */
+export interface TokenMatch {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What is searched through. */
+export interface SearchedTokens {
+  readonly tokenCount: number;
+  readonly ids: Int32Array;
+  textAt(index: number): string;
+}
+
+/** Matches beyond these are counted only. */
+export const maxMatches = 10_000;
+
+/** What a search came to. */
+export interface SearchResult {
+  readonly matches: readonly TokenMatch[];
+  /** Of all, those beyond `maxMatches` included. */
+  readonly count: number;
+}
+
+const noResult: SearchResult = { matches: [], count: 0 };
+
+/**
+ * Finds a text over the ends of tokens, upper and lower case alike; or ids in a row, where the query is
+ * `#` and ids, such as `#2938 198`.
+ */
+export function searchTokens(tokens: SearchedTokens, query: string): SearchResult {
+  if (query === "") return noResult;
+  if (/^#\s*\d[\d\s,]*$/.test(query)) return searchIds(tokens, query.match(/\d+/g)!.map(Number));
+  return searchText(tokens, query);
+}
+
+function searchIds({ ids, tokenCount }: SearchedTokens, wanted: readonly number[]): SearchResult {
+  const matches: TokenMatch[] = [];
+  let count = 0;
+  for (let start = 0; start + wanted.length <= tokenCount; start++) {
+    if (!wanted.every((id, offset) => ids[start + offset] === id)) continue;
+    count++;
+    if (matches.length < maxMatches) matches.push({ start, end: start + wanted.length });
+  }
+  return { matches, count };
+}
+
+function searchText(tokens: SearchedTokens, query: string): SearchResult {
+  const parts: string[] = [];
+  const ends = new Uint32Array(tokens.tokenCount);
+  let length = 0;
+  for (let index = 0; index < tokens.tokenCount; index++) {
+    const text = fold(tokens.textAt(index));
+    parts.push(text);
+    length += text.length;
+    ends[index] = length;
+  }
+  const text = parts.join("");
+  const wanted = fold(query);
+  const matches: TokenMatch[] = [];
+  let count = 0;
+  let token = 0;
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+    count++;
+    if (matches.length >= maxMatches) continue;
+    while (ends[token]! <= at) token++;
+    let end = token;
+    while (ends[end]! < at + wanted.length) end++;
+    matches.push({ start: token, end: end + 1 });
+  }
+  return { matches, count };
+}
+
+/** Upper case that has more characters in lower case would move what stands behind it. */
+function fold(text: string): string {
+  const lower = text.toLowerCase();
+  return lower.length === text.length ? lower : text;
+}

@@ -1,0 +1,43 @@
+/** What a token of a training row is, to people who look at it. */
+export interface TokenKind {
+  readonly name: "prompt" | "sampled" | "environment" | "synthesised-close" | "context";
+  /** Tells the kinds apart without colour. */
+  readonly letter: string;
+  /** What it is called where there is room. */
+  readonly title: string;
+  /** Who wrote it, and what a trainer does with it. */
+  readonly meaning: string;
+}
+
+/** Every kind; a row's `kinds[i]` is a place in this list. */
+export const tokenKinds: readonly TokenKind[] = [
+  {
+    ...{ name: "prompt", letter: "P", title: "prompt" },
+    meaning: "what the conversation began with: not trained",
+  },
+  {
+    ...{ name: "sampled", letter: "S", title: "sampled" },
+    meaning: "what the policy sampled: trained",
+  },
+  {
+    ...{ name: "environment", letter: "E", title: "environment" },
+    meaning: "answers of tools and the user, with the template's text around them: not trained",
+  },
+  {
+    ...{ name: "synthesised-close", letter: "C", title: "synthesised close" },
+    meaning: "the close of a turn that the policy did not close itself: not trained",
+  },
+  {
+    ...{ name: "context", letter: "X", title: "context" },
+    meaning: "sampled, and trained in another row: not trained here",
+  },
+];
+
+/** Places in `tokenKinds`. */
+export const kindIndex = {
+  prompt: 0,
+  sampled: 1,
+  environment: 2,
+  "synthesised-close": 3,
+  context: 4,
+} as const satisfies Readonly<Record<TokenKind["name"], number>>;

@@ -1,0 +1,135 @@
+import type { RowColumns } from "./row-columns.ts";
+import { columnsOf, tokenText } from "./visible-text.ts";
+
+/** Longer texts of one token are cut on the strip; the token's own panel has them whole. */
+const maxShownLength = 64;
+
+/** Ids that are taken together to spell characters; more of them in a row are no text. */
+const maxJoined = 16;
+
+/** Stands for an id that continues the character of the id before it. */
+const continued = "·";
+
+/** What the ids of a row spell, one by one and together. */
+export class TokenTexts {
+  /** False where the tokenizer is not at hand: ids are shown in the place of texts. */
+  readonly hasText: boolean;
+  readonly #ids: Int32Array;
+  readonly #texts = new Map<number, string>();
+  readonly #shown = new Map<number, string>();
+  readonly #special = new Set<number>();
+  readonly #widths: Uint8Array;
+  readonly #endsLine: Uint8Array;
+  /** Texts of ids that spell parts of characters, by their place in the row. */
+  readonly #joined = new Map<number, string>();
+
+  constructor({ header, ids }: Pick<RowColumns, "header" | "ids">) {
+    this.#ids = ids;
+    this.hasText = header.pieces !== undefined;
+    let largest = 0;
+    for (const id of ids) if (id > largest) largest = id;
+    this.#widths = new Uint8Array(largest + 1);
+    this.#endsLine = new Uint8Array(largest + 1);
+    const partial = new Map<number, Uint8Array>();
+    for (const [id, text, form] of header.pieces ?? []) {
+      if (form === "bytes") partial.set(id, fromHex(text));
+      else this.#texts.set(id, text);
+      if (form === "special") this.#special.add(id);
+    }
+    if (partial.size > 0) this.#join(partial);
+  }
+
+  /** What the token adds to the text; of a character that several ids spell, the first has it. */
+  textAt(index: number): string {
+    return this.#joined.get(index) ?? this.#texts.get(this.#ids[index]!) ?? "";
+  }
+
+  /** What the strip shows for it: on one line, never empty. */
+  shownAt(index: number): string {
+    const joined = this.#joined.get(index);
+    if (joined !== undefined) return joined === "" ? continued : shorten(tokenText(joined));
+    return this.#shownOf(this.#ids[index]!);
+  }
+
+  /** Columns that `shownAt()` takes, with the gap behind an id. */
+  widthAt(index: number): number {
+    const joined = this.#joined.get(index);
+    if (joined !== undefined) return joined === "" ? 1 : columnsOf(shorten(tokenText(joined)));
+    const id = this.#ids[index]!;
+    const known = this.#widths[id]!;
+    if (known > 0) return known;
+    const shown = this.#shownOf(id);
+    this.#endsLine[id] = Number(this.#texts.get(id)?.includes("\n") === true);
+    return (this.#widths[id] = columnsOf(shown) + (this.hasText ? 0 : 1));
+  }
+
+  /** Whether a line of the strip ends behind the token. To be asked after `widthAt()`. */
+  endsLineAt(index: number): boolean {
+    return this.#endsLine[this.#ids[index]!] === 1;
+  }
+
+  /** What is shown for an id that stands nowhere in the row. */
+  shownOfId(id: number): string {
+    return this.#shownOf(id);
+  }
+
+  isSpecialAt(index: number): boolean {
+    return this.#special.has(this.#ids[index]!);
+  }
+
+  /** The text of a stretch of ids; without a tokenizer the ids. */
+  slice(start: number, end: number): string {
+    const parts: string[] = [];
+    for (let index = start; index < end; index++) {
+      parts.push(this.hasText ? this.textAt(index) : String(this.#ids[index]));
+    }
+    return parts.join(this.hasText ? "" : " ");
+  }
+
+  #shownOf(id: number): string {
+    let shown = this.#shown.get(id);
+    if (shown === undefined) {
+      const text = this.#texts.get(id);
+      shown = text === undefined ? String(id) : shorten(tokenText(text)) || "∅";
+      this.#shown.set(id, shown);
+    }
+    return shown;
+  }
+
+  #join(partial: ReadonlyMap<number, Uint8Array>): void {
+    const ids = this.#ids;
+    for (let start = 0; start < ids.length; start++) {
+      if (!partial.has(ids[start]!)) continue;
+      let end = start;
+      const bytes: number[] = [];
+      while (end < ids.length && partial.has(ids[end]!)) {
+        // A character of its own begins here: what stands before it was whole, or never will be.
+        if (end - start >= maxJoined || (end > start && isWhole(bytes))) break;
+        bytes.push(...partial.get(ids[end]!)!);
+        end++;
+      }
+      this.#joined.set(start, new TextDecoder().decode(Uint8Array.from(bytes)));
+      for (let index = start + 1; index < end; index++) this.#joined.set(index, "");
+      start = end - 1;
+    }
+  }
+}
+
+const strictDecoder = new TextDecoder("utf-8", { fatal: true });
+
+function isWhole(bytes: readonly number[]): boolean {
+  try {
+    strictDecoder.decode(Uint8Array.from(bytes));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function shorten(text: string): string {
+  return text.length <= maxShownLength ? text : `${text.slice(0, maxShownLength - 1)}…`;
+}
+
+function fromHex(text: string): Uint8Array {
+  return Uint8Array.from(text.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
+}

@@ -1,0 +1,109 @@
+import { differenceOf, type Difference } from "../../environment/difference.ts";
+import type { EpisodeRow } from "../../run/episode-row.ts";
+
+/** Why an episode has its reward, in words. */
+export interface Verdict {
+  readonly tone: "good" | "bad" | "mixed" | "failed" | "unscored";
+  readonly headline: string;
+  /** How the episode ended. */
+  readonly ending: string;
+  /** What speaks for or against it, one sentence each. */
+  readonly reasons: readonly string[];
+  /** What was wanted and what was reached, where the environment says. */
+  readonly difference?: Difference;
+}
+
+type Judged = Pick<
+  EpisodeRow,
+  "outcome" | "stopReason" | "reward" | "rewardDetails" | "failure" | "counts"
+>;
+
+const endings: Readonly<Partial<Record<string, (turns: number) => string>>> = {
+  "user-left": (turns) => `The user left after ${countOf(turns, "turn")}.`,
+  "terminal-tool": (turns) => `A call ended the conversation after ${countOf(turns, "turn")}.`,
+  finished: (turns) => `The environment was finished after ${countOf(turns, "turn")}.`,
+  "max-turns": (turns) =>
+    `Cut off: the conversation was not over when it reached its limit of ${countOf(turns, "turn")}.`,
+  length: (turns) => `Cut off: turn ${turns - 1} reached the limit of tokens for one turn.`,
+  "max-tokens": () => "Cut off: the episode reached its limit of sampled tokens.",
+  "context-full": () => "Cut off: the model's context was full.",
+  deadline: (turns) => `Cut off: the episode's time was over after ${countOf(turns, "turn")}.`,
+  "format-errors": () => "Cut off: too many turns held no call that could be read.",
+  interrupted: (turns) => `Interrupted from outside after ${countOf(turns, "turn")}.`,
+  unscored: (turns) => `Over after ${countOf(turns, "turn")}; nobody scored it.`,
+  failure: (turns) => `Ended by a failure after ${countOf(turns, "turn")}.`,
+};
+
+/** Says why an episode has its reward, from what its row records. */
+export function verdictOf(row: Judged): Verdict {
+  const { reward, stopReason, failure, counts, rewardDetails } = row;
+  const difference = differenceOf(rewardDetails);
+  const about = {
+    ending: endings[stopReason]?.(counts.turnCount) ?? `Ended by ${stopReason}.`,
+    reasons: [
+      ...(difference === undefined ? [] : differenceReasons(difference)),
+      ...formReasons(counts),
+    ],
+    ...(difference === undefined ? {} : { difference }),
+  };
+  if (failure !== undefined) {
+    const whose = failure.party === "internal" ? "our own fault" : `the ${failure.party}'s failure`;
+    return { tone: "failed", headline: `No reward: ${whose}, ${failure.code}`, ...about };
+  }
+  if (reward === undefined) {
+    return { tone: "unscored", headline: "No reward: nothing scored this episode", ...about };
+  }
+  const tone = reward >= 1 ? "good" : reward <= 0 ? "bad" : "mixed";
+  return { tone, headline: `Reward ${reward}`, ...about };
+}
+
+function differenceReasons(difference: Difference): string[] {
+  const { state, moreState = 0, missingCalls, extraCalls, missingOutputs } = difference;
+  const places = state.length + moreState;
+  const reasons = [
+    ...(places === 0
+      ? []
+      : [
+          `${countOf(places, "place")} in the records ${places === 1 ? "is" : "are"} not as wanted.`,
+        ]),
+    ...(missingCalls.length === 0
+      ? []
+      : [
+          `${countOf(missingCalls.length, "wanted call")} ${wasWere(missingCalls.length)} never made.`,
+        ]),
+    ...(extraCalls.length === 0
+      ? []
+      : [
+          `${countOf(extraCalls.length, "call")} ${wasWere(extraCalls.length)} made that the task did not want.`,
+        ]),
+    ...(missingOutputs.length === 0
+      ? []
+      : [
+          `${countOf(missingOutputs.length, "thing")} that the user should have been told ${wasWere(missingOutputs.length)} not said.`,
+        ]),
+  ];
+  return reasons.length > 0 ? reasons : ["Nothing differs from what was wanted."];
+}
+
+function formReasons({ formatErrorCount, turnCount, repairedCallCount = 0 }: Judged["counts"]) {
+  return [
+    ...(formatErrorCount === 0
+      ? []
+      : [
+          `${formatErrorCount} of ${countOf(turnCount, "turn")} ${wasWere(formatErrorCount)} malformed.`,
+        ]),
+    ...(repairedCallCount === 0
+      ? []
+      : [
+          `${countOf(repairedCallCount, "malformed call")} ${wasWere(repairedCallCount)} mended and performed.`,
+        ]),
+  ];
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function wasWere(count: number): string {
+  return count === 1 ? "was" : "were";
+}

@@ -1,0 +1,55 @@
+/**
+ * Characters that steer how text is shown or that nobody sees: controls but line feed and tab, marks
+ * of direction and of joining, tags, lone surrogates, the byte-order mark. Those that emoji are made of
+ * stay where they are part of one.
+ */
+const unseen = new RegExp(
+  [
+    "[\\u0000-\\u0008\\u000B-\\u001F\\u007F-\\u009F\\u00AD\\u061C\\u115F\\u1160\\u17B4\\u17B5]",
+    "[\\u180B-\\u180F\\u200B\\u200C\\u200E\\u200F\\u2028-\\u202E\\u2060-\\u206F\\u3164]",
+    "[\\uFEFF\\uFFA0\\uFFF9-\\uFFFB]",
+    "[\\uFE00-\\uFE0E]",
+    "(?<!\\p{Emoji})\\uFE0F",
+    "(?<!\\p{Emoji}\\uFE0F?)\\u200D",
+    "[\\u{E0000}-\\u{E0FFF}]",
+    "\\p{Surrogate}",
+  ].join("|"),
+  "gu",
+);
+
+/** Text that anyone may have written, with every character visible that would steer or hide others. */
+export function visibleText(text: string): string {
+  return isPlain(text) ? text : text.replaceAll(unseen, spell);
+}
+
+/** A token's text on one line: as `visibleText()`, with line ends and tabs as signs. */
+export function tokenText(text: string): string {
+  return isPlain(text) ? text : visibleText(text).replaceAll("\n", "↵").replaceAll("\t", "⇥");
+}
+
+/** Most texts are, and the tokens of a row are many. */
+function isPlain(text: string): boolean {
+  return /^[ -~]*$/.test(text);
+}
+
+function spell(character: string): string {
+  const point = character.codePointAt(0)!;
+  if (point < 0x20) return String.fromCodePoint(0x24_00 + point);
+  if (point === 0x7f) return "␡";
+  return `⟨U+${point.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+}
+
+const wide =
+  /[\u1100-\u115F\u2E80-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{1F000}-\u{1FAFF}\u{20000}-\u{3FFFD}]/u;
+const combining = /\p{Mark}/u;
+
+/** How many columns of a monospaced font a text takes, about: scripts differ. */
+export function columnsOf(text: string): number {
+  // eslint-disable-next-line no-control-regex -- the range of characters that take one column
+  if (/^[\u0000-\u02FF]*$/.test(text)) return text.length;
+  let columns = 0;
+  for (const character of text) {
+    columns += combining.test(character) ? 0 : wide.test(character) ? 2 : 1;
+  }
+  return columns;
+}

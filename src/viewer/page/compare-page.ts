@@ -1,0 +1,120 @@
+import { html, type TemplateResult } from "lit/html.js";
+import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
+import type { RunResults, TaskRewards } from "../../report/run-results.ts";
+import { linkTo, type Route } from "../model/route.ts";
+import { visibleText } from "../model/visible-text.ts";
+import { choice, whenReady } from "./parts.ts";
+import type { EpisodeList, ViewerApp } from "./viewer-app.ts";
+
+type CompareRoute = Extract<Route, { page: "compare" }>;
+
+/** Two runs task by task. */
+export function comparePage(app: ViewerApp, route: CompareRoute): TemplateResult {
+  return whenReady(app.list(route.run), (left) =>
+    whenReady(app.list(route.other), (right) => {
+      let comparison: RunComparison;
+      try {
+        comparison = compareRuns(resultsOf(left), resultsOf(right));
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        return html`<p class="broken" role="alert">${message}</p>`;
+      }
+      return drawComparison(app, route, { comparison, left, right });
+    }),
+  );
+}
+
+function resultsOf({ facts, entries }: EpisodeList): RunResults {
+  const tasks = new Map<number, TaskRewards>();
+  for (const { taskIndex, taskId, reward } of entries) {
+    const known = tasks.get(taskIndex) ?? { taskId, rewards: [], unscoredCount: 0 };
+    tasks.set(taskIndex, {
+      taskId,
+      rewards: reward === undefined ? known.rewards : [...known.rewards, reward],
+      unscoredCount: known.unscoredCount + (reward === undefined ? 1 : 0),
+    });
+  }
+  const { environment, split, key } = facts;
+  const scope = environment === undefined ? undefined : `${environment} ${split ?? ""}`;
+  return { source: key, tasks, ...(scope === undefined ? {} : { scope }) };
+}
+
+interface Compared {
+  readonly comparison: RunComparison;
+  readonly left: EpisodeList;
+  readonly right: EpisodeList;
+}
+
+function drawComparison(app: ViewerApp, route: CompareRoute, compared: Compared): TemplateResult {
+  const { comparison } = compared;
+  const { a, b, averageReward, difference, winCount, lossCount, tieCount, pValue } = comparison;
+  const isByChange = route.order === "change";
+  const tasks = isByChange
+    ? comparison.tasks.toSorted((x, y) => x.b - x.a - (y.b - y.a))
+    : comparison.tasks;
+  return html`<div class="compare-page">
+    <header class="run-head">
+      <div>
+        <h1>${a} and ${b}</h1>
+        <p>
+          ${b} is better at <b>${winCount}</b> tasks, worse at <b>${lossCount}</b>, the same at
+          <b>${tieCount}</b>. Its mean reward is ${averageReward.b.toFixed(3)}, that of ${a}
+          ${averageReward.a.toFixed(3)}: ${signed(difference.value)} (95 %:
+          ${signed(difference.low)} to ${signed(difference.high)}), p = ${pValue.toPrecision(2)}
+          (${comparison.test}).
+        </p>
+      </div>
+      <div class="choices" role="group" aria-label="order">
+        ${choice(app, {
+          label: "by task",
+          isOn: !isByChange,
+          choose: () => app.go({ ...route, order: "" }, { replace: true }),
+        })}
+        ${choice(app, {
+          label: "worst change first",
+          isOn: isByChange,
+          choose: () => app.go({ ...route, order: "change" }, { replace: true }),
+        })}
+      </div>
+    </header>
+    <div class="scrolled" tabindex="0" role="region" aria-label="tasks">
+      <table class="comparison">
+        <thead>
+          <tr>
+            <th>task</th>
+            <th>${a}</th>
+            <th>${b}</th>
+            <th>change</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${tasks.map((task) => taskRow(route, compared, task))}
+        </tbody>
+      </table>
+    </div>
+  </div>`;
+}
+
+function taskRow(route: CompareRoute, { left, right }: Compared, task: TaskComparison) {
+  const { taskIndex, taskId, a, b, verdict } = task;
+  const cell = (run: string, list: EpisodeList, mean: number) => {
+    const group = list.entries.find((entry) => entry.taskIndex === taskIndex)?.groupId;
+    return html`<td>
+      ${
+        group === undefined
+          ? mean.toFixed(3)
+          : html`<a href=${linkTo({ page: "group", run, group, base: 0 })}>${mean.toFixed(3)}</a>`
+      }
+    </td>`;
+  };
+  const sign = { better: "▲", worse: "▼", same: "=" }[verdict];
+  return html`<tr class="verdict-${verdict}" data-task=${taskIndex}>
+    <th scope="row">${visibleText(taskId)}</th>
+    ${cell(route.run, left, a)} ${cell(route.other, right, b)}
+    <td>${sign} ${verdict === "same" ? "same" : signed(b - a)}</td>
+  </tr>`;
+}
+
+function signed(value: number): string {
+  return `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(3)}`;
+}

@@ -1,0 +1,177 @@
+import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { AttemptRecord, TurnRecord, TurnStep } from "../../episode/episode.ts";
+import type { Message } from "../../message.ts";
+import type { EpisodeRow } from "../../run/episode-row.ts";
+import { visibleText } from "../model/visible-text.ts";
+import { longText } from "./long-text.ts";
+import { formatDuration } from "./parts.ts";
+import type { ViewerApp } from "./viewer-app.ts";
+
+/** What a conversation is shown with. */
+export interface ConversationOptions {
+  readonly app: ViewerApp;
+  readonly selectedTurn: number | undefined;
+  /** Told which turn, and which of the ids that it sampled, was chosen. */
+  readonly onSelect: (turnIndex: number, tokenSpan?: readonly [number, number]) => void;
+}
+
+/** What was said, called and answered, as it was recorded. */
+export function conversation(row: EpisodeRow, options: ConversationOptions): TemplateResult {
+  const first = row.messages.findIndex(({ role }) => role === "assistant");
+  const opening = first < 0 ? row.messages : row.messages.slice(0, first);
+  return html`<ol class="conversation" aria-label="conversation">
+    ${opening.map((message, index) => openingMessage(message, index, options))}
+    ${row.turns.map((turn) => turnEntry(row, turn, options))}
+  </ol>`;
+}
+
+function openingMessage(
+  { role, content }: Message,
+  index: number,
+  { app }: ConversationOptions,
+): TemplateResult {
+  const body = html`<div class="body">${longText(app, `opening ${index}`, content)}</div>`;
+  return html`<li class="said said-${role}">
+    ${
+      role === "system"
+        ? html`<details>
+            <summary><span class="who">system</span> ${visibleText(content.slice(0, 90))}…</summary>
+            ${body}
+          </details>`
+        : html`<div class="who">${role}</div>
+            ${body}`
+    }
+  </li>`;
+}
+
+function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptions) {
+  const { turnIndex, sampledTokenCount, engineMs, finish, steps } = turn;
+  const { selectedTurn, onSelect, app } = options;
+  const isSelected = turnIndex === selectedTurn;
+  return html`<li
+    class="turn ${isSelected ? "selected" : ""}"
+    data-turn=${turnIndex}
+    aria-current=${isSelected ? "true" : nothing}
+  >
+    <div class="said said-agent">
+      <button type="button" class="turn-head" @click=${() => onSelect(turnIndex)}>
+        <span class="who">agent</span>
+        <span class="facts"
+          >turn ${turnIndex} · ${sampledTokenCount} sampled ·
+          ${formatDuration(engineMs)}${
+            finish === "length" ? html` · <b class="warning">cut off by length</b>` : nothing
+          }</span
+        >
+      </button>
+      ${turn.reasoning === undefined ? nothing : reasoningOf(app, turn)}
+      <div class="body">${turnText(turn, options)}</div>
+      ${formFacts(turn)}
+    </div>
+    ${steps.map((step, index) => stepEntry(app, `${row.rolloutId} ${turnIndex} ${index}`, step))}
+  </li>`;
+}
+
+function reasoningOf(app: ViewerApp, { turnIndex, reasoning }: TurnRecord): TemplateResult {
+  return html`<details class="reasoning">
+    <summary>reasoning, ${reasoning!.length.toLocaleString("en-US")} characters</summary>
+    <div class="body">${longText(app, `reasoning ${turnIndex}`, reasoning!)}</div>
+  </details>`;
+}
+
+/** What the turn said, with every attempt at a call marked by what became of it. */
+function turnText(turn: TurnRecord, { app, onSelect }: ConversationOptions): TemplateResult {
+  const { text, attempts = [], turnIndex } = turn;
+  const parts: TemplateResult[] = [];
+  let place = 0;
+  for (const [index, attempt] of attempts.entries()) {
+    const [start, end] = attempt.span;
+    if (start < place) continue;
+    const before = text.slice(place, start);
+    if (before.trim() !== "") parts.push(longText(app, `turn ${turnIndex} ${place}`, before));
+    parts.push(
+      html`<div class="attempt attempt-${attempt.status === "ok" ? "ok" : "wrong"}">
+        <button
+          type="button"
+          class="attempt-status"
+          title="show its tokens"
+          @click=${() => onSelect(turnIndex, attempt.tokenSpan)}
+        >
+          ${attemptWords(attempt, turn)}
+        </button>
+        ${longText(app, `attempt ${turnIndex} ${index}`, text.slice(start, end))}
+      </div>`,
+    );
+    place = end;
+  }
+  const rest = text.slice(place);
+  if (rest.trim() !== "" || parts.length === 0) {
+    parts.push(longText(app, `turn ${turnIndex} ${place}`, rest));
+  }
+  return html`${parts}`;
+}
+
+const statusWords: Readonly<Record<string, string>> = {
+  ok: "call accepted",
+  "invalid-json": "call refused: not valid JSON",
+  "unclosed-block": "call refused: its block is not closed",
+  "missing-name": "call refused: it names no tool",
+  "malformed-structure": "call refused: malformed",
+  "unknown-tool": "call refused: there is no such tool",
+  "non-object-arguments": "call refused: its arguments are no object",
+  "schema-mismatch": "call refused: its arguments are not what the tool takes",
+  "duplicate-call": "the same call again",
+  "in-reasoning": "within the reasoning: not a call",
+  "trailing-text": "text behind the call",
+  "marker-only": "a marker without a call",
+  "double-encoded-arguments": "arguments encoded twice",
+  coerced: "arguments were converted",
+  "truncated-by-length": "cut off by length: not performed",
+};
+
+function attemptWords({ status, name, notes = [] }: AttemptRecord, turn: TurnRecord): string {
+  const isRepaired =
+    status !== "ok" && turn.steps.some((step) => step.repaired === true && step.source === name);
+  const words = isRepaired
+    ? `call mended and performed (${status})`
+    : (statusWords[status] ?? status);
+  const named = name === undefined ? words : `${visibleText(name)} · ${words}`;
+  return notes.length === 0 ? named : `${named} (${notes.join(", ")})`;
+}
+
+function formFacts({ format, discarded = [], interruptionCount = 0 }: TurnRecord) {
+  const facts = [
+    ...(format?.leakedMarkup === true ? ["markup leaked into what others are shown"] : []),
+    ...(format?.thinkingMalformed === true ? ["malformed reasoning"] : []),
+    ...(interruptionCount > 0 ? [`interrupted and resumed ${interruptionCount} times`] : []),
+    ...discarded.map(
+      ({ reason, tokenCount }) =>
+        `a sampling was discarded (${reason}${tokenCount === undefined ? "" : `, ${tokenCount} tokens`})`,
+    ),
+  ];
+  return facts.length === 0
+    ? nothing
+    : html`<ul class="form-facts">
+        ${facts.map((fact) => html`<li>${visibleText(fact)}</li>`)}
+      </ul>`;
+}
+
+function stepEntry(app: ViewerApp, key: string, step: TurnStep): TemplateResult {
+  const { source, observation, result, isError, repaired } = step;
+  const isUser = source === "user";
+  const verdict =
+    result === "refused"
+      ? "refused: it never reached the environment"
+      : result === "ignored"
+        ? "ignored"
+        : isError === true
+          ? "reports an error"
+          : "";
+  return html`<div class="said ${isUser ? "said-user" : "said-tool"}">
+    <div class="who">
+      ${isUser ? "user" : html`<span class="tool-name">${visibleText(source)}</span> answers`}
+      ${verdict === "" ? nothing : html`<b class="warning">${verdict}</b>`}
+      ${repaired === true ? html`<b class="warning">after it was mended</b>` : nothing}
+    </div>
+    <div class="body">${longText(app, key, observation)}</div>
+  </div>`;
+}

@@ -1,0 +1,280 @@
+import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { TurnRecord } from "../../episode/episode.ts";
+import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeEntry } from "../model/episode-entry.ts";
+import type { LiveEpisode } from "../model/live-episode.ts";
+import type { Route } from "../model/route.ts";
+import type { RowBranch } from "../model/row-tree.ts";
+import type { RowView } from "../model/row-view.ts";
+import { linkTo } from "../model/route.ts";
+import { visibleText } from "../model/visible-text.ts";
+import { conversation } from "./conversation.ts";
+import { liveConversation } from "./live-conversation.ts";
+import { longText } from "./long-text.ts";
+import { choice, endOf, formatDuration, formatNumber, rewardBadge, whenReady } from "./parts.ts";
+import { tokenPanel } from "./token-panel.ts";
+import { verdictPanel } from "./verdict-panel.ts";
+import { episodeRoute, type Loaded, type ViewerApp } from "./viewer-app.ts";
+
+type EpisodeRoute = Extract<Route, { page: "episode" }>;
+
+/** The row that an episode's page shows. */
+export function shownRow(app: ViewerApp, route: EpisodeRoute): Loaded<RowView> {
+  return app.row(route, route.row);
+}
+
+/** One episode: why it earned what it did, what was said, and its tokens. */
+export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult {
+  return html`<div class="episode-page">
+    ${attempts(app, route)}
+    ${whenReady(app.episode(route), (row) => {
+      if ("isLive" in row) return livePage(app, route, row);
+      return html`${verdictPanel(app, row)}
+        <div class="sides">
+          <section class="side" aria-label="conversation">
+            ${conversation(row, {
+              app,
+              selectedTurn: route.turn,
+              onSelect: (turn, span) => selectTurn(app, route, turn, span),
+            })}
+          </section>
+          <section class="side side-tokens">${rightSide(app, route, row)}</section>
+        </div>`;
+    })}
+  </div>`;
+}
+
+/** An episode that is being played: what was sampled so far, and what came back. */
+function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): TemplateResult {
+  return html`<section class="verdict" aria-label="being played">
+      <div class="verdict-words">
+        <h1>Being played: ${live.turnCount} turns so far</h1>
+        <p class="ending">
+          Attempt ${live.attempt}. Shown is what is recorded as it happens; the prompt and the
+          environment's tokens follow when the episode ends.
+        </p>
+      </div>
+    </section>
+    ${whenReady(
+      shownRow(app, route),
+      (view) =>
+        html`<div class="sides">
+          <section class="side" aria-label="conversation">
+            ${liveConversation(app, { live, view, selectedTurn: route.turn }, (turn) =>
+              selectTurn(app, route, turn),
+            )}
+          </section>
+          <section class="side side-tokens">${tokenPanel(app, { route, view })}</section>
+        </div>`,
+    )}`;
+}
+
+/** Chooses a turn, and of its tokens the first, or that which a span of them begins with. */
+export function selectTurn(
+  app: ViewerApp,
+  route: EpisodeRoute,
+  turnIndex: number,
+  span: readonly [number, number] = [0, 0],
+): void {
+  const { token: _token, ...rest } = route;
+  const branches = app.branches(route);
+  const holders =
+    branches.state === "ready"
+      ? branches.value.filter(({ turnIndexes }) => turnIndexes.includes(turnIndex))
+      : [];
+  const isHere = holders.length === 0 || holders.some(({ row }) => row === route.row);
+  const row = isHere ? route.row : holders[0]!.row;
+  const view = shownRow(app, { ...route, row });
+  const turn =
+    view.state === "ready"
+      ? view.value.header.turns.find((other) => other.turnIndex === turnIndex)
+      : undefined;
+  const token = turn === undefined ? {} : { token: turn.start + span[0] };
+  app.go({ ...rest, row, turn: turnIndex, ...token }, { replace: true });
+}
+
+/** The other attempts at the same task. */
+function attempts(app: ViewerApp, route: EpisodeRoute): TemplateResult {
+  const list = app.list(route.run);
+  const entries = list.state === "ready" ? list.value.entries : [];
+  const own = entries.find(({ rolloutId }) => rolloutId === route.episode);
+  const siblings = entries
+    .filter(({ groupId }) => groupId === own?.groupId)
+    .toSorted((left, right) => left.sampleIndex - right.sampleIndex);
+  return html`<nav class="attempts" aria-label="attempts at this task">
+    <span class="episode-id">${visibleText(route.episode)}</span>
+    ${
+      siblings.length < 2 || own === undefined
+        ? nothing
+        : html`<span class="faint">attempts</span>
+            ${siblings.map((entry) => attemptLink(route, entry))}
+            <a
+              class="button"
+              href=${linkTo({ page: "group", run: route.run, group: own.groupId, base: own.sampleIndex })}
+              >side by side <kbd>g</kbd></a
+            >`
+    }
+    ${own === undefined ? nothing : html`<span class="end">${endOf(own)}</span>`}
+    <span class="downloads">
+      ${
+        app.source.rowLine === undefined || own === undefined
+          ? nothing
+          : html`<button type="button" @click=${() => void downloadRow(app, route)}>
+              download the row
+            </button>`
+      }
+    </span>
+  </nav>`;
+}
+
+function attemptLink(
+  route: EpisodeRoute,
+  { rolloutId, sampleIndex, reward, outcome }: EpisodeEntry,
+) {
+  const isOwn = rolloutId === route.episode;
+  return html`<a
+    href=${linkTo(episodeRoute(route.run, rolloutId))}
+    aria-current=${isOwn ? "page" : nothing}
+    >#${sampleIndex} ${rewardBadge(reward, outcome === "failed")}</a
+  >`;
+}
+
+async function downloadRow(app: ViewerApp, route: EpisodeRoute): Promise<void> {
+  const blob = await app.source.rowLine?.(route, route.row);
+  if (blob === undefined) return;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = `${route.episode.replaceAll(/[^\w.#-]+/g, "_")}.${route.row}.json`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  app.note(`saved ${link.download}`);
+}
+
+function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): TemplateResult {
+  const tab = (name: ViewerApp["tab"], label: string) =>
+    choice(app, { label, isOn: app.tab === name, choose: () => (app.tab = name) });
+  return html`<div class="tabs">
+      <div class="choices" role="group" aria-label="beside the conversation">
+        ${tab("tokens", "Tokens")} ${tab("time", "Time")} ${tab("details", "Reward details")}
+      </div>
+    </div>
+    ${branchTree(app, route)}
+    ${
+      app.tab === "time"
+        ? timeLanes(row, (turn) => selectTurn(app, route, turn))
+        : app.tab === "details"
+          ? details(app, row)
+          : whenReady(shownRow(app, route), (view) => tokenPanel(app, { route, view }))
+    }`;
+}
+
+/** The training rows of an episode that has several, as a tree: what each goes on from. */
+function branchTree(app: ViewerApp, route: EpisodeRoute): TemplateResult | typeof nothing {
+  const branches = app.branches(route);
+  if (branches.state !== "ready" || branches.value.length < 2) return nothing;
+  const { token: _token, turn: _turn, ...rest } = route;
+  const below = (parent: number | undefined): TemplateResult =>
+    html`<ul>
+      ${branches.value
+        .filter((branch) => branch.parent === parent)
+        .map(
+          (branch) =>
+            html`<li data-row=${branch.row}>
+              <button
+                type="button"
+                aria-pressed=${branch.row === route.row}
+                @click=${() => app.go({ ...rest, row: branch.row })}
+              >
+                row ${branch.row}
+              </button>
+              ${branchWords(branch)} ${below(branch.row)}
+            </li>`,
+        )}
+    </ul>`;
+  return html`<details class="tree" open>
+    <summary>${branches.value.length} training rows: the history was rewritten or branches</summary>
+    ${below(undefined)}
+  </details>`;
+}
+
+function branchWords({
+  parent,
+  sharedCount,
+  behindTurn,
+  tokenCount,
+  trainedCount,
+  label,
+}: RowBranch): string {
+  const from =
+    parent === undefined
+      ? ""
+      : behindTurn === undefined
+        ? `another prompt from token ${formatNumber(sharedCount)} on`
+        : `goes another way than row ${parent} behind its turn ${behindTurn}, at token ${formatNumber(sharedCount)}`;
+  const sums = `${formatNumber(trainedCount)} of ${formatNumber(tokenCount)} tokens trained`;
+  const parts = [from, sums, label === undefined ? "" : visibleText(label)];
+  return parts.filter((part) => part !== "").join(" · ");
+}
+
+/** Who took how long in each turn: what is recorded of it. */
+function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateResult {
+  const longest = Math.max(1, ...row.turns.map(turnMs));
+  const width = (ms: number): string => `width:${((ms / longest) * 100).toFixed(2)}%`;
+  const sum = row.turns.reduce((total, turn) => total + turnMs(turn), 0);
+  const hasUser = row.turns.some((turn) => turn.userMs !== undefined);
+  return html`<div class="lanes" tabindex="0" role="region" aria-label="time of each turn">
+    <p>
+      <span class="swatch lane-engine"></span> engine, its queue included
+      <span class="swatch lane-environment"></span> ${hasUser ? "tools" : "environment and user"}
+      ${hasUser ? html`<span class="swatch lane-user"></span> user` : nothing}
+      <span class="faint"
+        >${formatDuration(sum)} in turns, ${formatDuration(Math.max(0, row.durationMs - sum))}
+        between and around them</span
+      >
+    </p>
+    <table>
+      ${row.turns.map(
+        (turn) =>
+          html`<tr>
+            <th scope="row">
+              <button type="button" @click=${() => select(turn.turnIndex)}>
+                turn ${turn.turnIndex}
+              </button>
+            </th>
+            <td class="lane">
+              <span class="lane-engine" .style=${width(turn.engineMs)}></span
+              ><span class="lane-environment" .style=${width(turn.environmentMs)}></span
+              ><span class="lane-user" .style=${width(turn.userMs ?? 0)}></span>
+            </td>
+            <td>${formatDuration(turn.engineMs)}</td>
+            <td>${formatDuration(turn.environmentMs)}</td>
+            ${hasUser ? html`<td>${formatDuration(turn.userMs ?? 0)}</td>` : nothing}
+            <td class="faint">
+              ${turn.promptTokenCount}${
+                turn.cachedTokenCount === undefined ? "" : ` (${turn.cachedTokenCount} cached)`
+              }
+              → ${turn.sampledTokenCount}
+            </td>
+          </tr>`,
+      )}
+    </table>
+  </div>`;
+}
+
+function turnMs(turn: TurnRecord): number {
+  return turn.engineMs + turn.environmentMs + (turn.userMs ?? 0);
+}
+
+function details(app: ViewerApp, row: EpisodeRow): TemplateResult {
+  const { rewardDetails, counts, userUsage, failure } = row;
+  const parts = { rewardDetails, counts, userUsage, failure };
+  return html`<div class="details" tabindex="0" role="region" aria-label="reward details">
+    ${Object.entries(parts)
+      .filter(([, value]) => value !== undefined)
+      .map(
+        ([name, value]) =>
+          html`<h2>${name}</h2>
+            <pre>${longText(app, `details ${name}`, JSON.stringify(value, null, 2))}</pre>`,
+      )}
+  </div>`;
+}

@@ -1,0 +1,57 @@
+import { decodeRow } from "../model/row-columns.ts";
+import type { EpisodePage, EpisodePlace, ViewerSource } from "./viewer-source.ts";
+
+/** Reads from the server that the page came from. */
+export function httpSource(): ViewerSource {
+  return {
+    isLive: true,
+    runs: () => getJson("api/runs"),
+    episodes: (run, { generation, from }) =>
+      getJson<EpisodePage>(runPath(run, "episodes", { generation, from })),
+    versions: (run) => getJson(runPath(run, "versions")),
+    search: (run, text) => getJson(runPath(run, "search", { text })),
+    episode: ({ run, episode }) => getJson(runPath(run, "episode", { id: episode })),
+    branches: ({ run, episode }) => getJson(runPath(run, "branches", { id: episode })),
+    row: async (place, row) => {
+      const response = await get(rowPath(place, row));
+      return decodeRow(await response.arrayBuffer());
+    },
+    rescored: async (place, row) => {
+      const response = await get(`${rowPath(place, row)}&as=rescored`);
+      return new Float64Array(await response.arrayBuffer());
+    },
+    rowLine: async (place, row) => await (await get(`${rowPath(place, row)}&as=line`)).blob(),
+  };
+}
+
+function rowPath({ run, episode }: EpisodePlace, row: number): string {
+  return runPath(run, "row", { id: episode, row });
+}
+
+function runPath(
+  run: string,
+  what: string,
+  asked: Readonly<Record<string, string | number>> = {},
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(asked)) query.set(name, String(value));
+  return `api/runs/${encodeURIComponent(run)}/${what}?${query.toString()}`;
+}
+
+async function getJson<Value>(path: string): Promise<Value> {
+  return (await (await get(path)).json()) as Value;
+}
+
+/** @throws Error with what the server said. */
+async function get(path: string): Promise<Response> {
+  const response = await fetch(path);
+  if (response.ok) return response;
+  const text = await response.text();
+  let told: string | undefined;
+  try {
+    told = (JSON.parse(text) as { readonly error?: string }).error;
+  } catch {
+    // An answer that is no JSON is told as it stands.
+  }
+  throw new Error(told ?? `${response.status} ${text}`);
+}

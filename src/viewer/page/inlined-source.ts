@@ -1,0 +1,48 @@
+import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
+import { findBranches } from "../model/row-tree.ts";
+import { decodeRow } from "../model/row-columns.ts";
+import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
+
+/** Reads from the file that the page stands in; `undefined` where it holds no run. */
+export function inlinedSource(): ViewerSource | undefined {
+  const text = document.querySelector(`#${inlinedRunId}`)?.textContent;
+  if (text === undefined || text === null) return undefined;
+  const { facts, entries, versions, episodes, rows } = JSON.parse(text) as InlinedRun;
+  const rowsOf = ({ episode }: EpisodePlace): readonly string[] => rows[episode] ?? [];
+  return {
+    isLive: false,
+    runs: () => Promise.resolve([facts]),
+    episodes: () => Promise.resolve({ facts, start: 0, entries, running: [] }),
+    versions: () => Promise.resolve(versions),
+    search: (_, wanted) => Promise.resolve(countIn(episodes, wanted)),
+    episode: ({ episode }) => found(episodes[episode], episode),
+    branches: (place) =>
+      Promise.resolve(findBranches(rowsOf(place).map((row) => decodeRow(fromBase64(row))))),
+    row: async (place, row) => decodeRow(fromBase64(await found(rowsOf(place)[row], "row"))),
+  };
+}
+
+async function found<Value>(value: Value | undefined, name: string): Promise<Value> {
+  if (value === undefined) throw new Error(`${name} is not in this file`);
+  return await Promise.resolve(value);
+}
+
+function countIn(
+  episodes: InlinedRun["episodes"],
+  wanted: string,
+): Readonly<Record<string, number>> {
+  const text = JSON.stringify(wanted).slice(1, -1);
+  if (text === "") return {};
+  return Object.fromEntries(
+    Object.entries(episodes)
+      .map(([id, row]) => [id, JSON.stringify(row).split(text).length - 1] as const)
+      .filter(([, count]) => count > 0),
+  );
+}
+
+function fromBase64(text: string): ArrayBuffer {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let index = 0; index < binary.length; index++) bytes[index] = binary.charCodeAt(index);
+  return bytes.buffer;
+}

@@ -1,0 +1,217 @@
+import { linkTo, type Route } from "../model/route.ts";
+import type { RowView } from "../model/row-view.ts";
+import { selectTurn, shownRow } from "./episode-page.ts";
+import { shownEpisodes, shownGroups } from "./run-page.ts";
+import { nextMatch } from "./token-search.ts";
+import { copyTurn, modesOf, selectToken } from "./token-panel.ts";
+import { episodeRoute, runRoute, type ViewerApp } from "./viewer-app.ts";
+
+/** What each key does, page by page. */
+export const keyHelp: readonly {
+  readonly title: string;
+  readonly keys: readonly (readonly [key: string, meaning: string])[];
+}[] = [
+  {
+    title: "In the list of a run",
+    keys: [
+      ["j k", "next, previous row"],
+      ["Enter", "open it"],
+      ["g", "episodes or groups"],
+      ["/", "filter"],
+    ],
+  },
+  {
+    title: "In an episode",
+    keys: [
+      ["j k", "next, previous turn"],
+      ["← →", "previous, next token"],
+      ["n p", "next worst token, and back"],
+      ["m", "colour by training, probability, policy version"],
+      ["/", "search text, or ids behind #; Enter for the next"],
+      ["c i", "copy the turn's text, its ids"],
+      ["[ ]", "previous, next attempt in the list"],
+      ["g", "all attempts side by side"],
+    ],
+  },
+  {
+    title: "Everywhere",
+    keys: [
+      ["Esc", "back: from a field, then to the list above"],
+      ["?", "this list"],
+    ],
+  },
+];
+
+/** Does what a key stands for; what stands for nothing is left to the browser. */
+export function onKey(app: ViewerApp, event: KeyboardEvent): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) {
+    const isFind = event.key === "f" && !event.altKey;
+    // The browser's own search sees only the lines that are drawn.
+    if (isFind && focusSearch()) event.preventDefault();
+    return;
+  }
+  const target = event.target as HTMLElement;
+  if (target.matches("input, textarea, select")) {
+    if (event.key === "Escape") target.blur();
+    return;
+  }
+  if (event.key === "Enter" && target.matches("button, a, summary")) return;
+  if (handle(app, event.key)) event.preventDefault();
+}
+
+function handle(app: ViewerApp, key: string): boolean {
+  if (key === "?") {
+    app.isHelpOpen = !app.isHelpOpen;
+    app.update();
+    return true;
+  }
+  if (key === "/") return focusSearch();
+  if (key === "Escape") return goBack(app);
+  const { route } = app;
+  if (route.page === "run") return inRun(app, route, key);
+  if (route.page === "episode") return inEpisode(app, route, key);
+  return false;
+}
+
+function focusSearch(): boolean {
+  const input = document.querySelector<HTMLInputElement>(".token-search, .filter-input");
+  input?.focus();
+  input?.select();
+  return input !== null;
+}
+
+function goBack(app: ViewerApp): boolean {
+  const { route } = app;
+  if (app.isHelpOpen) {
+    app.isHelpOpen = false;
+    app.update();
+  } else if (route.page === "episode") app.go({ ...runRoute(route.run), at: route.episode });
+  else if (route.page === "group") {
+    app.go({ ...runRoute(route.run), view: "groups", at: route.group });
+  } else if (route.page === "run" || route.page === "compare") app.go({ page: "runs" });
+  else return false;
+  return true;
+}
+
+function inRun(app: ViewerApp, route: Extract<Route, { page: "run" }>, key: string): boolean {
+  const list = app.list(route.run);
+  if (list.state !== "ready") return false;
+  const episodes = shownEpisodes(app, route, list.value);
+  const keys =
+    route.view === "groups"
+      ? shownGroups(episodes).map(({ groupId }) => groupId)
+      : episodes.map(({ rolloutId }) => rolloutId);
+  const at = route.at === undefined ? -1 : keys.indexOf(route.at);
+  const step = key === "j" || key === "ArrowDown" ? 1 : key === "k" || key === "ArrowUp" ? -1 : 0;
+  if (step !== 0) {
+    const next = keys[Math.max(0, Math.min(keys.length - 1, at + step))];
+    if (next !== undefined) app.go({ ...route, at: next }, { replace: true });
+    return true;
+  }
+  if (key === "Enter" && at >= 0) {
+    if (route.view === "groups") {
+      app.go({ page: "group", run: route.run, group: keys[at]!, base: 0 });
+    } else app.go(episodeRoute(route.run, keys[at]!));
+    return true;
+  }
+  if (key === "g") {
+    const { at: _at, ...rest } = route;
+    app.go({ ...rest, view: route.view === "groups" ? "episodes" : "groups" });
+    return true;
+  }
+  return false;
+}
+
+type EpisodeRoute = Extract<Route, { page: "episode" }>;
+
+function inEpisode(app: ViewerApp, route: EpisodeRoute, key: string): boolean {
+  if (key === "[" || key === "]") return goToAttempt(app, route, key === "]" ? 1 : -1);
+  if (key === "g") return goToGroup(app, route);
+  const row = shownRow(app, route);
+  if (row.state !== "ready") return false;
+  const view = row.value;
+  switch (key) {
+    case "j":
+      return goToTurn(app, { route, view }, 1);
+    case "k":
+      return goToTurn(app, { route, view }, -1);
+    case "ArrowRight":
+      return goToToken(app, { route, view }, (route.token ?? -1) + 1);
+    case "ArrowLeft":
+      return goToToken(app, { route, view }, (route.token ?? 1) - 1);
+    case "n":
+      return goToWorst(app, { route, view }, 1);
+    case "p":
+      return goToWorst(app, { route, view }, -1);
+    case "m": {
+      const modes = modesOf(app, route.run);
+      const mode = modes[(modes.indexOf(route.mode) + 1) % modes.length]!;
+      app.go({ ...route, mode }, { replace: true });
+      return true;
+    }
+    case "c":
+    case "i":
+      copyTurn(app, { route, view }, key === "c" ? "text" : "ids");
+      return true;
+    case "Enter":
+      nextMatch(app, { route, view }, 1);
+      return app.search !== undefined;
+    default:
+      return false;
+  }
+}
+
+interface Shown {
+  readonly route: EpisodeRoute;
+  readonly view: RowView;
+}
+
+function goToTurn(app: ViewerApp, { route, view }: Shown, step: 1 | -1): boolean {
+  const turns = view.header.turns.map(({ turnIndex }) => turnIndex);
+  const at = route.turn === undefined ? -1 : turns.indexOf(route.turn);
+  const next = turns[Math.max(0, Math.min(turns.length - 1, at + step))];
+  if (next !== undefined) selectTurn(app, route, next);
+  return true;
+}
+
+function goToToken(app: ViewerApp, { route, view }: Shown, token: number): boolean {
+  if (token >= 0 && token < view.tokenCount) selectToken(app, { route, view }, token);
+  return true;
+}
+
+/** Walks through the tokens that surprise most, from the worst on. */
+function goToWorst(app: ViewerApp, { route, view }: Shown, step: 1 | -1): boolean {
+  const { worst } = view;
+  const at = route.token === undefined ? -1 : worst.indexOf(route.token);
+  const next = worst[Math.max(0, Math.min(worst.length - 1, at + step))];
+  if (next === undefined) return true;
+  const mode = route.mode === "mask" ? "logprob" : route.mode;
+  selectToken(app, { route: { ...route, mode }, view }, next);
+  app.note(`${worst.indexOf(next) + 1} of the ${worst.length} least likely tokens`);
+  return true;
+}
+
+function goToAttempt(app: ViewerApp, route: EpisodeRoute, step: 1 | -1): boolean {
+  const list = app.list(route.run);
+  if (list.state !== "ready") return false;
+  const episodes = shownEpisodes(app, runRoute(route.run), list.value);
+  const at = episodes.findIndex(({ rolloutId }) => rolloutId === route.episode);
+  const next = episodes[at + step];
+  if (next !== undefined) app.go({ ...episodeRoute(route.run, next.rolloutId), mode: route.mode });
+  return true;
+}
+
+function goToGroup(app: ViewerApp, route: EpisodeRoute): boolean {
+  const list = app.list(route.run);
+  const entries = list.state === "ready" ? list.value.entries : [];
+  const own = entries.find(({ rolloutId }) => rolloutId === route.episode);
+  if (own === undefined) return false;
+  const group = {
+    page: "group",
+    run: route.run,
+    group: own.groupId,
+    base: own.sampleIndex,
+  } as const;
+  if (linkTo(group) !== location.hash) app.go(group);
+  return true;
+}

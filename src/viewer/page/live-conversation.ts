@@ -1,0 +1,61 @@
+import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { LiveAnswer, LiveEpisode } from "../model/live-episode.ts";
+import type { RowView } from "../model/row-view.ts";
+import { visibleText } from "../model/visible-text.ts";
+import { longText } from "./long-text.ts";
+import type { ViewerApp } from "./viewer-app.ts";
+
+/** What an episode that is being played is drawn of. */
+export interface LiveContent {
+  readonly live: LiveEpisode;
+  readonly view: RowView;
+  readonly selectedTurn: number | undefined;
+}
+
+/** What was sampled so far, turn by turn, and what came back, as it was recorded. */
+export function liveConversation(
+  app: ViewerApp,
+  { live, view, selectedTurn }: LiveContent,
+  select: (turnIndex: number) => void,
+): TemplateResult {
+  const answersTo = (wanted: number) =>
+    live.answers
+      .filter(({ turnIndex }) => turnIndex === wanted)
+      .map((answer, index) => answerEntry(app, `${live.rolloutId} ${wanted} ${index}`, answer));
+  return html`<ol class="conversation" aria-label="conversation">
+    <li class="turn">${answersTo(-1)}</li>
+    ${view.header.turns.map(
+      ({ turnIndex, start, end }) =>
+        html`<li
+          class="turn ${turnIndex === selectedTurn ? "selected" : ""}"
+          data-turn=${turnIndex}
+        >
+          <div class="said said-agent">
+            <button type="button" class="turn-head" @click=${() => select(turnIndex)}>
+              <span class="who">agent</span>
+              <span class="facts">turn ${turnIndex} · ${end - start} sampled</span>
+            </button>
+            <div class="body">
+              ${longText(app, `live ${live.rolloutId} ${turnIndex}`, view.texts.slice(start, end))}
+            </div>
+          </div>
+          ${answersTo(turnIndex)}
+        </li>`,
+    )}
+  </ol>`;
+}
+
+function answerEntry(app: ViewerApp, key: string, { what, text, isError }: LiveAnswer) {
+  return html`<div class="said said-tool">
+    <div class="who">
+      ${visibleText(what)} ${isError ? html`<b class="warning">failed</b>` : nothing}
+    </div>
+    <div class="body">
+      ${
+        text === undefined
+          ? html`<span class="faint">answered; shown when the episode ends</span>`
+          : longText(app, key, text)
+      }
+    </div>
+  </div>`;
+}

@@ -1,0 +1,99 @@
+import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { EpisodeEntry, RunState } from "../model/episode-entry.ts";
+import type { Loaded, ViewerApp } from "./viewer-app.ts";
+
+/** Draws what is there, or says that it is being read or cannot be. */
+export function whenReady<Value>(
+  loaded: Loaded<Value>,
+  draw: (value: Value) => TemplateResult,
+): TemplateResult {
+  switch (loaded.state) {
+    case "ready":
+      return draw(loaded.value);
+    case "loading":
+      return html`<p class="waiting" role="status">reading…</p>`;
+    case "failed":
+      return html`<p class="broken" role="alert">${loaded.message}</p>`;
+  }
+}
+
+/** A reward as it is shown everywhere: by colour, by sign and by number. */
+export function rewardBadge(reward: number | undefined, isFailed = false): TemplateResult {
+  if (reward === undefined) {
+    const title = isFailed ? "failed: no reward" : "nothing scored it";
+    return html`<span class="reward none" title=${title}>${isFailed ? "✕" : "–"}</span>`;
+  }
+  const tone = reward >= 1 ? "good" : reward <= 0 ? "bad" : "mixed";
+  const sign = { good: "✓", bad: "✗", mixed: "◐" }[tone];
+  return html`<span class="reward ${tone}"
+    ><span aria-hidden="true">${sign}</span> ${formatNumber(reward)}</span
+  >`;
+}
+
+/** A number with as many digits as people compare. */
+export function formatNumber(value: number): string {
+  if (Number.isInteger(value)) return value.toLocaleString("en-US");
+  return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+}
+
+/** A stretch of time. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
+}
+
+const stateWords: Readonly<Record<RunState, string>> = {
+  finished: "finished",
+  interrupted: "interrupted",
+  "too-many-failures": "stopped: too many failures",
+  running: "running",
+  stopped: "not finished, nobody plays it",
+};
+
+/** How a run stands, in words. */
+export function stateBadge(state: RunState): TemplateResult {
+  return html`<span class="state state-${state}">${stateWords[state]}</span>`;
+}
+
+/** How an episode ended, in short. */
+export function endOf({ outcome, stopReason, failureCode }: EpisodeEntry): TemplateResult {
+  if (outcome === "failed") return html`<span class="end-failed">${failureCode ?? "failed"}</span>`;
+  return html`<span class=${outcome === "completed" ? "end-completed" : "end-cut"}
+    >${outcome === "completed" ? "" : "cut off: "}${stopReason}</span
+  >`;
+}
+
+/** One of several ways to look at something. */
+export function choice(
+  app: ViewerApp,
+  about: {
+    readonly label: string;
+    readonly isOn: boolean;
+    readonly title?: string;
+    readonly choose: () => void;
+  },
+): TemplateResult {
+  return html`<button
+    type="button"
+    class="choice"
+    aria-pressed=${about.isOn}
+    title=${about.title ?? nothing}
+    @click=${() => {
+      about.choose();
+      app.update();
+    }}
+  >
+    ${about.label}
+  </button>`;
+}
+
+/** Puts a text on the clipboard and says so. */
+export async function copyText(app: ViewerApp, text: string, what: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    app.note(`copied ${what}`);
+  } catch {
+    app.note(`the browser does not let the page copy ${what}`);
+  }
+}

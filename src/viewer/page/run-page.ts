@@ -1,0 +1,404 @@
+import { html, nothing, render, type TemplateResult } from "lit/html.js";
+import type { EpisodeEntry } from "../model/episode-entry.ts";
+import { episodeFields, readFilter, sortEpisodes } from "../model/episode-filter.ts";
+import { groupEpisodes, type GroupEntry } from "../model/group-entry.ts";
+import { linkTo, type Route } from "../model/route.ts";
+import { visibleText } from "../model/visible-text.ts";
+import { fieldHistogram, rewardOverTime, rewardOverVersions } from "./charts.ts";
+import {
+  choice,
+  endOf,
+  formatDuration,
+  formatNumber,
+  rewardBadge,
+  stateBadge,
+  whenReady,
+} from "./parts.ts";
+import { episodeRoute, type EpisodeList, type ViewerApp } from "./viewer-app.ts";
+import type { ListContent } from "./virtual-list.ts";
+
+type RunRoute = Extract<Route, { page: "run" }>;
+
+/** A run: sums, histograms, and its episodes or its groups. */
+export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
+  return whenReady(app.list(route.run), (list) => {
+    const shown = shownEpisodes(app, route, list);
+    const { problems } = readFilter(route.filter);
+    const addFilter = (condition: string) =>
+      app.go({ ...route, filter: `${route.filter} ${condition}`.trim() });
+    return html`<div class="run-page">
+      ${runHead(list)} ${runningNow(route, list)}
+      <div class="charts">
+        ${["reward", "turns", "sampled", "malformed", "seconds"].map((name) =>
+          fieldHistogram(shown, name, addFilter),
+        )}
+        ${rewardOverTime(shown)} ${rewardOverVersions(shown, list.versions)}
+      </div>
+      <div class="tools">
+        <div class="choices" role="group" aria-label="list">
+          ${choice(app, {
+            label: "Episodes",
+            isOn: route.view === "episodes",
+            choose: () => app.go({ ...route, view: "episodes" }),
+          })}
+          ${choice(app, {
+            label: "Groups",
+            title: "the attempts at each task (g)",
+            isOn: route.view === "groups",
+            choose: () => app.go({ ...route, view: "groups" }),
+          })}
+        </div>
+        ${filterBox(app, route)} ${textBox(app, route)}
+        <output class="shown-count"
+          >${formatNumber(shown.length)} of ${formatNumber(list.entries.length)}</output
+        >
+      </div>
+      ${
+        problems.length === 0
+          ? nothing
+          : html`<p class="broken" role="alert">In the filter, ${problems.join("; ")}.</p>`
+      }
+      ${route.view === "groups" ? groupTable(app, route, shown) : episodeTable(app, route, { list, shown })}
+    </div>`;
+  });
+}
+
+const shownRunning = 12;
+
+/** The episodes that are being played, where the run records them. */
+function runningNow({ run }: RunRoute, { running }: EpisodeList) {
+  if (running.length === 0) return nothing;
+  const rest = running.length - shownRunning;
+  return html`<nav class="running" aria-label="being played">
+    <b>${formatNumber(running.length)} being played:</b>
+    ${running
+      .slice(0, shownRunning)
+      .map(
+        ({ rolloutId }) =>
+          html`<a href=${linkTo(episodeRoute(run, rolloutId))} data-running=${rolloutId}
+            >${visibleText(rolloutId)}</a
+          >`,
+      )}
+    ${rest > 0 ? html`<span class="faint">and ${formatNumber(rest)} more</span>` : nothing}
+  </nav>`;
+}
+
+/** The episodes that the route's filter leaves, in its order. */
+export function shownEpisodes(
+  app: ViewerApp,
+  { filter, order, run }: RunRoute,
+  list: EpisodeList,
+): readonly EpisodeEntry[] {
+  const key = [run, filter, order, app.textSearch?.text ?? ""].join("\n");
+  if (cached.list === list && cached.key === key && cached.found === app.textSearch?.found) {
+    return cached.shown;
+  }
+  const { test } = readFilter(filter);
+  const versionsOf = ({ rolloutId }: EpisodeEntry) => list.versions[rolloutId] ?? [];
+  const found = app.textSearch?.found;
+  const kept = list.entries.filter(
+    (entry) => test(entry, versionsOf(entry)) && (found?.has(entry.rolloutId) ?? true),
+  );
+  const shown = sortEpisodes(kept, order === "" ? "task" : order, versionsOf);
+  cached = { list, key, found, shown };
+  return shown;
+}
+
+/** Sorting ten thousand episodes takes a moment, and drawing asks for them often. */
+let cached: {
+  readonly list: EpisodeList | undefined;
+  readonly key: string;
+  readonly found: ReadonlyMap<string, number> | undefined;
+  readonly shown: readonly EpisodeEntry[];
+} = { list: undefined, key: "", found: undefined, shown: [] };
+
+function runHead({ facts, entries }: EpisodeList): TemplateResult {
+  const { planned, environment, split, engine, model, dir, state, damagedCount } = facts;
+  const rewards = entries.flatMap(({ reward }) => (reward === undefined ? [] : [reward]));
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
+  const count = (outcome: string) => entries.filter((entry) => entry.outcome === outcome).length;
+  const sampled = entries.reduce((sum, entry) => sum + entry.sampledTokenCount, 0);
+  const facts2: readonly (readonly [string, string])[] = [
+    [
+      "episodes",
+      planned === undefined
+        ? formatNumber(entries.length)
+        : `${formatNumber(entries.length)} of ${formatNumber(planned)}`,
+    ],
+    ["mean reward", rewards.length === 0 ? "none" : mean.toFixed(3)],
+    ["completed", formatNumber(count("completed"))],
+    ["cut off", formatNumber(count("truncated"))],
+    ["failed", formatNumber(count("failed"))],
+    ["trained tokens", formatNumber(sampled)],
+  ];
+  return html`<header class="run-head">
+    <div>
+      <h1>${facts.key} ${stateBadge(state)}</h1>
+      <p class="faint">
+        ${[environment, split, engine, model].filter((part) => part !== undefined).join(" · ")}
+        <br />${dir}
+      </p>
+      ${
+        damagedCount === 0
+          ? nothing
+          : html`<p class="broken">${damagedCount} lines of its files cannot be read</p>`
+      }
+    </div>
+    <dl class="sums">
+      ${facts2.map(
+        ([name, value]) =>
+          html`<div>
+            <dt>${name}</dt>
+            <dd>${value}</dd>
+          </div>`,
+      )}
+    </dl>
+  </header>`;
+}
+
+const suggestions = ["reward=0", "outcome:truncated", "outcome:failed", "malformed>0"] as const;
+
+function filterBox(app: ViewerApp, route: RunRoute): TemplateResult {
+  return html`<span class="filter">
+    <input
+      type="search"
+      class="filter-input"
+      placeholder="filter, such as reward<1 turns>=10  (/)"
+      aria-label="filter episodes, by conditions such as reward<1"
+      list="filter-words"
+      .value=${route.filter}
+      @input=${(event: Event) =>
+        app.go({ ...route, filter: (event.target as HTMLInputElement).value }, { replace: true })}
+    />
+    ${suggestions.map(
+      (word) =>
+        html`<button
+          type="button"
+          class="chip"
+          aria-pressed=${route.filter.split(/\s+/).includes(word)}
+          @click=${() => app.go({ ...route, filter: toggleWord(route.filter, word) })}
+        >
+          ${word}
+        </button>`,
+    )}
+  </span>`;
+}
+
+function toggleWord(filter: string, word: string): string {
+  const words = filter.split(/\s+/).filter((other) => other !== "");
+  return words.includes(word)
+    ? words.filter((other) => other !== word).join(" ")
+    : [...words, word].join(" ");
+}
+
+function textBox(app: ViewerApp, { run }: RunRoute): TemplateResult {
+  return html`<form
+    role="search"
+    class="search"
+    @submit=${(event: Event) => {
+      event.preventDefault();
+      const input = (event.target as HTMLFormElement).elements.namedItem("text");
+      void app.searchTexts(run, (input as HTMLInputElement).value);
+    }}
+  >
+    <input
+      type="search"
+      name="text"
+      placeholder="search all conversations"
+      aria-label="search all conversations, then press Enter"
+      @search=${(event: Event) => {
+        if ((event.target as HTMLInputElement).value === "") void app.searchTexts(run, "");
+      }}
+    />
+    ${
+      app.textSearch === undefined
+        ? nothing
+        : html`<output class="search-count"
+            >in ${formatNumber(app.textSearch.found.size)} episodes</output
+          >`
+    }
+  </form>`;
+}
+
+interface Column {
+  readonly field: string;
+  readonly width: string;
+  readonly draw: CellOf;
+}
+
+const columns: readonly Column[] = [
+  {
+    ...{ field: "task", width: "64px" },
+    draw: ({ taskIndex, taskId }) => html`<span title=${visibleText(taskId)}>${taskIndex}</span>`,
+  },
+  {
+    ...{ field: "sample", width: "72px" },
+    draw: ({ sampleIndex }) => html`#${sampleIndex}`,
+  },
+  {
+    ...{ field: "reward", width: "92px" },
+    draw: ({ reward, outcome }) => rewardBadge(reward, outcome === "failed"),
+  },
+  { ...{ field: "end", width: "minmax(150px, 2fr)" }, draw: (entry) => endOf(entry) },
+  { ...{ field: "party", width: "96px" }, draw: ({ party }) => html`${party ?? ""}` },
+  { ...{ field: "turns", width: "66px" }, draw: ({ turnCount }) => html`${turnCount}` },
+  { ...{ field: "calls", width: "66px" }, draw: ({ toolCallCount }) => html`${toolCallCount}` },
+  {
+    ...{ field: "malformed", width: "92px" },
+    draw: ({ formatErrorCount }) =>
+      html`${formatErrorCount === 0 ? "" : html`<b class="warning">${formatErrorCount}</b>`}`,
+  },
+  {
+    ...{ field: "sampled", width: "86px" },
+    draw: ({ sampledTokenCount }) => html`${formatNumber(sampledTokenCount)}`,
+  },
+  {
+    ...{ field: "tokens", width: "86px" },
+    draw: ({ tokenCount }) => html`${formatNumber(tokenCount)}`,
+  },
+  {
+    ...{ field: "versions", width: "minmax(80px, 1fr)" },
+    draw: (_, versions) => html`${versionWords(versions)}`,
+  },
+  {
+    ...{ field: "seconds", width: "86px" },
+    draw: ({ durationMs }) => html`${formatDuration(durationMs)}`,
+  },
+  { ...{ field: "order", width: "74px" }, draw: ({ order }) => html`${order + 1}` },
+];
+
+/** Those of the columns that say something in this run. */
+function tellingColumns({ entries, versions }: EpisodeList): readonly Column[] {
+  const hasFailures = entries.some(({ party }) => party !== undefined);
+  const hasVersions = Object.values(versions).some(({ length }) => length > 0);
+  return columns.filter(
+    ({ field }) => (field !== "party" || hasFailures) && (field !== "versions" || hasVersions),
+  );
+}
+
+type CellOf = (entry: EpisodeEntry, versions: readonly string[]) => TemplateResult;
+
+function versionWords(versions: readonly string[]): string {
+  const [first, ...rest] = versions;
+  if (first === undefined) return "";
+  const last = rest.at(-1);
+  return last === undefined ? first : `${first} → ${last}`;
+}
+
+function episodeTable(
+  app: ViewerApp,
+  route: RunRoute,
+  { list, shown }: { readonly list: EpisodeList; readonly shown: readonly EpisodeEntry[] },
+): TemplateResult {
+  const { versions } = list;
+  const shownColumns = tellingColumns(list);
+  const order = route.order === "" ? "task" : route.order;
+  const content: ListContent = {
+    keys: shown.map(({ rolloutId }) => rolloutId),
+    current: route.at,
+    draw: (index) => {
+      const entry = shown[index]!;
+      const row = document.createElement("a");
+      row.className = entry.rolloutId === route.at ? "list-row current" : "list-row";
+      row.setAttribute("role", "row");
+      row.href = linkTo(episodeRoute(route.run, entry.rolloutId));
+      row.dataset["episode"] = entry.rolloutId;
+      row.tabIndex = -1;
+      const cells = shownColumns.map(
+        ({ field, draw }) =>
+          html`<span role="cell" class="cell cell-${field}"
+            >${draw(entry, versions[entry.rolloutId] ?? [])}</span
+          >`,
+      );
+      render(html`${cells}`, row);
+      return row;
+    },
+  };
+  const widths = shownColumns.map(({ width }) => width).join(" ");
+  return html`<div
+    class="list"
+    role="table"
+    aria-label="episodes"
+    aria-rowcount=${shown.length}
+    .style=${`--columns:${widths}`}
+  >
+    <div class="list-head" role="row">
+      ${shownColumns.map(({ field }) => sortHead(app, route, field, order))}
+    </div>
+    <virtual-list .content=${content} aria-label="episodes"></virtual-list>
+  </div>`;
+}
+
+function sortHead(app: ViewerApp, route: RunRoute, name: string, order: string): TemplateResult {
+  const field = episodeFields.find((candidate) => candidate.name === name)!;
+  const isUp = order === name;
+  const isDown = order === `-${name}`;
+  return html`<span
+    role="columnheader"
+    class="cell cell-${name}"
+    aria-sort=${isUp ? "ascending" : isDown ? "descending" : nothing}
+    ><button
+      type="button"
+      @click=${() => app.go({ ...route, order: isUp ? `-${name}` : name }, { replace: true })}
+    >
+      ${field.title}${isUp ? " ▲" : isDown ? " ▼" : ""}
+    </button></span
+  >`;
+}
+
+function groupTable(app: ViewerApp, route: RunRoute, shown: readonly EpisodeEntry[]) {
+  const groups = shownGroups(shown);
+  const content: ListContent = {
+    keys: groups.map(({ groupId }) => groupId),
+    current: route.at,
+    draw: (index) => {
+      const group = groups[index]!;
+      const row = document.createElement("a");
+      row.className = group.groupId === route.at ? "list-row current" : "list-row";
+      row.setAttribute("role", "row");
+      row.href = linkTo({ page: "group", run: route.run, group: group.groupId, base: 0 });
+      row.dataset["group"] = group.groupId;
+      row.tabIndex = -1;
+      render(groupCells(group), row);
+      return row;
+    },
+  };
+  return html`<div
+    class="list"
+    role="table"
+    aria-label="groups"
+    aria-rowcount=${groups.length}
+    .style=${"--columns:90px 90px 90px 1fr"}
+  >
+    <div class="list-head" role="row">
+      ${["task", "mean", "spread", "rewards of its attempts"].map(
+        (title, index) =>
+          html`<span role="columnheader" class="cell group-cell-${index}">${title}</span>`,
+      )}
+    </div>
+    <virtual-list .content=${content} aria-label="groups"></virtual-list>
+  </div>`;
+}
+
+/** The groups of the episodes that are shown. */
+export function shownGroups(shown: readonly EpisodeEntry[]): readonly GroupEntry[] {
+  return groupEpisodes(shown);
+}
+
+function groupCells({ taskIndex, groupId, mean, spread, attempts, isDegenerate }: GroupEntry) {
+  return html`<span role="cell" class="cell group-cell-0" title=${visibleText(groupId)}
+      >${taskIndex}</span
+    ><span role="cell" class="cell group-cell-1">${mean === undefined ? "–" : mean.toFixed(3)}</span
+    ><span role="cell" class="cell group-cell-2"
+      >${spread === undefined ? "–" : spread.toFixed(3)}</span
+    ><span role="cell" class="cell group-cell-3"
+      >${attempts.map(({ reward, outcome }) => rewardBadge(reward, outcome === "failed"))}
+      ${
+        isDegenerate
+          ? html`<span class="degenerate" title="advantages within the group are all 0"
+              >all equal: nothing to learn from</span
+            >`
+          : nothing
+      }</span
+    >`;
+}

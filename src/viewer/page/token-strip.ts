@@ -1,0 +1,266 @@
+import { lineOf } from "../model/cut-lines.ts";
+import { differenceSteps, formatProbability, heatOf, surpriseSteps } from "../model/heat.ts";
+import type { StripMode } from "../model/route.ts";
+import type { RowView } from "../model/row-view.ts";
+import type { TokenMatch } from "../model/search-tokens.ts";
+
+/** What a strip shows. */
+export interface StripContent {
+  readonly view: RowView;
+  readonly mode: StripMode;
+  readonly selected: number | undefined;
+  readonly matches: readonly TokenMatch[];
+  /** The match that was gone to last. */
+  readonly match: number;
+}
+
+/** More token nodes than this never stand in the page. */
+const maxNodes = 1_900;
+const lineHeight = 24;
+/** Lines that are drawn above and below what is seen. */
+const overscan = 4;
+const gutterColumns = 15;
+/** Browsers draw no taller boxes; longer rows are scrolled through in proportion. */
+const maxHeight = 15_000_000;
+
+/**
+ * Shows a training row token by token, of any length: only the lines that are seen are in the page. It
+ * tells of a click or a key by the event `token-select`, whose detail is the token's place.
+ */
+export class TokenStrip extends HTMLElement {
+  readonly #sizer = document.createElement("div");
+  readonly #window = document.createElement("div");
+  readonly #resized = new ResizeObserver(() => this.#measure());
+  #content: StripContent | undefined;
+  #starts: Uint32Array = new Uint32Array([0]);
+  #columns = 0;
+  #visibleLines = 0;
+  #drawn = "";
+  #pending: number | undefined;
+
+  connectedCallback(): void {
+    if (this.#sizer.parentElement === this) return;
+    this.#sizer.className = "strip-sizer";
+    this.#window.className = "strip-window";
+    this.#sizer.append(this.#window);
+    this.append(this.#sizer);
+    this.tabIndex = 0;
+    this.setAttribute("role", "listbox");
+    this.setAttribute("aria-label", "tokens of the training row");
+    this.addEventListener("scroll", () => this.#draw());
+    this.addEventListener("click", (event) => this.#click(event));
+    this.#resized.observe(this);
+  }
+
+  disconnectedCallback(): void {
+    this.#resized.disconnect();
+  }
+
+  get content(): StripContent | undefined {
+    return this.#content;
+  }
+
+  set content(content: StripContent | undefined) {
+    const before = this.#content;
+    if (content === undefined) {
+      this.#content = undefined;
+      return;
+    }
+    const isOther = before?.view !== content.view;
+    const isMoved = before?.selected !== content.selected;
+    if (!isOther && !isMoved && sameLook(before, content)) return;
+    const isFollowed = isOther && before !== undefined && isLonger(before.view, content.view);
+    const isAtEnd = this.scrollTop + this.clientHeight >= this.scrollHeight - lineHeight;
+    this.#content = content;
+    if (isOther) {
+      this.#columns = 0;
+      this.#measure();
+      // Tokens that are appended move nothing; who looks at the end goes on looking at it.
+      if (isFollowed && isAtEnd) this.scrollTop = this.scrollHeight;
+      else if (!isFollowed) this.scrollTop = 0;
+    }
+    if ((isMoved || isOther) && content.selected !== undefined && !isFollowed) {
+      this.#pending = content.selected;
+    }
+    this.#drawn = "";
+    this.#settle();
+  }
+
+  /** Cuts lines anew where the width has changed; the first line that is seen stays the first. */
+  #measure(): void {
+    const content = this.#content;
+    if (content === undefined || this.clientWidth === 0) return;
+    const columns = Math.max(
+      20,
+      Math.floor(this.clientWidth / this.#columnWidth()) - gutterColumns,
+    );
+    const visible = Math.ceil(this.clientHeight / lineHeight) + 2 * overscan + 1;
+    if (columns === this.#columns && visible === this.#visibleLines) return;
+    const first = this.#starts[this.#firstLine()] ?? 0;
+    const isCut = this.#columns > 0;
+    this.#columns = columns;
+    this.#visibleLines = visible;
+    const maxTokens = Math.max(4, Math.floor(maxNodes / visible));
+    this.#starts = content.view.lines({ columns, maxTokens });
+    this.#sizer.style.height = `${Math.min(this.#lineCount * lineHeight, maxHeight)}px`;
+    if (isCut) this.#scrollToLine(lineOf(this.#starts, first));
+    this.#drawn = "";
+    this.#settle();
+  }
+
+  get #lineCount(): number {
+    return this.#starts.length - 1;
+  }
+
+  /** How far one line is, in pixels of the scroll bar. */
+  get #lineStep(): number {
+    return Math.min(this.#lineCount * lineHeight, maxHeight) / Math.max(this.#lineCount, 1);
+  }
+
+  #columnWidth(): number {
+    const probe = document.createElement("span");
+    probe.className = "strip-probe";
+    probe.textContent = "0".repeat(100);
+    this.append(probe);
+    const width = probe.getBoundingClientRect().width / 100;
+    probe.remove();
+    return width || 8;
+  }
+
+  #firstLine(): number {
+    return Math.max(0, Math.min(Math.floor(this.scrollTop / this.#lineStep), this.#lineCount - 1));
+  }
+
+  #scrollToLine(line: number): void {
+    this.scrollTop = line * this.#lineStep;
+  }
+
+  #settle(): void {
+    if (this.#columns === 0) return;
+    if (this.#pending !== undefined) {
+      const line = lineOf(this.#starts, this.#pending);
+      const top = line * this.#lineStep;
+      const isSeen =
+        top >= this.scrollTop + lineHeight &&
+        top < this.scrollTop + this.clientHeight - 2 * lineHeight;
+      if (!isSeen) this.#scrollToLine(Math.max(0, line - 3));
+      this.#pending = undefined;
+    }
+    this.#draw();
+  }
+
+  #draw(): void {
+    const content = this.#content;
+    if (content === undefined || this.#columns === 0) return;
+    const first = Math.max(0, this.#firstLine() - overscan);
+    const last = Math.min(this.#lineCount, first + this.#visibleLines);
+    const drawn = `${first}-${last}`;
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
+    const lines: HTMLElement[] = [];
+    for (let line = first; line < last; line++) lines.push(this.#drawLine(content, line));
+    this.#window.replaceChildren(...lines);
+    const offset = this.#lineStep === lineHeight ? first * lineHeight : this.#scaledTop(first);
+    this.#window.style.transform = `translateY(${offset}px)`;
+  }
+
+  /** In rows that are too long for one box, lines stand closer together on the bar than on screen. */
+  #scaledTop(first: number): number {
+    return this.scrollTop - (this.#firstLine() - first) * lineHeight;
+  }
+
+  #drawLine(content: StripContent, line: number): HTMLElement {
+    const { view } = content;
+    const [start, end] = [this.#starts[line]!, this.#starts[line + 1]!];
+    const kind = view.kindAt(start);
+    const box = element("div", `line kind-${kind.name}`);
+    const turn = view.turnAt(start);
+    const isTurnStart = turn !== undefined && turn.start === start;
+    const label = isTurnStart ? `turn ${turn.turnIndex}` : String(start);
+    const gutter = element("span", isTurnStart ? "gutter turn-start" : "gutter", label);
+    gutter.title = `token ${start} on`;
+    const letter = element("span", "letter", kind.letter);
+    letter.title = `${kind.title}: ${kind.meaning}`;
+    box.append(gutter, letter);
+    const dropped = view.droppedStopBefore(start);
+    if (dropped !== undefined) box.append(droppedStop(content, dropped.droppedStopId!));
+    for (let index = start; index < end; index++) box.append(drawToken(content, index));
+    return box;
+  }
+
+  #click(event: MouseEvent): void {
+    const token = (event.target as Element).closest<HTMLElement>("[data-token]");
+    const index = Number(token?.dataset["token"] ?? Number.NaN);
+    if (Number.isNaN(index)) return;
+    this.dispatchEvent(new CustomEvent("token-select", { detail: index, bubbles: true }));
+  }
+}
+
+function isLonger(before: RowView, after: RowView): boolean {
+  return (
+    before.header.rolloutId === after.header.rolloutId &&
+    before.header.segment === after.header.segment &&
+    before.tokenCount <= after.tokenCount
+  );
+}
+
+function sameLook(before: StripContent, after: StripContent): boolean {
+  return (
+    before.mode === after.mode && before.matches === after.matches && before.match === after.match
+  );
+}
+
+function drawToken({ view, mode, selected, matches, match }: StripContent, index: number) {
+  const kind = view.kindAt(index);
+  const classes = ["token", `kind-${kind.name}`];
+  if (view.texts.isSpecialAt(index)) classes.push("special");
+  if (view.maskAt(index) !== Number(kind.name === "sampled")) classes.push("disagrees");
+  if (index === selected) classes.push("selected");
+  const found = matchAt(matches, index);
+  if (found !== undefined) classes.push(found === match ? "match current" : "match");
+  const heat = heatClass({ view, mode }, index);
+  if (heat !== undefined) classes.push(heat);
+  const box = element("span", classes.join(" "), view.texts.shownAt(index));
+  box.dataset["token"] = String(index);
+  box.setAttribute("role", "option");
+  box.setAttribute("aria-selected", String(index === selected));
+  if (view.isSampledAt(index)) box.title = formatProbability(view.logprobAt(index));
+  return box;
+}
+
+function heatClass(
+  { view, mode }: Pick<StripContent, "view" | "mode">,
+  index: number,
+): string | undefined {
+  if (!view.isSampledAt(index)) return undefined;
+  if (mode === "logprob") return `heat-${heatOf(-view.logprobAt(index), surpriseSteps)}`;
+  if (mode === "rescored") return `heat-${heatOf(view.differenceAt(index), differenceSteps)}`;
+  if (mode === "version") return `version-${view.versionPlaceAt(index) % 6}`;
+  return undefined;
+}
+
+function droppedStop({ view }: StripContent, id: number): HTMLElement {
+  const box = element("span", "token dropped-stop", view.texts.shownOfId(id));
+  box.title = `dropped stop: id ${id} was sampled last and left the row again, for the template opens the next turn with another`;
+  return box;
+}
+
+/** The match that holds the token, by bisection. */
+function matchAt(matches: readonly TokenMatch[], index: number): number | undefined {
+  let low = 0;
+  let high = matches.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (matches[middle]!.end <= index) low = middle + 1;
+    else high = middle;
+  }
+  const found = matches[low];
+  return found !== undefined && found.start <= index ? low : undefined;
+}
+
+function element(name: string, className: string, text?: string): HTMLElement {
+  const made = document.createElement(name);
+  made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}

@@ -1,0 +1,306 @@
+import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
+import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
+import { linkTo, readRoute, type Route } from "../model/route.ts";
+import { RowView } from "../model/row-view.ts";
+import type { RowBranch } from "../model/row-tree.ts";
+import type { SearchResult } from "../model/search-tokens.ts";
+import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
+
+/** Something that is being read. */
+export type Loaded<Value> =
+  | { readonly state: "loading" }
+  | { readonly state: "ready"; readonly value: Value }
+  | { readonly state: "failed"; readonly message: string };
+
+/** A run's list as far as it was read. */
+export interface EpisodeList {
+  readonly facts: RunFacts;
+  readonly entries: readonly EpisodeEntry[];
+  readonly versions: EpisodeVersions;
+  /** Those that are being played. */
+  readonly running: readonly LiveEntry[];
+}
+
+/** A search in the row that is shown. */
+export interface TokenSearch {
+  readonly query: string;
+  readonly result: SearchResult;
+  /** The match that was gone to last. */
+  readonly at: number;
+}
+
+/** What stands beside the conversation. */
+export type EpisodeTab = "tokens" | "time" | "details";
+
+/** Rows are large: so many are kept. */
+const keptRows = 10;
+
+const livePauseMs = { running: 700, still: 2_500 } as const;
+
+/** What the page knows and shows. Each change draws it anew, in the next frame at the latest. */
+export class ViewerApp {
+  readonly source: ViewerSource;
+  route: Route;
+  runs: Loaded<readonly RunFacts[]> = { state: "loading" };
+  readonly lists = new Map<string, Loaded<EpisodeList>>();
+  tab: EpisodeTab = "tokens";
+  search: TokenSearch | undefined;
+  /** What a search through all conversations of a run found. */
+  textSearch: { readonly text: string; readonly found: ReadonlyMap<string, number> } | undefined;
+  isHelpOpen = false;
+  /** Told to screen readers, and shown for a moment. */
+  notice = "";
+  /** Texts and messages that are shown whole. */
+  readonly opened = new Map<string, number>();
+  readonly #loaded = new Map<string, Loaded<unknown>>();
+  readonly #draw: () => void;
+  #isDrawing = false;
+  #noticeTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(source: ViewerSource, draw: (app: ViewerApp) => void) {
+    this.source = source;
+    this.#draw = () => draw(this);
+    this.route = readRoute(location.hash);
+  }
+
+  async start(): Promise<void> {
+    addEventListener("hashchange", () => this.#follow(readRoute(location.hash)));
+    this.update();
+    try {
+      const runs = await this.source.runs();
+      this.runs = { state: "ready", value: runs };
+      const [only] = runs;
+      if (runs.length === 1 && only !== undefined && this.route.page === "runs") {
+        this.go(runRoute(only.key), { replace: true });
+      }
+    } catch (error) {
+      this.runs = { state: "failed", message: messageOf(error) };
+    }
+    this.update();
+    if (this.source.isLive) void this.#followRuns();
+  }
+
+  /** Draws soon. */
+  update(): void {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
+    queueMicrotask(() => {
+      this.#isDrawing = false;
+      this.#draw();
+    });
+  }
+
+  go(route: Route, { replace = false }: { readonly replace?: boolean } = {}): void {
+    const link = linkTo(route);
+    if (link !== location.hash) {
+      if (replace) history.replaceState(null, "", link);
+      else history.pushState(null, "", link);
+    }
+    this.#follow(route);
+  }
+
+  note(text: string): void {
+    this.notice = text;
+    clearTimeout(this.#noticeTimer);
+    this.#noticeTimer = setTimeout(() => {
+      this.notice = "";
+      this.update();
+    }, 2_500);
+    this.update();
+  }
+
+  /** The list of a run; reading it begins with the first call. */
+  list(run: string): Loaded<EpisodeList> {
+    const known = this.lists.get(run);
+    if (known !== undefined) return known;
+    this.lists.set(run, { state: "loading" });
+    void this.#readList(run);
+    return { state: "loading" };
+  }
+
+  episode(place: EpisodePlace): Loaded<EpisodeRow | LiveEpisode> {
+    return this.#load(episodeKey(place), () => this.source.episode(place));
+  }
+
+  branches(place: EpisodePlace): Loaded<readonly RowBranch[]> {
+    return this.#load(`branches ${place.run} ${place.episode}`, () => this.source.branches(place));
+  }
+
+  row(place: EpisodePlace, row: number): Loaded<RowView> {
+    const key = rowKey(place, row);
+    const rows = [...this.#loaded.keys()].filter((other) => other.startsWith("row "));
+    if (!this.#loaded.has(key) && rows.length >= keptRows) this.#loaded.delete(rows[0]!);
+    return this.#load(key, async () => new RowView(await this.source.row(place, row)));
+  }
+
+  /** Whether the logprobs of a run can be computed again. */
+  canRescore(run: string): boolean {
+    const list = this.list(run);
+    return list.state === "ready" && list.value.facts.canRescore === true;
+  }
+
+  /** Computes the logprobs of a row again, and keeps them with it. */
+  rescored(place: EpisodePlace, row: number): Loaded<Float64Array> {
+    return this.#load(`rescored ${place.run} ${place.episode} ${row}`, async () => {
+      const scores = await this.source.rescored?.(place, row);
+      if (scores === undefined) throw new Error("no engine is at hand that could score");
+      return scores;
+    });
+  }
+
+  async searchTexts(run: string, text: string): Promise<void> {
+    if (text === "") this.textSearch = undefined;
+    else {
+      const found = await this.source.search(run, text);
+      this.textSearch = { text, found: new Map(Object.entries(found)) };
+    }
+    this.update();
+  }
+
+  #follow(route: Route): void {
+    const before = this.route;
+    this.route = route;
+    const isOtherRow =
+      before.page !== route.page ||
+      (before.page === "episode" &&
+        route.page === "episode" &&
+        (before.episode !== route.episode || before.row !== route.row));
+    if (isOtherRow) this.search = undefined;
+    this.update();
+  }
+
+  #load<Value>(key: string, read: () => Promise<Value>): Loaded<Value> {
+    const known = this.#loaded.get(key);
+    if (known !== undefined) return known as Loaded<Value>;
+    this.#loaded.set(key, { state: "loading" });
+    read().then(
+      (value) => this.#settle(key, { state: "ready", value }),
+      (error: unknown) => this.#settle(key, { state: "failed", message: messageOf(error) }),
+    );
+    return { state: "loading" };
+  }
+
+  #settle(key: string, loaded: Loaded<unknown>): void {
+    this.#loaded.set(key, loaded);
+    this.update();
+  }
+
+  async #readList(run: string): Promise<void> {
+    const before = this.lists.get(run);
+    const known = before?.state === "ready" ? before.value : undefined;
+    try {
+      const page = await this.source.episodes(run, {
+        generation: known?.facts.generation ?? -1,
+        from: known?.entries.length ?? 0,
+      });
+      const kept = known?.entries.slice(0, page.start) ?? [];
+      const isSame =
+        known !== undefined &&
+        page.entries.length === 0 &&
+        sameFacts(known.facts, page.facts) &&
+        sameParts(known.running, page.running);
+      if (isSame) return;
+      // Rows may have been added, or have moved.
+      if (known !== undefined) this.#forgetFailures();
+      const { facts, running } = page;
+      const list = { facts, running, entries: [...kept, ...page.entries] };
+      this.lists.set(run, {
+        state: "ready",
+        value: { ...list, versions: known?.versions ?? {} },
+      });
+      this.update();
+      const versions = await this.source.versions(run);
+      this.lists.set(run, { state: "ready", value: { ...list, versions } });
+    } catch (error) {
+      if (known !== undefined) return;
+      this.lists.set(run, { state: "failed", message: messageOf(error) });
+    }
+    this.update();
+  }
+
+  #forgetFailures(): void {
+    for (const [key, { state }] of this.#loaded) {
+      if (state === "failed") this.#loaded.delete(key);
+    }
+  }
+
+  /** Asks again and again for what was appended to the runs that are shown. */
+  async #followRuns(): Promise<void> {
+    for (;;) {
+      const shown = [...this.lists].flatMap(([, list]) =>
+        list.state === "ready" ? [list.value.facts] : [],
+      );
+      const isRunning = shown.some(({ state }) => state === "running");
+      await new Promise((resolve) => {
+        setTimeout(resolve, isRunning ? livePauseMs.running : livePauseMs.still);
+      });
+      if (document.hidden) continue;
+      for (const { key } of shown) await this.#readList(key);
+      await this.#followEpisode();
+    }
+  }
+
+  /** Reads the shown episode again while it is being played, and once more when it has ended. */
+  async #followEpisode(): Promise<void> {
+    const { route } = this;
+    if (route.page !== "episode") return;
+    const known = this.#loaded.get(episodeKey(route)) as
+      | Loaded<EpisodeRow | LiveEpisode>
+      | undefined;
+    if (known?.state !== "ready" || !("isLive" in known.value)) return;
+    try {
+      const value = await this.source.episode(route);
+      const isOver = !("isLive" in value);
+      if (!isOver && value.partCount === known.value.partCount) return;
+      const view = new RowView(await this.source.row(route, 0));
+      this.#loaded.set(rowKey(route, 0), { state: "ready", value: view });
+      this.#loaded.set(episodeKey(route), { state: "ready", value });
+      this.#loaded.delete(`branches ${route.run} ${route.episode}`);
+      // The row of an episode that ended has the prompt in front: places in it are others.
+      if (isOver && this.route === route) {
+        const { token: _token, ...rest } = route;
+        this.go(rest, { replace: true });
+      }
+    } catch {
+      // Between the end of its recording and its line an episode is neither: it is asked for again.
+    }
+    this.update();
+  }
+}
+
+/** The list of a run, unfiltered. */
+export function runRoute(run: string): Extract<Route, { page: "run" }> {
+  return { page: "run", run, filter: "", order: "", view: "episodes" };
+}
+
+/** An episode from its beginning. */
+export function episodeRoute(run: string, episode: string): Extract<Route, { page: "episode" }> {
+  return { page: "episode", run, episode, row: 0, mode: "mask" };
+}
+
+function episodeKey({ run, episode }: EpisodePlace): string {
+  return `episode ${run} ${episode}`;
+}
+
+function rowKey({ run, episode }: EpisodePlace, row: number): string {
+  return `row ${run} ${episode} ${row}`;
+}
+
+function sameParts(left: readonly LiveEntry[], right: readonly LiveEntry[]): boolean {
+  return (
+    left.length === right.length &&
+    left.every(({ rolloutId, partCount }, index) => {
+      const other = right[index]!;
+      return rolloutId === other.rolloutId && partCount === other.partCount;
+    })
+  );
+}
+
+function sameFacts(left: RunFacts, right: RunFacts): boolean {
+  return left.state === right.state && left.generation === right.generation;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

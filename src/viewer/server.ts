@@ -1,0 +1,162 @@
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
+import type { RunFacts } from "./model/episode-entry.ts";
+import { encodeRow } from "./model/row-columns.ts";
+import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
+import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
+import { RowSource } from "./source/row-source.ts";
+import type { RunIndex } from "./source/run-index.ts";
+
+/** How the viewer's server is started. */
+export interface ViewerOptions {
+  /** 0 means any free one. */
+  readonly port: number;
+  /** Reads the tokens' texts instead of each run's own model folder. */
+  readonly model?: string;
+  /** Computes logprobs again, by run; absent where that is not asked for. */
+  readonly rescorings?: ReadonlyMap<RunIndex, Rescoring>;
+}
+
+/** A viewer that listens on this machine only. */
+export interface ViewerServer extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Nothing is loaded from elsewhere, framed, or kept. */
+const headers: Readonly<Record<string, string>> = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "cache-control": "no-store",
+};
+
+/**
+ * Serves runs to a browser on this machine, read-only.
+ *
+ * @throws UsageError where the port is taken.
+ */
+export async function startViewer(
+  runs: readonly RunIndex[],
+  { port, model, rescorings = new Map() }: ViewerOptions,
+): Promise<ViewerServer> {
+  const rows = new RowSource(model);
+  const app = viewerApp(runs, { rows, rescorings });
+  const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
+  await new Promise<void>((resolve, reject) => {
+    server.once("listening", resolve);
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const what =
+        error.code === "EADDRINUSE" ? "it is taken, choose another --port" : error.message;
+      reject(new UsageError(`Cannot listen on port ${port}: ${what}`, { cause: error }));
+    });
+  });
+  for (const run of runs) void rows.warm(run);
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      if ("closeAllConnections" in server) server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+interface ViewerParts extends Required<Pick<ViewerOptions, "rescorings">> {
+  readonly rows: RowSource;
+}
+
+function viewerApp(runs: readonly RunIndex[], { rows, rescorings }: ViewerParts): Hono {
+  const app = new Hono();
+  const byKey = new Map(runs.map((run) => [run.key, run]));
+  app.use(async (context, next) => {
+    // A page elsewhere whose name was made to lead here is turned away.
+    const { hostname } = new URL(`http://${context.req.header("host") ?? "none"}`);
+    if (hostname !== "127.0.0.1" && hostname !== "localhost") return context.text("forbidden", 403);
+    await next();
+    for (const [name, value] of Object.entries(headers)) context.header(name, value);
+  });
+  app.onError((error, context) => {
+    if (error instanceof UsageError || error instanceof RolloutError)
+      return context.json({ error: describeError(error) }, 422);
+    throw error;
+  });
+  app.get("/", (context) => context.html(pageHtml()));
+  for (const { name, type } of pageFiles) {
+    app.get(`/${name}`, async (context) => {
+      const bytes = new Uint8Array(await readPageFile(name));
+      return context.body(bytes, 200, { "content-type": type });
+    });
+  }
+  const factsOf = (run: RunIndex): RunFacts => ({
+    ...run.facts,
+    canRescore: rescorings.has(run),
+  });
+  app.get("/api/runs", async (context) => {
+    for (const run of runs) await run.refresh();
+    return context.json(runs.map(factsOf));
+  });
+  const find = (key: string): RunIndex => {
+    const run = byKey.get(key);
+    if (run === undefined) throw new UsageError(`Cannot find run ${key}: it is not being viewed`);
+    return run;
+  };
+  const binary = { "content-type": "application/octet-stream" };
+  const json = { "content-type": "application/json; charset=utf-8" };
+  app.get("/api/runs/:run/episodes", async (context) => {
+    const run = find(context.req.param("run"));
+    await run.refresh();
+    const { generation, from } = context.req.query();
+    const start = Number(generation) === run.facts.generation ? Number(from) : 0;
+    const entries = run.entries.slice(start);
+    return context.json({ facts: factsOf(run), start, entries, running: run.running });
+  });
+  app.get("/api/runs/:run/versions", async (context) =>
+    context.json(await find(context.req.param("run")).versions()),
+  );
+  app.get("/api/runs/:run/search", async (context) => {
+    const run = find(context.req.param("run"));
+    return context.json(await run.search(context.req.query("text") ?? ""));
+  });
+  app.get("/api/runs/:run/episode", async (context) => {
+    const run = find(context.req.param("run"));
+    const id = context.req.query("id") ?? "";
+    const line = await run.episodeLine(id);
+    if (line !== undefined) return context.body(new Uint8Array(line), 200, json);
+    const live = run.running.some(({ rolloutId }) => rolloutId === id)
+      ? await run.recordings.episode(id)
+      : undefined;
+    return live === undefined
+      ? context.json({ error: `${run.dir} has no episode ${id}` }, 404)
+      : context.json(live);
+  });
+  app.get("/api/runs/:run/branches", async (context) => {
+    const run = find(context.req.param("run"));
+    return context.json(await rows.branches(run, context.req.query("id") ?? ""));
+  });
+  app.get("/api/runs/:run/row", async (context) => {
+    const run = find(context.req.param("run"));
+    const { id = "", row = "0", as } = context.req.query();
+    const missing = { error: `${run.dir} has no training row ${row} of ${id}` };
+    if (as === "line") {
+      const line = await run.rowLine(id, Number(row));
+      return line === undefined
+        ? context.json(missing, 404)
+        : context.body(new Uint8Array(line), 200, json);
+    }
+    const columns = await rows.read(run, id, Number(row));
+    if (columns === undefined) return context.json(missing, 404);
+    const rescoring = rescorings.get(run);
+    if (as === "rescored" && rescoring !== undefined) {
+      const scores = await rescoreRow(columns, rescoring);
+      return context.body(new Uint8Array(scores.buffer as ArrayBuffer), 200, binary);
+    }
+    return context.body(encodeRow(columns) as Uint8Array<ArrayBuffer>, 200, binary);
+  });
+  return app;
+}

@@ -1,0 +1,68 @@
+import type { EpisodeRow } from "../../run/episode-row.ts";
+import { parseEpisodeRow, parseJson } from "../../run/episode-row.ts";
+import type { EpisodeEntry } from "../model/episode-entry.ts";
+
+const quote = 0x22;
+const backslash = 0x5c;
+const messagesKey = Buffer.from('"messages":');
+
+/**
+ * What a list shows of an episode, from the beginning of its line: the sums stand before the messages,
+ * so that long conversations need not be parsed. `undefined` where the beginning does not say it all.
+ */
+export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | undefined {
+  const end = findMessages(head);
+  if (end === undefined) return undefined;
+  const text = `${head.toString("utf8", 0, end)}"messages":[]}`;
+  return toEntry(parseJson(Buffer.from(text)) as Partial<EpisodeRow> | undefined, order);
+}
+
+/** The same from a whole line, whatever the order of its fields; `undefined` where it is damaged. */
+export function readEpisodeLine(line: Buffer, order: number): EpisodeEntry | undefined {
+  return toEntry(parseEpisodeRow(line), order);
+}
+
+/** Where the key `messages` of the outermost object begins. */
+function findMessages(bytes: Buffer): number | undefined {
+  let depth = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === quote) {
+      const isKey = depth === 1 && bytes.subarray(at, at + messagesKey.length).equals(messagesKey);
+      if (isKey) return at;
+      at = endOfString(bytes, at);
+    } else if (byte === 0x7b || byte === 0x5b) depth++;
+    else if (byte === 0x7d || byte === 0x5d) depth--;
+  }
+  return undefined;
+}
+
+function endOfString(bytes: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
+  return at;
+}
+
+function toEntry(row: Partial<EpisodeRow> | undefined, order: number): EpisodeEntry | undefined {
+  const { rolloutId, counts, outcome, failure, reward } = row ?? {};
+  if (row === undefined || typeof rolloutId !== "string" || counts === undefined) return undefined;
+  return {
+    order,
+    rolloutId,
+    groupId: row.groupId ?? rolloutId,
+    taskId: row.taskId ?? rolloutId,
+    taskIndex: row.taskIndex ?? 0,
+    sampleIndex: row.sampleIndex ?? 0,
+    outcome: outcome ?? "failed",
+    stopReason: row.stopReason ?? "failure",
+    ...(reward === undefined ? {} : { reward }),
+    ...(failure === undefined ? {} : { party: failure.party, failureCode: failure.code }),
+    turnCount: counts.turnCount,
+    tokenCount: counts.tokenCount,
+    sampledTokenCount: counts.sampledTokenCount,
+    toolCallCount: counts.toolCallCount,
+    formatErrorCount: counts.formatErrorCount,
+    startedAtMs: row.startedAtMs ?? 0,
+    durationMs: row.durationMs ?? 0,
+  };
+}

@@ -1,0 +1,107 @@
+import { UsageError } from "../../errors.ts";
+import { readTokenizerFile } from "../../tokenizer/tokenizer-file.ts";
+import { createVocabulary, type Vocabulary } from "../../tokenizer/vocabulary.ts";
+import type { RowColumns } from "../model/row-columns.ts";
+import { findBranches, markContext, type RowBranch } from "../model/row-tree.ts";
+import { readRow, spellRow, type RowReading } from "./read-row.ts";
+import { modelFolderOf, type RunIndex } from "./run-index.ts";
+
+/** Rows of one rollout that are held against each other. */
+const maxBranches = 200;
+
+/** Reads training rows with the vocabulary that their run was played with, each loaded once. */
+export class RowSource {
+  readonly #model: string | undefined;
+  readonly #vocabularies = new Map<string, Promise<Vocabulary>>();
+
+  /** `model` takes the place of every run's own model folder. */
+  constructor(model?: string) {
+    this.#model = model;
+  }
+
+  /**
+   * One of the training rows of a rollout; `undefined` where there is no such row. What it shares with
+   * the others, and is trained in them, is marked as context.
+   *
+   * @throws UsageError where its line is no training row.
+   */
+  async read(run: RunIndex, rolloutId: string, row: number): Promise<RowColumns | undefined> {
+    const line = await run.rowLine(rolloutId, row);
+    if (line === undefined) return row === 0 ? await this.#readLive(run, rolloutId) : undefined;
+    const reading = { ...stopIdsOf(run), ...(await this.#vocabularyOf(run)) };
+    const columns = readRow(line, reading);
+    const count = run.rowSizes(rolloutId).length;
+    if (count > 1 && count <= maxBranches) {
+      const others = await this.#readAll(run, rolloutId);
+      markContext(columns, others.toSpliced(row, 1));
+    }
+    return columns;
+  }
+
+  /**
+   * The rows of a rollout as a tree; those beyond the first few hundred are left out.
+   *
+   * @throws UsageError where a line is no training row.
+   */
+  async branches(run: RunIndex, rolloutId: string): Promise<readonly RowBranch[]> {
+    return findBranches(await this.#readAll(run, rolloutId));
+  }
+
+  async #readLive(run: RunIndex, rolloutId: string): Promise<RowColumns | undefined> {
+    if (!run.running.some((live) => live.rolloutId === rolloutId)) return undefined;
+    const columns = await run.recordings.columns(rolloutId);
+    if (columns === undefined) return undefined;
+    return {
+      ...columns,
+      header: { ...columns.header, ...spellRow(columns.ids, await this.#vocabularyOf(run)) },
+    };
+  }
+
+  async #readAll(run: RunIndex, rolloutId: string): Promise<readonly RowColumns[]> {
+    const rows: RowColumns[] = [];
+    const count = Math.min(run.rowSizes(rolloutId).length, maxBranches);
+    for (let row = 0; row < count; row++) {
+      rows.push(readRow((await run.rowLine(rolloutId, row))!, stopIdsOf(run)));
+    }
+    return rows;
+  }
+
+  /** Loads what spells a run's tokens before anyone asks. */
+  async warm(run: RunIndex): Promise<void> {
+    await this.#vocabularyOf(run);
+  }
+
+  async #vocabularyOf(run: RunIndex): Promise<Pick<RowReading, "vocabulary" | "vocabularyNote">> {
+    const folder = this.#model ?? modelFolderOf(run);
+    if (folder === undefined) {
+      return {
+        vocabularyNote: "the run does not say which tokenizer it used: name one with --model",
+      };
+    }
+    const loading = this.#vocabularies.get(folder) ?? loadVocabulary(folder);
+    this.#vocabularies.set(folder, loading);
+    try {
+      return { vocabulary: await loading };
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      return {
+        vocabularyNote: `the tokenizer in ${folder} is not here: name its folder with --model`,
+      };
+    }
+  }
+}
+
+/** @throws UsageError where there is none, or it is broken. */
+async function loadVocabulary(folder: string): Promise<Vocabulary> {
+  const vocabulary = createVocabulary(await readTokenizerFile(folder));
+  // Reads it whole.
+  vocabulary.tokenOf(0);
+  return vocabulary;
+}
+
+/** Ids that end a turn, where the run's template was measured. */
+function stopIdsOf({ manifest }: RunIndex): Pick<RowReading, "stopIds"> {
+  const { template } = manifest.found as { readonly template?: { readonly stopIds?: unknown } };
+  const ids = template?.stopIds;
+  return Array.isArray(ids) ? { stopIds: new Set(ids as readonly number[]) } : {};
+}

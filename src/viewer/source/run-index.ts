@@ -1,0 +1,289 @@
+import path from "node:path";
+import { UsageError } from "../../errors.ts";
+import { openStoredRun } from "../../report/read-run.ts";
+import { type Files, diskFiles, readText } from "../../run/files.ts";
+import type { LineRange } from "../../run/line-ranges.ts";
+import { readStanding } from "../../run/lock-holder.ts";
+import { thisMachine } from "../../run/process-place.ts";
+import { lockFile } from "../../run/run-lock.ts";
+import type { RunManifest } from "../../run/run-folder.ts";
+import { rolloutIdOfLine } from "../../run/sample-line.ts";
+import { storedSettings } from "../../setup/stored-settings.ts";
+import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
+import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
+import type { LiveEntry } from "../model/live-episode.ts";
+import { LineFollower } from "./line-follower.ts";
+import { LiveRecordings } from "./live-recordings.ts";
+import { versionsOfLine } from "./versions-of-line.ts";
+
+/** Sums and reward details stand within so many bytes; longer beginnings are read again. */
+const episodeHeadLength = 64 * 1024;
+const sampleHeadLength = 8 * 1024;
+
+/** A writer on another machine that gave no sign of life for so long is gone, in milliseconds. */
+const leaseMs = 120_000;
+
+/**
+ * What a run's folder holds, by place: where each episode's line and each training row begins and ends.
+ * Only ids, sums and places are kept, so that the files may be of any size, and what is appended is read
+ * on. The folder is never written to.
+ */
+export class RunIndex {
+  readonly key: string;
+  readonly dir: string;
+  readonly manifest: RunManifest;
+  readonly #files: Files;
+  readonly #episodes: LineFollower;
+  readonly #samples: LineFollower;
+  readonly #recordings: LiveRecordings;
+  #entries: EpisodeEntry[] = [];
+  #places = new Map<string, LineRange>();
+  #rows = new Map<string, LineRange[]>();
+  #unread: { readonly order: number; readonly range: LineRange }[] = [];
+  #damagedCount = 0;
+  #generation = 0;
+  #versions = new Map<string, Set<string>>();
+  #versionsQueue: { readonly rolloutId: string; readonly range: LineRange }[] = [];
+  #reading: Promise<void> | undefined;
+  #state: RunState = "stopped";
+
+  private constructor(
+    { key, dir, manifest }: Pick<RunIndex, "key" | "dir" | "manifest">,
+    files: Files,
+  ) {
+    this.key = key;
+    this.dir = dir;
+    this.manifest = manifest;
+    this.#files = files;
+    this.#episodes = new LineFollower(path.join(dir, "episodes.jsonl"), {
+      ...{ files, headLength: episodeHeadLength },
+      onLine: ({ head, start, end }) => this.#addEpisode(head, { start, end }),
+      onReset: () => this.#forgetEpisodes(),
+    });
+    this.#samples = new LineFollower(path.join(dir, "samples.jsonl"), {
+      ...{ files, headLength: sampleHeadLength },
+      onLine: ({ head, start, end }) => this.#addRow(head, { start, end }),
+      onReset: () => this.#forgetRows(),
+    });
+    this.#recordings = new LiveRecordings(dir, files);
+  }
+
+  /**
+   * Opens a run's folder and reads where everything is.
+   *
+   * @throws UsageError where it is no run's folder.
+   */
+  static async open(
+    dir: string,
+    { key, files = diskFiles }: { readonly key: string; readonly files?: Files },
+  ): Promise<RunIndex> {
+    const { manifest } = await openStoredRun(dir);
+    const index = new RunIndex({ key, dir, manifest }, files);
+    await index.refresh();
+    return index;
+  }
+
+  /** Reads what was appended since the last call. */
+  async refresh(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    await this.#reading;
+  }
+
+  get facts(): RunFacts {
+    const { configuration, found, turnwright } = this.manifest;
+    const { plan, engine } = found as {
+      readonly plan?: { readonly taskIndexes?: readonly number[]; readonly sampleCount?: number };
+      readonly engine?: { readonly model?: string; readonly kind?: string };
+    };
+    const planned = (plan?.taskIndexes?.length ?? 0) * (plan?.sampleCount ?? 0);
+    const { env, split } = configuration;
+    return {
+      key: this.key,
+      dir: this.dir,
+      state: this.#state,
+      generation: this.#generation,
+      episodeCount: this.#entries.length,
+      ...(planned > 0 ? { planned } : {}),
+      ...(typeof env === "string" ? { environment: env } : {}),
+      ...(typeof split === "string" ? { split } : {}),
+      ...(typeof engine?.model === "string" ? { model: engine.model } : {}),
+      ...(typeof engine?.kind === "string" ? { engine: engine.kind } : {}),
+      configuration,
+      damagedCount: this.#damagedCount,
+      turnwright,
+      versionsReady: this.#versionsQueue.length === 0,
+    };
+  }
+
+  /** What is known of episodes that are being played. */
+  get recordings(): LiveRecordings {
+    return this.#recordings;
+  }
+
+  /** The episodes that are being played, as far as the run records them. */
+  get running(): readonly LiveEntry[] {
+    if (this.#state !== "running") return [];
+    return this.#recordings.entries.filter(({ rolloutId }) => !this.#places.has(rolloutId));
+  }
+
+  /** The episodes in the order in which they ended; live, not to be changed. */
+  get entries(): readonly EpisodeEntry[] {
+    return this.#entries;
+  }
+
+  /** An episode's line as it stands in the file; `undefined` where there is none of that id. */
+  async episodeLine(rolloutId: string): Promise<Buffer | undefined> {
+    const place = this.#places.get(rolloutId);
+    return place && (await this.#episodes.lineAt(place));
+  }
+
+  /** How many bytes each training row of the rollout has. */
+  rowSizes(rolloutId: string): readonly number[] {
+    return (this.#rows.get(rolloutId) ?? []).map(({ start, end }) => end - start);
+  }
+
+  /** A training row as it stands in the file; `undefined` where there is no such row. */
+  async rowLine(rolloutId: string, segment: number): Promise<Buffer | undefined> {
+    const place = this.#rows.get(rolloutId)?.[segment];
+    return place && (await this.#samples.lineAt(place));
+  }
+
+  /**
+   * The episodes whose lines hold a text, upper and lower case apart, with how often; as it is spelled in
+   * JSON, where that differs. Their own ids and sums are looked through as well.
+   */
+  async search(text: string): Promise<Readonly<Record<string, number>>> {
+    const wanted = Buffer.from(JSON.stringify(text).slice(1, -1));
+    const found: Record<string, number> = {};
+    if (wanted.length === 0) return found;
+    for (const [rolloutId, place] of this.#places) {
+      const line = await this.#episodes.lineAt(place);
+      let count = 0;
+      for (let at = line.indexOf(wanted); at >= 0; at = line.indexOf(wanted, at + wanted.length)) {
+        count++;
+      }
+      if (count > 0) found[rolloutId] = count;
+    }
+    return found;
+  }
+
+  /** Which versions of the policy sampled each episode, as far as that was read. */
+  async versions(): Promise<EpisodeVersions> {
+    // What was read meanwhile by another call is shifted off the queue by then.
+    for (let next = this.#versionsQueue[0]; next !== undefined; next = this.#versionsQueue[0]) {
+      const line = await this.#samples.lineAt(next.range);
+      if (this.#versionsQueue[0] !== next) continue;
+      this.#versionsQueue.shift();
+      const known = this.#versions.get(next.rolloutId) ?? new Set();
+      for (const version of versionsOfLine(line)) known.add(version);
+      this.#versions.set(next.rolloutId, known);
+    }
+    return Object.fromEntries([...this.#versions].map(([id, versions]) => [id, [...versions]]));
+  }
+
+  async #read(): Promise<void> {
+    await this.#episodes.read();
+    await this.#samples.read();
+    for (const { order, range } of this.#unread.splice(0)) {
+      const entry = readEpisodeLine(await this.#episodes.lineAt(range), order);
+      if (entry === undefined) this.#damagedCount++;
+      else this.#place(entry, range);
+    }
+    this.#state = await this.#readState();
+    if (this.#state === "running") await this.#recordings.read();
+  }
+
+  #addEpisode(head: Buffer, range: LineRange): void {
+    const order = this.#entries.length;
+    const entry = readEpisodeHead(head, order);
+    if (entry === undefined) this.#unread.push({ order, range });
+    else this.#place(entry, range);
+  }
+
+  #place(entry: EpisodeEntry, range: LineRange): void {
+    const { rolloutId } = entry;
+    if (this.#places.has(rolloutId)) {
+      // A later line of the same rollout takes the place of the earlier one.
+      this.#entries = this.#entries.filter((other) => other.rolloutId !== rolloutId);
+      this.#entries = this.#entries.map((other, order) => ({ ...other, order }));
+      this.#generation++;
+    }
+    this.#places.set(rolloutId, range);
+    this.#entries.push({ ...entry, order: this.#entries.length });
+  }
+
+  #addRow(head: Buffer, range: LineRange): void {
+    const rolloutId = rolloutIdOfLine(head);
+    if (rolloutId === undefined) {
+      this.#damagedCount++;
+      return;
+    }
+    const rows = this.#rows.get(rolloutId);
+    if (rows === undefined) this.#rows.set(rolloutId, [range]);
+    else rows.push(range);
+    this.#versionsQueue.push({ rolloutId, range });
+  }
+
+  #forgetEpisodes(): void {
+    this.#generation++;
+    this.#entries = [];
+    this.#places = new Map();
+    this.#unread = [];
+    this.#damagedCount = 0;
+  }
+
+  #forgetRows(): void {
+    this.#generation++;
+    this.#rows = new Map();
+    this.#versionsQueue = [];
+  }
+
+  async #readState(): Promise<RunState> {
+    const summary = await readText(this.#files, path.join(this.dir, "summary.json"));
+    const end = summary === undefined ? undefined : endOf(summary);
+    if (end !== undefined) return end;
+    const standing = await readStanding(
+      {
+        ...{ files: this.#files, machine: thisMachine, here: await thisMachine.here(), leaseMs },
+        fileSystemNow: () => Promise.resolve(Date.now()),
+      },
+      path.join(this.dir, lockFile),
+    );
+    return standing === undefined || standing.state === "gone" ? "stopped" : "running";
+  }
+}
+
+/** What `summary.json` says of the run's end. */
+function endOf(summary: string): RunState | undefined {
+  try {
+    const { end } = JSON.parse(summary) as { readonly end?: RunState };
+    return end;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Opens runs under names that no two of them share: the names of their folders.
+ *
+ * @throws UsageError where one is no run's folder, or none is named.
+ */
+export async function openRuns(dirs: readonly string[]): Promise<readonly RunIndex[]> {
+  if (dirs.length === 0) throw new UsageError("Cannot view runs: expected a run's folder");
+  const runs: RunIndex[] = [];
+  for (const dir of dirs) {
+    const name = path.basename(path.resolve(dir)) || "run";
+    const taken = new Set(runs.map(({ key }) => key));
+    let key = name;
+    for (let count = 2; taken.has(key); count++) key = `${name}-${count}`;
+    runs.push(await RunIndex.open(dir, { key }));
+  }
+  return runs;
+}
+
+/** The model folder that a run was played with, where it says. */
+export function modelFolderOf({ manifest }: RunIndex): string | undefined {
+  const { model } = storedSettings(manifest);
+  return typeof model === "string" ? model : undefined;
+}

@@ -1,0 +1,184 @@
+import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diskFiles } from "../../run/files.ts";
+import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
+import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
+import { LineFollower } from "./line-follower.ts";
+import { readRow } from "./read-row.ts";
+import { spellIds } from "./spell-ids.ts";
+import { versionsOfLine } from "./versions-of-line.ts";
+
+let dir = "";
+beforeAll(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-viewer-"));
+});
+afterAll(async () => {
+  await rm(dir, { recursive: true });
+});
+
+describe("LineFollower", () => {
+  async function follow(name: string) {
+    const file = path.join(dir, name);
+    const seen: string[] = [];
+    const follower = new LineFollower(file, {
+      ...{ files: diskFiles, headLength: 4 },
+      onLine: ({ head, start, end }) => seen.push(`${head.toString()} ${start}-${end}`),
+      onReset: () => seen.push("reset"),
+    });
+    const read = async () => {
+      await follower.read();
+      return seen.splice(0);
+    };
+    return { file, follower, read };
+  }
+
+  test("tells of whole lines, as they grow", async () => {
+    const { file, follower, read } = await follow("grow");
+    expect(await read()).toEqual([]);
+    await writeFile(file, "first\n\nsec");
+    expect(await read()).toEqual(["firs 0-5"]);
+    await appendFile(file, "ond\nthird\n");
+    expect(await read()).toEqual(["seco 7-13", "thir 14-19"]);
+    expect(await read()).toEqual([]);
+    expect((await follower.lineAt({ start: 7, end: 13 })).toString()).toBe("second");
+  });
+
+  test("reads a file anew that was replaced or cut", async () => {
+    const { file, read } = await follow("replaced");
+    await writeFile(file, "one\ntwo\n");
+    await read();
+    await writeFile(`${file}.next`, "two\none\n");
+    await rename(`${file}.next`, file);
+    expect(await read()).toEqual(["reset", "two 0-3", "one 4-7"]);
+    await truncate(file, 4);
+    expect(await read()).toEqual(["reset", "two 0-3"]);
+  });
+
+  test("keeps the beginning of a line that is longer than a block", async () => {
+    const { file, read } = await follow("long");
+    await writeFile(file, `${"x".repeat(3_000_000)}\nend\n`);
+    expect(await read()).toEqual(["xxxx 0-3000000", "end 3000001-3000004"]);
+  });
+});
+
+describe("readEpisodeHead()", () => {
+  const row = {
+    ...{ format: 1, rolloutId: 'a"\\/0#1', groupId: "a/0", taskId: "a/0", taskIndex: 0 },
+    ...{ sampleIndex: 1, seed: 3, outcome: "truncated", stopReason: "max-turns", reward: 0.5 },
+    rewardDetails: { said: '"messages":[', nested: { messages: ["}{"] } },
+    counts: {
+      turnCount: 2,
+      sampledTokenCount: 7,
+      tokenCount: 9,
+      toolCallCount: 1,
+      formatErrorCount: 1,
+    },
+    userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
+    ...{ startedAtMs: 5, durationMs: 6 },
+    messages: [{ role: "user", content: "x".repeat(1_000) }],
+  };
+  const expected = {
+    ...{ order: 4, rolloutId: 'a"\\/0#1', groupId: "a/0", taskId: "a/0", taskIndex: 0 },
+    ...{ sampleIndex: 1, outcome: "truncated", stopReason: "max-turns", reward: 0.5 },
+    ...{ turnCount: 2, tokenCount: 9, sampledTokenCount: 7, toolCallCount: 1 },
+    ...{ formatErrorCount: 1, startedAtMs: 5, durationMs: 6 },
+  };
+
+  test("needs the line up to the messages only", () => {
+    const line = Buffer.from(JSON.stringify(row));
+    expect(readEpisodeHead(line.subarray(0, 600), 4)).toEqual(expected);
+    expect(readEpisodeHead(line.subarray(0, 200), 4)).toBeUndefined();
+  });
+
+  test("leaves another order of fields to the whole line", () => {
+    const { messages, ...rest } = row;
+    const line = Buffer.from(JSON.stringify({ messages, ...rest }));
+    expect(readEpisodeHead(line, 4)).toBeUndefined();
+    expect(readEpisodeLine(line, 4)).toEqual(expected);
+    expect(readEpisodeLine(Buffer.from('{"format":1'), 4)).toBeUndefined();
+  });
+});
+
+test("versionsOfLine() names each version once, without parsing", () => {
+  const versions = ["", "", "7", "7", 'odd"\\', "", "8"];
+  const line = Buffer.from(JSON.stringify({ tokenIds: [1], policyVersions: versions, turns: [] }));
+  expect(versionsOfLine(line)).toEqual(["7", 'odd"\\', "8"]);
+  expect(versionsOfLine(Buffer.from("{}"))).toEqual([]);
+});
+
+describe("spellIds()", () => {
+  test("puts the ids' texts together to the text that was encoded", async () => {
+    const folder = fileURLToPath(new URL("../../../models/storefront-2m", import.meta.url));
+    const codec = await loadTokenCodec(folder);
+    const text = "<|im_start|>user\nCancel order 9029, 注文 🙂!<|im_end|>\n";
+    const ids = await codec.encode(text);
+    const pieces = new Map(spellIds(codec, ids).map(([id, ...piece]) => [id, piece]));
+    const bytes = ids.map((id) => {
+      const [spelled, form] = pieces.get(id)!;
+      return form === "bytes" ? Buffer.from(spelled, "hex") : Buffer.from(spelled);
+    });
+    expect(Buffer.concat(bytes).toString()).toBe(text);
+    expect([...pieces.values()].some(([, form]) => form === "bytes")).toBe(true);
+    expect(pieces.get(ids[0]!)).toEqual(["<|im_start|>", "special"]);
+    await codec.close?.();
+  });
+
+  test("reads SentencePiece's blanks and bytes, and has no piece of foreign ids", () => {
+    const spellings = ["▁the", "<0x0A>", "<0xF0>"];
+    const pieces = spellIds(
+      {
+        addedTokens: [{ id: 9, content: "</s>", special: true }],
+        idOf: () => undefined,
+        tokenOf: (id) => spellings[id],
+      },
+      [9, 2, 1, 0, 0, 3],
+    );
+    expect(pieces).toEqual([
+      [0, " the", "text"],
+      [1, "\n", "text"],
+      [2, "f0", "bytes"],
+      [9, "</s>", "special"],
+    ]);
+  });
+});
+
+describe("readRow()", () => {
+  const row = {
+    ...{ format: 1, rolloutId: "a#0", groupId: "a", taskId: "a", segment: 0, promptLength: 1 },
+    ...{ tokenIds: [1, 2, 3, 4], lossMask: [0, 1, 1, 0], logprobs: [0, -0.5, -0.1, 0] },
+    policyVersions: ["", "7", "8", ""],
+    turns: [{ turnIndex: 0, start: 1, end: 3, finish: "stop", promptHash: "", outputHash: "" }],
+    ...{ reward: 1, outcome: "completed", stopReason: "user-left", metadata: {} },
+  };
+
+  test("gives the row's numbers as columns, with the versions as bands", async () => {
+    const { header, ids, logprobs, mask, kinds } = readRow(Buffer.from(JSON.stringify(row)), {
+      vocabularyNote: "not here",
+    });
+    expect(header).toMatchObject({
+      ...{ rolloutId: "a#0", tokenCount: 4, reward: 1, piecesNote: "not here" },
+      versions: [
+        { start: 1, end: 2, version: "7" },
+        { start: 2, end: 3, version: "8" },
+      ],
+    });
+    expect([[...ids], [...logprobs], [...mask], [...kinds]]).toEqual([
+      row.tokenIds,
+      row.logprobs,
+      row.lossMask,
+      [0, 1, 1, 2],
+    ]);
+  });
+
+  test("shows what a damaged row lacks", async () => {
+    const damaged = { ...row, lossMask: [0, 1], logprobs: [0, null, -0.1, 0] };
+    const { logprobs, mask } = readRow(Buffer.from(JSON.stringify(damaged)), {});
+    expect([...mask]).toEqual([0, 1, 2, 2]);
+    expect([...logprobs]).toEqual([0, Number.NaN, -0.1, 0]);
+    expect(() => readRow(Buffer.from("{"), {})).toThrow("Cannot read a training row");
+    expect(() => readRow(Buffer.from("{}"), {})).toThrow("it has no tokenIds or no turns");
+  });
+});

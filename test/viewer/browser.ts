@@ -1,0 +1,75 @@
+import { existsSync } from "node:fs";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { expect } from "vitest";
+import { startViewer } from "../../src/viewer/server.ts";
+import type { Rescoring } from "../../src/viewer/source/rescore-row.ts";
+import { openRuns } from "../../src/viewer/source/run-index.ts";
+
+const places = [
+  process.env["CHROMIUM"],
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
+
+const executablePath = places.find((place) => place !== undefined && existsSync(place));
+
+/** Where `npm test` has built the page. */
+export const builtPage = new URL("../../dist/src/viewer/page/", import.meta.url);
+
+/** Whether the tests of the page run: where CI lacks a browser they fail rather than skip. */
+export const hasBrowser = executablePath !== undefined || process.env["CI"] !== undefined;
+
+if (!hasBrowser) {
+  console.warn(
+    "SKIPPED: the viewer's page is not tested, for no Chromium is here " +
+      "(install Debian's chromium, or name one in CHROMIUM)",
+  );
+}
+
+/** Starts the browser that the tests of a file share. */
+export async function launchBrowser(): Promise<Browser> {
+  expect(executablePath, "CI installs Chromium").toBeDefined();
+  return await chromium.launch({ executablePath: executablePath!, args: ["--no-sandbox"] });
+}
+
+/** A page that was watched: everything that it asked for and complained of. */
+export interface WatchedPage extends AsyncDisposable {
+  readonly page: Page;
+  readonly requests: readonly string[];
+  readonly complaints: readonly string[];
+}
+
+/** Opens a page of a browser's and watches it. */
+export async function watchPage(
+  browser: Browser,
+  options: Parameters<Browser["newPage"]>[0] = {},
+): Promise<WatchedPage> {
+  const page = await browser.newPage({ viewport: { width: 1300, height: 850 }, ...options });
+  page.setDefaultTimeout(300_000);
+  const requests: string[] = [];
+  const complaints: string[] = [];
+  page.on("request", (request) => requests.push(request.url()));
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  return { page, requests, complaints, [Symbol.asyncDispose]: () => page.close() };
+}
+
+/** Serves runs' folders as `turnwright view` does. */
+export async function serveRuns(
+  ...dirs: readonly string[]
+): Promise<AsyncDisposable & { readonly url: string }> {
+  return await startViewer(await openRuns(dirs), { port: 0 });
+}
+
+/** Serves a run's folder with an engine that computes logprobs again. */
+export async function serveRescored(
+  dir: string,
+  rescoring: Rescoring,
+): Promise<AsyncDisposable & { readonly url: string }> {
+  const runs = await openRuns([dir]);
+  const rescorings = new Map(runs.map((run) => [run, rescoring]));
+  return await startViewer(runs, { port: 0, rescorings });
+}

@@ -1,0 +1,685 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
+import type { TokenCodec } from "../../src/tokenizer/codec.ts";
+import type { Sample } from "../../src/trajectory/sample.ts";
+import { RunLock } from "../../src/run/run-lock.ts";
+import { linkTo, type Route } from "../../src/viewer/model/route.ts";
+import {
+  appendEpisode,
+  appendSampled,
+  logprobAt,
+  makeEpisode,
+  makeSample,
+  markRecording,
+  viewedModel,
+  writeViewedRun,
+  type ViewedEpisode,
+} from "../../src/viewer/viewed-run.fixture.ts";
+import { hasBrowser, launchBrowser, serveRescored, serveRuns, watchPage } from "./browser.ts";
+
+const difference = {
+  state: [
+    { table: "orders", record: "9029", field: "status", wanted: "cancelled", got: "pending" },
+  ],
+  missingCalls: [{ name: "cancel_order", argumentsText: '{"order": "9029"}' }],
+  extraCalls: [],
+  missingOutputs: [],
+};
+
+const firstId = "shop/test/0#0";
+
+describe.skipIf(!hasBrowser)("turnwright view", () => {
+  let scratch = "";
+  let browser: Browser;
+  let codec: TokenCodec;
+  let sample: Sample;
+  beforeAll(async () => {
+    scratch = await mkdtemp(path.join(tmpdir(), "turnwright-page-"));
+    codec = await loadTokenCodec(viewedModel);
+    sample = await makeSample(codec, firstId, [
+      {
+        text: "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nCancel my order.<|im_end|>\n<|im_start|>assistant\n",
+      },
+      { text: '<tool_call>\n{"name": "cancel"}\n</tool_call><|im_end|>', version: "7" },
+      { text: "\n<|im_start|>user\nNo such tool.<|im_end|>\n<|im_start|>assistant\n" },
+      { text: "I would like to", version: "7", finish: "length" },
+      { text: "<|im_end|>\n<|im_start|>user\nGo on 🙂!<|im_end|>\n<|im_start|>assistant\n" },
+      { text: "Bye.", version: "8", droppedStopId: 2939 },
+      { text: "<|im_start|>user\n" },
+    ]);
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await codec?.close?.();
+    await rm(scratch, { recursive: true });
+  });
+
+  function firstEpisode(): ViewedEpisode {
+    const text = '<tool_call>\n{"name": "cancel"}\n</tool_call>';
+    const row = makeEpisode(
+      firstId,
+      [
+        {
+          text,
+          attempts: [
+            { status: "unknown-tool", name: "cancel", span: [0, text.length], tokenSpan: [0, 5] },
+          ],
+          steps: [
+            { source: "cancel", callId: "c", observation: "No such tool.", result: "refused" },
+          ],
+        },
+        { text: "I would like to", finish: "length" },
+        {
+          text: "Bye.",
+          steps: [{ source: "user", callId: "d", observation: "", result: "acted" }],
+        },
+      ],
+      { rewardDetails: { difference } },
+    );
+    return { row, samples: [sample] };
+  }
+
+  async function otherEpisode(id: string, words: string, reward?: number): Promise<ViewedEpisode> {
+    const samples = [
+      await makeSample(codec, id, [
+        { text: "<|im_start|>user\nHello.<|im_end|>\n<|im_start|>assistant\n" },
+        { text: `Good morning. ${words}<|im_end|>`, version: "7" },
+      ]),
+    ];
+    const row = makeEpisode(id, [{ text: `Good morning. ${words}` }]);
+    if (reward === undefined) {
+      const { reward: _none, ...unscored } = row;
+      return { row: unscored, samples };
+    }
+    return { row: { ...row, reward }, samples };
+  }
+
+  function linkOf(route: Partial<Extract<Route, { page: "episode" }>> = {}): string {
+    return linkTo({
+      page: "episode",
+      run: "run",
+      episode: firstId,
+      row: 0,
+      mode: "mask",
+      ...route,
+    });
+  }
+
+  /** What the strip shows of its tokens, read out of the page. */
+  async function shownTokens(page: Page) {
+    return await page.locator(".token[data-token]").evaluateAll((tokens) =>
+      tokens.map((token) => ({
+        index: Number((token as HTMLElement).dataset["token"]),
+        text: token.textContent,
+        letter: token.parentElement!.querySelector(".letter")!.textContent,
+        classes: [...token.classList],
+      })),
+    );
+  }
+
+  async function fieldsOf(page: Page): Promise<Record<string, string>> {
+    return Object.fromEntries(
+      await page
+        .locator(".inspector [data-field]")
+        .evaluateAll((fields) =>
+          fields.map((field) => [
+            (field as HTMLElement).dataset["field"]!,
+            field.textContent.trim(),
+          ]),
+        ),
+    );
+  }
+
+  test("shows each token of a row as the row has it", async () => {
+    const dir = path.join(scratch, "values", "run");
+    await writeViewedRun(dir, [firstEpisode()]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser, { viewport: { width: 1300, height: 1400 } });
+    const { page, complaints, requests } = watched;
+    await page.goto(server.url + linkOf());
+    await page.locator(".token").first().waitFor();
+    const shown = await shownTokens(page);
+    expect(shown.map(({ index }) => index)).toEqual(sample.tokenIds.map((_, index) => index));
+    // The close that the policy owed is the id behind its cut-off turn.
+    const close = sample.turns[1]!.end;
+    const letters = sample.tokenIds.map((_, index) =>
+      index < sample.promptLength
+        ? "P"
+        : sample.lossMask[index] === 1
+          ? "S"
+          : index === close
+            ? "C"
+            : "E",
+    );
+    expect(shown.map(({ letter }) => letter)).toEqual(letters);
+    const spelled = shown.map(({ text }) => text).join("");
+    const text = await codec.decode(sample.tokenIds);
+    expect(spelled.replaceAll("·", "")).toBe(text.replaceAll("\n", "↵"));
+    const legend = await page.locator(".legend").innerText();
+    const count = (letter: string) => letters.filter((each) => each === letter).length;
+    for (const letter of "PSEC") {
+      expect(legend).toMatch(new RegExp(`${letter}\\s+[a-z ]+\\s*${count(letter)}\\b`));
+    }
+    expect(legend).toContain("the loss mask says the same, token by token");
+    expect(await page.locator(".token.dropped-stop").count()).toBe(1);
+    // Every number of every turn's first and last token, read back from the page.
+    for (const { turnIndex, start, end } of sample.turns) {
+      for (const index of [start, end - 1]) {
+        await page.locator(`[data-token="${index}"]`).click();
+        const fields = await fieldsOf(page);
+        expect(fields).toMatchObject({
+          ...{ index: String(index), id: String(sample.tokenIds[index]) },
+          ...{ mask: "1 · trained", turn: `turn ${turnIndex}` },
+          ...{ logprob: String(sample.logprobs[index]), version: sample.policyVersions[index] },
+        });
+        expect(await page.locator(".turn.selected").getAttribute("data-turn")).toBe(
+          String(turnIndex),
+        );
+      }
+    }
+    expect(complaints).toEqual([]);
+    expect(
+      requests.filter((url) => !url.startsWith(server.url) && !url.startsWith("data:")),
+    ).toEqual([]);
+  });
+
+  test("shows a row of 100,000 tokens with a few of them in the page, and finds what is far down", async () => {
+    const word = await codec.encode(" needle");
+    const [filler] = await codec.encode(" the");
+    const count = 100_000;
+    const promptLength = 1_000;
+    const place = 90_001;
+    const tokenIds = new Array<number>(count).fill(filler!);
+    for (const [offset, id] of word.entries()) tokenIds[place + offset] = id;
+    const isSampled = (index: number): boolean => index >= promptLength;
+    const large: Sample = {
+      ...sample,
+      ...{ tokenIds, promptLength },
+      lossMask: tokenIds.map((_, index) => (isSampled(index) ? 1 : 0)),
+      logprobs: tokenIds.map((_, index) => (isSampled(index) ? logprobAt(index) : 0)),
+      policyVersions: tokenIds.map((_, index) => (isSampled(index) ? "7" : "")),
+      turns: [{ ...sample.turns[0]!, start: promptLength, end: count }],
+    };
+    const dir = path.join(scratch, "large", "run");
+    await writeViewedRun(dir, [{ row: makeEpisode(firstId, [{ text: "…" }]), samples: [large] }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf({ token: 55_555 }));
+    await page.locator('.token.selected[data-token="55555"]').waitFor();
+    expect(await fieldsOf(page)).toMatchObject({ id: String(filler), turn: "turn 0" });
+    await page.locator(".token-search").fill("NEEDLE");
+    await page.locator(".search-count").getByText("1 of 1").waitFor();
+    await page.locator(`.token.selected[data-token="${place}"]`).waitFor();
+    expect(page.url()).toContain(`token=${place}`);
+    await page.locator(".token-search").fill(`#${word.join(" ")}`);
+    await page.locator(".search-count").getByText("1 of 1").waitFor();
+    for (const part of [0, 0.3, 1]) {
+      await page
+        .locator("token-strip")
+        .evaluate((strip, part) => (strip.scrollTop = strip.scrollHeight * part), part);
+      await page.evaluate(
+        () =>
+          new Promise((drawn) => {
+            requestAnimationFrame(() => requestAnimationFrame(drawn));
+          }),
+      );
+      expect(await page.locator(".token").count()).toBeLessThan(2_000);
+      expect(await page.locator(".token").count()).toBeGreaterThan(50);
+    }
+    expect(await page.locator(".token").last().getAttribute("data-token")).toBe(String(count - 1));
+  });
+
+  test("heats tokens by their probability, and walks to the worst", async () => {
+    const dir = path.join(scratch, "heat", "run");
+    await writeViewedRun(dir, [firstEpisode()]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser, { viewport: { width: 1300, height: 1400 } });
+    const { page } = watched;
+    await page.goto(server.url + linkOf({ mode: "logprob" }));
+    await page.locator(".token").first().waitFor();
+    const sampled = sample.tokenIds.flatMap((_, index) =>
+      sample.lossMask[index] === 1 ? [index] : [],
+    );
+    const hot = sampled.filter((index) => Math.exp(logprobAt(index)) < 0.01);
+    expect(hot.length).toBeGreaterThan(1);
+    const shown = await shownTokens(page);
+    const isHot = shown.filter(({ classes }) => classes.includes("heat-5"));
+    expect(isHot.map(({ index }) => index)).toEqual(hot);
+    const counted = await page.locator(".heat-legend [data-heat] b").allInnerTexts();
+    expect(counted.map(Number).reduce((sum, count) => sum + count, 0)).toBe(sampled.length);
+    expect(counted.at(-1)).toBe(String(hot.length));
+    const worst = sampled.toSorted((a, b) => logprobAt(a) - logprobAt(b));
+    for (const index of worst.slice(0, 2)) {
+      await page.keyboard.press("n");
+      await page.locator(`.token.selected[data-token="${index}"]`).waitFor();
+    }
+    await page.keyboard.press("p");
+    await page.locator(`.token.selected[data-token="${worst[0]!}"]`).waitFor();
+    await page.getByRole("button", { name: "Policy version" }).click();
+    await page.locator(".legend").getByText("the policy changed within this row").waitFor();
+    expect(await page.locator("[data-version] b").allInnerTexts()).toEqual(
+      ["7", "8"].map((version) =>
+        String(sample.policyVersions.filter((each) => each === version).length),
+      ),
+    );
+  });
+
+  test("holds the recorded logprobs against those that an engine computes again", async () => {
+    const dir = path.join(scratch, "rescored", "run");
+    await writeViewedRun(dir, [firstEpisode()]);
+    const [first, second] = sample.turns.map(({ start }) => start);
+    const asked: unknown[] = [];
+    await using server = await serveRescored(dir, {
+      temperature: 0.7,
+      engine: {
+        kind: "fake",
+        score: ({ ids, from = 1, sampling }) => {
+          asked.push([ids.length, from, sampling]);
+          const scores = ids.map((_, index) => logprobAt(index)).slice(from);
+          scores[second! - first!]! -= 0.25;
+          return Promise.resolve(scores);
+        },
+      },
+    });
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf({ token: second! }));
+    await page.getByRole("button", { name: "Rescored" }).click();
+    await page.locator(".heat-legend").waitFor();
+    const sampledCount = sample.lossMask.filter((bit) => bit === 1).length;
+    const counts = await page.locator(".heat-legend [data-heat] b").allInnerTexts();
+    expect(counts.map(Number)).toEqual([sampledCount - 1, 0, 0, 0, 1, 0]);
+    expect(await page.locator(".token.heat-4").getAttribute("data-token")).toBe(String(second));
+    expect((await fieldsOf(page))["rescored"]).toBe(String(logprobAt(second!) - 0.25));
+    expect(asked).toEqual([[sample.turns.at(-1)!.end, first, { temperature: 0.7 }]]);
+  });
+
+  test("shows the rows of an episode as a tree, and what is trained elsewhere", async () => {
+    const prompt = { text: "<|im_start|>user\nHello.<|im_end|>\n<|im_start|>assistant\n" };
+    const said = "Good morning.<|im_end|>";
+    const first = await makeSample(codec, firstId, [
+      prompt,
+      { text: said, version: "7" },
+      { text: "\n<|im_start|>user\nOne.<|im_end|>\n<|im_start|>assistant\n" },
+      { text: "First way.<|im_end|>", version: "7" },
+    ]);
+    const second = await makeSample(codec, firstId, [
+      { text: `${prompt.text}${said}\n<|im_start|>user\nTwo.<|im_end|>\n<|im_start|>assistant\n` },
+      { text: "Second way.<|im_end|>", version: "7" },
+    ]);
+    const branched = {
+      ...second,
+      segment: 1,
+      turns: second.turns.map((turn) => ({ ...turn, turnIndex: 2 })),
+      metadata: { branch: "compaction" },
+    };
+    const row = makeEpisode(firstId, [
+      { text: "Good morning." },
+      { text: "First way." },
+      { text: "Second way." },
+    ]);
+    const dir = path.join(scratch, "tree", "run");
+    await writeViewedRun(dir, [{ row, samples: [first, branched] }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf());
+    const shared = first.tokenIds.findIndex((id, index) => id !== second.tokenIds[index]);
+    const branch = page.locator('.tree [data-row="0"] [data-row="1"]');
+    expect(await branch.innerText()).toContain(
+      `goes another way than row 0 behind its turn 0, at token ${shared}`,
+    );
+    expect(await branch.innerText()).toContain("compaction");
+    // A turn that is trained in the other row leads there.
+    await page.locator('.turn[data-turn="2"] .turn-head').click();
+    await page.locator('.tree [data-row="1"] button[aria-pressed="true"]').waitFor();
+    const { start } = branched.turns[0]!;
+    await page.locator(`.token.selected[data-token="${start}"]`).waitFor();
+    const context = (await shownTokens(page)).filter(({ letter }) => letter === "X");
+    const trained = first.turns[0]!;
+    expect(context.map(({ index }) => index)).toEqual(
+      Array.from({ length: trained.end - trained.start }, (_, index) => trained.start + index),
+    );
+    expect(await page.locator(".legend").innerText()).toMatch(/X\s+context\s+\d+\s+not trained/);
+  });
+
+  test("says why an episode earned 0, and what became of its calls", async () => {
+    const dir = path.join(scratch, "why", "run");
+    await writeViewedRun(dir, [firstEpisode()]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url);
+    await page.locator(".list-row").click();
+    const verdict = page.getByRole("region", { name: "why this reward" });
+    expect(await verdict.locator("h1").innerText()).toBe("✗ Reward 0");
+    expect(await verdict.locator("tbody tr").allInnerTexts()).toEqual([
+      'orders 9029 · status\t"cancelled"\t"pending"',
+      'call\tcancel_order {"order": "9029"}\tnever called',
+    ]);
+    expect(await verdict.locator(".sums").innerText()).toMatch(/trained tokens\s+20 of 100/);
+    expect(await page.locator(".attempt-status").innerText()).toBe(
+      "cancel · call refused: there is no such tool",
+    );
+    expect(await page.locator(".said-tool .warning").innerText()).toBe(
+      "refused: it never reached the environment",
+    );
+    await page.locator(".attempt-status").click();
+    await page.locator(`.token.selected[data-token="${sample.turns[0]!.start}"]`).waitFor();
+  });
+
+  test("keeps hostile texts text", async () => {
+    const hostile = [
+      '<img src=x onerror="document.title=\'broken\'"><script>document.title="broken"</script>',
+      "\u202Eright to left\u202C \uD800 \u0000\u001B[31m <|im_end|> ${1+1} {{1}}",
+    ];
+    const long = "x".repeat(1_000_000);
+    const id = "shop/<b>/0#0";
+    const row = makeEpisode(
+      id,
+      [
+        {
+          text: hostile[0]!,
+          steps: [{ source: "user", callId: "a", observation: hostile[1]!, result: "acted" }],
+        },
+        {
+          text: "",
+          steps: [{ source: "<i>tool</i>", callId: "b", observation: long, result: "acted" }],
+        },
+      ],
+      { messages: [{ role: "user", content: hostile[0]! }] },
+    );
+    const made = await makeSample(codec, id, [
+      { text: `<|im_start|>user\n${hostile.join("")}` },
+      { text: `${hostile[0]!}<|im_end|>`, version: '"><img src=x>' },
+    ]);
+    const dir = path.join(scratch, "hostile", "run");
+    await writeViewedRun(dir, [{ row, samples: [made] }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page, complaints, requests } = watched;
+    await page.goto(server.url);
+    await page.locator(".list-row").click();
+    await page.locator(".token").first().waitFor();
+    await page.keyboard.press("j");
+    expect(await page.locator(".turn.selected .said-agent .text").innerText()).toBe(hostile[0]);
+    expect(await page.locator('[data-turn="0"] .said-user .text').innerText()).toBe(
+      "⟨U+202E⟩right to left⟨U+202C⟩ ⟨U+D800⟩ ␀␛[31m <|im_end|> ${1+1} {{1}}",
+    );
+    expect(await page.locator(".tool-name").innerText()).toBe("<i>tool</i>");
+    // A line of a million characters is cut, and more of it comes when asked.
+    const cut = page.locator('[data-turn="1"] .said-tool .text');
+    expect((await cut.innerText()).length).toBe(3_000);
+    await page.locator('[data-turn="1"] .more').click();
+    await page.waitForFunction(
+      () =>
+        document.querySelector('[data-turn="1"] .said-tool .text')!.textContent.length === 53_000,
+    );
+    expect(await page.locator("img, script:not([src]), i").count()).toBe(0);
+    expect(await page.title()).toBe("Turnwright");
+    expect(complaints).toEqual([]);
+    expect(
+      requests.filter((url) => !url.startsWith(server.url) && !url.startsWith("data:")),
+    ).toEqual([]);
+  });
+
+  test("can be walked through by keys alone", async () => {
+    const dir = path.join(scratch, "keys", "run");
+    await writeViewedRun(dir, [
+      firstEpisode(),
+      await otherEpisode("shop/test/0#1", "How are you?", 1),
+      await otherEpisode("shop/test/1#0", "How do you do?"),
+    ]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page, complaints } = watched;
+    await page.goto(server.url);
+    await page.locator(".list-row").first().waitFor();
+    const keys = async (...pressed: readonly string[]) => {
+      for (const key of pressed) await page.keyboard.press(key);
+    };
+    await keys("/");
+    await page.keyboard.type("reward=0");
+    await page.locator(".shown-count").getByText("1 of 3").waitFor();
+    await keys("Escape", "j", "Enter");
+    await page.locator(".verdict").waitFor();
+    await page.locator(".token").first().waitFor();
+    await keys("j", "j");
+    await page.locator('.turn.selected[data-turn="1"]').waitFor();
+    await keys("k", "ArrowRight");
+    const { start } = sample.turns[0]!;
+    await page.locator(`.token.selected[data-token="${start + 1}"]`).waitFor();
+    await keys("m");
+    await page.locator(".heat-legend").waitFor();
+    // The browser's own search would see only what is drawn.
+    await keys("Control+f");
+    await page.keyboard.type("no such tool");
+    await page.locator(".search-count").getByText("1 of 1").waitFor();
+    await keys("Enter", "Escape", "]");
+    await page.locator(".episode-id").getByText("shop/test/0#1").waitFor();
+    await keys("g");
+    await page.locator(".column").nth(1).waitFor();
+    await keys("Escape");
+    await page.locator('.list-row.current[data-group="shop/test/0"]').waitFor();
+    await keys("?");
+    await page.getByRole("dialog", { name: "keys" }).waitFor();
+    await keys("Escape", "Tab");
+    expect(await page.evaluate(() => document.activeElement!.matches(":focus-visible"))).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
+  test("sets attempts side by side, and marks where they part", async () => {
+    const dir = path.join(scratch, "group", "run");
+    const attempts = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        otherEpisode(`shop/test/4#${index}`, index < 4 ? "How are you?" : "How is it?", index % 2),
+      ),
+    );
+    await writeViewedRun(dir, attempts);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser, { viewport: { width: 2_600, height: 900 } });
+    const { page } = watched;
+    await page.goto(
+      server.url + linkTo({ page: "group", run: "run", group: "shop/test/4", base: 0 }),
+    );
+    await page.locator(".parting[data-token]").nth(3).waitFor();
+    const told = await page.locator(".column .parting").allInnerTexts();
+    const [one, two] = [attempts[0]!, attempts[4]!].map(({ samples }) => samples[0]!.tokenIds);
+    const token = one!.findIndex((id, index) => id !== two![index]);
+    expect(told).toEqual([
+      "the one compared with",
+      ...Array.from({ length: 3 }, () => "the same tokens as #0"),
+      ...Array.from({ length: 4 }, () => `parts from #0 at token ${token}, turn 0`),
+    ]);
+    await page.getByRole("button", { name: "#5" }).click();
+    await page.locator('[data-attempt="4"]').getByText("the same tokens as #5").waitFor();
+    expect(await page.locator(".group-head").innerText()).toContain(
+      "8 attempts, mean reward 0.500, spread 0.500.",
+    );
+  });
+
+  test("flags groups without a difference, and narrows the list by a bin", async () => {
+    const dir = path.join(scratch, "list", "run");
+    await writeViewedRun(dir, [
+      await otherEpisode("shop/test/0#0", "a", 1),
+      await otherEpisode("shop/test/0#1", "b", 1),
+      await otherEpisode("shop/test/1#0", "c", 0),
+      await otherEpisode("shop/test/1#1", "d", 1),
+      await otherEpisode("shop/test/2#0", "e"),
+    ]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url);
+    await page.locator('.histogram[data-field="reward"] .bin').last().click();
+    await page.locator(".shown-count").getByText("3 of 5").waitFor();
+    expect(await page.locator(".filter-input").inputValue()).toBe("reward>=1");
+    await page.locator(".filter-input").fill("");
+    await page.getByRole("button", { name: "Groups" }).click();
+    await page.locator("[data-group]").first().waitFor();
+    const flagged = await page
+      .locator("[data-group]")
+      .evaluateAll((rows) =>
+        rows.map((row) => [
+          (row as HTMLElement).dataset["group"],
+          row.querySelector(".degenerate") !== null,
+        ]),
+      );
+    expect(flagged).toEqual([
+      ["shop/test/0", true],
+      ["shop/test/1", false],
+      ["shop/test/2", false],
+    ]);
+  });
+
+  test("compares two runs task by task", async () => {
+    const [left, right] = ["left", "right"].map((name) => path.join(scratch, "compare", name));
+    await writeViewedRun(left!, [
+      await otherEpisode("shop/test/0#0", "a", 1),
+      await otherEpisode("shop/test/1#0", "b", 1),
+      await otherEpisode("shop/test/2#0", "b", 0),
+    ]);
+    await writeViewedRun(right!, [
+      await otherEpisode("shop/test/0#0", "a", 1),
+      await otherEpisode("shop/test/1#0", "b", 0),
+      await otherEpisode("shop/test/2#0", "b", 1),
+    ]);
+    await using server = await serveRuns(left!, right!);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url);
+    await page.getByRole("link", { name: "compare with left" }).click();
+    await page.getByRole("button", { name: "worst change first" }).click();
+    expect(await page.locator("[data-task]").allInnerTexts()).toEqual([
+      "shop/test/1\t1.000\t0.000\t▼ −1.000",
+      "shop/test/0\t1.000\t1.000\t= same",
+      "shop/test/2\t0.000\t1.000\t▲ +1.000",
+    ]);
+  });
+
+  test("shows what is appended without moving what is looked at", async () => {
+    const dir = path.join(scratch, "live", "run");
+    const first = await Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        otherEpisode(`shop/test/${2 * index}#0`, `number ${index}`, index % 2),
+      ),
+    );
+    await writeViewedRun(dir, first, { planned: 200, isFinished: false });
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page, complaints } = watched;
+    await page.goto(server.url);
+    await page.locator(".state-stopped").waitFor();
+    const list = page.locator("virtual-list");
+    await list.evaluate((box) => (box.scrollTop = 34 * 20 + 10));
+    const firstSeen = () =>
+      list.evaluate((box) => {
+        const top = box.getBoundingClientRect().top;
+        const rows = [...box.querySelectorAll<HTMLElement>("[data-episode]")];
+        const row = rows.find((each) => each.getBoundingClientRect().bottom > top)!;
+        return [row.dataset["episode"], Math.round(row.getBoundingClientRect().top - top)];
+      });
+    await page.waitForFunction(
+      () =>
+        document.querySelector("virtual-list [data-episode]")!.getAttribute("data-episode") !==
+        "shop/test/0#0",
+    );
+    const before = await firstSeen();
+    expect(before[0]).toBe("shop/test/40#0");
+    // They come in between: above what is looked at, and below.
+    for (const task of [1, 3, 5, 99, 101]) {
+      await appendEpisode(dir, await otherEpisode(`shop/test/${task}#0`, "later", 1));
+    }
+    await page.locator(".shown-count").getByText("65 of 65").waitFor();
+    expect(await firstSeen()).toEqual(before);
+    // Who looks at the end goes on looking at it.
+    await page.getByRole("button", { name: "ended", exact: true }).click();
+    await list.evaluate((box) => (box.scrollTop = box.scrollHeight));
+    await appendEpisode(dir, await otherEpisode("shop/test/151#0", "last", 1));
+    await page.locator('[data-episode="shop/test/151#0"]').waitFor();
+    const isAtEnd = await list.evaluate(
+      (box) => box.scrollTop + box.clientHeight >= box.scrollHeight - 2,
+    );
+    expect(isAtEnd).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
+  test("shows an episode while it is being played, turn by turn, and then as it ended", async () => {
+    const dir = path.join(scratch, "playing", "run");
+    await writeViewedRun(dir, [await otherEpisode("shop/test/1#0", "a", 1)], {
+      planned: 2,
+      isFinished: false,
+    });
+    await using _lock = await RunLock.take(dir);
+    const ids = await codec.encode("Good morning.\n<|im_end|>");
+    const turn = { ids, version: "7", answer: "the weather is <b>fine</b>" };
+    await markRecording(dir, firstId, "begin");
+    await appendSampled(dir, firstId, turn);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page, complaints } = watched;
+    await page.goto(server.url);
+    await page.locator(".state-running").waitFor();
+    await page.locator(`[data-running="${firstId}"]`).click();
+    await page.getByText("Being played: 1 turns so far").waitFor();
+    const shown = async () => (await shownTokens(page)).map(({ index }) => index);
+    expect(await shown()).toEqual(ids.map((_, index) => index));
+    expect(await page.locator(".turn .said-tool .text").innerText()).toBe(turn.answer);
+    // There is no mask yet that could agree.
+    expect(await page.locator(".legend .agrees").innerText()).toContain("so far");
+    // The end was in sight, and stays so.
+    const strip = page.locator("token-strip");
+    const append = async (count: number) => {
+      for (let done = 0; done < count; done++) await appendSampled(dir, firstId, turn);
+    };
+    await append(60);
+    await page.locator(`[data-token="${61 * ids.length - 1}"]`).waitFor();
+    // Who looks at the beginning is left there.
+    await strip.evaluate((box) => (box.scrollTop = 48));
+    await append(1);
+    await page.getByText("Being played: 62 turns so far").waitFor();
+    expect(await strip.evaluate((box) => box.scrollTop)).toBe(48);
+    expect((await shown())[0]).toBe(0);
+    // It ends: its row takes the place of what was recorded.
+    await appendEpisode(dir, firstEpisode());
+    await markRecording(dir, firstId, "end");
+    await page.locator(".verdict h1").getByText("Reward 0").waitFor();
+    await page.locator('.token[data-token="0"].kind-prompt').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("shows ids where the tokenizer is gone, and says so", async () => {
+    const dir = path.join(scratch, "ids", "run");
+    await writeViewedRun(dir, [firstEpisode()], { model: path.join(scratch, "gone") });
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf());
+    await page.locator(".token").first().waitFor();
+    expect(await page.locator('[data-token="0"]').innerText()).toBe(String(sample.tokenIds[0]));
+    await page.locator(".tokens .broken").getByText("name its folder with --model").waitFor();
+  });
+
+  test("says what a damaged row has wrong", async () => {
+    const dir = path.join(scratch, "damaged", "run");
+    const { row } = firstEpisode();
+    const lossMask = sample.lossMask.map((bit, index) => (index === sample.promptLength ? 0 : bit));
+    await writeViewedRun(dir, [{ row, samples: [{ ...sample, lossMask }] }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf());
+    await page.locator(".legend").getByText("says otherwise at 1 tokens").waitFor();
+    expect(await page.locator(".token.disagrees").getAttribute("data-token")).toBe(
+      String(sample.promptLength),
+    );
+    await page.goto(server.url + linkOf({ row: 4 }));
+    await page.getByText("has no training row 4").waitFor();
+  });
+});
