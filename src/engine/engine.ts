@@ -126,6 +126,16 @@ export interface GenerateOptions {
    * finish `length`. An engine that cannot do so ignores it.
    */
   readonly cutShort?: AbortSignal | undefined;
+  /**
+   * Told of sampled ids as they come, each with its logprob. The returned generation stays the truth. An
+   * engine that cannot tell before the end does not call it.
+   */
+  readonly onTokens?:
+    | ((piece: {
+        readonly tokenIds: readonly number[];
+        readonly logprobs: readonly number[];
+      }) => void)
+    | undefined;
 }
 
 /** An inference engine that takes token ids and returns token ids with their logprobs. */

@@ -27,7 +27,7 @@ export interface Placement<Record> {
 }
 
 /** What the requests that one node answers have in common, from the turn before it on. */
-interface PlaceKey {
+export interface PlaceKey {
   /** A number that stands for the tools. */
   readonly tools: number;
   readonly environment: string;
@@ -172,6 +172,27 @@ export class SessionTree<Record> {
     const place = placeName(parentNode, key);
     places.set(place, [...(places.get(place) ?? []), node]);
     return node;
+  }
+
+  /**
+   * Enters a turn of an earlier process again.
+   *
+   * @param place - Where it stood: the index of the turn before it, the root's tools, and what `key` of
+   *   its placement was.
+   */
+  restore(
+    place: {
+      readonly parentIndex: number | undefined;
+      readonly cause: RootCause | undefined;
+      readonly tools: AskedTurn["tools"];
+      readonly key: Pick<PlaceKey, "environment" | "holdsAssistant">;
+    },
+    sampled: { readonly turn: SentTurn; readonly record: Record; readonly isDelivered: boolean },
+  ): TurnNode<Record> {
+    const { parentIndex, cause } = place;
+    const parent = parentIndex === undefined ? undefined : this.#nodes[parentIndex];
+    const key = { ...place.key, tools: this.#numberOf(place.tools) };
+    return this.add({ parent, cause, environment: [], notes: [], key }, sampled);
   }
 
   /** Notes that a client has a turn whole, or that its connection ended before that. */
