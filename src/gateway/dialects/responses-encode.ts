@@ -159,13 +159,12 @@ export class ResponsesWriter implements StreamWriter {
     const { asked } = this.#start;
     const place = { item_id: part.id, output_index };
     const item = encodeItem(part, asked.includesEncryptedReasoning);
-    const done = this.#event("response.output_item.done", { output_index, item });
+    // Numbers are given as events are made, so this one comes last.
+    const done = (): string => this.#event("response.output_item.done", { output_index, item });
     if (part.type === "call") {
       const { name, text } = part;
-      return (
-        this.#event("response.function_call_arguments.done", { ...place, name, arguments: text }) +
-        done
-      );
+      const whole = { ...place, name, arguments: text };
+      return this.#event("response.function_call_arguments.done", whole) + done();
     }
     const { text } = part;
     const inContent = { ...place, content_index: 0 };
@@ -174,7 +173,7 @@ export class ResponsesWriter implements StreamWriter {
         ? this.#event("response.output_text.done", { ...inContent, text, logprobs: [] })
         : this.#event("response.reasoning_text.done", { ...inContent, text });
     const closed = { ...inContent, part: contentPart(part, text) };
-    return told + this.#event("response.content_part.done", closed) + done;
+    return told + this.#event("response.content_part.done", closed) + done();
   }
 
   #event(type: string, data: object): string {
