@@ -72,6 +72,17 @@ export {
   type FailureCode,
   type Party,
 } from "./errors.ts";
+export { createGateway, inProcessUrl, type GatewayInProcess } from "./gateway/create-gateway.ts";
+export {
+  Gateway,
+  type GatewayOptions,
+  type OpenedSession,
+  type ScoredSession,
+  type SessionScorer,
+} from "./gateway/gateway.ts";
+export type { SessionLimits } from "./gateway/session/session-limits.ts";
+export type { SessionWish } from "./gateway/session/session-store.ts";
+export type { SessionReward } from "./gateway/session/session.ts";
 export {
   toolFromOpenAi,
   toolsFromOpenAi,

@@ -1,8 +1,8 @@
 import path from "node:path";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Episode } from "../episode/episode.ts";
-import { describeStack } from "../errors.ts";
-import { Redactor } from "../internal/redactor.ts";
+import { UsageError, describeStack } from "../errors.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
@@ -104,7 +104,7 @@ async function openParts(
   for (const row of folder.finished) tally.episodeResumed(row);
   const report = (error: unknown): void => {
     redactor.error(error);
-    void writeTrouble(folder, error, now()).catch(() => {});
+    void writeTrouble(folder, error, now());
     onTrouble?.(error);
   };
   const gateway = new Gateway(
@@ -175,7 +175,12 @@ async function writeEpisode(
 
 async function writeTrouble(folder: RunFolder, error: unknown, atMs: number): Promise<void> {
   const message = error instanceof Error ? error.message : String(error);
-  await folder.writeEvent({ type: "trouble", atMs, message, stack: describeStack(error) });
+  try {
+    await folder.writeEvent({ type: "trouble", atMs, message, stack: describeStack(error) });
+  } catch (failure) {
+    // A disk that refuses it refuses the next episode as well, and that is told.
+    if (!(failure instanceof UsageError)) throw failure;
+  }
 }
 
 async function describeGateway(

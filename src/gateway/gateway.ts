@@ -254,7 +254,7 @@ export class Gateway implements AsyncDisposable {
     }
     if (end.reward !== undefined) await this.reward(session, end.reward);
     session.finish();
-    await Promise.allSettled(this.#running.get(session) ?? []);
+    await Promise.allSettled([...(this.#running.get(session) ?? [])]);
     const scored = end.failure === undefined ? await this.#score(session) : end;
     const episode = toEpisode(session, { ...scored, atMs: this.#now() }, this.#options.rows);
     await this.#options.onEpisode?.(episode);

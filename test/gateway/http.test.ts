@@ -259,7 +259,7 @@ describe("retries", () => {
 
 describe("a client that goes away", () => {
   test("ends the sampling, and the next request is answered as if nothing was", async () => {
-    const aborted = createDeferred<void>();
+    const aborted = createDeferred();
     const { gateway, token, session } = await open([
       async (signal) => {
         signal.addEventListener("abort", () => aborted.resolve());

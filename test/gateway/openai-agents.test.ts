@@ -53,9 +53,7 @@ describe("@openai/agents", () => {
         : new OpenAIResponsesModel(client, "policy");
     const agent = createAgent(open, model);
     const runner = new Runner({ tracingDisabled: true });
-    let input: AgentInputItem[] = [
-      { role: "user", content: await open.desk.begin() } as AgentInputItem,
-    ];
+    let input: AgentInputItem[] = [{ role: "user", content: await open.desk.begin() }];
     while (!open.desk.isDone) {
       let said: unknown;
       if (streams) {
@@ -67,9 +65,7 @@ describe("@openai/agents", () => {
         ({ finalOutput: said, history: input } = result);
       }
       const answer = await open.desk.say(String(said));
-      if (answer !== undefined) {
-        input = [...input, { role: "user", content: answer } as AgentInputItem];
-      }
+      if (answer !== undefined) input = [...input, { role: "user", content: answer }];
     }
     expect(open.desk.callCount).toBeGreaterThan(1);
     await finishOneRow(open);

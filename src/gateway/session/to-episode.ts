@@ -1,7 +1,6 @@
 import { countEpisode } from "../../episode/count-episode.ts";
 import type { Episode, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Failure } from "../../errors.ts";
-import type { AttemptStatus } from "../../parser/tool-call-parser.ts";
 import type { RolloutEnd } from "../../trajectory/sample.ts";
 import { collectRows, type RowChoice, type TreeRow } from "../tree/collect-rows.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
@@ -81,7 +80,7 @@ function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnReco
       ...(generation.cachedTokenCount === undefined
         ? {}
         : { cachedTokenCount: generation.cachedTokenCount }),
-      attemptCounts: attemptCounts as Readonly<Partial<Record<AttemptStatus, number>>>,
+      attemptCounts,
       steps: stepsOf(node, next),
       ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
       engineMs,

@@ -40,7 +40,7 @@ export interface SampledReply {
  * @throws the signal's reason.
  */
 export async function sampleReply(options: ReplyToSample): Promise<SampledReply> {
-  const { engine, renderer, request, read, signal } = options;
+  const { engine, request, signal } = options;
   const feed = new ReadingFeed(options);
   const stopped = new AbortController();
   feed.onStopText = () => stopped.abort();
