@@ -4,6 +4,8 @@ import path from "node:path";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { verifyRun } from "../../src/audit/verify-run.ts";
+import { isOpenRun, planOpenRun } from "../../src/cli/open-run-plan.ts";
+import { openStoredRun } from "../../src/report/read-run.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/gateway/gateway-run.ts";
 import { readGatewayConfig } from "../../src/gateway/gateway-settings.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
@@ -93,6 +95,12 @@ describe("a gateway with a run's folder", () => {
     await run.gateway.finish(session);
     await run.end();
     expect(await verifyRun(dir)).toMatchObject({ samples: 1, violations: [] });
+    const stored = await openStoredRun(dir);
+    expect(isOpenRun(stored)).toBe(true);
+    expect(await planOpenRun(stored)).toEqual({
+      ...{ environment: "gateway", split: "live", trialCount: 1 },
+      tasks: [{ taskId: "t", taskIndex: 0 }],
+    });
     const row = JSON.parse(await readFile(path.join(dir, "samples.jsonl"), "utf8")) as object;
     expect(row).toMatchObject({ outcome: "completed", stopReason: "unscored" });
     expect(row).not.toHaveProperty("reward");
