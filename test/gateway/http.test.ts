@@ -153,6 +153,19 @@ describe("who may ask", () => {
   });
 });
 
+test("what clients look for before they ask is there", async () => {
+  const { gateway, token } = await open([]);
+  const looked = [
+    await gateway.fetch(`${base}/`, { method: "HEAD" }),
+    await gateway.fetch(`${base}/s/${token}`, { method: "HEAD" }),
+    await gateway.fetch(`${base}/health`),
+    await gateway.fetch(`${base}/v1/models`),
+    await gateway.fetch(`${base}/s/${token}/v1/models/some/name`),
+  ];
+  expect(looked.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(await looked[4]!.json()).toMatchObject({ id: "some/name", object: "model" });
+});
+
 describe("what is refused", () => {
   test("bodies that are no JSON, are too large, or ask for what there is not", async () => {
     const { gateway, token } = await open([]);

@@ -32,6 +32,16 @@ test("only when the last reader has left is the reply abandoned", async () => {
   expect(told).toEqual(["abandoned"]);
 });
 
+test("a reply that comes in one piece is handed on whatever its length", async () => {
+  const { made, told } = feed();
+  const reader = made.open();
+  const whole = "x".repeat(3 * maxQueuedLength);
+  made.write(whole);
+  made.end();
+  expect((await new Response(reader).text()).length).toBe(whole.length);
+  expect(told).toEqual(["delivered"]);
+});
+
 test("a reader that does not read is cut off, and slows nobody", async () => {
   const { made, told } = feed();
   const slow = made.open();

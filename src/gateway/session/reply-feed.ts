@@ -14,7 +14,7 @@ export interface FeedReader {
   onAbandoned(): void;
 }
 
-/** So much of a reply is kept for a reader that does not read, in UTF-16 code units. */
+/** When so much of a reply waits for a reader, nothing more is kept for it, in bytes. */
 export const maxQueuedLength = 1024 * 1024;
 
 /**
@@ -28,6 +28,7 @@ export class ReplyFeed {
   readonly #readers = new Set<ReadableStreamDefaultController<Uint8Array>>();
   readonly #listener: FeedReader;
   #isDone = false;
+  #length = 0;
 
   constructor(listener: FeedReader) {
     this.#listener = listener;
@@ -38,6 +39,11 @@ export class ReplyFeed {
   /** The reply's beginning. Rejects where there is none. */
   get head(): Promise<ReplyHead> {
     return this.#head.promise;
+  }
+
+  /** In UTF-16 code units, as far as it is written. */
+  get length(): number {
+    return this.#length;
   }
 
   get isDone(): boolean {
@@ -57,6 +63,7 @@ export class ReplyFeed {
   write(chunk: string): void {
     if (chunk === "") return;
     this.#chunks.push(chunk);
+    this.#length += chunk.length;
     for (const reader of this.#readers) this.#hand(reader, chunk);
   }
 
@@ -89,8 +96,11 @@ export class ReplyFeed {
   }
 
   #hand(reader: ReadableStreamDefaultController<Uint8Array>, chunk: string): void {
-    reader.enqueue(encoder.encode(chunk));
-    if ((reader.desiredSize ?? 0) >= 0) return;
+    // A piece of any size may wait: a whole reply is one.
+    if ((reader.desiredSize ?? 0) > 0) {
+      reader.enqueue(encoder.encode(chunk));
+      return;
+    }
     reader.error(new Error("The reader of the stream is too slow"));
     this.#leave(reader);
   }

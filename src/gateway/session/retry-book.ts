@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import type { ReplyFeed } from "./reply-feed.ts";
 
 /** So many replies of a session are kept for clients that ask again. */
-const keptReplies = 64;
+const keptReplies = 16;
+
+/** All of them but the newest are together no longer than this, in UTF-16 code units. */
+const keptLength = 256 * 1024;
 
 /**
  * Replies by what was asked for, for requests that say that they are made again. Others are sampled
@@ -19,9 +22,13 @@ export class RetryBook {
   keep(request: string, feed: ReplyFeed): void {
     this.#feeds.delete(request);
     this.#feeds.set(request, feed);
-    for (const oldest of this.#feeds.keys()) {
-      if (this.#feeds.size <= keptReplies) break;
+    let length = 0;
+    for (const each of this.#feeds.values()) length += each.length;
+    for (const [oldest, { length: own }] of this.#feeds) {
+      if (oldest === request) break;
+      if (this.#feeds.size <= keptReplies && length <= keptLength) break;
       this.#feeds.delete(oldest);
+      length -= own;
     }
   }
 

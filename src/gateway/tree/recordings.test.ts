@@ -54,4 +54,16 @@ describe.skipIf(shared === null)("recorded clients", () => {
     );
     expect(places.map(({ index, parent }) => ({ index, parent }))).toEqual(expected);
   });
+
+  test.each([
+    ["claude-code/claude-code-overflow.json", ["first", "moved-turn"]],
+    ["claude-code/claude-code-retry-compact.json", ["first", "foreign-assistant"]],
+    ["claude-code/claude-code-subagents.json", ["first", "new-conversation", "new-conversation"]],
+    ["codex/codex-compact.json", ["first", "tools-changed", "new-conversation"]],
+    ["py-openai-agents/py-openai-agents.json", ["first", "repeated-prompt", "repeated-prompt"]],
+    ["smolagents/smolagents.json", ["first", "foreign-assistant", "foreign-assistant"]],
+  ])("%s: each root says why it continues nothing", (name, causes) => {
+    const places = replay(recordings[name]!);
+    expect(places.flatMap(({ cause }) => cause ?? [])).toEqual(causes);
+  });
 });
