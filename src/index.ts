@@ -76,6 +76,20 @@ export {
   type FailureCode,
   type Party,
 } from "./errors.ts";
+export { commandAgent } from "./gateway/agent/command-agent.ts";
+export type { ForeignAgent, ForeignRun, ForeignTool } from "./gateway/agent/foreign-agent.ts";
+export { playForeignAgent, type ForeignAgentSetup } from "./gateway/agent/play-foreign-agent.ts";
+export { createGateway, inProcessUrl, type GatewayInProcess } from "./gateway/create-gateway.ts";
+export {
+  Gateway,
+  type GatewayOptions,
+  type OpenedSession,
+  type ScoredSession,
+  type SessionScorer,
+} from "./gateway/gateway.ts";
+export type { SessionLimits } from "./gateway/session/session-limits.ts";
+export type { SessionWish } from "./gateway/session/session-store.ts";
+export type { SessionReward } from "./gateway/session/session.ts";
 export {
   toolFromOpenAi,
   toolsFromOpenAi,

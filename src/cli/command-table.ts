@@ -25,6 +25,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/rollout.ts")).defineRollout,
   },
   {
+    name: "gateway",
+    summary: "serve agents of any kind, and write what they sample as training samples",
+    load: async () => (await import("./commands/gateway.ts")).defineGateway,
+  },
+  {
     name: "demo",
     summary: "play the whole way on this machine alone, no GPU or key needed",
     load: async () => (await import("./commands/demo.ts")).defineDemo,

@@ -19,7 +19,11 @@ function checkOutcome({ outcome, stopReason }: RawRow): Violation[] {
 }
 
 function checkReward({ outcome, stopReason, reward }: RawRow): Violation[] {
-  const isUnscored = outcome === "failed" || outcome === "aborted" || stopReason === "deadline";
+  const isUnscored =
+    outcome === "failed" ||
+    outcome === "aborted" ||
+    stopReason === "deadline" ||
+    stopReason === "unscored";
   if (reward === undefined) {
     return isUnscored || !isOutcome(outcome)
       ? []

@@ -35,10 +35,11 @@ type Turn = typeof turn extends fc.Arbitrary<infer Value> ? Value : never;
 const end: fc.Arbitrary<RolloutEnd> = fc.oneof(
   fc.record({
     outcome: fc.constant("completed" as const),
-    stopReason: fc.constantFrom(...stopReasons.completed),
+    stopReason: fc.constantFrom(...stopReasons.completed.filter((why) => why !== "unscored")),
     reward: fc.double({ noNaN: true, noDefaultInfinity: true }),
   }),
   fc.constant({ outcome: "truncated", stopReason: "deadline" } as const),
+  fc.constant({ outcome: "completed", stopReason: "unscored" } as const),
   fc.constant({
     outcome: "failed",
     stopReason: "failure",

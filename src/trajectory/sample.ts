@@ -3,7 +3,7 @@ import type { Segment, TurnSpan } from "./trajectory-recorder.ts";
 
 /** How an episode can end, and why it can end so. */
 export const stopReasons = {
-  completed: ["user-left", "terminal-tool", "finished"],
+  completed: ["user-left", "terminal-tool", "finished", "unscored"],
   truncated: ["max-turns", "length", "max-tokens", "context-full", "deadline", "format-errors"],
   failed: ["failure"],
   aborted: ["interrupted"],

@@ -2,7 +2,12 @@ import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
-import { evaluationFiles, writeEvaluation } from "../../report/write-evaluation.ts";
+import type { PolicyPrices } from "../../report/evaluation-tally.ts";
+import {
+  evaluationFiles,
+  writeEvaluation,
+  type EvaluationOptions,
+} from "../../report/write-evaluation.ts";
 import { planRun } from "../../run/plan-run.ts";
 import { loadEnvironment } from "../../setup/environments.ts";
 import { toRunScope } from "../../setup/run-scope.ts";
@@ -13,6 +18,7 @@ import { priceSettings, readPrices } from "../eval-settings.ts";
 import { planEvaluation } from "../evaluation-plan.ts";
 import { printEvaluation } from "../evaluation-text.ts";
 import { addSettings, givenSettings } from "../option.ts";
+import { isOpenRun, planOpenRun } from "../open-run-plan.ts";
 import { tauTaskInfo } from "../tau-task-info.ts";
 import { noteDamaged } from "../note-damaged.ts";
 import { writeOut } from "../write-out.ts";
@@ -33,20 +39,37 @@ export function defineReport(command: Command): void {
 
 async function report(dir: string, { data, json, ...flags }: ReportFlags): Promise<void> {
   const run = await openStoredRun(dir, { onDamaged: noteDamaged });
+  const prices = readPrices(await givenSettings(priceSettings, flags));
+  const evaluation = await writeEvaluation(run, {
+    ...(await planReport(run, { data, prices })),
+    summary: await storedSummary(run),
+  });
+  await writeOut(
+    json === true ? `${JSON.stringify(evaluation)}\n` : printEvaluation(evaluation, dir),
+  );
+}
+
+/** Which episodes a run was to have, and what its results say of their tasks. */
+async function planReport(
+  run: StoredRun,
+  {
+    data,
+    prices,
+  }: { readonly data: string | undefined; readonly prices: PolicyPrices | undefined },
+): Promise<Pick<EvaluationOptions, "plan" | "taskInfo">> {
+  if (isOpenRun(run)) {
+    const plan = await planOpenRun(run);
+    return { plan: { ...plan, ...(prices && { prices }) }, taskInfo: () => new Map() };
+  }
   const stored = storedSettings(run.manifest, scopeSettings);
   const values = completeSettings(scopeSettings, data === undefined ? stored : { ...stored, data });
   const { name, dataDir } = readEnvironmentConfig(values);
   const environment = await loadEnvironment(name, dataDir);
   const plan = planRun(environment, toRunScope(readScopeConfig(values), environment));
-  const prices = readPrices(await givenSettings(priceSettings, flags));
-  const evaluation = await writeEvaluation(run, {
+  return {
     plan: await planEvaluation(environment.name, plan, prices),
-    summary: await storedSummary(run),
     taskInfo: tauTaskInfo(environment),
-  });
-  await writeOut(
-    json === true ? `${JSON.stringify(evaluation)}\n` : printEvaluation(evaluation, dir),
-  );
+  };
 }
 
 /** What the run itself said of its end; nothing where it has not come to one. */

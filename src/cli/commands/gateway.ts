@@ -1,0 +1,94 @@
+import type { Command } from "commander";
+import { UsageError, describeError } from "../../errors.ts";
+import {
+  gatewaySettings,
+  readGatewayConfig,
+  type GatewayConfig,
+} from "../../gateway/gateway-settings.ts";
+import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
+import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { writeError, writeOut } from "../write-out.ts";
+
+/** Every setting of the command: a flag each, and the keys of its configuration file. */
+const settings = [...gatewaySettings, ...displaySettings];
+
+/** `turnwright gateway`: serves agents that people have already, and keeps what they sample. */
+export function defineGateway(command: Command): void {
+  command.description(
+    "Serves Chat Completions, Responses and Messages to agents of any kind, streams what is sampled,\n" +
+      "and writes the exact sampled ids with their logprobs and loss mask. An agent is given a base\n" +
+      "URL and a key: POST /sessions opens a session and returns both.",
+  );
+  addConfigOption(command);
+  addSettings(command, settings);
+  command.action(async (flags: Record<string, unknown>) => {
+    const given = await givenSettings(settings, flags);
+    await serveAgents(readGatewayConfig(pickSettings(gatewaySettings, given)), readDisplay(given));
+  });
+}
+
+async function serveAgents(config: GatewayConfig, display: Display): Promise<void> {
+  const { createGatewayRun } = await import("../../gateway/gateway-run.ts");
+  const { serveGateway } = await import("../../gateway/server/serve.ts");
+  const { stopOnInterrupt } = await import("../interrupt.ts");
+  const signal = stopOnInterrupt();
+  const note = (text: string): void => {
+    if (!display.quiet) writeError(`note: ${text}\n`);
+  };
+  const adminToken = readAdminToken(config.adminTokenEnv);
+  const onTrouble = (error: unknown): void => writeError(`trouble: ${describeError(error)}\n`);
+  await using run = await createGatewayRun(config, { signal, onTrouble });
+  for (const text of [...run.warnings, ...run.folder.notes]) note(text);
+  const { openCount } = run.gateway.store;
+  if (openCount > 0) note(`${openCount} sessions of an earlier start go on`);
+  {
+    const { host, port, opensSessions } = config;
+    const place = {
+      host,
+      port,
+      opensSessions,
+      ...(adminToken === undefined ? {} : { adminToken }),
+    };
+    await using served = await serveGateway(run.gateway, place);
+    await writeOut(introduction(served.url, run.folder.dir, { config, display }));
+    await interrupted(signal);
+  }
+  await run.end();
+  const warning = run.gateway.warning(0.05);
+  if (warning !== undefined) note(warning);
+  const { finished } = run.progress();
+  await writeOut(
+    display.json
+      ? `${JSON.stringify({ type: "summary", ...run.progress(), gateway: run.gateway.counts })}\n`
+      : `${finished} sessions are finished, ${run.gateway.store.openCount} can go on: ${run.folder.dir}\n`,
+  );
+}
+
+function readAdminToken(variable: string | undefined): string | undefined {
+  if (variable === undefined) return undefined;
+  const token = process.env[variable];
+  if (token !== undefined && token !== "") return token;
+  throw new UsageError(`Cannot read --admin-token-env: the variable ${variable} is not set`);
+}
+
+function introduction(
+  url: string,
+  folder: string,
+  { config, display }: { readonly config: GatewayConfig; readonly display: Display },
+): string {
+  if (display.json) return `${JSON.stringify({ type: "listening", url, folder })}\n`;
+  const key = config.opensSessions ? "any key" : "the token of POST /sessions";
+  return (
+    `listening   ${url}\n` +
+    `openai      OPENAI_BASE_URL=${url}/v1 OPENAI_API_KEY=<${key}>\n` +
+    `anthropic   ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN=<${key}>\n` +
+    `rows        ${folder}\n`
+  );
+}
+
+async function interrupted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,25 @@
+import type { EvaluationPlan } from "../report/evaluation-tally.ts";
+import type { StoredRun } from "../report/read-run.ts";
+
+/** Whether a run plays what it is asked for, so that no plan says which episodes there will be. */
+export function isOpenRun({ manifest }: StoredRun): boolean {
+  const { plan } = manifest.found as { readonly plan?: { readonly isOpen?: unknown } };
+  return plan?.isOpen === true;
+}
+
+/** What an evaluation of such a run is to be: of the tasks that were played, as often as they were. */
+export async function planOpenRun(run: StoredRun): Promise<EvaluationPlan> {
+  const tasks = new Map<string, { readonly taskIndex: number; count: number }>();
+  let place = { environment: "", split: "" };
+  for await (const { taskId, taskIndex, environment, split } of run.rows()) {
+    place = { environment, split };
+    const task = tasks.get(taskId) ?? { taskIndex, count: 0 };
+    task.count += 1;
+    tasks.set(taskId, task);
+  }
+  return {
+    ...place,
+    tasks: [...tasks].map(([taskId, { taskIndex }]) => ({ taskId, taskIndex })),
+    trialCount: Math.max(1, ...[...tasks.values()].map(({ count }) => count)),
+  };
+}

@@ -1,0 +1,367 @@
+import type { Engine, SamplingParameters } from "../engine/engine.ts";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
+import type { Clock } from "../internal/clock.ts";
+import { startDeadline } from "../internal/deadline.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { ClientError } from "./client-error.ts";
+import type { AskedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
+import type { Dialect, StreamWriter } from "./dialects/dialect.ts";
+import type { GatewayCounters } from "./gateway-counters.ts";
+import type { MintId } from "./mint-id.ts";
+import type { GatewayTurn } from "./session/gateway-turn.ts";
+import type { ReplyFeed } from "./session/reply-feed.ts";
+import type { SessionLimits } from "./session/session-limits.ts";
+import { toTemplateTurn, type GatewaySession } from "./session/session.ts";
+import type { Placement } from "./tree/session-tree.ts";
+import { toSentTurn, type TurnNode } from "./tree/turn-node.ts";
+import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
+import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
+import type { ReplyFormats } from "./turn/turn-reader.ts";
+
+/** What turns are answered with. */
+export interface TurnServices {
+  readonly engine: Engine;
+  readonly renderer: Renderer;
+  readonly builder: PromptBuilder;
+  readonly formats: ReplyFormats;
+  readonly sampling: SamplingParameters;
+  /** Whose sampling parameters count: the gateway's, or the client's where it gives any. */
+  readonly clientSampling: "pin" | "honour";
+  /** What becomes of a tool choice or a text format that nothing can enforce. */
+  readonly constraints: "ignore" | "refuse";
+  /** Names of the model whose turns are trained; absent: all. */
+  readonly policyModels?: readonly string[];
+  readonly limits: SessionLimits;
+  readonly counters: GatewayCounters;
+  readonly mint: MintId;
+  readonly clock: Clock;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Resolves when turns may be sampled: not while weights are exchanged. */
+  readonly whenOpen: (signal: AbortSignal) => Promise<void>;
+  /** Resolves once the turn cannot be lost any more. */
+  readonly journal: (
+    session: GatewaySession,
+    placement: Placement<GatewayTurn>,
+    node: TurnNode<GatewayTurn>,
+    tools: AskedTurn["tools"],
+  ) => Promise<void>;
+}
+
+/** One request of a client's. */
+export interface ClientRequest {
+  readonly dialect: Dialect;
+  readonly asked: AskedTurn;
+  /** Names that the client gave its conversation. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Aborted when nobody waits for the reply any more. */
+  readonly signal: AbortSignal;
+}
+
+/** While nothing can be released, the client hears something this often, in milliseconds. */
+const keepAliveMs = 10_000;
+
+/**
+ * Answers one request: finds the turn that it continues, samples the next one, and writes it into the
+ * feed as it comes. Never rejects: whatever goes wrong, the client is told.
+ *
+ * @returns the turn; `undefined` where there is none.
+ */
+export async function answerTurn(
+  services: TurnServices,
+  session: GatewaySession,
+  request: ClientRequest,
+  feed: ReplyFeed,
+): Promise<TurnNode<GatewayTurn> | undefined> {
+  const output = new ReplyOutput(request, feed, services.clock);
+  session.activeCount += 1;
+  session.touch();
+  try {
+    return await sampleAndWrite(services, session, request, output);
+  } catch (error) {
+    output.fail(toClientError(error));
+    if (isOwnBug(error, session, request)) throw error;
+    return undefined;
+  } finally {
+    output.close();
+    session.activeCount -= 1;
+    session.touch();
+  }
+}
+
+function isOwnBug(error: unknown, session: GatewaySession, request: ClientRequest): boolean {
+  const isExpected =
+    error instanceof ClientError || error instanceof RolloutError || error instanceof UsageError;
+  return !isExpected && !request.signal.aborted && !session.stop.signal.aborted;
+}
+
+/** A conversation's place, and the prompt that it is asked with. */
+export async function placeAndRender(
+  { builder }: Pick<TurnServices, "builder">,
+  session: GatewaySession,
+  asked: AskedTurn,
+): Promise<{ readonly placement: Placement<GatewayTurn>; readonly built: BuiltPrompt }> {
+  const placement = session.tree.place(asked);
+  if (placement.parent === undefined) {
+    return { placement, built: await builder.begin(placement.environment, asked.tools) };
+  }
+  const built = await builder.continue(placement.parent, placement.environment, asked.tools);
+  if (!("cause" in built)) return { placement, built };
+  const root = session.tree.asRoot(asked, built.cause);
+  return { placement: root, built: await builder.begin(root.environment, asked.tools) };
+}
+
+async function sampleAndWrite(
+  services: TurnServices,
+  session: GatewaySession,
+  request: ClientRequest,
+  output: ReplyOutput,
+): Promise<TurnNode<GatewayTurn>> {
+  const { engine, renderer, formats, mint, clock, counters } = services;
+  const { asked, dialect } = request;
+  session.requireRoom();
+  checkConstraints(services, asked);
+  counters.ignored(asked.ignoredFields);
+  const { placement, built } = await placeAndRender(services, session, asked);
+  const start: ReplyStart = {
+    id: mint(dialect.idPrefixes.reply),
+    createdAtMs: services.now(),
+    promptTokenCount: built.ids.length,
+    asked,
+  };
+  const maxNewTokens = session.roomBehind(built.ids.length, asked);
+  output.prepare(dialect.createWriter(start));
+  await services.whenOpen(request.signal);
+  const sampling = session.seeded(chooseSampling(services, asked));
+  const startedAt = clock.now();
+  using deadline = startDeadline({
+    ms: services.limits.engineTimeoutMs,
+    parents: [request.signal, session.stop.signal],
+    clock,
+  });
+  const reply = await sampleReply({
+    engine,
+    renderer,
+    request: {
+      promptIds: built.ids,
+      sampling,
+      maxNewTokens,
+      stopTokenIds: renderer.stopTokenIds,
+      vocabularySize: renderer.codec.vocabularySize,
+      requestId: session.nextRequestId(),
+      sessionId: session.identity.sessionId,
+    },
+    read: {
+      formats,
+      tools: asked.toolChoice.type === "none" ? [] : asked.tools,
+      reasoningOpened: built.reasoningOpened,
+      stops: asked.stop,
+      ids: { mint, callPrefix: dialect.idPrefixes.call },
+    },
+    onEvents: (events) => output.write(events),
+    signal: deadline.signal,
+  });
+  const record = toRecord(services, { request, placement, built, start, reply, sampling });
+  const engineMs = clock.now() - startedAt;
+  const turn = toSentTurn(reply.parts);
+  const depth = session.tree.nodes.length;
+  const message = toTemplateTurn(turn, { depth, writtenIds: reply.writtenIds });
+  const node = session.enter(placement, {
+    turn,
+    record: { ...record, message, engineMs },
+    isDelivered: false,
+  });
+  counters.turn(placement.cause, placement.notes);
+  await services.journal(session, placement, node, asked.tools);
+  const tokens = asked.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
+  output.finish(dialect, start, reply, tokens);
+  return node;
+}
+
+function chooseSampling(
+  { sampling, clientSampling }: TurnServices,
+  asked: AskedTurn,
+): SamplingParameters {
+  return clientSampling === "honour" ? { ...sampling, ...asked.sampling } : sampling;
+}
+
+/** @throws ClientError `invalid` for what cannot be enforced, where that is to be refused. */
+function checkConstraints(
+  { constraints, counters }: TurnServices,
+  { toolChoice, textFormat }: AskedTurn,
+): void {
+  const wanted = [
+    ...(toolChoice.type === "required" || toolChoice.type === "named"
+      ? [`tool_choice ${toolChoice.type}`]
+      : []),
+    ...(textFormat === undefined ? [] : [`text format ${textFormat}`]),
+  ];
+  for (const what of wanted) {
+    counters.unenforced(what);
+    if (constraints === "ignore") continue;
+    throw new ClientError("invalid", `Cannot enforce ${what}: the policy is sampled freely`);
+  }
+}
+
+function toRecord(
+  { policyModels, now }: TurnServices,
+  turn: {
+    readonly request: ClientRequest;
+    readonly placement: Placement<GatewayTurn>;
+    readonly built: BuiltPrompt;
+    readonly start: ReplyStart;
+    readonly reply: SampledReply;
+    readonly sampling: SamplingParameters;
+  },
+): Omit<GatewayTurn, "message" | "engineMs"> {
+  const { request, placement, built, start, reply, sampling } = turn;
+  const { asked, dialect, labels } = request;
+  return {
+    generation: reply.generation,
+    prompt: built.prompt,
+    isTrainable: policyModels === undefined || policyModels.includes(asked.model),
+    shown: built.shown,
+    replyId: start.id,
+    dialect: dialect.name,
+    model: asked.model,
+    environment: placement.environment,
+    hasInstructions:
+      typeof asked.echo["instructions"] === "string" && placement.parent === undefined,
+    sampling,
+    finish: reply.finish,
+    notes: placement.notes,
+    attemptCounts: reply.attemptCounts,
+    isFormatError: reply.isFormatError,
+    labels,
+    promptTokenCount: built.ids.length,
+    startedAtMs: Math.min(start.createdAtMs, now()),
+  };
+}
+
+/** The reply's tokens one by one, for clients that want their logprobs. */
+async function replyTokens(
+  { codec }: Renderer,
+  { generation: { outputIds, logprobs } }: SampledReply,
+): Promise<readonly ReplyToken[]> {
+  const tokens: ReplyToken[] = [];
+  for (const [place, id] of outputIds.entries()) {
+    tokens.push({ text: await codec.decode([id]), logprob: logprobs[place]! });
+  }
+  return tokens;
+}
+
+/** What a client is told of something that went wrong. */
+export function toClientError(error: unknown): ClientError {
+  if (error instanceof ClientError) return error;
+  if (error instanceof RolloutError) {
+    const { code, message } = error;
+    if (code === "engine/prompt-too-long") {
+      return new ClientError("too-long", `prompt is too long: ${message}`, { cause: error });
+    }
+    if (code.startsWith("engine/")) {
+      return new ClientError("unavailable", message, { cause: error, retryAfterS: 1 });
+    }
+  }
+  if (error instanceof DOMException && error.name === "TimeoutError") {
+    return new ClientError("unavailable", "The engine took too long", { cause: error });
+  }
+  const what = error instanceof UsageError ? describeError(error) : "see the gateway's own output";
+  return new ClientError("internal", `The gateway failed: ${what}`, { cause: error });
+}
+
+/** What of a reply goes to the client when. */
+class ReplyOutput {
+  readonly #isStreamed: boolean;
+  readonly #feed: ReplyFeed;
+  readonly #clock: Clock;
+  #writer: StreamWriter | undefined;
+  #isBegun = false;
+  #isOver = false;
+  #callOff: (() => void) | undefined;
+
+  constructor({ asked }: ClientRequest, feed: ReplyFeed, clock: Clock) {
+    this.#isStreamed = asked.isStreamed;
+    this.#feed = feed;
+    this.#clock = clock;
+  }
+
+  /** From here on a streamed reply may begin: with the first event, or because that takes long. */
+  prepare(writer: StreamWriter): void {
+    if (!this.#isStreamed) return;
+    this.#writer = writer;
+    this.#stayAwake();
+  }
+
+  write(events: readonly ReplyEvent[]): void {
+    const writer = this.#writer;
+    if (writer === undefined || this.#isOver) return;
+    this.#begin(writer);
+    this.#feed.write(events.map((event) => writer.write(event)).join(""));
+    this.#stayAwake();
+  }
+
+  finish(
+    dialect: Dialect,
+    start: ReplyStart,
+    { parts, finish, generation }: SampledReply,
+    tokens: readonly ReplyToken[] | undefined,
+  ): void {
+    const usage = {
+      promptTokenCount: start.promptTokenCount,
+      cachedTokenCount: Math.min(generation.cachedTokenCount ?? 0, start.promptTokenCount),
+      sampledTokenCount: generation.outputIds.length,
+    };
+    const ending = { finish, usage, ...(tokens === undefined ? {} : { tokens }) };
+    if (this.#writer !== undefined) {
+      this.#begin(this.#writer);
+      this.#feed.write(this.#writer.end(ending));
+    } else {
+      this.#feed.begin({ status: 200, headers: jsonHeaders });
+      this.#feed.write(JSON.stringify(dialect.encodeReply({ start, parts, ...ending })));
+    }
+    this.#isOver = true;
+    this.#feed.end();
+  }
+
+  fail(error: ClientError): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#writer === undefined || !this.#isBegun) {
+      this.#feed.refuse(error);
+      return;
+    }
+    this.#feed.write(this.#writer.fail(error));
+    this.#feed.end();
+  }
+
+  close(): void {
+    this.#callOff?.();
+  }
+
+  #begin(writer: StreamWriter): void {
+    if (this.#isBegun) return;
+    this.#isBegun = true;
+    this.#feed.begin({ status: 200, headers: streamHeaders });
+    this.#feed.write(writer.start());
+  }
+
+  #stayAwake(): void {
+    this.#callOff?.();
+    this.#callOff = this.#clock.after(keepAliveMs, () => {
+      const writer = this.#writer;
+      if (writer === undefined || this.#isOver) return;
+      this.#begin(writer);
+      this.#feed.write(writer.keepAlive());
+      this.#stayAwake();
+    });
+  }
+}
+
+const jsonHeaders = { "content-type": "application/json" };
+
+const streamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache",
+  // Proxies that collect a reply before they pass it on would make a stream of it no more.
+  "x-accel-buffering": "no",
+};

@@ -1,0 +1,15 @@
+import type { Dialect } from "./dialect.ts";
+import { decodeChat } from "./chat-decode.ts";
+import { ChatWriter, encodeChatReply } from "./chat-encode.ts";
+import { openAiError } from "./openai-error.ts";
+
+/** OpenAI's Chat Completions, as vLLM and SGLang serve them too. */
+export const chatDialect: Dialect = {
+  name: "chat",
+  path: "/chat/completions",
+  idPrefixes: { call: "call_", reply: "chatcmpl-" },
+  decode: decodeChat,
+  encodeReply: encodeChatReply,
+  createWriter: (start) => new ChatWriter(start),
+  encodeError: openAiError,
+};

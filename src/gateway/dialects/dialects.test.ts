@@ -1,0 +1,360 @@
+import { describe, expect, test } from "vitest";
+import { ClientError, type ClientErrorKind } from "../client-error.ts";
+import { chatDialect } from "./chat.ts";
+import { messagesDialect } from "./messages.ts";
+import { dialects } from "./registry.ts";
+import { responsesDialect } from "./responses.ts";
+import { askedFor, sampleParts, sampleReply, streamOf } from "./sample-reply.fixture.ts";
+
+/** What a decoder refuses, in its words. */
+function refusal(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ClientError) return `${error.kind} ${error.message}`;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+describe("a stream of Chat Completions", () => {
+  const events = streamOf(chatDialect, sampleReply(chatDialect)).map(({ data }) => data);
+  const chunks = events.slice(0, -1).map((data) => JSON.parse(data) as Record<string, unknown>);
+  const deltas = chunks.flatMap(({ choices }) => choices as { delta: object }[]);
+
+  test("begins with the role, and brings reasoning, text and calls as they come", () => {
+    expect(deltas.map(({ delta }) => delta)).toEqual([
+      { role: "assistant", content: "" },
+      { reasoning_content: "I shoul" },
+      { reasoning_content: "d look." },
+      { content: "Let me" },
+      { content: " look." },
+      {
+        tool_calls: [
+          { index: 0, id: "call_1", type: "function", function: { name: "look", arguments: "" } },
+        ],
+      },
+      { tool_calls: [{ index: 0, function: { arguments: '{"a": ' } }] },
+      { tool_calls: [{ index: 0, function: { arguments: " 1.0}" } }] },
+      {
+        tool_calls: [
+          { index: 1, id: "call_2", type: "function", function: { name: "look", arguments: "" } },
+        ],
+      },
+      { tool_calls: [{ index: 1, function: { arguments: "{" } }] },
+      { tool_calls: [{ index: 1, function: { arguments: "}" } }] },
+      {},
+    ]);
+  });
+
+  test("ends with the reason, the usage that was asked for, and [DONE]", () => {
+    expect(deltas.at(-1)).toMatchObject({ finish_reason: "tool_calls" });
+    expect(chunks.at(-1)).toMatchObject({
+      choices: [],
+      usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+    });
+    expect(events.at(-1)).toBe("[DONE]");
+    for (const chunk of chunks) {
+      const object = "chat.completion.chunk";
+      expect(chunk).toMatchObject({
+        id: "reply_1",
+        object,
+        created: 1_700_000_000,
+        model: "policy",
+      });
+    }
+  });
+});
+
+describe("a stream of Messages", () => {
+  const events = streamOf(messagesDialect, sampleReply(messagesDialect));
+
+  test("starts and stops each block, and names each event", () => {
+    const block = ["content_block_start", "content_block_delta", "content_block_delta"];
+    expect(events.map(({ name }) => name)).toEqual([
+      "message_start",
+      "ping",
+      ...[...block, "content_block_delta", "content_block_stop"],
+      ...[...block, "content_block_stop"],
+      ...[...block, "content_block_stop"],
+      ...[...block, "content_block_stop"],
+      "message_delta",
+      "message_stop",
+    ]);
+    for (const { name, data } of events) expect(JSON.parse(data)).toMatchObject({ type: name });
+  });
+
+  test("carries the usage at both ends, the signature, and empty input at a call's start", () => {
+    const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
+    expect(read[0]).toMatchObject({ message: { usage: { input_tokens: 100, output_tokens: 1 } } });
+    expect(read.at(-2)).toMatchObject({
+      delta: { stop_reason: "tool_use", stop_sequence: null },
+      usage: { input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 20 },
+    });
+    expect(read[5]).toMatchObject({ delta: { type: "signature_delta", signature: "sig_1" } });
+    expect(read[11]).toMatchObject({
+      content_block: { type: "tool_use", id: "call_1", name: "look", input: {} },
+    });
+    expect(read[12]).toMatchObject({ delta: { type: "input_json_delta", partial_json: '{"a": ' } });
+  });
+});
+
+describe("a stream of Responses", () => {
+  const events = streamOf(responsesDialect, sampleReply(responsesDialect));
+  const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
+
+  test("leaves out no event, and numbers them", () => {
+    const spoken = (kind: string) => [
+      ...["response.output_item.added", "response.content_part.added"],
+      ...[`response.${kind}.delta`, `response.${kind}.delta`, `response.${kind}.done`],
+      ...["response.content_part.done", "response.output_item.done"],
+    ];
+    const called = [
+      ...["response.output_item.added", "response.function_call_arguments.delta"],
+      ...["response.function_call_arguments.delta", "response.function_call_arguments.done"],
+      "response.output_item.done",
+    ];
+    expect(events.map(({ name }) => name)).toEqual([
+      ...["response.created", "response.in_progress"],
+      ...spoken("reasoning_text"),
+      ...spoken("output_text"),
+      ...called,
+      ...called,
+      "response.completed",
+    ]);
+    expect(read.map((event) => event["sequence_number"])).toEqual(read.map((_, index) => index));
+    expect(read.map((event) => event["type"])).toEqual(events.map(({ name }) => name));
+  });
+
+  test("ends with the whole reply, as it is without a stream", () => {
+    const whole = responsesDialect.encodeReply(sampleReply(responsesDialect));
+    expect(read.at(-1)!["response"]).toEqual(JSON.parse(JSON.stringify(whole)));
+    expect(whole).toMatchObject({ status: "completed", usage: { total_tokens: 120 } });
+  });
+});
+
+describe("a reply that goes back as it came", () => {
+  test("is read as the same turn by Chat Completions", () => {
+    const reply = chatDialect.encodeReply(sampleReply(chatDialect)) as {
+      choices: { message: object }[];
+    };
+    expect(chatDialect.decode({ messages: [reply.choices[0]!.message] }).messages).toEqual([
+      {
+        ...{ role: "assistant", content: "Let me look.", reasoning: "I should look.", marks: [] },
+        calls: [
+          { id: "call_1", name: "look", argumentsText: '{"a":  1.0}' },
+          { id: "call_2", name: "look", argumentsText: "{}" },
+        ],
+      },
+    ]);
+  });
+
+  test("is read as the same turn by Messages, whose arguments are values", () => {
+    const { content } = messagesDialect.encodeReply(sampleReply(messagesDialect)) as {
+      content: unknown;
+    };
+    const messages = [
+      { role: "assistant", content },
+      { role: "user", content: "Go on" },
+    ];
+    expect(messagesDialect.decode({ messages }).messages[0]).toEqual({
+      ...{ role: "assistant", content: "Let me look.", reasoning: "I should look." },
+      calls: [
+        { id: "call_1", name: "look", argumentsText: '{"a":1}' },
+        { id: "call_2", name: "look", argumentsText: "{}" },
+      ],
+      marks: ["sig_1"],
+    });
+  });
+
+  test("is read as one turn by Responses, by its items or by their ids", () => {
+    const { output } = responsesDialect.encodeReply(sampleReply(responsesDialect)) as {
+      output: { id: string }[];
+    };
+    const whole = responsesDialect.decode({ input: output });
+    expect(whole.messages).toEqual([
+      {
+        ...{ role: "assistant", content: "Let me look.", reasoning: "I should look." },
+        calls: [
+          { id: "call_1", name: "look", argumentsText: '{"a":  1.0}' },
+          { id: "call_2", name: "look", argumentsText: "{}" },
+        ],
+        marks: ["rs_1", "msg_1", "fc_1", "fc_2"],
+      },
+    ]);
+    const references = output.map(({ id }) => ({ type: "item_reference", id }));
+    const item = (id: string) => output.find((each) => each.id === id);
+    const named = responsesDialect.decode({ input: references }, { item });
+    expect(named.messages).toEqual(whole.messages);
+  });
+});
+
+describe("decoders", () => {
+  test("pass over what changes nothing: names, caches, nulls, copies in parts", () => {
+    const plain = chatDialect.decode({
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "assistant", content: "Hi" },
+      ],
+    });
+    const adorned = chatDialect.decode({
+      messages: [
+        {
+          role: "developer",
+          content: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }],
+        },
+        {
+          ...{ role: "assistant", name: "model", refusal: null, annotations: [], audio: null },
+          content: [{ type: "text", text: "Hi", role: "assistant", tool_calls: [] }],
+          tool_calls: null,
+        },
+      ],
+    });
+    expect(adorned.messages).toEqual(plain.messages);
+  });
+
+  test("split a user's message of Messages into results and words", () => {
+    const { messages } = messagesDialect.decode({
+      system: [
+        { type: "text", text: "One." },
+        { type: "text", text: "Two.", cache_control: { type: "ephemeral" } },
+      ],
+      messages: [
+        {
+          role: "user",
+          content: [
+            {
+              type: "tool_result",
+              tool_use_id: "toolu_1",
+              content: [{ type: "text", text: "21" }],
+            },
+            { type: "text", text: "Go on" },
+          ],
+        },
+      ],
+    });
+    expect(messages).toEqual([
+      { role: "system", content: "One.\nTwo." },
+      { role: "tool", callId: "toolu_1", content: "21" },
+      { role: "user", content: "Go on" },
+    ]);
+  });
+
+  test("put the conversation of an earlier reply in front, without its instructions", () => {
+    const earlier = [{ role: "user", content: "Hi" }] as const;
+    const asked = responsesDialect.decode(
+      { previous_response_id: "resp_1", instructions: "Be brief.", input: "Go on" },
+      { conversationOf: (id) => (id === "resp_1" ? earlier : undefined) },
+    );
+    expect(asked.messages).toEqual([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Hi" },
+      { role: "user", content: "Go on" },
+    ]);
+  });
+
+  test("pass over tools that a server would run itself", () => {
+    const own = { type: "function", name: "look", parameters: { type: "object" } };
+    const tools = responsesDialect.decode({
+      input: "Hi",
+      tools: [{ type: "web_search" }, own],
+    }).tools;
+    expect(tools.map(({ name }) => name)).toEqual(["look"]);
+    const server = [{ type: "web_search_20250305", name: "web_search", max_uses: 3 }];
+    expect(askedFor(messagesDialect, { tools: server }).tools).toEqual([]);
+  });
+
+  test("read parameters, choices and formats", () => {
+    expect(
+      askedFor(chatDialect, {
+        ...{ temperature: 0.5, top_p: 0.9, seed: 3, max_tokens: 7, max_completion_tokens: 5 },
+        ...{ stop: "END", tool_choice: { type: "function", function: { name: "look" } } },
+        ...{ response_format: { type: "json_object" }, user: "me", logit_bias: null },
+      }),
+    ).toMatchObject({
+      sampling: { temperature: 0.5, topP: 0.9, seed: 3 },
+      ...{ maxTokens: 5, stop: ["END"], toolChoice: { type: "named", name: "look" } },
+      ...{ textFormat: "json-object", ignoredFields: ["user"] },
+    });
+    expect(
+      askedFor(messagesDialect, { tool_choice: { type: "any" }, stop_sequences: ["A", ""] }),
+    ).toMatchObject({ toolChoice: { type: "required" }, stop: ["A"] });
+  });
+
+  test.each([
+    [
+      "chat",
+      { messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
+      'messages[0].content[0]: parts of type "image_url" cannot be shown to the policy',
+    ],
+    ["chat", { messages: {} }, "messages: expected a list, not a object"],
+    ["chat", { messages: [{ role: "robot" }] }, 'messages[0].role: there is no role "robot"'],
+    [
+      "chat",
+      { messages: [], n: 2 },
+      "n: one turn is sampled a request; ask several times for several",
+    ],
+    ["chat", { messages: [], max_tokens: 0 }, "max_tokens: expected a whole number from 1 on"],
+    [
+      "messages",
+      {
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content: "{" },
+        ],
+      },
+      "messages[1]: the policy's turn cannot be begun for it; end with a user's message",
+    ],
+    [
+      "responses",
+      { input: [{ type: "item_reference", id: "msg_9" }] },
+      'input[0].id: no item of this session has the id "msg_9"',
+    ],
+    [
+      "responses",
+      { previous_response_id: "resp_9" },
+      'previous_response_id: no reply of this session has the id "resp_9"',
+    ],
+  ] as const)("%s: say where a request is wrong (%#)", (name, body, message) => {
+    expect(refusal(() => dialects[name].decode(body))).toBe(`invalid Cannot read ${message}`);
+  });
+});
+
+describe("errors", () => {
+  const kinds: readonly ClientErrorKind[] = ["too-long", "finished", "overloaded", "unavailable"];
+
+  test("are told in the words of each dialect's clients", () => {
+    const told = (["chat", "messages"] as const).map((name) =>
+      kinds.map((kind) => {
+        const body = dialects[name].encodeError(new ClientError(kind, "why")) as {
+          error: { type: string; code?: string };
+        };
+        return [body.error.type, body.error.code].filter((word) => word !== undefined).join(" ");
+      }),
+    );
+    expect(told).toEqual([
+      [
+        "invalid_request_error context_length_exceeded",
+        "turnwright_finished session_finished",
+        "rate_limit_error rate_limit_exceeded",
+        "server_error engine_unavailable",
+      ],
+      ["invalid_request_error", "turnwright_finished", "overloaded_error", "api_error"],
+    ]);
+    expect(kinds.map((kind) => new ClientError(kind, "").status)).toEqual([400, 410, 429, 503]);
+  });
+
+  test("end a stream that was begun", () => {
+    const error = new ClientError("unavailable", "The engine is gone");
+    const endings = Object.values(dialects).map((dialect) => {
+      const writer = dialect.createWriter(sampleReply(dialect, sampleParts).start);
+      writer.start();
+      return writer.fail(error).split("\n")[0]!.slice(0, 60);
+    });
+    expect(endings).toEqual([
+      'data: {"error":{"message":"The engine is gone","type":"serve',
+      "event: response.failed",
+      "event: error",
+    ]);
+  });
+});

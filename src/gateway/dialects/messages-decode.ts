@@ -1,0 +1,174 @@
+import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
+import type { ToolDefinition } from "../../message.ts";
+import { contentText, partSeparator } from "./content-text.ts";
+import {
+  flagOf,
+  ignoredFields,
+  invalid,
+  listOf,
+  objectOf,
+  optionalNumber,
+  optionalText,
+  stopTexts,
+  textOf,
+  toolOf,
+  type Json,
+} from "./read-body.ts";
+
+const knownFields = new Set([
+  ...["model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences"],
+  ...["temperature", "top_p", "top_k", "max_tokens", "metadata"],
+]);
+
+/** Reads a request of Messages. */
+export function decodeMessages(value: unknown): AskedTurn {
+  const body = objectOf(value, "the body");
+  const system = contentText(body["system"], "system", textForm);
+  const messages = listOf(body["messages"], "messages").flatMap((message, index) =>
+    readMessage(objectOf(message, `messages[${index}]`), `messages[${index}]`),
+  );
+  if (messages.at(-1)?.role === "assistant") {
+    const place = `messages[${listOf(body["messages"], "messages").length - 1}]`;
+    throw invalid(place, "the policy's turn cannot be begun for it; end with a user's message");
+  }
+  const maxTokens = optionalNumber(body["max_tokens"], "max_tokens", { min: 1, whole: true });
+  return {
+    model: optionalText(body["model"], "model") ?? "",
+    isStreamed: flagOf(body["stream"], "stream"),
+    messages: system === "" ? messages : [{ role: "system", content: system }, ...messages],
+    tools: readTools(body["tools"]),
+    sampling: readSampling(body),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    stop: stopTexts(body["stop_sequences"], "stop_sequences"),
+    toolChoice: readToolChoice(body["tool_choice"]),
+    includesUsage: true,
+    includesLogprobs: false,
+    includesEncryptedReasoning: true,
+    echo: {},
+    ignoredFields: ignoredFields(body, knownFields),
+  };
+}
+
+function readSampling(body: Json): AskedTurn["sampling"] {
+  const read = {
+    temperature: optionalNumber(body["temperature"], "temperature", { min: 0, max: 100 }),
+    topP: optionalNumber(body["top_p"], "top_p", { min: 0, max: 1 }),
+    topK: optionalNumber(body["top_k"], "top_k", { min: -1, whole: true }),
+  };
+  return Object.fromEntries(Object.entries(read).filter(([, number]) => number !== undefined));
+}
+
+const textForm = { textTypes: ["text"], separator: partSeparator };
+
+function readMessage({ role, content }: Json, place: string): readonly ClientMessage[] {
+  switch (role) {
+    case "system":
+      return [{ role, content: contentText(content, `${place}.content`, textForm) }];
+    case "user":
+      return readUser(content, `${place}.content`);
+    case "assistant":
+      return [readAssistant(content, `${place}.content`)];
+    default:
+      throw invalid(`${place}.role`, `there is no role ${JSON.stringify(role)}`);
+  }
+}
+
+/** A user's message holds the results of calls, what the user says, or both: results come first. */
+function readUser(content: unknown, place: string): readonly ClientMessage[] {
+  if (!Array.isArray(content)) {
+    return [{ role: "user", content: contentText(content, place, textForm) }];
+  }
+  const results: ClientMessage[] = [];
+  const said: string[] = [];
+  content.forEach((value: unknown, index) => {
+    const where = `${place}[${index}]`;
+    const block = objectOf(value, where);
+    if (block["type"] !== "tool_result") {
+      said.push(contentText([block], where, textForm));
+      return;
+    }
+    results.push({
+      role: "tool",
+      callId: textOf(block["tool_use_id"], `${where}.tool_use_id`),
+      content: contentText(block["content"], `${where}.content`, textForm),
+    });
+  });
+  const isSilent = said.length === 0 && results.length > 0;
+  return isSilent ? results : [...results, { role: "user", content: said.join(partSeparator) }];
+}
+
+function readAssistant(content: unknown, place: string): ClientMessage {
+  if (!Array.isArray(content)) {
+    const said = contentText(content, place, textForm);
+    return { role: "assistant", content: said, calls: [], marks: [] };
+  }
+  const said: string[] = [];
+  const thought: string[] = [];
+  const calls: ClientCall[] = [];
+  const marks: string[] = [];
+  content.forEach((value: unknown, index) => {
+    const where = `${place}[${index}]`;
+    const block = objectOf(value, where);
+    switch (block["type"]) {
+      case "text":
+        said.push(textOf(block["text"], `${where}.text`));
+        break;
+      case "thinking":
+        thought.push(optionalText(block["thinking"], `${where}.thinking`) ?? "");
+        marks.push(...marksOf(block["signature"]));
+        break;
+      case "redacted_thinking":
+        marks.push(...marksOf(block["data"]));
+        break;
+      case "tool_use":
+        calls.push({
+          id: textOf(block["id"], `${where}.id`),
+          name: textOf(block["name"], `${where}.name`),
+          argumentsText: JSON.stringify(block["input"] ?? {}),
+        });
+        break;
+      default:
+        throw invalid(where, `there is no block of type ${JSON.stringify(block["type"])}`);
+    }
+  });
+  const reasoning = thought.join("");
+  return {
+    role: "assistant",
+    content: said.join(""),
+    ...(reasoning === "" ? {} : { reasoning }),
+    calls,
+    marks,
+  };
+}
+
+function marksOf(value: unknown): readonly string[] {
+  return typeof value === "string" && value !== "" ? [value] : [];
+}
+
+/** Tools that a server would run itself have a type and no schema: they are not the policy's. */
+function readTools(tools: unknown): readonly ToolDefinition[] {
+  if (tools === undefined || tools === null) return [];
+  return listOf(tools, "tools").flatMap((value, index) => {
+    const place = `tools[${index}]`;
+    const tool = objectOf(value, place);
+    const { type, name, description, input_schema: parameters } = tool;
+    if (parameters === undefined && type !== undefined && type !== "custom") return [];
+    return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
+  });
+}
+
+function readToolChoice(choice: unknown): ToolChoice {
+  if (choice === undefined || choice === null) return { type: "auto" };
+  const { type, name } = objectOf(choice, "tool_choice");
+  switch (type) {
+    case "auto":
+    case "none":
+      return { type };
+    case "any":
+      return { type: "required" };
+    case "tool":
+      return { type: "named", name: textOf(name, "tool_choice.name") };
+    default:
+      throw invalid("tool_choice.type", `there is no choice ${JSON.stringify(type)}`);
+  }
+}

@@ -1,0 +1,14 @@
+import type { Dialect } from "./dialect.ts";
+import { decodeMessages } from "./messages-decode.ts";
+import { anthropicError, encodeMessagesReply, MessagesWriter } from "./messages-encode.ts";
+
+/** Anthropic's Messages. */
+export const messagesDialect: Dialect = {
+  name: "messages",
+  path: "/messages",
+  idPrefixes: { call: "toolu_", reply: "msg_" },
+  decode: decodeMessages,
+  encodeReply: encodeMessagesReply,
+  createWriter: (start) => new MessagesWriter(start),
+  encodeError: anthropicError,
+};

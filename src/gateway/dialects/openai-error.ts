@@ -1,0 +1,20 @@
+import type { ClientError, ClientErrorKind } from "../client-error.ts";
+
+/** An error as OpenAI's clients read it. */
+export function openAiError({ kind, message, place }: ClientError): object {
+  const [type, code] = names[kind];
+  return { error: { message, type, param: place ?? null, code } };
+}
+
+const names: Readonly<Record<ClientErrorKind, readonly [type: string, code: string | null]>> = {
+  invalid: ["invalid_request_error", "invalid_request"],
+  "too-long": ["invalid_request_error", "context_length_exceeded"],
+  finished: ["turnwright_finished", "session_finished"],
+  unauthorized: ["authentication_error", "invalid_api_key"],
+  forbidden: ["permission_error", "forbidden"],
+  "not-found": ["not_found_error", "not_found"],
+  "too-large": ["invalid_request_error", "request_too_large"],
+  overloaded: ["rate_limit_error", "rate_limit_exceeded"],
+  unavailable: ["server_error", "engine_unavailable"],
+  internal: ["server_error", "internal_error"],
+};

@@ -1,0 +1,207 @@
+import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
+import type { ToolDefinition } from "../../message.ts";
+import { readSampling, readToolChoice, textFormatOf } from "./chat-decode.ts";
+import { contentText, partSeparator } from "./content-text.ts";
+import type { Recollection } from "./dialect.ts";
+import {
+  flagOf,
+  ignoredFields,
+  invalid,
+  listOf,
+  objectOf,
+  optionalNumber,
+  optionalText,
+  textOf,
+  toolOf,
+  type Json,
+} from "./read-body.ts";
+
+const knownFields = new Set([
+  ...["model", "input", "instructions", "tools", "tool_choice", "stream", "previous_response_id"],
+  ...["temperature", "top_p", "top_k", "seed", "max_output_tokens", "text", "include", "store"],
+  ...["parallel_tool_calls", "metadata", "reasoning", "truncation", "frequency_penalty"],
+  "presence_penalty",
+]);
+
+const echoed = [
+  ...["instructions", "tools", "tool_choice", "parallel_tool_calls", "metadata", "store", "text"],
+  ...["previous_response_id", "temperature", "top_p", "max_output_tokens", "reasoning"],
+  ...["truncation", "user", "service_tier", "prompt_cache_key"],
+];
+
+/**
+ * Reads a request of Responses. Items that follow each other and are of one turn (what was thought,
+ * said and called) become one message, as do those that the request only names by their ids.
+ */
+export function decodeResponses(value: unknown, recollection: Recollection = {}): AskedTurn {
+  const body = objectOf(value, "the body");
+  if (body["background"] === true) throw invalid("background", "turns are sampled at once");
+  const instructions = optionalText(body["instructions"], "instructions") ?? "";
+  const history = [
+    ...earlierMessages(body, recollection),
+    ...readInput(body["input"], recollection),
+  ];
+  const maxTokens = optionalNumber(body["max_output_tokens"], "max_output_tokens", {
+    min: 1,
+    whole: true,
+  });
+  const format = isAbsent(body["text"]) ? undefined : objectOf(body["text"], "text")["format"];
+  const textFormat = isAbsent(format)
+    ? undefined
+    : textFormatOf(objectOf(format, "text.format")["type"]);
+  const include = isAbsent(body["include"]) ? [] : listOf(body["include"], "include");
+  return {
+    model: optionalText(body["model"], "model") ?? "",
+    isStreamed: flagOf(body["stream"], "stream"),
+    messages:
+      instructions === "" ? history : [{ role: "system", content: instructions }, ...history],
+    tools: readTools(body["tools"]),
+    sampling: readSampling(body),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    stop: [],
+    toolChoice: readToolChoice(body["tool_choice"]),
+    ...(textFormat === undefined ? {} : { textFormat }),
+    includesUsage: true,
+    includesLogprobs: false,
+    includesEncryptedReasoning: include.includes("reasoning.encrypted_content"),
+    echo: Object.fromEntries(echoed.flatMap((name) => (name in body ? [[name, body[name]]] : []))),
+    ignoredFields: ignoredFields(body, knownFields),
+  };
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+/** The conversation that the request goes on from. Instructions are not carried over. */
+function earlierMessages(body: Json, recollection: Recollection): readonly ClientMessage[] {
+  const id = optionalText(body["previous_response_id"], "previous_response_id");
+  if (id === undefined) return [];
+  const earlier = recollection.conversationOf?.(id);
+  if (earlier !== undefined) return earlier;
+  throw invalid(
+    "previous_response_id",
+    `no reply of this session has the id ${JSON.stringify(id)}`,
+  );
+}
+
+const textForm = {
+  textTypes: ["input_text", "output_text", "text"],
+  separator: partSeparator,
+};
+const saidForm = { textTypes: ["output_text", "text", "input_text", "refusal"], separator: "" };
+const thoughtForm = { textTypes: ["reasoning_text", "summary_text", "text"], separator: "" };
+
+function readInput(input: unknown, recollection: Recollection): readonly ClientMessage[] {
+  if (isAbsent(input)) return [];
+  if (typeof input === "string") return [{ role: "user", content: input }];
+  const messages: ClientMessage[] = [];
+  let turn: ClientAssistant | undefined;
+  const endTurn = (): void => {
+    if (turn !== undefined) messages.push(turn);
+    turn = undefined;
+  };
+  listOf(input, "input").forEach((value, index) => {
+    const place = `input[${index}]`;
+    const item = resolve(objectOf(value, place), { place, recollection });
+    const said = readTurnItem(item, place);
+    if (said === undefined) {
+      endTurn();
+      messages.push(...readOtherItem(item, place));
+    } else if (turn !== undefined && isSameTurn(turn, said)) {
+      turn = join(turn, said);
+    } else {
+      endTurn();
+      turn = said;
+    }
+  });
+  endTurn();
+  return messages;
+}
+
+function resolve(
+  item: Json,
+  { place, recollection }: { place: string; recollection: Recollection },
+): Json {
+  if (item["type"] !== "item_reference") return item;
+  const id = textOf(item["id"], `${place}.id`);
+  const known = recollection.item?.(id);
+  if (known !== undefined) return objectOf(known, place);
+  throw invalid(`${place}.id`, `no item of this session has the id ${JSON.stringify(id)}`);
+}
+
+/** A turn thinks, speaks, calls: an item that comes too late for that begins the next one. */
+function isSameTurn(turn: ClientAssistant, next: ClientAssistant): boolean {
+  if (next.reasoning !== undefined) return turn.content === "" && turn.calls.length === 0;
+  return next.content === "" || turn.calls.length === 0;
+}
+
+function join(turn: ClientAssistant, next: ClientAssistant): ClientAssistant {
+  const reasoning = (turn.reasoning ?? "") + (next.reasoning ?? "");
+  return {
+    role: "assistant",
+    content: turn.content + next.content,
+    ...(reasoning === "" ? {} : { reasoning }),
+    calls: [...turn.calls, ...next.calls],
+    marks: [...turn.marks, ...next.marks],
+  };
+}
+
+/** What an item adds to a turn of the assistant's; `undefined` where it is of somebody else. */
+function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
+  const { type, role, id } = item;
+  const marks = typeof id === "string" && id !== "" ? [id] : [];
+  const nothing = { role: "assistant", content: "", calls: [], marks } as const;
+  if (type === "reasoning") {
+    const { content, summary, encrypted_content: encrypted } = item;
+    const thought =
+      contentText(content, `${place}.content`, thoughtForm) ||
+      contentText(summary, `${place}.summary`, thoughtForm);
+    const own = typeof encrypted === "string" && encrypted !== "" ? [...marks, encrypted] : marks;
+    return { ...nothing, reasoning: thought, marks: own };
+  }
+  if (type === "function_call") {
+    const callId = textOf(item["call_id"], `${place}.call_id`);
+    const name = textOf(item["name"], `${place}.name`);
+    const argumentsText = textOf(item["arguments"], `${place}.arguments`);
+    return { ...nothing, calls: [{ id: callId, name, argumentsText }] };
+  }
+  if ((type === undefined || type === "message") && role === "assistant") {
+    return { ...nothing, content: contentText(item["content"], `${place}.content`, saidForm) };
+  }
+  return undefined;
+}
+
+function readOtherItem(item: Json, place: string): readonly ClientMessage[] {
+  const { type, role } = item;
+  if (type === "function_call_output") {
+    const callId = textOf(item["call_id"], `${place}.call_id`);
+    return [
+      { role: "tool", callId, content: contentText(item["output"], `${place}.output`, textForm) },
+    ];
+  }
+  if (type !== undefined && type !== "message") {
+    throw invalid(`${place}.type`, `there is no item of type ${JSON.stringify(type)}`);
+  }
+  const content = contentText(item["content"], `${place}.content`, textForm);
+  switch (role) {
+    case "system":
+    case "developer":
+      return [{ role: "system", content }];
+    case "user":
+      return [{ role, content }];
+    default:
+      throw invalid(`${place}.role`, `there is no role ${JSON.stringify(role)}`);
+  }
+}
+
+/** Tools that a server would run itself are not the policy's: they are passed over. */
+function readTools(tools: unknown): readonly ToolDefinition[] {
+  if (isAbsent(tools)) return [];
+  return listOf(tools, "tools").flatMap((value, index) => {
+    const place = `tools[${index}]`;
+    const { type, name, description, parameters } = objectOf(value, place);
+    if (type !== "function") return [];
+    return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
+  });
+}

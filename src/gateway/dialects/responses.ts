@@ -1,0 +1,15 @@
+import type { Dialect } from "./dialect.ts";
+import { openAiError } from "./openai-error.ts";
+import { decodeResponses } from "./responses-decode.ts";
+import { encodeResponsesReply, ResponsesWriter } from "./responses-encode.ts";
+
+/** OpenAI's Responses. */
+export const responsesDialect: Dialect = {
+  name: "responses",
+  path: "/responses",
+  idPrefixes: { call: "call_", reply: "resp_" },
+  decode: decodeResponses,
+  encodeReply: encodeResponsesReply,
+  createWriter: (start) => new ResponsesWriter(start),
+  encodeError: openAiError,
+};

@@ -1,0 +1,66 @@
+import type { AskedTurn, Reply, ReplyEvent, ReplyPart } from "../conversation.ts";
+import type { Dialect } from "./dialect.ts";
+
+/** A turn that thinks, speaks and calls twice. */
+export const sampleParts: readonly ReplyPart[] = [
+  { type: "reasoning", id: "rs_1", signature: "sig_1", text: "I should look." },
+  { type: "text", id: "msg_1", text: "Let me look." },
+  { type: "call", id: "fc_1", callId: "call_1", name: "look", text: '{"a":  1.0}' },
+  { type: "call", id: "fc_2", callId: "call_2", name: "look", text: "{}" },
+];
+
+export function askedFor(
+  dialect: Dialect,
+  more: Readonly<Record<string, unknown>> = {},
+): AskedTurn {
+  const said = [{ role: "user", content: "Hi" }];
+  const field = dialect.name === "responses" ? "input" : "messages";
+  return dialect.decode({ model: "policy", [field]: said, ...more });
+}
+
+/** A finished reply of these parts. */
+export function sampleReply(dialect: Dialect, parts = sampleParts): Reply {
+  const asked = askedFor(dialect, { stream_options: { include_usage: true } });
+  return {
+    start: { id: "reply_1", createdAtMs: 1_700_000_000_999, promptTokenCount: 100, asked },
+    parts,
+    finish: { type: "calls" },
+    usage: { promptTokenCount: 100, cachedTokenCount: 60, sampledTokenCount: 20 },
+  };
+}
+
+/** The events that bring the parts, each in two pieces. */
+export function eventsOf(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
+  return parts.flatMap((part, index): ReplyEvent[] => {
+    const middle = Math.ceil(part.text.length / 2);
+    return [
+      { type: "part-start", index, part: { ...part, text: "" } },
+      { type: "part-delta", index, text: part.text.slice(0, middle) },
+      { type: "part-delta", index, text: part.text.slice(middle) },
+      { type: "part-end", index, part },
+    ];
+  });
+}
+
+/** A whole stream, as its readers see it: each event's name and data. */
+export function streamOf(
+  dialect: Dialect,
+  reply: Reply,
+): readonly { name?: string; data: string }[] {
+  const writer = dialect.createWriter(reply.start);
+  const text =
+    writer.start() +
+    eventsOf(reply.parts)
+      .map((event) => writer.write(event))
+      .join("") +
+    writer.end(reply);
+  return text
+    .split("\n\n")
+    .filter((block) => block !== "")
+    .map((block) => {
+      const lines = block.split("\n");
+      const name = lines.find((line) => line.startsWith("event: "))?.slice(7);
+      const data = lines.find((line) => line.startsWith("data: "))!.slice(6);
+      return name === undefined ? { data } : { name, data };
+    });
+}

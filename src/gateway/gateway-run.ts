@@ -1,0 +1,216 @@
+import path from "node:path";
+import type { EngineDescription } from "../engine/engine.ts";
+import type { Episode } from "../episode/episode.ts";
+import { UsageError, describeStack } from "../errors.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { createRenderer } from "../renderer/create-renderer.ts";
+import { RunFolder, type RunManifest } from "../run/run-folder.ts";
+import { RunTally, type RunProgress } from "../run/run-progress.ts";
+import { createEngine, type Variables } from "../setup/create-engine.ts";
+import { createRunRedactor } from "../setup/run-secrets.ts";
+import { fingerprintFiles } from "../setup/fingerprint.ts";
+import { given, type Setting } from "../setup/setting.ts";
+import { readVersion } from "../setup/version.ts";
+import { Gateway } from "./gateway.ts";
+import { gatewaySettings, type GatewayConfig } from "./gateway-settings.ts";
+import { loadScorer } from "./load-scorer.ts";
+import { gatewayEnvironment } from "./session/to-episode.ts";
+import { SessionJournal } from "./session/session-journal.ts";
+
+/** A gateway with its run's folder. */
+export interface GatewayRun extends AsyncDisposable {
+  readonly gateway: Gateway;
+  readonly folder: RunFolder;
+  /** What a person should know of engine and template. */
+  readonly warnings: readonly string[];
+  /** Sums over the finished sessions. */
+  progress(): RunProgress;
+  /** Says that the gateway closes, and writes the sums: `finished` where no session is open. */
+  end(): Promise<void>;
+}
+
+/** Where a gateway reaches the world outside. */
+export interface GatewaySurroundings {
+  readonly env?: Variables;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** Told of what is wrong on our side, beside the run's events. */
+  readonly onTrouble?: (error: unknown) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** More turns than this share that begin anew are worth a warning. */
+const warningShare = 0.05;
+
+/**
+ * Puts a gateway together: engine, renderer and run folder, with the sessions in it that are not
+ * finished.
+ *
+ * @throws UsageError for what cannot be loaded or used together, or a folder of another gateway.
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function createGatewayRun(
+  config: GatewayConfig,
+  { env = process.env, now = Date.now, onTrouble, signal }: GatewaySurroundings = {},
+): Promise<GatewayRun> {
+  const opened: (() => Promise<void> | undefined)[] = [];
+  try {
+    return await openParts(config, { env, now, onTrouble, signal, opened });
+  } catch (error) {
+    await closeAll(opened);
+    throw error;
+  }
+}
+
+/** Closes what was opened, the last first, whatever goes wrong with one. */
+async function closeAll(opened: (() => Promise<void> | undefined)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of opened.splice(0).toReversed()) {
+    try {
+      await close();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+async function openParts(
+  config: GatewayConfig,
+  around: {
+    readonly env: Variables;
+    readonly now: () => number;
+    readonly onTrouble: ((error: unknown) => void) | undefined;
+    readonly signal: AbortSignal | undefined;
+    /** What is to be closed, in the order in which it was opened. */
+    readonly opened: (() => Promise<void> | undefined)[];
+  },
+): Promise<GatewayRun> {
+  const { env, now, onTrouble, signal, opened } = around;
+  const redactor = createRunRedactor(config, env);
+  if (config.adminTokenEnv !== undefined) redactor.learn(env[config.adminTokenEnv] ?? "");
+  const engine = await createEngine(config.engine, env);
+  opened.push(() => engine.close());
+  const renderer = await createRenderer({ ...config.renderer, now: new Date(now()) });
+  opened.push(() => renderer.codec.close?.());
+  const description = await engine.describe(given({ signal }));
+  const manifest = redactor.clean(await describeGateway(config, { renderer, description }));
+  const dir = config.dir ?? path.join("runs", `gateway-${stampOf(now())}`);
+  const folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+  opened.push(() => folder[Symbol.asyncDispose]());
+  await folder.takeBackEnd();
+  const tally = new RunTally({ planned: 0, now });
+  for (const row of folder.finished) tally.episodeResumed(row);
+  const report = (error: unknown): void => {
+    redactor.error(error);
+    void writeTrouble(folder, error, now());
+    onTrouble?.(error);
+  };
+  const gateway = new Gateway(
+    {
+      ...{ engine, renderer, now, onTrouble: report },
+      ...pick(config),
+      ...(config.scorerFile === undefined ? {} : { scorer: await loadScorer(config.scorerFile) }),
+      onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),
+    },
+    description.contextLength,
+  );
+  opened.push(() => gateway[Symbol.asyncDispose]());
+  const known = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
+  gateway.useJournal(await SessionJournal.open(dir, gateway.store, (id) => known.has(id)));
+  const { found: _found, ...asked } = folder.manifest;
+  const resumed = folder.finished.length;
+  const start = { type: "run-started", atMs: now(), planned: resumed, resumed, manifest: asked };
+  await folder.writeEvent(start);
+  return {
+    gateway,
+    folder,
+    warnings: [...renderer.card.warnings, ...(description.warnings ?? [])],
+    progress: () => tally.progress(),
+    async end() {
+      const end = gateway.store.openCount === 0 ? "finished" : "interrupted";
+      const warning = gateway.warning(warningShare);
+      await folder.writeEvent({ type: "run-ended", atMs: now(), end });
+      await folder.writeSummary({
+        ...{ end, ...tally.progress(), gateway: gateway.counts },
+        ...(warning === undefined ? {} : { warning }),
+      });
+    },
+    [Symbol.asyncDispose]: async () => await closeAll(opened),
+  };
+}
+
+function pick(config: GatewayConfig) {
+  const { sampling, clientSampling, constraints, strictness, ignore, rows, limits, holdMs } =
+    config;
+  return {
+    ...{ sampling, clientSampling, constraints, strictness, ignore, rows, limits, holdMs },
+    ...given({ policyModels: config.policyModels }),
+  };
+}
+
+function stampOf(atMs: number): string {
+  return new Date(atMs).toISOString().replaceAll(/[:.]/g, "-");
+}
+
+async function writeEpisode(
+  folder: RunFolder,
+  tally: RunTally,
+  about: { readonly episode: Episode; readonly redactor: Redactor; readonly now: () => number },
+): Promise<void> {
+  const { redactor, now } = about;
+  const { segments, ...story } = about.episode;
+  const episode: Episode = { ...(await redactor.cleanInTurns(story)), segments };
+  const episodeHash = await folder.writeEpisode(episode);
+  tally.episodeStarted();
+  tally.episodeFinished(episode);
+  const { rolloutId, outcome, stopReason, reward, failure, durationMs } = episode;
+  await folder.writeEvent({
+    ...{ type: "episode-finished", atMs: now(), rolloutId, outcome, stopReason },
+    ...given({ reward, failure }),
+    ...{ durationMs, episodeHash },
+  });
+}
+
+async function writeTrouble(folder: RunFolder, error: unknown, atMs: number): Promise<void> {
+  const message = error instanceof Error ? error.message : String(error);
+  try {
+    await folder.writeEvent({ type: "trouble", atMs, message, stack: describeStack(error) });
+  } catch (failure) {
+    // A disk that refuses it refuses the next episode as well, and that is told.
+    if (!(failure instanceof UsageError)) throw failure;
+  }
+}
+
+async function describeGateway(
+  { settings, renderer: { modelDir } }: GatewayConfig,
+  { renderer, description }: { renderer: Renderer; description: EngineDescription },
+): Promise<RunManifest> {
+  const table: readonly Setting[] = gatewaySettings;
+  const kept = Object.entries(settings).filter(([, value]) => value !== undefined);
+  const fixed = new Set(
+    table.filter(({ operational }) => operational !== true).map(({ name }) => name),
+  );
+  return {
+    format: 1,
+    turnwright: await readVersion(),
+    configuration: Object.fromEntries(kept.filter(([name]) => fixed.has(name))),
+    identity: {
+      engine: description.kind,
+      ...given({ servedModel: description.model }),
+      tokenizer: await fingerprintFiles(modelDir, ["tokenizer.json"]),
+      vocabularySize: String(renderer.codec.vocabularySize),
+      stopTokens: renderer.stopTokenIds.join(" "),
+      chatTemplate: renderer.card.templateHash,
+    },
+    found: {
+      engine: description,
+      template: renderer.card,
+      vocabularySize: renderer.codec.vocabularySize,
+      // How many sessions there will be is for its clients to say.
+      plan: { environment: gatewayEnvironment.name, split: gatewayEnvironment.split, isOpen: true },
+      settings: Object.fromEntries(kept),
+    },
+  };
+}

@@ -1,0 +1,381 @@
+import type { Engine, SamplingParameters } from "../engine/engine.ts";
+import type { Episode } from "../episode/episode.ts";
+import { describeError, type Failure } from "../errors.ts";
+import { systemClock, type Clock } from "../internal/clock.ts";
+import { startDeadline, withDeadline } from "../internal/deadline.ts";
+import type { Message } from "../message.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { episodeSamples } from "../run/episode-samples.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import { answerTurn, placeAndRender, type TurnServices } from "./answer-turn.ts";
+import { ClientError } from "./client-error.ts";
+import type { AskedTurn } from "./conversation.ts";
+import type { Dialect } from "./dialects/dialect.ts";
+import { GatewayCounters, type GatewayCounts } from "./gateway-counters.ts";
+import { createMintId, type MintId } from "./mint-id.ts";
+import { PauseGate } from "./pause-gate.ts";
+import type { GatewayTurn } from "./session/gateway-turn.ts";
+import { ReplyFeed } from "./session/reply-feed.ts";
+import { requestKey } from "./session/retry-book.ts";
+import { defaultSessionLimits, type SessionLimits } from "./session/session-limits.ts";
+import type { SessionJournal } from "./session/session-journal.ts";
+import { SessionStore, type SessionWish } from "./session/session-store.ts";
+import type { GatewaySession, SessionIdentity, SessionReward } from "./session/session.ts";
+import { toEpisode } from "./session/to-episode.ts";
+import type { RowChoice } from "./tree/collect-rows.ts";
+import type { Strictness } from "./tree/match-turn.ts";
+import { defaultIgnore } from "./tree/message-keys.ts";
+import type { TurnNode } from "./tree/turn-node.ts";
+import { PromptBuilder } from "./turn/prompt-builder.ts";
+import { replyFormats } from "./turn/reply-formats.ts";
+
+/** A session as a scorer sees it. JSON-able. */
+export interface ScoredSession extends Omit<SessionIdentity, "tokenHash"> {
+  /** The conversation that began first, up to its newest end. */
+  readonly messages: readonly Message[];
+  readonly turnCount: number;
+}
+
+/** Scores a finished session that nobody gave a reward. */
+export type SessionScorer = (
+  session: ScoredSession,
+  options: { readonly signal: AbortSignal },
+) => Promise<SessionReward> | SessionReward;
+
+/** How a gateway answers. */
+export interface GatewayOptions {
+  readonly engine: Engine;
+  readonly renderer: Renderer;
+  /** How tokens are drawn. Default: the engine's own. */
+  readonly sampling?: SamplingParameters;
+  /** Whose sampling parameters count. Default `pin`: the gateway's, whatever clients ask for. */
+  readonly clientSampling?: "pin" | "honour";
+  /** What becomes of tool choices and text formats that nothing enforces. Default `ignore`. */
+  readonly constraints?: "ignore" | "refuse";
+  /** How exactly turns have to come back. Default `calls`. */
+  readonly strictness?: Strictness;
+  /** What is taken out of messages before they are compared. Default Claude Code's billing line. */
+  readonly ignore?: readonly RegExp[];
+  /** Names of the model whose turns are trained. Default all. */
+  readonly policyModels?: readonly string[];
+  readonly rows?: RowChoice;
+  readonly limits?: Partial<SessionLimits>;
+  /** How long requests wait while the gateway is paused, milliseconds. Default 5 minutes. */
+  readonly holdMs?: number;
+  readonly scorer?: SessionScorer;
+  /** How long a scorer may take, milliseconds. Default a minute. */
+  readonly scoreTimeoutMs?: number;
+  /** Told of each finished session; resolves once it cannot be lost any more. */
+  readonly onEpisode?: (episode: Episode) => Promise<void>;
+  /** Told of what is wrong on our side; default nobody. */
+  readonly onTrouble?: (error: unknown) => void;
+  readonly clock?: Clock;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number;
+  readonly mint?: MintId;
+}
+
+/** A session's secret, and the name by which everybody may know it. */
+export interface OpenedSession {
+  readonly sessionId: string;
+  readonly token: string;
+}
+
+/** Answers the requests of agents, and keeps what was sampled for them. */
+export class Gateway implements AsyncDisposable {
+  readonly #options: GatewayOptions;
+  readonly #services: TurnServices;
+  readonly #limits: SessionLimits;
+  readonly #counters = new GatewayCounters();
+  readonly #gate: PauseGate;
+  readonly #clock: Clock;
+  readonly #now: () => number;
+  readonly #running = new Map<GatewaySession, Set<Promise<unknown>>>();
+  #activeCount = 0;
+  #journal: SessionJournal | undefined;
+  #stopIdleCheck: (() => void) | undefined;
+  readonly store: SessionStore;
+
+  /**
+   * @param contextLength - Prompt and output together, where the engine says so.
+   * @throws UsageError where turns of the renderer's model cannot be read.
+   */
+  constructor(options: GatewayOptions, contextLength = Infinity) {
+    const { engine, renderer, clock = systemClock, now = Date.now } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#now = now;
+    this.#limits = {
+      ...defaultSessionLimits,
+      maxContextTokens: contextLength,
+      ...options.limits,
+    };
+    this.#gate = new PauseGate(options.holdMs ?? 5 * 60_000, clock);
+    const rules = {
+      ignore: options.ignore ?? defaultIgnore,
+      strictness: options.strictness ?? "calls",
+    };
+    this.store = new SessionStore({ rules, limits: this.#limits, clock, now });
+    this.#services = {
+      ...{ engine, renderer, clock, now, limits: this.#limits, counters: this.#counters },
+      builder: new PromptBuilder(renderer),
+      formats: replyFormats(renderer),
+      sampling: options.sampling ?? {},
+      clientSampling: options.clientSampling ?? "pin",
+      constraints: options.constraints ?? "ignore",
+      ...(options.policyModels === undefined ? {} : { policyModels: options.policyModels }),
+      mint: options.mint ?? createMintId(),
+      whenOpen: (signal) => this.#gate.whenOpen(signal),
+      journal: async (...turn) => await this.#journal?.turn(...turn),
+    };
+    this.#watchIdle();
+  }
+
+  /** From here on all that happens is journaled. To be called before the first request. */
+  useJournal(journal: SessionJournal): void {
+    this.#journal = journal;
+  }
+
+  get counts(): GatewayCounts & { readonly openSessionCount: number; readonly isPaused: boolean } {
+    const { openCount: openSessionCount } = this.store;
+    return { ...this.#counters.counts, openSessionCount, isPaused: this.#gate.isPaused };
+  }
+
+  /** See `GatewayCounters.warning()`. */
+  warning(share: number): string | undefined {
+    return this.#counters.warning(share);
+  }
+
+  pause(): void {
+    this.#gate.pause();
+  }
+
+  resume(): void {
+    this.#gate.resume();
+  }
+
+  /** @throws ClientError as `SessionStore.create()` does. */
+  async openSession(wish: SessionWish = {}, ownToken?: string): Promise<OpenedSession> {
+    const { session, token } = this.store.create(wish, ownToken);
+    await this.#journal?.opened(session);
+    return { sessionId: session.identity.sessionId, token };
+  }
+
+  /**
+   * Answers a request for a turn.
+   *
+   * @returns the reply, as far as it has come; it goes on in the feed.
+   * @throws ClientError where there is none.
+   */
+  async ask(
+    session: GatewaySession,
+    dialect: Dialect,
+    request: { readonly headers: Headers; readonly body: Uint8Array },
+  ): Promise<ReplyFeed> {
+    const key = requestKey(dialect.name, request.headers, request.body);
+    const known = session.retries.find(request.headers, key);
+    if (known !== undefined) {
+      this.#counters.replayed();
+      return known;
+    }
+    if (this.#activeCount >= this.#limits.maxRequests) {
+      const message = `${this.#activeCount} requests are under way`;
+      throw new ClientError("overloaded", message, { retryAfterS: 1 });
+    }
+    const asked = this.read(session, dialect, request.body);
+    const abandoned = new AbortController();
+    let node: TurnNode<GatewayTurn> | undefined;
+    let isDelivered = false;
+    const deliver = (): void => {
+      if (node === undefined || !isDelivered) return;
+      session.tree.setDelivered(node, true);
+      void this.#journal?.delivered(session, node).catch((error: unknown) => this.#report(error));
+    };
+    const feed: ReplyFeed = new ReplyFeed({
+      onDelivered: () => {
+        isDelivered = true;
+        deliver();
+      },
+      onAbandoned: () => {
+        this.#counters.undelivered();
+        if (!feed.isDone) session.retries.forget(key, feed);
+        abandoned.abort(new DOMException("The client is gone", "AbortError"));
+      },
+    });
+    session.retries.keep(key, feed);
+    const labels = labelsOf(request.headers);
+    const turn = { dialect, asked, labels, signal: abandoned.signal };
+    this.#run(session, async () => {
+      try {
+        node = await answerTurn(this.#services, session, turn, feed);
+        deliver();
+      } catch (error) {
+        this.#report(error);
+      }
+      // Only what was answered can be answered again.
+      if (node === undefined) session.retries.forget(key, feed);
+    });
+    return feed;
+  }
+
+  /** How many tokens a conversation has, rendered as it would be for a turn. */
+  async countTokens(session: GatewaySession, dialect: Dialect, body: Uint8Array): Promise<number> {
+    const asked = this.read(session, dialect, body);
+    const { built } = await placeAndRender(this.#services, session, asked);
+    return built.ids.length;
+  }
+
+  /** @throws ClientError `invalid` for a body that cannot be read. */
+  read(session: GatewaySession, dialect: Dialect, body: Uint8Array): AskedTurn {
+    return dialect.decode(parseBody(body), session.memory);
+  }
+
+  async reward(session: GatewaySession, reward: SessionReward): Promise<void> {
+    if (!Number.isFinite(reward.reward)) {
+      throw new ClientError("invalid", "Cannot use the reward: expected a number", {
+        place: "reward",
+      });
+    }
+    session.reward = reward;
+    await this.#journal?.reward(session, reward);
+  }
+
+  /**
+   * Ends a session: what is being sampled is given up, what was sampled is scored and handed on.
+   *
+   * @returns its episode.
+   */
+  async finish(
+    session: GatewaySession,
+    end: { readonly reward?: SessionReward; readonly failure?: Failure } = {},
+  ): Promise<Episode> {
+    if (session.isFinished) {
+      throw new ClientError("finished", `Session ${session.identity.sessionId} is finished`);
+    }
+    if (end.reward !== undefined) await this.reward(session, end.reward);
+    session.finish();
+    await Promise.allSettled([...(this.#running.get(session) ?? [])]);
+    const scored = end.failure === undefined ? await this.#score(session) : end;
+    const episode = toEpisode(session, { ...scored, atMs: this.#now() }, this.#options.rows);
+    await this.#options.onEpisode?.(episode);
+    await this.#journal?.finished(session);
+    this.store.remove(session);
+    return episode;
+  }
+
+  /** The training rows of a session as they are by now. */
+  samples(session: GatewaySession): readonly Sample[] {
+    const end = {
+      ...(session.reward === undefined ? {} : { reward: session.reward }),
+      atMs: this.#now(),
+    };
+    return episodeSamples(toEpisode(session, end, this.#options.rows));
+  }
+
+  /** Gives up what is being sampled. Sessions stay as they are in the journal. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopIdleCheck?.();
+    for (const session of this.store.open) session.finish();
+    await Promise.allSettled([...this.#running.values()].flatMap((each) => [...each]));
+    await this.#journal?.[Symbol.asyncDispose]();
+  }
+
+  #run(session: GatewaySession, work: () => Promise<void>): void {
+    const running = this.#running.get(session) ?? new Set();
+    this.#running.set(session, running);
+    this.#activeCount += 1;
+    const task = work().finally(() => {
+      this.#activeCount -= 1;
+      running.delete(task);
+      if (running.size === 0) this.#running.delete(session);
+    });
+    running.add(task);
+  }
+
+  async #score(session: GatewaySession): Promise<{ reward?: SessionReward; failure?: Failure }> {
+    const { scorer, scoreTimeoutMs = 60_000 } = this.#options;
+    if (session.reward !== undefined) return { reward: session.reward };
+    if (scorer === undefined) return {};
+    const what = `score session ${session.identity.sessionId}`;
+    using deadline = startDeadline({ ms: Infinity, parents: [] });
+    try {
+      const reward = await withDeadline(
+        async (signal) => await scorer(scoredSession(session), { signal }),
+        {
+          ms: scoreTimeoutMs,
+          clock: this.#clock,
+          signal: deadline.signal,
+          onLate: () => {
+            throw new DOMException(`no answer within ${scoreTimeoutMs} ms`, "TimeoutError");
+          },
+        },
+      );
+      if (Number.isFinite(reward?.reward)) return { reward };
+      const message = `Cannot ${what}: the scorer returned no number as its reward`;
+      return { failure: { party: "grader", code: "grader/bad-reply", message } };
+    } catch (error) {
+      this.#report(error);
+      const isLate = error instanceof DOMException && error.name === "TimeoutError";
+      const message = `Cannot ${what}: ${describeError(error)}`;
+      const code = isLate ? "grader/timeout" : "grader/exception";
+      return { failure: { party: "grader", code, message } };
+    }
+  }
+
+  #watchIdle(): void {
+    const { idleTimeoutMs } = this.#limits;
+    if (idleTimeoutMs === Infinity) return;
+    const period = Math.min(60_000, idleTimeoutMs);
+    this.#stopIdleCheck = this.#clock.after(period, () => {
+      void this.#endIdle().finally(() => this.#watchIdle());
+    });
+  }
+
+  async #endIdle(): Promise<void> {
+    for (const session of [...this.store.open].filter(({ isIdle }) => isIdle)) {
+      const message = `Session ${session.identity.sessionId} was left without being finished`;
+      const failure = { party: "agent", code: "agent/idle", message } as const;
+      await this.finish(session, session.reward === undefined ? { failure } : {}).catch(
+        (error: unknown) => this.#report(error),
+      );
+    }
+  }
+
+  #report(error: unknown): void {
+    this.#options.onTrouble?.(error);
+  }
+}
+
+function scoredSession(session: GatewaySession): ScoredSession {
+  const { tokenHash: _secret, ...identity } = session.identity;
+  const { messages, counts } = toEpisode(session, { atMs: identity.openedAtMs }, "main");
+  return { ...identity, messages, turnCount: counts.turnCount };
+}
+
+function parseBody(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(body));
+  } catch (error) {
+    throw new ClientError("invalid", `Cannot read the body: ${describeError(error)}`);
+  }
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Headers in which clients name their conversations. */
+const labelHeaders = [
+  ...["x-claude-code-session-id", "x-claude-code-agent-id", "session-id", "thread-id"],
+  ...["x-codex-window-id", "x-session-id", "x-parent-session-id"],
+];
+
+/** Longer names than this are cut. */
+const maxLabelLength = 200;
+
+function labelsOf(headers: Headers): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    labelHeaders.flatMap((name) => {
+      const value = headers.get(name);
+      return value === null ? [] : [[name, value.slice(0, maxLabelLength)]];
+    }),
+  );
+}

@@ -1,0 +1,25 @@
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { UsageError, describeError } from "../errors.ts";
+import type { SessionScorer } from "./gateway.ts";
+
+/**
+ * Loads a module that exports `score(session)`.
+ *
+ * @throws UsageError where it cannot be loaded or exports no such function.
+ */
+export async function loadScorer(file: string): Promise<SessionScorer> {
+  let module: { readonly score?: unknown; readonly default?: unknown };
+  try {
+    module = (await import(pathToFileURL(path.resolve(file)).href)) as typeof module;
+  } catch (error) {
+    throw new UsageError(`Cannot load the scorer ${file}: ${describeError(error)}`, {
+      cause: error,
+    });
+  }
+  const score = module.score ?? module.default;
+  if (typeof score === "function") return score as SessionScorer;
+  throw new UsageError(
+    `Cannot use the scorer ${file}: expected an export \`score(session)\` that returns {reward}`,
+  );
+}

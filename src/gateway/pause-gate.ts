@@ -1,0 +1,45 @@
+import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
+import { withDeadline } from "../internal/deadline.ts";
+import type { Clock } from "../internal/clock.ts";
+import { ClientError } from "./client-error.ts";
+
+/** Holds requests back while the policy's weights are exchanged. */
+export class PauseGate {
+  readonly #holdMs: number;
+  readonly #clock: Clock;
+  #paused: Resolvers<void> | undefined;
+
+  /** @param holdMs - How long a request waits before it is told to come again. */
+  constructor(holdMs: number, clock: Clock) {
+    this.#holdMs = holdMs;
+    this.#clock = clock;
+  }
+
+  get isPaused(): boolean {
+    return this.#paused !== undefined;
+  }
+
+  pause(): void {
+    this.#paused ??= withResolvers();
+  }
+
+  resume(): void {
+    this.#paused?.resolve();
+    this.#paused = undefined;
+  }
+
+  /** @throws ClientError `overloaded` where it took too long. */
+  async whenOpen(signal: AbortSignal): Promise<void> {
+    const paused = this.#paused;
+    if (paused === undefined) return;
+    await withDeadline(() => paused.promise, {
+      ms: this.#holdMs,
+      clock: this.#clock,
+      signal,
+      onLate: () => {
+        const message = "The policy's weights are being exchanged";
+        throw new ClientError("overloaded", message, { retryAfterS: 5 });
+      },
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import { Hono } from "hono";
+import { ClientError } from "../client-error.ts";
+import type { Dialect } from "../dialects/dialect.ts";
+import { dialects } from "../dialects/registry.ts";
+import { toClientError } from "../answer-turn.ts";
+import type { Gateway } from "../gateway.ts";
+import { findSession, requireLocal, type AccessRules } from "./access.ts";
+import { readBody } from "./read-request.ts";
+import { addSessionRoutes } from "./session-routes.ts";
+
+/** What the gateway calls its model where a client asks for a list. */
+const listedModel = "policy";
+
+/** The gateway over HTTP: what agents ask, and what opens and ends their sessions. */
+export function createGatewayApp(gateway: Gateway, rules: AccessRules): Hono {
+  const app = new Hono();
+  app.use(async ({ req }, next) => {
+    requireLocal(req.raw, rules);
+    await next();
+  });
+  app.get("/", ({ json }) => json({ gateway: "turnwright" }));
+  app.get("/health", ({ json }) => json({ status: "ok" }));
+  addSessionRoutes(app, gateway, rules);
+  for (const prefix of ["", "/s/:token"]) {
+    if (prefix !== "") app.get(prefix, ({ json }) => json({ gateway: "turnwright" }));
+    for (const base of [prefix, `${prefix}/v1`]) {
+      addModelRoutes(app, base);
+      for (const dialect of Object.values(dialects)) {
+        app.post(base + dialect.path, async ({ req }) => {
+          const inUrl = req.param("token");
+          return await answer(gateway, dialect, { request: req.raw, inUrl, rules });
+        });
+      }
+      app.post(`${base}/messages/count_tokens`, async ({ req, json }) => {
+        const session = await findSession(gateway, req.raw, { inUrl: req.param("token"), rules });
+        const body = await readBody(req.raw);
+        return json({ input_tokens: await gateway.countTokens(session, dialects.messages, body) });
+      });
+    }
+  }
+  app.notFound(({ req }) =>
+    errorResponse(
+      new ClientError("not-found", `There is no ${req.method} ${withoutToken(req.path)}`),
+      dialectAt(req.path),
+    ),
+  );
+  app.onError((error, { req }) => errorResponse(toClientError(error), dialectAt(req.path)));
+  return app;
+}
+
+function addModelRoutes(app: Hono, base: string): void {
+  const model = {
+    ...{ id: listedModel, object: "model", created: 0, owned_by: "turnwright" },
+    ...{ type: "model", display_name: listedModel, created_at: "1970-01-01T00:00:00Z" },
+  };
+  app.get(`${base}/models`, ({ json }) =>
+    json({
+      ...{ object: "list", data: [model] },
+      ...{ has_more: false, first_id: model.id, last_id: model.id },
+    }),
+  );
+  // Any name is answered.
+  app.get(`${base}/models/:name{.+}`, ({ req, json }) =>
+    json({ ...model, id: req.param("name") ?? listedModel }),
+  );
+}
+
+async function answer(
+  gateway: Gateway,
+  dialect: Dialect,
+  asked: {
+    readonly request: Request;
+    readonly inUrl: string | undefined;
+    readonly rules: AccessRules;
+  },
+): Promise<Response> {
+  const { request } = asked;
+  const session = await findSession(gateway, request, asked);
+  const body = await readBody(request);
+  const feed = await gateway.ask(session, dialect, { headers: request.headers, body });
+  // Whoever leaves before the reply has begun is a reader, too.
+  const reader = feed.open();
+  const leave = (): void => void reader.cancel().catch(() => {});
+  request.signal.addEventListener("abort", leave, { once: true });
+  try {
+    const { status, headers } = await feed.head;
+    return new Response(reader, { status, headers });
+  } finally {
+    request.signal.removeEventListener("abort", leave);
+  }
+}
+
+function dialectAt(path: string): Dialect {
+  return /\/messages(?:\/|$)/.test(path) ? dialects.messages : dialects.chat;
+}
+
+function withoutToken(path: string): string {
+  return path.replace(/^\/s\/[^/]+/, "/s/…");
+}
+
+function errorResponse(error: ClientError, dialect: Dialect): Response {
+  // Anthropic's own status for it, which its clients know.
+  const isOverloaded = error.kind === "overloaded" && dialect.name === "messages";
+  const status = isOverloaded ? 529 : error.status;
+  const headers = new Headers({ "content-type": "application/json" });
+  if (error.retryAfterS !== undefined) headers.set("retry-after", String(error.retryAfterS));
+  return new Response(JSON.stringify(dialect.encodeError(error)), { status, headers });
+}

@@ -1,0 +1,66 @@
+import { serve } from "@hono/node-server";
+import type { AddressInfo } from "node:net";
+import type { Server } from "node:http";
+import { UsageError, describeError } from "../../errors.ts";
+import type { Gateway } from "../gateway.ts";
+import type { AccessRules } from "./access.ts";
+import { createGatewayApp } from "./gateway-app.ts";
+
+/** A gateway that listens. */
+export interface ServedGateway extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Where a gateway listens. */
+export interface ServePlace {
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  readonly adminToken?: string;
+  readonly opensSessions: boolean;
+}
+
+/**
+ * Starts to listen.
+ *
+ * @throws UsageError for an address beyond this machine without an admin token, or one that is taken.
+ */
+export async function serveGateway(gateway: Gateway, place: ServePlace): Promise<ServedGateway> {
+  const { host, port, adminToken, opensSessions } = place;
+  const isLocal = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/.test(host);
+  if (!isLocal && adminToken === undefined) {
+    throw new UsageError(
+      `Cannot listen on ${host} without --admin-token-env: everybody could open and end sessions`,
+    );
+  }
+  const rules: AccessRules = {
+    opensSessions,
+    checksHost: isLocal,
+    ...(adminToken === undefined ? {} : { adminToken }),
+  };
+  const { fetch } = createGatewayApp(gateway, rules);
+  const server = await listen({ fetch, hostname: host, port });
+  const address = server.address() as AddressInfo;
+  const shown = host.includes(":") ? `[${host}]` : host;
+  return {
+    url: `http://${shown}:${address.port}`,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function listen(options: Parameters<typeof serve>[0]): Promise<Server> {
+  return await new Promise((resolve, reject) => {
+    const server = serve(options, () => resolve(server)) as Server;
+    // Idle connections must not be closed under a client's next request.
+    server.keepAliveTimeout = 75_000;
+    server.once("error", (error) => {
+      const where = `${options.hostname}:${options.port}`;
+      const message = `Cannot listen on ${where}: ${describeError(error)}`;
+      reject(new UsageError(message, { cause: error }));
+    });
+  });
+}

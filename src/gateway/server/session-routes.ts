@@ -1,0 +1,128 @@
+import type { Hono } from "hono";
+import { ClientError } from "../client-error.ts";
+import {
+  invalid,
+  objectOf,
+  optionalNumber,
+  optionalText,
+  type Json,
+} from "../dialects/read-body.ts";
+import type { Gateway } from "../gateway.ts";
+import type { SessionWish } from "../session/session-store.ts";
+import type { GatewaySession, SessionReward } from "../session/session.ts";
+import { pathTo } from "../tree/path-ids.ts";
+import { requireAdmin, requireOwner, type AccessRules } from "./access.ts";
+import { readJsonBody } from "./read-request.ts";
+
+/** Opens, rewards, shows and ends sessions over HTTP. */
+export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules): void {
+  const owned = (request: Request, id: string): GatewaySession => {
+    const session = gateway.store.byId(id);
+    if (session === undefined) {
+      requireAdmin(request, rules);
+      throw new ClientError("not-found", `There is no open session ${id}`);
+    }
+    requireOwner(request, rules, { gateway, session });
+    return session;
+  };
+
+  app.post("/sessions", async ({ req, json }) => {
+    requireAdmin(req.raw, rules);
+    const wish = readWish(await readJsonBody(req.raw));
+    const { sessionId, token } = await gateway.openSession(wish);
+    const base = `${new URL(req.url).origin}/s/${token}`;
+    return json({ sessionId, token, urls: { openai: `${base}/v1`, anthropic: base } }, 201);
+  });
+  app.get("/sessions/:id", ({ req, json }) =>
+    json(describeSession(owned(req.raw, req.param("id")))),
+  );
+  app.get("/sessions/:id/samples", ({ req, json }) =>
+    json({ samples: gateway.samples(owned(req.raw, req.param("id"))) }),
+  );
+  app.post("/sessions/:id/reward", async ({ req, json }) => {
+    const session = owned(req.raw, req.param("id"));
+    const reward = readReward(await readJsonBody(req.raw));
+    if (reward === undefined) throw invalid("reward", "expected a number");
+    await gateway.reward(session, reward);
+    return json({ sessionId: session.identity.sessionId, ...reward });
+  });
+  app.post("/sessions/:id/finish", async ({ req, json }) => {
+    const session = owned(req.raw, req.param("id"));
+    const body = await readJsonBody(req.raw);
+    const reward = readReward(body);
+    const failed = optionalText(body["failure"], "failure");
+    const failure = { party: "agent", code: "agent/reported", message: failed ?? "" } as const;
+    const {
+      segments,
+      messages: _messages,
+      turns: _turns,
+      ...episode
+    } = await gateway.finish(session, {
+      ...(reward === undefined ? {} : { reward }),
+      ...(failed === undefined ? {} : { failure }),
+    });
+    return json({ ...episode, rows: segments.length });
+  });
+  app.get("/stats", ({ req, json }) => {
+    requireAdmin(req.raw, rules);
+    return json(gateway.counts);
+  });
+  for (const [path, act] of [
+    ["/pause", () => gateway.pause()],
+    ["/resume", () => gateway.resume()],
+  ] as const) {
+    app.post(path, ({ req, json }) => {
+      requireAdmin(req.raw, rules);
+      act();
+      return json({ isPaused: gateway.counts.isPaused });
+    });
+  }
+}
+
+function readWish(body: Json): SessionWish {
+  const { metadata } = body;
+  const taskId = optionalText(body["taskId"], "taskId");
+  const groupId = optionalText(body["groupId"], "groupId");
+  const sampleIndex = optionalNumber(body["sampleIndex"], "sampleIndex", { min: 0, whole: true });
+  const seed = optionalNumber(body["seed"], "seed", { min: 0, whole: true });
+  return {
+    ...(taskId === undefined ? {} : { taskId }),
+    ...(groupId === undefined ? {} : { groupId }),
+    ...(sampleIndex === undefined ? {} : { sampleIndex }),
+    ...(seed === undefined ? {} : { seed }),
+    ...(metadata === undefined ? {} : { metadata: objectOf(metadata, "metadata") }),
+  };
+}
+
+function readReward(body: Json): SessionReward | undefined {
+  const reward = optionalNumber(body["reward"], "reward", { min: -Infinity });
+  const { details } = body;
+  if (reward === undefined) return undefined;
+  return { reward, ...(details === undefined ? {} : { details: objectOf(details, "details") }) };
+}
+
+/** A session's tree, without its ids. */
+function describeSession({ identity, tree, reward, activeCount }: GatewaySession): object {
+  const { tokenHash: _secret, ...about } = identity;
+  return {
+    ...about,
+    ...(reward === undefined ? {} : { reward }),
+    activeCount,
+    turns: tree.nodes.map((node) => ({
+      index: node.index,
+      parent: node.parent?.index ?? null,
+      ...(node.cause === undefined ? {} : { cause: node.cause }),
+      depth: pathTo(node).length - 1,
+      notes: node.record.notes,
+      isDelivered: node.isDelivered,
+      isTrainable: node.record.isTrainable,
+      model: node.record.model,
+      dialect: node.record.dialect,
+      labels: node.record.labels,
+      finish: node.record.finish,
+      promptTokenCount: node.record.promptTokenCount,
+      sampledTokenCount: node.record.generation.outputIds.length,
+      parts: node.turn.parts,
+    })),
+  };
+}

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { ReplyFeed } from "./reply-feed.ts";
+import { requestKey, RetryBook } from "./retry-book.ts";
+
+const marked = new Headers({ "x-stainless-retry-count": "2" });
+
+function feed(length: number): ReplyFeed {
+  const made = new ReplyFeed({ onDelivered: () => {}, onAbandoned: () => {} });
+  made.write("x".repeat(length));
+  return made;
+}
+
+test("a request is known again only where it says that it is made again", () => {
+  const book = new RetryBook();
+  const kept = feed(1);
+  book.keep("a", kept);
+  expect(book.find(marked, "a")).toBe(kept);
+  expect(book.find(new Headers({ "idempotency-key": "k" }), "a")).toBe(kept);
+  expect(book.find(new Headers({ "x-stainless-retry-count": "0" }), "a")).toBe(undefined);
+  expect(book.find(new Headers(), "a")).toBe(undefined);
+  expect(book.find(marked, "b")).toBe(undefined);
+});
+
+test("the newest replies are kept, as many and as long as there is room for", () => {
+  const book = new RetryBook();
+  for (let count = 0; count < 20; count++) book.keep(`short ${count}`, feed(10));
+  expect(book.find(marked, "short 3")).toBe(undefined);
+  expect(book.find(marked, "short 4")).not.toBe(undefined);
+  book.keep("long", feed(300 * 1024));
+  expect(book.find(marked, "long")).not.toBe(undefined);
+  expect(book.find(marked, "short 19")).toBe(undefined);
+});
+
+test("requests are told apart by dialect, idempotency key and body", () => {
+  const body = Buffer.from("{}");
+  const keys = [
+    requestKey("chat", new Headers(), body),
+    requestKey("responses", new Headers(), body),
+    requestKey("chat", new Headers({ "idempotency-key": "k" }), body),
+    requestKey("chat", new Headers(), Buffer.from("{ }")),
+  ];
+  expect(new Set(keys).size).toBe(4);
+  expect(requestKey("chat", marked, body)).toBe(keys[0]);
+});

@@ -1,0 +1,34 @@
+import { encodeItem } from "../dialects/responses-encode.ts";
+import type { Recollection } from "../dialects/dialect.ts";
+import type { ClientMessage } from "../conversation.ts";
+import { pathTo } from "../tree/path-ids.ts";
+import type { SessionTree } from "../tree/session-tree.ts";
+import type { TurnNode } from "../tree/turn-node.ts";
+import { sentBack, type GatewayTurn } from "./gateway-turn.ts";
+
+/** What a session remembers of its replies, for clients that name them by their ids. */
+export class SessionMemory implements Recollection {
+  readonly #items = new Map<string, object>();
+  readonly #replies = new Map<string, TurnNode<GatewayTurn>>();
+
+  constructor(tree: SessionTree<GatewayTurn>) {
+    for (const node of tree.nodes) this.keep(node);
+  }
+
+  keep(node: TurnNode<GatewayTurn>): void {
+    for (const part of node.turn.parts) this.#items.set(part.id, encodeItem(part, false));
+    this.#replies.set(node.record.replyId, node);
+  }
+
+  item(id: string): object | undefined {
+    return this.#items.get(id);
+  }
+
+  conversationOf(replyId: string): readonly ClientMessage[] | undefined {
+    const node = this.#replies.get(replyId);
+    if (node === undefined) return undefined;
+    const path = pathTo(node);
+    const messages = path.flatMap(({ record, turn }) => [...record.environment, sentBack(turn)]);
+    return path[0]?.record.hasInstructions === true ? messages.slice(1) : messages;
+  }
+}

@@ -1,0 +1,141 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Clock } from "../../internal/clock.ts";
+import { ClientError } from "../client-error.ts";
+import type { TreeRules } from "../tree/session-tree.ts";
+import type { SessionLimits } from "./session-limits.ts";
+import { GatewaySession, type SessionIdentity } from "./session.ts";
+
+/** What a session may be opened for; what is absent is chosen. */
+export interface SessionWish {
+  /** Sessions of one task are one group. Default: a task of its own. */
+  readonly taskId?: string;
+  readonly groupId?: string;
+  /** 0-based place within the group. Default the next that is free. */
+  readonly sampleIndex?: number;
+  /** Default the number of sessions before it. */
+  readonly seed?: number;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** What begins every token that a gateway makes. */
+export const tokenPrefix = "tw-";
+
+/** The hash by which a token is known. */
+export function hashToken(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}
+
+interface StoreOptions {
+  readonly rules: TreeRules;
+  readonly limits: SessionLimits;
+  readonly clock: Pick<Clock, "now">;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** The sessions of a gateway that are open, and what is left of those that are not. */
+export class SessionStore {
+  readonly #options: StoreOptions;
+  readonly #byHash = new Map<string, GatewaySession>();
+  readonly #byId = new Map<string, GatewaySession>();
+  /** Ids of sessions that are over, by the hashes of their tokens. */
+  readonly #finished = new Map<string, string>();
+  readonly #taskIndexes = new Map<string, number>();
+  readonly #nextSamples = new Map<string, number>();
+  #openedCount = 0;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+  }
+
+  get open(): Iterable<GatewaySession> {
+    return this.#byId.values();
+  }
+
+  get openCount(): number {
+    return this.#byId.size;
+  }
+
+  get openedCount(): number {
+    return this.#openedCount;
+  }
+
+  /**
+   * Opens a session.
+   *
+   * @param token - The secret by which it is to be known. Default one of 192 random bits.
+   * @throws ClientError `overloaded` where too many are open, `invalid` for a place that is taken.
+   */
+  create(
+    wish: SessionWish,
+    token: string = tokenPrefix + randomBytes(24).toString("base64url"),
+  ): { readonly session: GatewaySession; readonly token: string } {
+    const { maxSessions } = this.#options.limits;
+    if (this.#byId.size >= maxSessions) {
+      throw new ClientError("overloaded", `${maxSessions} sessions are open`, { retryAfterS: 10 });
+    }
+    const tokenHash = hashToken(token);
+    const number = this.#openedCount;
+    const taskId = wish.taskId ?? `session-${number}`;
+    const identity: SessionIdentity = {
+      // Told to whoever asks for the session, so it must not be the token.
+      sessionId: `s${number}-${randomBytes(6).toString("hex")}`,
+      tokenHash,
+      taskId,
+      taskIndex: this.#taskIndexes.get(taskId) ?? this.#taskIndexes.size,
+      groupId: wish.groupId ?? taskId,
+      sampleIndex: wish.sampleIndex ?? this.#nextSamples.get(taskId) ?? 0,
+      seed: wish.seed ?? number,
+      metadata: wish.metadata ?? {},
+      openedAtMs: this.#options.now(),
+    };
+    if (identity.sampleIndex < (this.#nextSamples.get(taskId) ?? 0)) {
+      const message = `Attempt ${identity.sampleIndex} at ${taskId} was begun already`;
+      throw new ClientError("invalid", message, { place: "sampleIndex" });
+    }
+    return { session: this.restore(identity), token };
+  }
+
+  /** Opens a session of an earlier process again. */
+  restore(identity: SessionIdentity): GatewaySession {
+    const session = new GatewaySession(identity, this.#options);
+    this.#note(identity);
+    this.#byHash.set(identity.tokenHash, session);
+    this.#byId.set(identity.sessionId, session);
+    return session;
+  }
+
+  /** Takes note of a session that an earlier process finished. */
+  restoreFinished(identity: SessionIdentity): void {
+    this.#note(identity);
+    this.#finished.set(identity.tokenHash, identity.sessionId);
+  }
+
+  #note({ taskId, taskIndex, sampleIndex }: SessionIdentity): void {
+    this.#openedCount += 1;
+    this.#taskIndexes.set(taskId, taskIndex);
+    const next = this.#nextSamples.get(taskId) ?? 0;
+    this.#nextSamples.set(taskId, Math.max(next, sampleIndex + 1));
+  }
+
+  /** @throws ClientError `finished` where the token's session is over. */
+  byToken(token: string): GatewaySession | undefined {
+    const hash = hashToken(token);
+    const finished = this.#finished.get(hash);
+    if (finished !== undefined) {
+      throw new ClientError("finished", `Session ${finished} is finished`);
+    }
+    return this.#byHash.get(hash);
+  }
+
+  byId(sessionId: string): GatewaySession | undefined {
+    return this.#byId.get(sessionId);
+  }
+
+  /** Nothing more is asked of the session. */
+  remove({ identity: { sessionId, tokenHash } }: GatewaySession): void {
+    this.#byId.delete(sessionId);
+    this.#byHash.delete(tokenHash);
+    this.#finished.set(tokenHash, sessionId);
+  }
+}

@@ -1,0 +1,201 @@
+import type { SamplingParameters } from "../../engine/engine.ts";
+import type { Clock } from "../../internal/clock.ts";
+import { callId } from "../../agent/call-id.ts";
+import type { AssistantMessage } from "../../message.ts";
+import { ClientError } from "../client-error.ts";
+import type { AskedTurn } from "../conversation.ts";
+import type { DialectName } from "../dialects/dialect.ts";
+import { SessionTree, type Placement, type TreeRules } from "../tree/session-tree.ts";
+import type { SentTurn, TurnNode } from "../tree/turn-node.ts";
+import type { GatewayTurn } from "./gateway-turn.ts";
+import { RetryBook } from "./retry-book.ts";
+import { SessionMemory } from "./session-memory.ts";
+import type { SessionLimits } from "./session-limits.ts";
+
+/** What a session is opened for. JSON-able. */
+export interface SessionIdentity {
+  readonly sessionId: string;
+  /** The hash of the secret by which its requests are known; the secret itself is kept nowhere. */
+  readonly tokenHash: string;
+  readonly taskId: string;
+  readonly taskIndex: number;
+  readonly groupId: string;
+  readonly sampleIndex: number;
+  readonly seed: number;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** Milliseconds since the epoch. */
+  readonly openedAtMs: number;
+}
+
+/** A reward that somebody gave a session. JSON-able. */
+export interface SessionReward {
+  readonly reward: number;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** One session: what was sampled in it, and what came of it. */
+export class GatewaySession {
+  readonly identity: SessionIdentity;
+  readonly tree: SessionTree<GatewayTurn>;
+  readonly memory: SessionMemory;
+  readonly retries = new RetryBook();
+  readonly #limits: SessionLimits;
+  readonly #clock: Pick<Clock, "now">;
+  /** Ends what is being sampled. */
+  readonly stop = new AbortController();
+  reward: SessionReward | undefined;
+  lastUsedAt: number;
+  activeCount = 0;
+  #sampledCount = 0;
+  #requestCount = 0;
+  #isFinished = false;
+
+  constructor(
+    identity: SessionIdentity,
+    options: {
+      readonly rules: TreeRules;
+      readonly limits: SessionLimits;
+      readonly clock: Pick<Clock, "now">;
+    },
+  ) {
+    this.identity = identity;
+    this.#limits = options.limits;
+    this.#clock = options.clock;
+    this.tree = new SessionTree(options.rules);
+    this.memory = new SessionMemory(this.tree);
+    this.lastUsedAt = options.clock.now();
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** Nothing is asked any more; what is being sampled is given up. */
+  finish(): void {
+    this.#isFinished = true;
+    this.stop.abort(new ClientError("finished", `Session ${this.identity.sessionId} is finished`));
+  }
+
+  /** Whether nobody has asked anything for so long that it is over. */
+  get isIdle(): boolean {
+    return (
+      this.activeCount === 0 && this.#clock.now() - this.lastUsedAt >= this.#limits.idleTimeoutMs
+    );
+  }
+
+  touch(): void {
+    this.lastUsedAt = this.#clock.now();
+  }
+
+  /**
+   * Says whether one more turn may be sampled.
+   *
+   * @throws ClientError `finished` where the session is over or has used up what it may, `overloaded`
+   *   where too much of it is under way.
+   */
+  requireRoom(): void {
+    const { sessionId } = this.identity;
+    if (this.#isFinished) throw new ClientError("finished", `Session ${sessionId} is finished`);
+    if (this.tree.nodes.length >= this.#limits.maxTurns) {
+      const limit = `its ${this.#limits.maxTurns} turns`;
+      throw new ClientError("finished", `Session ${sessionId} has used up ${limit}`);
+    }
+    if (this.#sampledCount >= this.#limits.maxSessionTokens) {
+      const limit = `its ${this.#limits.maxSessionTokens} tokens`;
+      throw new ClientError("finished", `Session ${sessionId} has used up ${limit}`);
+    }
+    if (this.activeCount >= this.#limits.maxParallelTurns) {
+      const message = `Session ${sessionId} has ${this.activeCount} turns under way`;
+      throw new ClientError("overloaded", message, { retryAfterS: 1 });
+    }
+  }
+
+  /**
+   * How many ids a turn may sample behind a prompt.
+   *
+   * @throws ClientError `too-long` where there is no room for one.
+   */
+  roomBehind(promptTokenCount: number, { maxTokens = Infinity }: AskedTurn): number {
+    const { maxContextTokens, maxTokensPerTurn, maxSessionTokens } = this.#limits;
+    const inContext = maxContextTokens - promptTokenCount;
+    if (inContext <= 0) {
+      // Claude Code shortens its conversation on just these words.
+      const message = `prompt is too long: ${promptTokenCount} tokens > ${maxContextTokens - 1} maximum`;
+      throw new ClientError("too-long", message);
+    }
+    const inSession = maxSessionTokens - this.#sampledCount;
+    return Math.max(1, Math.min(maxTokens, maxTokensPerTurn, inContext, inSession));
+  }
+
+  /** An id that no other request of the gateway has. */
+  nextRequestId(): string {
+    return `${this.identity.sessionId}:${this.#requestCount++};`;
+  }
+
+  /** Sampling with the session's own seed. */
+  seeded(sampling: SamplingParameters): SamplingParameters {
+    if (sampling.seed === undefined) return sampling;
+    const { seed } = this.identity;
+    return { ...sampling, seed: (sampling.seed + seed * 1009 + this.#requestCount) % 2 ** 31 };
+  }
+
+  /** Enters a turn of an earlier process again; see `SessionTree.restore()`. */
+  restoreTurn(...[place, sampled]: Parameters<SessionTree<GatewayTurn>["restore"]>): void {
+    const node = this.tree.restore(place, sampled);
+    this.memory.keep(node);
+    this.#sampledCount += sampled.record.generation.outputIds.length;
+    // Ids of requests must not come twice.
+    this.#requestCount += 1;
+  }
+
+  /** Enters a sampled turn. */
+  enter(
+    placement: Placement<GatewayTurn>,
+    sampled: {
+      readonly turn: SentTurn;
+      readonly record: GatewayTurn;
+      readonly isDelivered: boolean;
+    },
+  ): TurnNode<GatewayTurn> {
+    const node = this.tree.add(placement, sampled);
+    this.memory.keep(node);
+    this.#sampledCount += sampled.record.generation.outputIds.length;
+    return node;
+  }
+}
+
+/** Ids that formats write themselves: Mistral's, which has nine letters and digits, and Kimi's. */
+const writtenId = /^(?:[A-Za-z0-9]{9}|(?:functions\.)?[\w.-]+:\d+)$/;
+
+/**
+ * A sampled turn as the chat template is to see it: calls under the ids that the model wrote, where it
+ * wrote any that templates take.
+ *
+ * @param writtenIds - Ids that the model gave its calls, in their order.
+ */
+export function toTemplateTurn(
+  turn: SentTurn,
+  { depth, writtenIds }: { depth: number; writtenIds: readonly (string | undefined)[] },
+): AssistantMessage {
+  const reasoning = turn.parts
+    .flatMap((part) => (part.type === "reasoning" ? [part.text] : []))
+    .join("");
+  const toolCalls = turn.calls.map(({ name, argumentsText }, index) => {
+    const written = writtenIds[index];
+    const isUsable = written !== undefined && writtenId.test(written);
+    return { id: isUsable ? written : callId(depth, index), name, argumentsText };
+  });
+  return {
+    role: "assistant",
+    content: turn.text,
+    ...(reasoning.trim() === "" ? {} : { reasoning }),
+    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+  };
+}
+
+/** What a turn is asked for with. */
+export interface TurnRequest {
+  readonly dialect: DialectName;
+  readonly asked: AskedTurn;
+  readonly labels: Readonly<Record<string, string>>;
+}

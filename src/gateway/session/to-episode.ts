@@ -1,0 +1,104 @@
+import { countEpisode } from "../../episode/count-episode.ts";
+import type { Episode, TurnRecord, TurnStep } from "../../episode/episode.ts";
+import type { Failure } from "../../errors.ts";
+import type { RolloutEnd } from "../../trajectory/sample.ts";
+import { collectRows, type RowChoice, type TreeRow } from "../tree/collect-rows.ts";
+import type { TurnNode } from "../tree/turn-node.ts";
+import type { GatewayTurn } from "./gateway-turn.ts";
+import type { GatewaySession, SessionReward } from "./session.ts";
+
+/** The environment that a gateway's episodes name: whoever drives the sessions. */
+export const gatewayEnvironment = { name: "gateway", split: "live" } as const;
+
+/** How a session ended. */
+export interface SessionEnd {
+  readonly reward?: SessionReward;
+  /** Why nothing scores it: the agent broke off, say. */
+  readonly failure?: Failure;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
+/**
+ * A finished session as an episode, so that a run's folder holds it as any other: its rows are its
+ * segments, and its turns are those that are trained, row by row. No reward stays no reward.
+ */
+export function toEpisode(
+  { identity, tree }: Pick<GatewaySession, "identity" | "tree">,
+  end: SessionEnd,
+  choice: RowChoice = "all",
+): Episode {
+  const rows = collectRows(tree.nodes, choice);
+  const segments = rows.map(({ segment }) => segment);
+  const turns = rows.flatMap((row) => recordTurns(row));
+  turns.forEach((turn, turnIndex) => (turns[turnIndex] = { ...turn, turnIndex }));
+  const formatErrors = rows
+    .flatMap(({ trained }) => trained)
+    .filter((node) => node.record.isFormatError);
+  const { taskId, taskIndex, groupId, sampleIndex, seed, openedAtMs } = identity;
+  return {
+    format: 1,
+    rolloutId: `${taskId}#${sampleIndex}`,
+    ...{ groupId, taskId, taskIndex, sampleIndex, seed },
+    environment: gatewayEnvironment.name,
+    split: gatewayEnvironment.split,
+    ...rolloutEnd(end),
+    ...(end.reward?.details === undefined || end.failure !== undefined
+      ? {}
+      : { rewardDetails: end.reward.details }),
+    counts: countEpisode(turns, segments, formatErrors.length),
+    userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
+    startedAtMs: openedAtMs,
+    durationMs: Math.max(0, end.atMs - openedAtMs),
+    messages: messagesOf(rows[0]),
+    turns,
+    segments,
+  };
+}
+
+function rolloutEnd({ failure, reward }: SessionEnd): RolloutEnd {
+  if (failure !== undefined) return { outcome: "failed", stopReason: "failure", failure };
+  if (reward === undefined) return { outcome: "completed", stopReason: "unscored" };
+  return { outcome: "completed", stopReason: "finished", reward: reward.reward };
+}
+
+function messagesOf(row: TreeRow<GatewayTurn> | undefined): Episode["messages"] {
+  return (row?.path ?? []).flatMap(({ record }) => [...record.shown, record.message]);
+}
+
+function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnRecord[] {
+  return trained.map((node, place) => {
+    const { generation, message, engineMs, attemptCounts } = node.record;
+    const next = path[path.indexOf(node) + 1];
+    return {
+      turnIndex: place,
+      text: message.content,
+      ...(message.reasoning === undefined ? {} : { reasoning: message.reasoning }),
+      finish: generation.finish.type,
+      sampledTokenCount: generation.outputIds.length,
+      promptTokenCount: segment.turns[place]!.start,
+      ...(generation.cachedTokenCount === undefined
+        ? {}
+        : { cachedTokenCount: generation.cachedTokenCount }),
+      attemptCounts,
+      steps: stepsOf(node, next),
+      ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
+      engineMs,
+      environmentMs: 0,
+    };
+  });
+}
+
+/** What the agent answered the calls of a turn, as far as it told the policy. */
+function stepsOf(
+  { record }: TurnNode<GatewayTurn>,
+  next: TurnNode<GatewayTurn> | undefined,
+): readonly TurnStep[] {
+  const results = (next?.record.shown ?? []).filter((message) => message.role === "tool");
+  return (record.message.toolCalls ?? []).flatMap(({ id: callId, name }): TurnStep[] => {
+    const result = results.find(({ toolCallId }) => toolCallId === callId);
+    return result === undefined
+      ? []
+      : [{ source: name, callId, observation: result.content, result: "acted" }];
+  });
+}

@@ -1,0 +1,161 @@
+import { describe, expect, test } from "vitest";
+import fc from "fast-check";
+import { toSamples } from "../../trajectory/sample.ts";
+import { RolloutCheck } from "../../trajectory/rollout-check.ts";
+import { verifySample } from "../../trajectory/verify-sample.ts";
+import type { RawRow } from "../../trajectory/violation.ts";
+import { collectRows, type TreeRow } from "./collect-rows.ts";
+import { promptOf, RandomSession, type ClientStep } from "./random-session.fixture.ts";
+
+const habits = fc.record({
+  respells: fc.boolean(),
+  dropsReasoning: fc.boolean(),
+  dropsText: fc.boolean(),
+  reordersResults: fc.boolean(),
+  renamesCalls: fc.boolean(),
+  addsUserText: fc.boolean(),
+});
+
+const steps = fc.array(
+  fc.record<ClientStep>({
+    kind: fc.constantFrom("begin", "continue", "continue", "continue", "edit", "again"),
+    turn: fc.nat(20),
+    edited: fc.nat(20),
+    calls: fc.constantFrom(0, 1, 2),
+    saysText: fc.boolean(),
+    isDelivered: fc.boolean(),
+    isTrainable: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, fc.constant(false)),
+    habits,
+  }),
+  { minLength: 1, maxLength: 25 },
+);
+
+function playAll(script: readonly ClientStep[]): RandomSession {
+  const session = new RandomSession();
+  for (const step of script) session.play(step);
+  return session;
+}
+
+type Rows = readonly TreeRow<RandomSession["tree"]["nodes"][number]["record"]>[];
+
+/** The rows as `samples.jsonl` would hold them. */
+function samplesOf(rows: Rows): readonly RawRow[] {
+  const identity = { rolloutId: "t#0", groupId: "t", taskId: "t" };
+  const end = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
+  const segments = rows.map(({ segment }) => segment);
+  return JSON.parse(JSON.stringify(toSamples(segments, identity, end, {}))) as RawRow[];
+}
+
+const simple: ClientStep = {
+  ...{ kind: "continue", turn: 0, edited: 0, calls: 0, saysText: true },
+  ...{ isDelivered: true, isTrainable: true },
+  habits: {
+    ...{ respells: false, dropsReasoning: false, dropsText: false },
+    ...{ reordersResults: false, renamesCalls: false, addsUserText: false },
+  },
+};
+
+describe("a session of random clients", () => {
+  test("each request continues the deepest turn that it repeats, however it is spelled", () => {
+    fc.assert(
+      fc.property(steps, (script) => {
+        const { placed } = playAll(script);
+        expect(placed.map(({ actual }) => actual)).toEqual(placed.map(({ expected }) => expected));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("a continued turn is sampled behind the very ids that were sampled before it", () => {
+    fc.assert(
+      fc.property(steps, (script) => {
+        for (const node of playAll(script).tree.nodes) {
+          expect(promptOf(node)).toEqual(node.record.promptIds);
+          const { parent } = node;
+          if (parent === undefined) continue;
+          const before = [...parent.record.promptIds, ...parent.record.generation.outputIds];
+          expect(node.record.promptIds.slice(0, before.length)).toEqual(before);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("each sampled id that reached the client is trained in exactly one row, unchanged", () => {
+    fc.assert(
+      fc.property(steps, (script) => {
+        const { nodes } = playAll(script).tree;
+        const trained = collectRows(nodes).flatMap(({ segment }) =>
+          segment.tokenIds.flatMap((id, place) =>
+            segment.lossMask[place] === 1 ? [[id, segment.logprobs[place]]] : [],
+          ),
+        );
+        const wanted = nodes
+          .filter(({ isDelivered, record }) => isDelivered && record.isTrainable)
+          .flatMap(({ record: { generation } }) =>
+            generation.outputIds.map((id, place) => [id, generation.logprobs[place]]),
+          );
+        const byId = (left: unknown[], right: unknown[]) => Number(left[0]) - Number(right[0]);
+        expect(trained.toSorted(byId)).toEqual(wanted.toSorted(byId));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("the rows pass the verifier, each and together", () => {
+    fc.assert(
+      fc.property(steps, (script) => {
+        const samples = samplesOf(collectRows(playAll(script).tree.nodes));
+        const together = new RolloutCheck();
+        const found = samples.flatMap((row, line) => [
+          ...verifySample(row),
+          ...together.check(row, line),
+        ]);
+        expect(found).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe("collectRows()", () => {
+  test("trains a shared turn in the newest branch, and shows it to the older with mask 0", () => {
+    const session = playAll([
+      { ...simple, kind: "begin" },
+      { ...simple, turn: 0 },
+      { ...simple, turn: 0 },
+    ]);
+    const rows = collectRows(session.tree.nodes);
+    expect(rows.map(({ segment }) => segment.tokenIds)).toEqual([
+      [1, 0, 1001, 1002, 1003, 2, 2, 1021, 1022, 1023],
+      [1, 0, 1001, 1002, 1003, 2, 1, 1011, 1012, 1013],
+    ]);
+    expect(rows.map(({ segment }) => segment.lossMask)).toEqual([
+      [0, 0, 1, 1, 1, 0, 0, 1, 1, 1],
+      [0, 0, 0, 0, 0, 0, 0, 1, 1, 1],
+    ]);
+    expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 2], [1]]);
+  });
+
+  test("leaves out a branch that never reached the client, and trains what it shares elsewhere", () => {
+    const session = playAll([
+      { ...simple, kind: "begin" },
+      { ...simple, turn: 0 },
+      { ...simple, turn: 0, isDelivered: false },
+    ]);
+    const rows = collectRows(session.tree.nodes);
+    expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 1]]);
+  });
+
+  test("gives the row of the first conversation, or the one with most sampled ids", () => {
+    const session = playAll([
+      { ...simple, kind: "begin" },
+      { ...simple, kind: "begin" },
+      { ...simple, turn: 1 },
+    ]);
+    const trained = (choice: "main" | "longest") =>
+      collectRows(session.tree.nodes, choice).map((row) => row.trained.map(({ index }) => index));
+    expect(trained("main")).toEqual([[0]]);
+    expect(trained("longest")).toEqual([[1, 2]]);
+  });
+});

@@ -1,0 +1,72 @@
+import type { ClientAssistant } from "../conversation.ts";
+import { jsonKey } from "./json-key.ts";
+import type { PlacementNote, SentTurn } from "./turn-node.ts";
+
+/** How exactly a turn that came back has to be what was sent. */
+export type Strictness =
+  /** Text beside calls may differ: some clients put text of their own in, or leave it out. */
+  | "calls"
+  /** All text must be the same. */
+  | "strict";
+
+/** What comparing an assistant's message with a sampled turn came to. */
+export type TurnMatch =
+  | {
+      readonly type: "same";
+      /** Whether an id that we made up came back with it. */
+      readonly byId: boolean;
+      readonly notes: readonly PlacementNote[];
+    }
+  /** Our ids, and something else under them: the client changed what the policy said. */
+  | { readonly type: "edited" }
+  | { readonly type: "other" };
+
+/**
+ * Whether an assistant's message is a sampled turn come back. What was called decides, by value: an
+ * id alone is never enough, and a guess is never made.
+ */
+export function matchTurn(
+  message: ClientAssistant,
+  turn: SentTurn,
+  strictness: Strictness,
+): TurnMatch {
+  const match = turn.calls.length > 0 ? matchCalls(message, turn) : matchText(message, turn);
+  if (match.type !== "same" || isSameText(message, turn)) return match;
+  if (strictness === "strict") return match.byId ? { type: "edited" } : { type: "other" };
+  return { ...match, notes: [...match.notes, "text-differs"] };
+}
+
+function isSameText(message: ClientAssistant, { text }: SentTurn): boolean {
+  return message.content === text;
+}
+
+function matchCalls(message: ClientAssistant, turn: SentTurn): TurnMatch {
+  const { calls } = message;
+  if (calls.length !== turn.calls.length) {
+    return calls.some(({ id }) => turn.calls.some((sent) => sent.id === id))
+      ? { type: "edited" }
+      : { type: "other" };
+  }
+  const sentById = new Map(turn.calls.map((sent) => [sent.id, sent]));
+  const ids = new Set(calls.map(({ id }) => id));
+  const hasAllIds = ids.size === calls.length && calls.every(({ id }) => sentById.has(id));
+  const isSame = calls.every((call, index) => {
+    const sent = hasAllIds ? sentById.get(call.id)! : turn.calls[index]!;
+    const isSameArguments =
+      call.argumentsText === sent.argumentsText || jsonKey(call.argumentsText) === sent.key;
+    return call.name === sent.name && isSameArguments;
+  });
+  if (isSame) return { type: "same", byId: hasAllIds, notes: hasAllIds ? [] : ["ids-differ"] };
+  return hasAllIds ? { type: "edited" } : { type: "other" };
+}
+
+function matchText(message: ClientAssistant, turn: SentTurn): TurnMatch {
+  const byId = message.marks.some((mark) => turn.marks.has(mark));
+  if (message.calls.length > 0) return byId ? { type: "edited" } : { type: "other" };
+  if (message.content === turn.text) return { type: "same", byId, notes: [] };
+  if (!byId) return { type: "other" };
+  // Some clients trim a text, leave an empty one out, or put something into its place.
+  const isTrimmed = message.content.trim() === turn.text.trim();
+  const isEmpty = message.content === "" || turn.text === "";
+  return isTrimmed || isEmpty ? { type: "same", byId, notes: [] } : { type: "edited" };
+}

@@ -1,0 +1,65 @@
+import type { Generation } from "../../engine/engine.ts";
+import { assertInvariant } from "../../errors.ts";
+import type { EnvironmentDelta } from "../../renderer/renderer.ts";
+import type { TurnNode } from "./turn-node.ts";
+
+/** What a turn was sampled with, and what came of it. */
+export interface SampledTurn {
+  readonly generation: Generation;
+  /** The ids in front of the turn: all of them for a root, else those behind the turn before it. */
+  readonly prompt:
+    | { readonly type: "root"; readonly ids: readonly number[] }
+    | { readonly type: "delta"; readonly delta: EnvironmentDelta };
+  /** Whether the turn may be trained: not where another model's name was asked for. */
+  readonly isTrainable: boolean;
+}
+
+/** The turns from the root to a turn. */
+export function pathTo<Record>(leaf: TurnNode<Record>): readonly TurnNode<Record>[] {
+  const path: TurnNode<Record>[] = [];
+  for (let node: TurnNode<Record> | undefined = leaf; node !== undefined; node = node.parent) {
+    path.push(node);
+  }
+  return path.toReversed();
+}
+
+/**
+ * The ids that the last turn of a path was sampled behind. They are put together anew each time: a
+ * turn keeps its own alone.
+ */
+export function idsBefore(path: readonly TurnNode<SampledTurn>[]): number[] {
+  const ids: number[] = [];
+  path.forEach(({ record: { generation, prompt } }, place) => {
+    appendPrompt(ids, prompt, place === 0);
+    if (place < path.length - 1) for (const id of generation.outputIds) ids.push(id);
+  });
+  return ids;
+}
+
+/** The ids of a path, and what is put behind it: the prompt of a turn that continues it. */
+export function idsBehind(
+  path: readonly TurnNode<SampledTurn>[],
+  delta: EnvironmentDelta,
+): number[] {
+  const ids = idsBefore(path);
+  for (const id of path.at(-1)?.record.generation.outputIds ?? []) ids.push(id);
+  appendPrompt(ids, { type: "delta", delta }, false);
+  return ids;
+}
+
+function appendPrompt(ids: number[], prompt: SampledTurn["prompt"], isFirst: boolean): void {
+  assertInvariant(
+    (prompt.type === "root") === isFirst,
+    "a path begins at its root, and only there",
+  );
+  if (prompt.type === "root") {
+    for (const id of prompt.ids) ids.push(id);
+    return;
+  }
+  const { droppedStopId, ids: added } = prompt.delta;
+  if (droppedStopId !== undefined) {
+    assertInvariant(ids.at(-1) === droppedStopId, "only the last sampled id can be dropped");
+    ids.pop();
+  }
+  for (const id of added) ids.push(id);
+}

@@ -1,0 +1,205 @@
+import type { Generation } from "../../engine/engine.ts";
+import type { ClientAssistant, ClientMessage, ReplyPart } from "../conversation.ts";
+import { defaultIgnore } from "./message-keys.ts";
+import { idsBefore, idsBehind, pathTo, type SampledTurn } from "./path-ids.ts";
+import { SessionTree } from "./session-tree.ts";
+import { toSentTurn, type TurnNode } from "./turn-node.ts";
+
+/** One thing that a client does; numbers choose among what there is. */
+export interface ClientStep {
+  readonly kind: "begin" | "continue" | "edit" | "again";
+  /** Which earlier turn it is about. */
+  readonly turn: number;
+  /** Which turn on the way there is edited. */
+  readonly edited: number;
+  readonly calls: 0 | 1 | 2;
+  readonly saysText: boolean;
+  readonly isDelivered: boolean;
+  readonly isTrainable: boolean;
+  readonly habits: ClientHabits;
+}
+
+/** What a client makes of a turn before it sends it back. */
+export interface ClientHabits {
+  readonly respells: boolean;
+  readonly dropsReasoning: boolean;
+  readonly dropsText: boolean;
+  readonly reordersResults: boolean;
+  readonly renamesCalls: boolean;
+  readonly addsUserText: boolean;
+}
+
+type Kept = SampledTurn & {
+  readonly promptIds: readonly number[];
+  readonly environment: readonly ClientMessage[];
+};
+
+/** A session that a random client plays, with what the tree should make of it. */
+export class RandomSession {
+  readonly tree = new SessionTree<Kept>({ ignore: defaultIgnore, strictness: "calls" });
+  /** The turn that each request should have continued, and the one that it did. */
+  readonly placed: {
+    readonly expected: number | undefined;
+    readonly actual: number | undefined;
+  }[] = [];
+  #count = 0;
+
+  play(step: ClientStep): void {
+    const { nodes } = this.tree;
+    const target = nodes[step.turn % Math.max(nodes.length, 1)];
+    if (step.kind === "begin" || target === undefined) {
+      const opening: ClientMessage[] = [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: `question ${this.#count}` },
+      ];
+      this.#ask(opening, undefined, step);
+    } else if (step.kind === "again") {
+      const path = pathTo(target);
+      const before = path.slice(0, -1).flatMap((node) => this.#exchange(node, step.habits));
+      const environment = this.#sendEnvironment(target, step.habits);
+      this.#ask([...before, ...environment], path.at(-2), step);
+    } else {
+      const path = pathTo(target);
+      const at = step.kind === "edit" ? step.edited % path.length : -1;
+      const messages = path.flatMap((node, place) => {
+        const exchange = this.#exchange(node, step.habits);
+        return place === at ? exchange.map(edit) : exchange;
+      });
+      const answers = this.#answer(target, step.habits);
+      this.#ask([...messages, ...answers], step.kind === "edit" ? path[at - 1] : target, step);
+    }
+  }
+
+  /** What the client sends of a turn and of what came before it since the last. */
+  #exchange(node: TurnNode<Kept>, habits: ClientHabits): readonly ClientMessage[] {
+    return [...this.#sendEnvironment(node, habits), sendBack(node, habits)];
+  }
+
+  /** Results stand in the order of the calls here; their ids are those of the turn as it is sent. */
+  #sendEnvironment(
+    { parent, record }: TurnNode<Kept>,
+    habits: ClientHabits,
+  ): readonly ClientMessage[] {
+    let ids = parent?.turn.calls.map(({ id }) => id) ?? [];
+    let place = 0;
+    return record.environment.map((message): ClientMessage => {
+      if (message.role === "assistant") {
+        ids = message.calls.map(({ id }) => id);
+        place = 0;
+        const calls = message.calls.map((call, index) => ({
+          ...call,
+          id: habits.renamesCalls ? `mine_${index}` : call.id,
+        }));
+        return { ...message, calls };
+      }
+      if (message.role !== "tool") return message;
+      const index = place++;
+      const callId = habits.renamesCalls ? `mine_${index}` : (ids[index] ?? message.callId);
+      return { ...message, callId };
+    });
+  }
+
+  #answer(node: TurnNode<Kept>, habits: ClientHabits): readonly ClientMessage[] {
+    const results = node.turn.calls.map(({ id }, index): ClientMessage => {
+      const callId = habits.renamesCalls ? `mine_${index}` : id;
+      return { role: "tool", callId, content: `result ${this.#count}.${index}` };
+    });
+    const said: ClientMessage = { role: "user", content: `go on ${this.#count}` };
+    const ordered = habits.reordersResults ? results.toReversed() : results;
+    return results.length === 0 || habits.addsUserText ? [...ordered, said] : ordered;
+  }
+
+  #ask(
+    messages: readonly ClientMessage[],
+    expected: TurnNode<Kept> | undefined,
+    step: ClientStep,
+  ): void {
+    const placement = this.tree.place({ messages, tools: [] });
+    this.placed.push({ expected: expected?.index, actual: placement.parent?.index });
+    const index = this.#count++;
+    // Ids that no other turn has, so that each can be found again.
+    const outputIds = [1, 2, 3].map((place) => 1000 + index * 10 + place);
+    const delta = { ids: [2, index], text: "", closeSynthesised: false };
+    const path = placement.parent === undefined ? [] : pathTo(placement.parent);
+    const prompt: SampledTurn["prompt"] =
+      placement.parent === undefined ? { type: "root", ids: [1, index] } : { type: "delta", delta };
+    const promptIds = placement.parent === undefined ? [1, index] : idsBehind(path, delta);
+    this.tree.add(placement, {
+      turn: toSentTurn(replyParts(index, step)),
+      isDelivered: step.isDelivered,
+      record: {
+        generation: generationOf(outputIds, index),
+        prompt,
+        promptIds,
+        isTrainable: step.isTrainable,
+        environment: placement.environment,
+      },
+    });
+  }
+}
+
+/** The ids that a turn was sampled behind, as the tree puts them together now. */
+export function promptOf(node: TurnNode<Kept>): readonly number[] {
+  return idsBefore(pathTo(node));
+}
+
+function generationOf(outputIds: readonly number[], index: number): Generation {
+  return {
+    outputIds,
+    logprobs: outputIds.map((_, place) => -(index + place + 1) / 64),
+    finish: { type: "stop" },
+    pieces: [
+      {
+        requestId: `r${index}`,
+        tokenCount: outputIds.length,
+        policyVersion: "v1",
+        finish: "stop",
+      },
+    ],
+    discarded: [],
+  };
+}
+
+function replyParts(index: number, { calls, saysText }: ClientStep): readonly ReplyPart[] {
+  const said: ReplyPart[] = [
+    { type: "reasoning", id: `rs_${index}`, signature: `sig_${index}`, text: "I think." },
+  ];
+  if (saysText || calls === 0)
+    said.push({ type: "text", id: `msg_${index}`, text: `turn ${index}\n` });
+  for (let place = 0; place < calls; place++) {
+    said.push({
+      ...{ type: "call", id: `fc_${index}_${place}`, callId: `call_${index}_${place}` },
+      ...{ name: "look", text: `{ "n":  1.0, "b": 1e3, "a": "${index}-${place}\\u00fc" }` },
+    });
+  }
+  return said;
+}
+
+function sendBack({ turn }: TurnNode<Kept>, habits: ClientHabits): ClientAssistant {
+  const calls = turn.calls.map(({ id, name, argumentsText }, index) => ({
+    id: habits.renamesCalls ? `mine_${index}` : id,
+    name,
+    argumentsText: habits.respells ? respell(argumentsText) : argumentsText,
+  }));
+  const isSilent = habits.dropsText && calls.length > 0;
+  return {
+    role: "assistant",
+    content: isSilent ? "" : turn.text,
+    ...(habits.dropsReasoning ? {} : { reasoning: "I think." }),
+    calls,
+    marks: [],
+  };
+}
+
+function respell(text: string): string {
+  const value = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  return JSON.stringify(Object.fromEntries(Object.entries(value).toReversed()));
+}
+
+/** Changes what the assistant said or called; everything else stays. */
+function edit(message: ClientMessage): ClientMessage {
+  if (message.role !== "assistant") return message;
+  const [first, ...others] = message.calls;
+  if (first === undefined) return { ...message, content: `${message.content} (edited)` };
+  return { ...message, calls: [{ ...first, argumentsText: '{"n": 2}' }, ...others] };
+}

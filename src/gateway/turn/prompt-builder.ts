@@ -1,0 +1,138 @@
+import { RolloutError, UsageError } from "../../errors.ts";
+import type { Message, ToolDefinition } from "../../message.ts";
+import { opensReasoning } from "../../renderer/continues.ts";
+import type { EnvironmentDelta, Renderer } from "../../renderer/renderer.ts";
+import { ClientError } from "../client-error.ts";
+import type { ClientMessage } from "../conversation.ts";
+import { idsBehind, pathTo, type SampledTurn } from "../tree/path-ids.ts";
+import type { RootCause, TurnNode } from "../tree/turn-node.ts";
+import { toTemplateMessages, type KnownTurn } from "./template-messages.ts";
+
+/** What is kept of a turn, so that another can be put behind it. */
+export interface ShownTurn extends SampledTurn {
+  /** What the policy was shown since the turn before. */
+  readonly shown: readonly Message[];
+  readonly message: KnownTurn["message"];
+}
+
+/** The prompt of a turn. */
+export interface BuiltPrompt {
+  readonly prompt: SampledTurn["prompt"];
+  /** All ids that the engine is sent. */
+  readonly ids: readonly number[];
+  readonly shown: readonly Message[];
+  /** Whether the prompt ends inside a reasoning block. */
+  readonly reasoningOpened: boolean;
+}
+
+/** A turn cannot be continued: the request has to begin a root. */
+export interface MustBegin {
+  readonly cause: RootCause;
+}
+
+/** Makes prompts: ids that were sampled are put in as they are, and only what is new is rendered. */
+export class PromptBuilder {
+  readonly #renderer: Renderer;
+  /** Whether the delta of a mixture of messages was right when it was first met, by the mixture. */
+  readonly #mixtures = new Map<string, boolean>();
+
+  constructor(renderer: Renderer) {
+    this.#renderer = renderer;
+  }
+
+  /**
+   * The prompt of a conversation that continues nothing.
+   *
+   * @throws ClientError `invalid` where the chat template refuses it.
+   */
+  async begin(
+    messages: readonly ClientMessage[],
+    tools: readonly ToolDefinition[],
+  ): Promise<BuiltPrompt> {
+    const shown = toTemplateMessages(messages, undefined, this.#rules);
+    const { ids, text } = await this.#render(shown, tools);
+    return { prompt: { type: "root", ids }, ids, shown, reasoningOpened: opensReasoning(text) };
+  }
+
+  /**
+   * The prompt of a turn behind another: its ids, and what the environment adds.
+   *
+   * @returns why it has to begin a root, where the chat template cannot say this there.
+   * @throws ClientError `invalid` where untrusted text holds control tokens and these are refused.
+   */
+  async continue<Record extends ShownTurn>(
+    parent: TurnNode<Record>,
+    environment: readonly ClientMessage[],
+    tools: readonly ToolDefinition[],
+  ): Promise<BuiltPrompt | MustBegin> {
+    const path = pathTo(parent);
+    const { message, generation } = parent.record;
+    const shown = toTemplateMessages(environment, { sent: parent.turn, message }, this.#rules);
+    const before = path.flatMap(({ record }, place) =>
+      place === path.length - 1 ? record.shown : [...record.shown, record.message],
+    );
+    const change = { history: before, assistant: message, environment: shown, tools };
+    const lastSampledId = generation.outputIds.at(-1);
+    try {
+      if ((await this.#renderer.rerender?.(change)) !== undefined) {
+        return { cause: "rewritten-by-template" };
+      }
+      const delta = await this.#renderer.delta({ ...change, lastSampledId });
+      if (!(await this.#isTrusted(change, delta))) return { cause: "delta-unsupported" };
+      return {
+        prompt: { type: "delta", delta },
+        ids: idsBehind(path, delta),
+        shown,
+        reasoningOpened: opensReasoning(delta.text),
+      };
+    } catch (error) {
+      if (!(error instanceof RolloutError)) throw error;
+      if (error.code === "internal/delta") return { cause: "delta-unsupported" };
+      throw new ClientError("invalid", error.message, { cause: error });
+    }
+  }
+
+  get #rules() {
+    return { laterSystem: this.#renderer.card.supports.system };
+  }
+
+  async #render(messages: readonly Message[], tools: readonly ToolDefinition[]) {
+    try {
+      return await this.#renderer.prompt({ messages, tools });
+    } catch (error) {
+      if (!(error instanceof UsageError) && !(error instanceof RolloutError)) throw error;
+      throw new ClientError("invalid", error.message, { cause: error });
+    }
+  }
+
+  /**
+   * Mixtures of messages that were not measured with the template are held against a rendering of the
+   * whole conversation when they are first met: it has to end with the delta.
+   */
+  async #isTrusted(
+    change: Parameters<Renderer["delta"]>[0] extends infer Change
+      ? Omit<Change, "lastSampledId">
+      : never,
+    delta: EnvironmentDelta,
+  ): Promise<boolean> {
+    const { history, assistant, environment, tools } = change;
+    const mixture = (environment as readonly Message[]).map(({ role }) => role).join(" ");
+    if (measuredMixture.test(mixture)) return true;
+    const known = this.#mixtures.get(mixture);
+    if (known !== undefined) return known;
+    let isRight: boolean;
+    try {
+      const messages = [...history, assistant, ...environment];
+      const whole = await this.#renderer.prompt({ messages, tools });
+      isRight = whole.text.endsWith(delta.text);
+    } catch (error) {
+      if (!(error instanceof UsageError) && !(error instanceof RolloutError)) throw error;
+      isRight = false;
+    }
+    this.#mixtures.set(mixture, isRight);
+    return isRight;
+  }
+}
+
+/** What the renderer measures itself when a template is loaded. */
+const measuredMixture = /^(?:user|tool(?: tool)*|tool user|system user)$/;

@@ -1,0 +1,40 @@
+import { UsageError } from "../../errors.ts";
+import { findReasoningParser } from "../../parser/reasoning/registry.ts";
+import { findToolCallParser } from "../../parser/registry.ts";
+import type { Renderer } from "../../renderer/renderer.ts";
+import type { ReplyFormats } from "./turn-reader.ts";
+
+/**
+ * In which formats the turns of a model are written, by the capability card of its template.
+ *
+ * @throws UsageError where no control token ends a turn: it could never be told where one ends.
+ */
+export function replyFormats({ card, codec }: Renderer): ReplyFormats {
+  if (card.stopLiterals.length === 0) {
+    throw new UsageError(
+      `Cannot serve the model of ${card.source}: no control token of its chat template ends a turn ` +
+        "of the assistant",
+    );
+  }
+  const { parser, reasoningParser = "none", dialect, engineVersion } = card;
+  const isSglang = dialect === "sglang" && engineVersion !== undefined;
+  const reasoning = reasoningParser === "none" ? undefined : findReasoningParser(reasoningParser);
+  return {
+    ...(parser === undefined ? {} : { parser: findToolCallParser(parser) }),
+    parseOptions: {
+      vocabulary: codec.addedTokens.map(({ content }) => content),
+      ...(dialect === undefined ? {} : { dialect }),
+      ...(engineVersion === undefined ? {} : { engineVersion }),
+    },
+    ...(reasoning === undefined
+      ? {}
+      : {
+          createReasoningStream: ({ opened }: { readonly opened: boolean }) =>
+            reasoning.createStream({
+              toolCallParserActive: true,
+              forceReasoning: opened,
+              ...(isSglang ? { engineVersion } : {}),
+            }),
+        }),
+  };
+}

@@ -1,0 +1,158 @@
+import { checkGeneration } from "../../engine/check-sampled.ts";
+import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts";
+import { RolloutError } from "../../errors.ts";
+import type { Attempt } from "../../parser/tool-call-parser.ts";
+import type { Renderer } from "../../renderer/renderer.ts";
+import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
+import { GrowingText } from "./growing-text.ts";
+import { TurnReader, type TurnToStream } from "./turn-reader.ts";
+
+/** What sampling a reply takes. */
+export interface ReplyToSample {
+  readonly engine: Engine;
+  readonly renderer: Renderer;
+  readonly request: GenerateRequest;
+  readonly read: TurnToStream;
+  /** Told of each event as soon as it can be released. */
+  readonly onEvents: (events: readonly ReplyEvent[]) => void;
+  /** Aborted, the turn is given up, and the engine is told to stop. */
+  readonly signal: AbortSignal;
+}
+
+/** A sampled reply: the ids as the engine returned them, and what they say. */
+export interface SampledReply {
+  readonly generation: Generation;
+  readonly parts: readonly ReplyPart[];
+  readonly finish: ReplyFinish;
+  /** How often each status occurred among the attempts to call a tool. */
+  readonly attemptCounts: Readonly<Record<string, number>>;
+  /** Whether calls were tried and none could be read. */
+  readonly isFormatError: boolean;
+  /** Ids that the model gave its calls, in their order. */
+  readonly writtenIds: readonly (string | undefined)[];
+}
+
+/**
+ * Samples a turn and reads it as it comes. The generation that the engine returns at the end is the
+ * truth; an engine that tells of nothing before gives everything then.
+ *
+ * @throws RolloutError as `Engine.generate()` does.
+ * @throws the signal's reason.
+ */
+export async function sampleReply(options: ReplyToSample): Promise<SampledReply> {
+  const { engine, request, signal } = options;
+  const feed = new ReadingFeed(options);
+  const stopped = new AbortController();
+  feed.onStopText = () => stopped.abort();
+  const generation = checkGeneration(
+    await engine.generate(request, {
+      signal,
+      cutShort: stopped.signal,
+      onTokens: ({ tokenIds }) => feed.push(tokenIds),
+    }),
+    request,
+  );
+  if (generation.outputIds.length === 0) {
+    const message = `Cannot sample ${request.requestId}: the engine sampled nothing`;
+    throw new RolloutError("engine/bad-reply", message, { retryable: true });
+  }
+  await feed.finish(generation);
+  const { reader } = feed;
+  const attemptCounts: Record<string, number> = {};
+  for (const { status } of reader.attempts) {
+    attemptCounts[status] = (attemptCounts[status] ?? 0) + 1;
+  }
+  const { parts, stopText } = reader;
+  return {
+    generation,
+    parts,
+    finish: finishOf(generation, parts, stopText),
+    attemptCounts,
+    isFormatError:
+      reader.attempts.length > 0 && reader.attempts.every(({ status }) => status !== "ok"),
+    writtenIds: writtenIds(parts, reader.attempts),
+  };
+}
+
+function writtenIds(
+  parts: readonly ReplyPart[],
+  attempts: readonly Attempt[],
+): readonly (string | undefined)[] {
+  const left = [...attempts];
+  return parts
+    .filter((part) => part.type === "call")
+    .map(({ name, text }) => {
+      const at = left.findIndex((each) => each.name === name && each.argumentsText === text);
+      return at === -1 ? undefined : left.splice(at, 1)[0]?.id;
+    });
+}
+
+function finishOf(
+  { finish }: Generation,
+  parts: readonly ReplyPart[],
+  stopText: string | undefined,
+): ReplyFinish {
+  if (stopText !== undefined) return { type: "stop-text", text: stopText };
+  if (finish.type === "length") return { type: "length" };
+  return { type: parts.some(({ type }) => type === "call") ? "calls" : "stop" };
+}
+
+/** Decodes and reads ids one piece after the other, while the engine goes on. */
+class ReadingFeed {
+  readonly reader: TurnReader;
+  onStopText: () => void = () => {};
+  readonly #options: ReplyToSample;
+  readonly #text: GrowingText;
+  readonly #stopIds: ReadonlySet<number>;
+  readonly #told: number[] = [];
+  #work: Promise<void> = Promise.resolve();
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(options: ReplyToSample) {
+    this.#options = options;
+    this.reader = new TurnReader(options.read);
+    this.#text = new GrowingText(options.renderer.codec);
+    this.#stopIds = new Set(options.request.stopTokenIds);
+  }
+
+  push(ids: readonly number[]): void {
+    for (const id of ids) this.#told.push(id);
+    const spoken = ids.filter((id) => !this.#stopIds.has(id));
+    this.#work = this.#work.then(async () => {
+      if (this.#failure !== undefined || this.reader.stopText !== undefined) return;
+      try {
+        this.#release(this.reader.push(await this.#text.push(spoken)));
+        if (this.reader.stopText !== undefined) this.onStopText();
+      } catch (error) {
+        this.#failure = { error };
+      }
+    });
+  }
+
+  /** Reads what the engine did not tell of before, and ends the turn. */
+  async finish({ outputIds, finish }: Generation): Promise<void> {
+    const known = this.#told.every((id, place) => outputIds[place] === id);
+    if (!known) {
+      throw new RolloutError(
+        "engine/bad-reply",
+        "Cannot use the turn: the ids that the engine told of are not those that it returned",
+      );
+    }
+    this.push(outputIds.slice(this.#told.length));
+    await this.#work;
+    if (this.#failure !== undefined) throw this.#failure.error;
+    const last = outputIds.at(-1);
+    const closedBy =
+      last !== undefined && this.#stopIds.has(last)
+        ? this.#options.renderer.codec.tokenOf(last)
+        : undefined;
+    this.#release(this.reader.push(await this.#text.end()));
+    this.#release(
+      this.reader.end({ finish: finish.type, ...(closedBy === undefined ? {} : { closedBy }) }),
+    );
+  }
+
+  #release(events: readonly ReplyEvent[]): void {
+    if (events.length > 0) this.#options.onEvents(events);
+  }
+}

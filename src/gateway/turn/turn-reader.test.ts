@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import { toolFromOpenAi } from "../../message.ts";
+import { findReasoningParser } from "../../parser/reasoning/registry.ts";
+import { findToolCallParser } from "../../parser/registry.ts";
+import { toPyValue } from "../../python/value.ts";
+import type { ReplyEvent } from "../conversation.ts";
+import { GrowingText } from "./growing-text.ts";
+import { TurnReader } from "./turn-reader.ts";
+
+const look = toolFromOpenAi(
+  toPyValue({ type: "function", function: { name: "look", parameters: { type: "object" } } }),
+  "the tool",
+);
+
+function reader(stops: readonly string[] = [], tools = [look]): TurnReader {
+  let count = 0;
+  return new TurnReader({
+    formats: {
+      parser: findToolCallParser("qwen25"),
+      parseOptions: {},
+      createReasoningStream: ({ opened }) =>
+        findReasoningParser("qwen3").createStream({ forceReasoning: opened }),
+    },
+    ...{ tools, stops, reasoningOpened: true },
+    ids: { mint: (prefix) => `${prefix}${count++}`, callPrefix: "call_" },
+  });
+}
+
+const turn =
+  "I think.</think>Let me look.\n" +
+  '<tool_call>\n{"name": "look", "arguments": {"a":  1.0}}\n</tool_call>';
+
+function readAll(read: TurnReader, text: string, size: number) {
+  const events: ReplyEvent[] = [];
+  for (let at = 0; at < text.length; at += size)
+    events.push(...read.push(text.slice(at, at + size)));
+  const before = events.length;
+  events.push(...read.end({ finish: "stop" }));
+  return { events, before };
+}
+
+describe("TurnReader", () => {
+  test.each([1, 2, 3, 5, 1000])("reads the same however the turn is cut (%i)", (size) => {
+    const read = reader();
+    const { events } = readAll(read, turn, size);
+    expect(read.parts.map(({ type, text }) => [type, text])).toEqual([
+      ["reasoning", "I think."],
+      ["text", "Let me look."],
+      ["call", '{"a": 1.0}'],
+    ]);
+    const joined = read.parts.map((_, index) =>
+      events.flatMap((event) =>
+        event.type === "part-delta" && event.index === index ? [event.text] : [],
+      ),
+    );
+    expect(joined.map((texts) => texts.join(""))).toEqual(read.parts.map(({ text }) => text));
+  });
+
+  test("releases text before the turn is over", () => {
+    const { events, before } = readAll(reader(), turn, 1);
+    const early = events
+      .slice(0, before)
+      .flatMap((each) => (each.type === "part-delta" ? [each.text] : []));
+    expect(early.join("")).toBe("I think.Let me look.");
+  });
+
+  test("looks for calls only where there are tools", () => {
+    const read = reader([], []);
+    readAll(read, turn, 7);
+    expect(read.parts.map(({ type }) => type)).toEqual(["reasoning", "text"]);
+    expect(read.parts[1]!.text).toBe(turn.slice(turn.indexOf("Let")));
+  });
+
+  test("shows a call whose arguments are no object as it was written", () => {
+    const read = reader();
+    const call = '<tool_call>\n{"name": "look", "arguments": "x"}\n</tool_call>';
+    readAll(read, `</think>${call}`, 4);
+    expect(read.parts.map(({ type }) => type)).toEqual(["text"]);
+    expect(read.parts[0]!.text).toContain('"x"');
+  });
+
+  test("cuts the text where a stop begins, wherever it was cut, and says which", () => {
+    for (const size of [1, 3, 100]) {
+      const read = reader(["STOP", "Observation:"]);
+      readAll(read, "</think>Do it.\nObservation: STOP", size);
+      expect(read.parts.map(({ text }) => text)).toEqual(["Do it.\n"]);
+      expect(read.stopText).toBe("Observation:");
+    }
+  });
+});
+
+describe("GrowingText", () => {
+  /** Ids are bytes, as in a tokenizer whose tokens end within characters. */
+  const codec = {
+    decode: async (ids: readonly number[]) => new TextDecoder().decode(Uint8Array.from(ids)),
+  };
+
+  test("releases a character only when its last byte is there, at every cut", async () => {
+    const text = "Zürich é 日本 👩‍🚀!";
+    const bytes = [...new TextEncoder().encode(text)];
+    for (const size of [1, 2, 3, 4, 5]) {
+      const growing = new GrowingText(codec);
+      const pieces: string[] = [];
+      for (let at = 0; at < bytes.length; at += size) {
+        pieces.push(await growing.push(bytes.slice(at, at + size)));
+      }
+      pieces.push(await growing.end());
+      expect(pieces.join("")).toBe(text);
+      expect(pieces.some((piece) => piece.includes("\u{fffd}"))).toBe(false);
+    }
+  });
+
+  test("gives what is no character at the end, once", async () => {
+    const growing = new GrowingText(codec);
+    expect(await growing.push([0x61, 0xe6])).toBe("");
+    expect(await growing.end()).toBe("a\u{fffd}");
+  });
+});

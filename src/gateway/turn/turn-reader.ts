@@ -1,0 +1,168 @@
+import type { ReplyEvent, ReplyPart } from "../conversation.ts";
+import type { ToolDefinition } from "../../message.ts";
+import type { ReasoningStream } from "../../parser/reasoning/reasoning-parser.ts";
+import type {
+  Attempt,
+  ParseOptions,
+  ToolCallParser,
+  ToolCallStream,
+  ToolStreamEvent,
+} from "../../parser/tool-call-parser.ts";
+import { ReplySequencer, type PartIds } from "./reply-sequencer.ts";
+import { StopFilter } from "./stop-filter.ts";
+
+/** In which formats a model writes its turns. */
+export interface ReplyFormats {
+  /** Absent: nothing is read as a call. */
+  readonly parser?: ToolCallParser;
+  readonly parseOptions: Pick<ParseOptions, "dialect" | "engineVersion" | "vocabulary">;
+  /** Absent: everything is text. */
+  createReasoningStream?(options: { readonly opened: boolean }): ReasoningStream;
+}
+
+/** What a turn is read with. */
+export interface TurnToStream {
+  readonly formats: ReplyFormats;
+  /** Calls are looked for only where there are any. */
+  readonly tools: readonly ToolDefinition[];
+  /** Whether the prompt ended inside an opened reasoning block. */
+  readonly reasoningOpened: boolean;
+  /** Texts that end what is said. */
+  readonly stops: readonly string[];
+  readonly ids: PartIds;
+}
+
+/**
+ * Reads a turn as it is sampled: what was thought, what is said and what is called, as an inference
+ * server of the same model would tell them apart. Text is released as soon as nothing that may still
+ * come can change it; what was released is never taken back.
+ */
+export class TurnReader {
+  readonly #sequencer: ReplySequencer;
+  readonly #reasoning: ReasoningStream | undefined;
+  readonly #stops: StopFilter;
+  readonly #turn: TurnToStream;
+  #calls: ToolCallStream | undefined;
+  /** Text behind the reasoning, and how much of it was handed on as text. */
+  readonly #normal: string[] = [];
+  #saidLength = 0;
+  #attempts: readonly Attempt[] = [];
+
+  constructor(turn: TurnToStream) {
+    const { formats, ids, reasoningOpened, stops } = turn;
+    this.#turn = turn;
+    this.#sequencer = new ReplySequencer(ids);
+    this.#stops = new StopFilter(stops);
+    this.#reasoning = formats.createReasoningStream?.({ opened: reasoningOpened });
+  }
+
+  /** The parts that are whole: all of them after `end()`. */
+  get parts(): readonly ReplyPart[] {
+    return this.#sequencer.parts;
+  }
+
+  /** The text at which the reply was cut; nothing more comes then. */
+  get stopText(): string | undefined {
+    return this.#stops.found;
+  }
+
+  /** Every attempt to call a tool, once the turn has ended. */
+  get attempts(): readonly Attempt[] {
+    return this.#attempts;
+  }
+
+  /** @param text - The next piece of the turn's text, without the token that ends it. */
+  push(text: string): readonly ReplyEvent[] {
+    if (this.stopText !== undefined || text === "") return [];
+    if (this.#reasoning === undefined) return this.#readNormal(text);
+    const { reasoning, normalText } = this.#reasoning.push(text);
+    return [...this.#sequencer.reasoning(reasoning), ...this.#readNormal(normalText)];
+  }
+
+  /** @param ending - How the turn ended, and the literal of the token that ended it. */
+  end(ending: {
+    readonly finish: "stop" | "length";
+    readonly closedBy?: string;
+  }): readonly ReplyEvent[] {
+    if (this.stopText !== undefined) return this.#sequencer.end();
+    const rest = this.#reasoning?.end() ?? { reasoning: "", normalText: "" };
+    const { closedBy = "" } = ending;
+    const keepsStop = this.#parser?.closingStops?.includes(closedBy) === true;
+    return [
+      ...this.#sequencer.reasoning(rest.reasoning),
+      ...this.#readNormal(rest.normalText + (keepsStop ? closedBy : "")),
+      ...this.#endCalls(ending.finish),
+      ...this.#sequencer.text(this.#stops.end()),
+      ...this.#sequencer.end(),
+    ];
+  }
+
+  get #parser(): ToolCallParser | undefined {
+    return this.#turn.tools.length === 0 ? undefined : this.#turn.formats.parser;
+  }
+
+  #readNormal(text: string): readonly ReplyEvent[] {
+    if (text === "") return [];
+    if (this.#parser === undefined) return this.#say(text);
+    this.#normal.push(text);
+    this.#calls ??= this.#parser.createStream(this.#parseOptions());
+    return this.#calls.push(text).flatMap((event) => this.#handOn(event));
+  }
+
+  #parseOptions(finishReason?: "stop" | "length"): ParseOptions {
+    const { formats, tools } = this.#turn;
+    const ending = finishReason === undefined ? {} : { finishReason };
+    return { ...formats.parseOptions, tools, ...ending };
+  }
+
+  #endCalls(finish: "stop" | "length"): readonly ReplyEvent[] {
+    if (this.#calls === undefined) return [];
+    const events: ReplyEvent[] = [];
+    const whole = this.#normal.join("");
+    // Attempts are judged by how the turn ended, which the stream was not told when it was made.
+    this.#attempts = this.#parser?.parse(whole, this.#parseOptions(finish)).attempts ?? [];
+    for (const event of this.#calls.end()) {
+      if (event.type !== "end") events.push(...this.#handOn(event));
+      // Where the engine's own parser raises, the text is shown as it is.
+      else if (event.result.compat.raises) events.push(...this.#say(whole.slice(this.#saidLength)));
+    }
+    return events;
+  }
+
+  #handOn(event: ToolStreamEvent): readonly ReplyEvent[] {
+    if (event.type === "end") return [];
+    if (event.type === "text") {
+      this.#saidLength += event.text.length;
+      return this.#say(event.text);
+    }
+    if (this.stopText !== undefined) return [];
+    const { name, argumentsText } = event.call;
+    // Clients hand arguments to tools as an object: what is none is shown as it was written.
+    if (!isJsonObject(argumentsText)) return this.#say(this.#rawOf(name, argumentsText));
+    return [
+      ...this.#sequencer.text(this.#stops.end()),
+      ...this.#sequencer.call(name, argumentsText),
+    ];
+  }
+
+  #rawOf(name: string, argumentsText: string): string {
+    const found = this.#attempts.find(
+      (attempt) => attempt.name === name && attempt.argumentsText === argumentsText,
+    );
+    return found?.raw ?? argumentsText;
+  }
+
+  #say(text: string): readonly ReplyEvent[] {
+    return this.#sequencer.text(this.#stops.push(text));
+  }
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,30 @@
+import { expect } from "vitest";
+import { verifySample } from "../../src/trajectory/verify-sample.ts";
+import type { Sample } from "../../src/trajectory/sample.ts";
+import type { OpenDesk } from "./storefront-desk.fixture.ts";
+
+/**
+ * Ends a session that is a single conversation, and checks what it left: one row that passes the
+ * verifier, every turn in it, each sampled behind exactly what the row says, and nothing begun anew.
+ */
+export async function finishOneRow({
+  gateway,
+  desk,
+  engine,
+  sessionId,
+}: OpenDesk): Promise<Sample> {
+  const session = gateway.gateway.store.byId(sessionId)!;
+  const { notes, roots, turnCount } = gateway.gateway.counts;
+  expect(roots).toEqual({ first: 1 });
+  expect(Object.keys(notes).filter((note) => note !== "text-differs")).toEqual([]);
+  expect(turnCount).toBe(engine.prompts.length);
+  await gateway.gateway.reward(session, { reward: await desk.score() });
+  const samples = gateway.gateway.samples(session);
+  const episode = await gateway.gateway.finish(session);
+  expect(episode).toMatchObject({ outcome: "completed", stopReason: "finished", reward: 1 });
+  expect(samples).toHaveLength(1);
+  const sample = samples[0]!;
+  expect(verifySample(JSON.parse(JSON.stringify(sample)))).toEqual([]);
+  expect(sample.turns.map(({ start }) => sample.tokenIds.slice(0, start))).toEqual(engine.prompts);
+  return sample;
+}

@@ -1,0 +1,126 @@
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { storefrontUser } from "../../environments/storefront/storefront-user.ts";
+import { defaultLimits } from "../../src/episode/limits.ts";
+import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
+import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
+import { playForeignAgent } from "../../src/gateway/agent/play-foreign-agent.ts";
+import { episodeSamples } from "../../src/run/episode-samples.ts";
+import { createClock } from "../../src/internal/clock.ts";
+import { manualClock } from "../../src/testing/manual-clock.ts";
+import { verifySample } from "../../src/trajectory/verify-sample.ts";
+import { openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+
+/** An agent as somebody might have written it. */
+const shopAgent: ForeignAgent = {
+  async run({ tools, say, policyText, firstUserText, baseUrl, apiKey, fetch }: ForeignRun) {
+    const openai = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey, fetch, maxRetries: 0 });
+    const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [
+      { role: "system", content: policyText },
+      { role: "user", content: firstUserText },
+    ];
+    for (let turn = 0; turn < 30; turn++) {
+      const { choices } = await openai.chat.completions.create({
+        ...{ model: "policy", messages },
+        tools: tools.map(({ name, description, parameters }) => ({
+          ...{ type: "function" as const, function: { name, description, parameters } },
+        })),
+      });
+      const { message } = choices[0]!;
+      messages.push(message);
+      const calls = (message.tool_calls ?? []).filter((call) => call.type === "function");
+      for (const { id, function: called } of calls) {
+        const wanted = tools.find(({ name }) => name === called.name)!;
+        const content = await wanted.call(JSON.parse(called.arguments));
+        messages.push({ role: "tool", tool_call_id: id, content });
+      }
+      if (calls.length > 0) continue;
+      const answer = await say(message.content ?? "");
+      if (answer === undefined) return;
+      messages.push({ role: "user", content: answer });
+    }
+  },
+};
+
+async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}) {
+  const task = storefront.task("test", 0);
+  const assignment = { task, rolloutId: `${task.id}#2`, groupId: task.id, sampleIndex: 2, seed: 0 };
+  const setup = {
+    ...{ environment: storefront, user: storefrontUser(), limits: defaultLimits },
+    ...{ agent, gateway: open.gateway, now: () => 0 },
+    ...more,
+  };
+  return await playForeignAgent(assignment, setup, { signal: new AbortController().signal });
+}
+
+/** The customer at the desk is told what the agent does, so that the expert can go on. */
+function mirrored(open: OpenDesk, agent: ForeignAgent): ForeignAgent {
+  return {
+    async run(run) {
+      await open.desk.begin();
+      await agent.run({
+        ...run,
+        say: async (text) => {
+          await open.desk.say(text);
+          return await run.say(text);
+        },
+        tools: run.tools.map((tool) => ({
+          ...tool,
+          call: async (given) => {
+            await open.desk.call(tool.name, given);
+            return await tool.call(given);
+          },
+        })),
+      });
+    },
+  };
+}
+
+describe("playForeignAgent()", () => {
+  test("plays an agent of any making over a task, scored as the built-in ones are", async () => {
+    await using open = await openDesk(0);
+    const episode = await play(open, mirrored(open, shopAgent));
+    expect(episode).toMatchObject({
+      ...{ rolloutId: "storefront/test/0#2", environment: "storefront", split: "test" },
+      ...{ taskIndex: 0, sampleIndex: 2, outcome: "completed", stopReason: "user-left", reward: 1 },
+    });
+    const samples = episodeSamples(episode);
+    expect(samples).toHaveLength(1);
+    expect(verifySample(JSON.parse(JSON.stringify(samples[0])))).toEqual([]);
+    expect(samples[0]!.turns).toHaveLength(open.engine.prompts.length);
+  });
+
+  test("an agent that throws has failed itself, and has no reward", async () => {
+    await using open = await openDesk(0);
+    const episode = await play(open, {
+      run: async () => {
+        throw new Error("a bug of the agent's");
+      },
+    });
+    expect(episode).toMatchObject({
+      outcome: "failed",
+      failure: { party: "agent", code: "agent/exception" },
+    });
+    expect(episode).not.toHaveProperty("reward");
+  });
+
+  test("a silent agent is ended with the episode's time", async () => {
+    await using open = await openDesk(0);
+    const hand = manualClock();
+    const limits = { ...defaultLimits, episodeTimeoutMs: 5000 };
+    const silent: ForeignAgent = { run: async () => await new Promise(() => {}) };
+    const playing = play(open, silent, { limits, clock: createClock(hand) });
+    await hand.untilSleeping(5000);
+    await hand.advance(5000);
+    expect(await playing).toMatchObject({ outcome: "failed", failure: { code: "agent/timeout" } });
+  });
+
+  test("a program that fails says how, without its key", async () => {
+    await using open = await openDesk(0);
+    const command =
+      'node -e "console.error(process.env.OPENAI_API_KEY + process.env.OPENAI_BASE_URL); process.exit(3)"';
+    const { failure } = await play(open, commandAgent(command));
+    expect(failure?.code).toBe("agent/exit");
+    expect(failure?.message).toContain("ended with status 3: …http://turnwright.invalid/v1");
+  });
+});

@@ -1,0 +1,135 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import OpenAI from "openai";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { verifyRun } from "../../src/audit/verify-run.ts";
+import { isOpenRun, planOpenRun } from "../../src/cli/open-run-plan.ts";
+import { openStoredRun } from "../../src/report/read-run.ts";
+import { createGatewayRun, type GatewayRun } from "../../src/gateway/gateway-run.ts";
+import { readGatewayConfig } from "../../src/gateway/gateway-settings.ts";
+import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
+import { modelDir, openAiTools, storefront, StorefrontDesk } from "./storefront-desk.fixture.ts";
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-gateway-"));
+});
+
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+async function start(more: Readonly<Record<string, unknown>> = {}): Promise<GatewayRun> {
+  const config = readGatewayConfig({
+    ...{ engine: "reference", model: modelDir, out: dir, threads: 1, "sampling-seed": 5 },
+    ...more,
+  });
+  return await createGatewayRun(config, { env: { BOSS: "the-admin-token" } });
+}
+
+async function serve(run: GatewayRun): Promise<ServedGateway> {
+  return await serveGateway(run.gateway, { host: "127.0.0.1", port: 0, opensSessions: false });
+}
+
+type ChatMessage = OpenAI.Chat.ChatCompletionMessageParam;
+
+/** One streamed turn, with what the agent does about it. */
+async function step(openai: OpenAI, desk: StorefrontDesk, messages: ChatMessage[]): Promise<void> {
+  const tools = openAiTools as unknown as OpenAI.Chat.ChatCompletionFunctionTool[];
+  const stream = openai.chat.completions.stream({ model: "policy", messages, tools });
+  const message = (await stream.finalChatCompletion()).choices[0]!.message;
+  messages.push(message);
+  for (const call of message.tool_calls ?? []) {
+    if (call.type !== "function") continue;
+    const content = await desk.call(call.function.name, JSON.parse(call.function.arguments));
+    messages.push({ role: "tool", tool_call_id: call.id, content });
+  }
+  if ((message.tool_calls ?? []).length > 0) return;
+  const answer = await desk.say(message.content ?? "");
+  if (answer !== undefined) messages.push({ role: "user", content: answer });
+}
+
+describe("a gateway with a run's folder", () => {
+  test("plays the shipped policy over HTTP, goes on in another process, and passes verify", async () => {
+    const desk = await StorefrontDesk.open(0);
+    const messages: ChatMessage[] = [
+      { role: "system", content: storefront.policyText },
+      { role: "user", content: await desk.begin() },
+    ];
+    let apiKey = "";
+    {
+      await using run = await start();
+      await using served = await serve(run);
+      const opened = await fetch(`${served.url}/sessions`, { method: "POST", body: "{}" });
+      ({ token: apiKey } = (await opened.json()) as { token: string });
+      const openai = new OpenAI({ baseURL: `${served.url}/v1`, apiKey, maxRetries: 0 });
+      for (let turn = 0; turn < 2; turn++) await step(openai, desk, messages);
+    }
+    expect(await readFile(path.join(dir, "gateway.jsonl"), "utf8")).not.toContain(apiKey);
+    await using run = await start();
+    await using served = await serve(run);
+    const openai = new OpenAI({ baseURL: `${served.url}/v1`, apiKey, maxRetries: 0 });
+    for (let turn = 0; turn < 20 && !desk.isDone; turn++) await step(openai, desk, messages);
+    expect(run.gateway.counts).toMatchObject({ roots: {}, notes: {} });
+    expect(run.gateway.counts.continuedCount).toBeGreaterThan(0);
+    const [session] = [...run.gateway.store.open];
+    await run.gateway.finish(session!, { reward: { reward: await desk.score() } });
+    await run.end();
+    const verified = await verifyRun(dir);
+    expect(verified).toMatchObject({ samples: 1, episodes: 1, isFinished: true, violations: [] });
+  });
+
+  test("keeps what was sampled of a session that nobody scored, and says that it is not scored", async () => {
+    await using run = await start();
+    const { sessionId } = await run.gateway.openSession({ taskId: "t" });
+    const session = run.gateway.store.byId(sessionId)!;
+    const { dialects } = await import("../../src/gateway/dialects/registry.ts");
+    const body = JSON.stringify({ messages: [{ role: "user", content: "Hello" }] });
+    const feed = await run.gateway.ask(session, dialects.chat, {
+      headers: new Headers(),
+      body: Buffer.from(body),
+    });
+    await new Response(feed.open()).text();
+    await run.gateway.finish(session);
+    await run.end();
+    expect(await verifyRun(dir)).toMatchObject({ samples: 1, violations: [] });
+    const stored = await openStoredRun(dir);
+    expect(isOpenRun(stored)).toBe(true);
+    expect(await planOpenRun(stored)).toEqual({
+      ...{ environment: "gateway", split: "live", trialCount: 1 },
+      tasks: [{ taskId: "t", taskIndex: 0 }],
+    });
+    const row = JSON.parse(await readFile(path.join(dir, "samples.jsonl"), "utf8")) as object;
+    expect(row).toMatchObject({ outcome: "completed", stopReason: "unscored" });
+    expect(row).not.toHaveProperty("reward");
+  });
+
+  test("listens beyond this machine only with an admin token", async () => {
+    await using run = await start();
+    const place = { host: "0.0.0.0", port: 0, opensSessions: false };
+    await expect(serveGateway(run.gateway, place)).rejects.toThrow(
+      "Cannot listen on 0.0.0.0 without --admin-token-env",
+    );
+  });
+});
+
+describe("readGatewayConfig()", () => {
+  const given = { url: ["http://127.0.0.1:1"], model: modelDir };
+
+  test("refuses what cannot be", () => {
+    expect(() => readGatewayConfig({ ...given, port: 70_000 })).toThrow("--port 70000");
+    expect(() => readGatewayConfig({ ...given, ignore: ["("] })).toThrow("--ignore (");
+    expect(() => readGatewayConfig({ model: modelDir })).toThrow("Missing --url");
+    expect(() => readGatewayConfig({ ...given, tasks: "0" })).toThrow('"tasks"');
+  });
+
+  test("has the defaults that the help names", () => {
+    expect(readGatewayConfig(given)).toMatchObject({
+      ...{ host: "127.0.0.1", port: 8484, opensSessions: false, rows: "all", holdMs: 300_000 },
+      ...{ clientSampling: "pin", constraints: "ignore", strictness: "calls" },
+      limits: { maxTurns: 1000, maxTokensPerTurn: 4096, idleTimeoutMs: 3_600_000 },
+    });
+  });
+});

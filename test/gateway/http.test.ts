@@ -1,0 +1,401 @@
+import { describe, expect, test } from "vitest";
+import type { Engine, Generation } from "../../src/engine/engine.ts";
+import { RolloutError } from "../../src/errors.ts";
+import { createGateway, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
+import type { GatewayOptions } from "../../src/gateway/gateway.ts";
+import { createGatewayApp } from "../../src/gateway/server/gateway-app.ts";
+import { createDeferred } from "../../src/testing/deferred.ts";
+import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
+import { manualClock } from "../../src/testing/manual-clock.ts";
+import { createClock } from "../../src/internal/clock.ts";
+import { verifySample } from "../../src/trajectory/verify-sample.ts";
+
+/** What the engine does with one turn: says a text, fails, or waits for whoever tests it. */
+type Turn = string | Error | ((signal: AbortSignal) => Promise<string>);
+
+/** Says one prepared thing after the other, a character at a time. */
+function talkingEngine(turns: Turn[]): Engine & { readonly asked: number; breakAt?: number } {
+  const engine = {
+    kind: "talking",
+    asked: 0,
+    breakAt: undefined as number | undefined,
+    async generate(request, { signal, onTokens } = {}): Promise<Generation> {
+      engine.asked += 1;
+      const turn = turns.shift();
+      if (turn === undefined) throw new Error("nothing is prepared");
+      if (turn instanceof Error) throw turn;
+      const text = typeof turn === "string" ? turn : await turn(signal!);
+      const outputIds = characterIds(text);
+      for (const [place, id] of outputIds.entries()) {
+        if (place === engine.breakAt) throw new RolloutError("engine/unreachable", "It died");
+        onTokens?.({ tokenIds: [id], logprobs: [-0.5] });
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const { requestId } = request;
+      const tokenCount = outputIds.length;
+      return {
+        outputIds,
+        logprobs: outputIds.map(() => -0.5),
+        finish: { type: "stop", matched: outputIds.at(-1)! },
+        pieces: [{ requestId, tokenCount, policyVersion: "1", finish: "stop" }],
+        discarded: [],
+      };
+    },
+    describe: async () => ({ kind: "talking", logprobConvention: "tempered" }),
+    close: async () => {},
+  } satisfies Engine & { asked: number; breakAt: number | undefined };
+  return engine as Engine & { readonly asked: number; breakAt?: number };
+}
+
+async function open(
+  turns: Turn[],
+  options: Partial<GatewayOptions> & { adminToken?: string } = {},
+) {
+  const engine = talkingEngine(turns);
+  const gateway = await createGateway({ engine, renderer: characterRenderer(), ...options });
+  const { token, sessionId } = await gateway.openSession({ taskId: "t" });
+  return { engine, gateway, token, sessionId, session: gateway.gateway.store.byId(sessionId)! };
+}
+
+const base = "http://localhost";
+
+interface Asking {
+  readonly token?: string;
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+}
+
+async function post(
+  gateway: GatewayInProcess,
+  body: unknown,
+  { token, path = "/v1/chat/completions", headers = {}, signal }: Asking = {},
+): Promise<Response> {
+  return await gateway.fetch(base + path, {
+    method: "POST",
+    headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+const hi = { model: "policy", messages: [{ role: "user", content: "Hi" }] };
+
+async function errorOf(response: Response): Promise<unknown> {
+  const { error } = (await response.json()) as { error: { type: string; message: string } };
+  return [response.status, error.type, error.message];
+}
+
+describe("who may ask", () => {
+  test("a session is known by its URL, its key or a header", async () => {
+    const { gateway, token } = await open(["a", "b", "c", "d"]);
+    const asked = [
+      await post(gateway, hi, { path: `/s/${token}/v1/chat/completions` }),
+      await post(gateway, hi, { token }),
+      await post(gateway, hi, { headers: { "x-api-key": token } }),
+      await post(gateway, hi, { headers: { "x-turnwright-session": token } }),
+    ];
+    expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+
+  test("no key and a wrong key are refused in the words of the dialect", async () => {
+    const { gateway } = await open([]);
+    expect(await errorOf(await post(gateway, hi))).toEqual([
+      ...[401, "authentication_error"],
+      "No session: give its token as the API key or in the URL",
+    ]);
+    const wrong = await post(gateway, hi, { token: "tw-wrong", path: "/v1/messages" });
+    expect(await errorOf(wrong)).toEqual([
+      ...[401, "authentication_error"],
+      "There is no session of this token: open one with POST /sessions",
+    ]);
+  });
+
+  test("the admin token opens sessions, and is none itself", async () => {
+    const { gateway } = await open(["a"], { adminToken: "boss" });
+    expect((await post(gateway, {}, { path: "/sessions" })).status).toBe(401);
+    expect((await post(gateway, {}, { path: "/sessions", token: "bos" })).status).toBe(401);
+    const opened = await post(gateway, { taskId: "t" }, { path: "/sessions", token: "boss" });
+    expect(opened.status).toBe(201);
+    const { urls, sessionId, token } = (await opened.json()) as {
+      urls: Record<string, string>;
+      sessionId: string;
+      token: string;
+    };
+    expect(urls).toEqual({
+      openai: `${base}/s/${token}/v1`,
+      anthropic: `${base}/s/${token}`,
+    });
+    expect((await post(gateway, hi, { token: "boss" })).status).toBe(401);
+    const seen = async (key: string) =>
+      await gateway.fetch(`${base}/sessions/${sessionId}`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+    expect((await seen("wrong")).status).toBe(401);
+    expect((await seen(token)).status).toBe(200);
+    const shown = await (await seen("boss")).text();
+    expect(shown).toContain('"taskId":"t"');
+    expect(shown).not.toContain(token);
+  });
+
+  test("on this machine only what is meant for it is answered", async () => {
+    const { gateway } = await open([]);
+    const app = createGatewayApp(gateway.gateway, { opensSessions: true, checksHost: true });
+    const ask = async (headers: Record<string, string>) =>
+      (await app.fetch(new Request(`${base}/health`, { headers }))).status;
+    expect(await ask({ host: "127.0.0.1:8484" })).toBe(200);
+    expect(await ask({ host: "localhost" })).toBe(200);
+    expect(await ask({ host: "[::1]:1" })).toBe(200);
+    expect(await ask({ host: "evil.example" })).toBe(403);
+    expect(await ask({ host: "127.0.0.1.evil.example" })).toBe(403);
+    expect(await ask({ host: "localhost", origin: "https://evil.example" })).toBe(403);
+    expect(await ask({ host: "localhost", origin: "null" })).toBe(403);
+  });
+});
+
+test("what clients look for before they ask is there", async () => {
+  const { gateway, token } = await open([]);
+  const looked = [
+    await gateway.fetch(`${base}/`, { method: "HEAD" }),
+    await gateway.fetch(`${base}/s/${token}`, { method: "HEAD" }),
+    await gateway.fetch(`${base}/health`),
+    await gateway.fetch(`${base}/v1/models`),
+    await gateway.fetch(`${base}/s/${token}/v1/models/some/name`),
+  ];
+  expect(looked.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(await looked[4]!.json()).toMatchObject({ id: "some/name", object: "model" });
+});
+
+describe("what is refused", () => {
+  test("bodies that are no JSON, are too large, or ask for what there is not", async () => {
+    const { gateway, token } = await open([]);
+    const wrong = await post(gateway, "{", { token });
+    expect(wrong.status).toBe(400);
+    const large = await post(gateway, hi, {
+      token,
+      headers: { "content-length": String(65 * 2 ** 20) },
+    });
+    expect(large.status).toBe(413);
+    expect((await gateway.fetch(`${base}/v1/nothing`)).status).toBe(404);
+    const lost = await gateway.fetch(`${base}/s/${token}/v1/nothing`);
+    expect(await lost.text()).not.toContain(token);
+  });
+
+  test("a prompt that is too long, so that clients shorten it", async () => {
+    const { gateway, token } = await open([], { limits: { maxContextTokens: 10 } });
+    const length = "user\nHi".length + 2 + "assistant\n".length + 1;
+    expect(await errorOf(await post(gateway, hi, { token, path: "/v1/messages" }))).toEqual([
+      ...[400, "invalid_request_error"],
+      `prompt is too long: ${length} tokens > 9 maximum`,
+    ]);
+    const chat = await post(gateway, hi, { token });
+    expect(await chat.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
+  });
+
+  test("more turns than a session may have, and whatever comes behind its end", async () => {
+    const { gateway, token, session } = await open(["a"], { limits: { maxTurns: 1 } });
+    await (await post(gateway, hi, { token })).text();
+    expect((await errorOf(await post(gateway, hi, { token }))) as unknown[]).toEqual([
+      ...[410, "turnwright_finished"],
+      `Session ${session.identity.sessionId} has used up its 1 turns`,
+    ]);
+    await gateway.gateway.finish(session, { reward: { reward: 1 } });
+    expect((await post(gateway, hi, { token })).status).toBe(410);
+    expect((await post(gateway, hi, { token, path: "/v1/messages" })).status).toBe(410);
+  });
+
+  test("what nothing enforces, where that is asked for", async () => {
+    const { gateway, token } = await open(["a"], { constraints: "refuse" });
+    const asked = { ...hi, tool_choice: "required" };
+    expect((await post(gateway, asked, { token })).status).toBe(400);
+    const other = await open(["a"]);
+    await (await post(other.gateway, asked, { token: other.token })).text();
+    expect(other.gateway.gateway.counts.unenforced).toEqual({ "tool_choice required": 1 });
+  });
+});
+
+describe("an engine in trouble", () => {
+  test("is told before the reply begins, and disturbs nothing else", async () => {
+    const gone = new RolloutError("engine/unreachable", "Nobody answers");
+    const { gateway, token, session } = await open([gone, "fine"]);
+    const failed = await post(gateway, { ...hi, stream: true }, { token });
+    expect(failed.headers.get("retry-after")).toBe("1");
+    expect(await errorOf(failed)).toEqual([503, "server_error", "Nobody answers"]);
+    expect((await post(gateway, hi, { token })).status).toBe(200);
+    expect(session.tree.nodes).toHaveLength(1);
+  });
+
+  test("is told within a stream that was begun, which then gives no turn", async () => {
+    const { gateway, token, engine, session } = await open(["Hello there", "fine"]);
+    engine.breakAt = 5;
+    const text = await (await post(gateway, { ...hi, stream: true }, { token })).text();
+    expect(text).toContain('"content":"H"');
+    expect(text).toContain('"code":"engine_unavailable"');
+    expect(text).not.toContain("[DONE]");
+    expect(session.tree.nodes).toHaveLength(0);
+  });
+});
+
+describe("retries", () => {
+  const marked = { "x-stainless-retry-count": "1" };
+
+  test("that are marked are answered from the record", async () => {
+    const { gateway, token, engine } = await open(["first", "second"]);
+    const first = await (await post(gateway, hi, { token })).text();
+    expect(await (await post(gateway, hi, { token, headers: marked })).text()).toBe(first);
+    expect(engine.asked).toBe(1);
+    expect(gateway.gateway.counts.replayedCount).toBe(1);
+  });
+
+  test("that are marked join the reply that is under way", async () => {
+    const waiting = createDeferred<string>();
+    const { gateway, token, engine } = await open([async () => await waiting.promise]);
+    const asked = { ...hi, stream: true };
+    const first = post(gateway, asked, { token });
+    const second = post(gateway, asked, { token, headers: marked });
+    while (gateway.gateway.counts.replayedCount === 0) await Promise.resolve();
+    waiting.resolve("one turn");
+    const texts = await Promise.all([first, second].map(async (each) => await (await each).text()));
+    expect(texts[0]).toContain("[DONE]");
+    expect(texts[1]).toBe(texts[0]);
+    expect(engine.asked).toBe(1);
+  });
+
+  test("that are not marked are sampled anew, as another attempt", async () => {
+    const { gateway, token, session } = await open(["first", "second"]);
+    const replies = [await post(gateway, hi, { token }), await post(gateway, hi, { token })];
+    for (const reply of replies) await reply.text();
+    expect(session.tree.nodes.map(({ cause }) => cause)).toEqual(["first", "repeated-prompt"]);
+    expect(gateway.gateway.samples(session)).toHaveLength(2);
+  });
+});
+
+describe("a client that goes away", () => {
+  test("ends the sampling, and the next request is answered as if nothing was", async () => {
+    const aborted = createDeferred();
+    const { gateway, token, session } = await open([
+      async (signal) => {
+        signal.addEventListener("abort", () => aborted.resolve());
+        return await new Promise<string>((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason as Error));
+        });
+      },
+      "fine",
+    ]);
+    const gone = new AbortController();
+    const asked = post(gateway, { ...hi, stream: true }, { token, signal: gone.signal });
+    asked.catch(() => {});
+    while (session.activeCount === 0) await new Promise((resolve) => setImmediate(resolve));
+    gone.abort();
+    await aborted.promise;
+    const next = await post(gateway, hi, { token });
+    expect(next.status).toBe(200);
+    await next.text();
+    expect(session.tree.nodes.map(({ isDelivered }) => isDelivered)).toEqual([true]);
+    expect(gateway.gateway.counts.undeliveredCount).toBe(1);
+  });
+});
+
+describe("a pause", () => {
+  test("holds turns back until it is over", async () => {
+    const { gateway, token, engine } = await open(["fine"]);
+    expect(await (await post(gateway, {}, { path: "/pause" })).json()).toEqual({ isPaused: true });
+    const asked = post(gateway, hi, { token });
+    for (let tick = 0; tick < 20; tick++) await new Promise((resolve) => setImmediate(resolve));
+    expect(engine.asked).toBe(0);
+    await post(gateway, {}, { path: "/resume" });
+    expect((await asked).status).toBe(200);
+  });
+
+  test("that takes too long is told as one is used to", async () => {
+    const hand = manualClock();
+    const { gateway, token } = await open([], { holdMs: 500, clock: createClock(hand) });
+    gateway.gateway.pause();
+    const asked = post(gateway, hi, { token, path: "/v1/messages" });
+    while (!hand.sleeps.includes(500)) await new Promise((resolve) => setImmediate(resolve));
+    await hand.advance(500);
+    expect(await errorOf(await asked)).toEqual([
+      ...[529, "overloaded_error", "The policy's weights are being exchanged"],
+    ]);
+  });
+});
+
+describe("the end of a session", () => {
+  test("rewards, samples and the tree are to be had over HTTP", async () => {
+    const { gateway, token, sessionId } = await open(["Hello"]);
+    await (await post(gateway, hi, { token })).text();
+    const at = (what: string) => ({ path: `/sessions/${sessionId}${what}`, token });
+    expect((await post(gateway, { reward: "1" }, at("/reward"))).status).toBe(400);
+    expect((await post(gateway, { reward: 0.5 }, at("/reward"))).status).toBe(200);
+    const samples = await gateway.fetch(`${base}/sessions/${sessionId}/samples`);
+    const { samples: rows } = (await samples.json()) as { samples: unknown[] };
+    expect(rows.flatMap((row) => verifySample(row))).toEqual([]);
+    const ended = await post(gateway, {}, at("/finish"));
+    expect(await ended.json()).toMatchObject({
+      ...{ rolloutId: "t#0", outcome: "completed", stopReason: "finished", reward: 0.5, rows: 1 },
+    });
+    expect((await post(gateway, {}, at("/finish"))).status).toBe(404);
+  });
+
+  test("no reward stays no reward, and a scorer's failure is the scorer's", async () => {
+    const ends = [
+      await open(["a"]),
+      await open(["a"], { scorer: () => ({ reward: 0.25, details: { words: 1 } }) }),
+      await open(["a"], {
+        scorer: () => {
+          throw new Error("broken");
+        },
+      }),
+      await open(["a"], { scorer: () => ({ reward: Number.NaN }) }),
+    ];
+    const told: unknown[] = [];
+    for (const { gateway, token, session } of ends) {
+      await (await post(gateway, hi, { token })).text();
+      const { outcome, stopReason, reward, failure } = await gateway.gateway.finish(session);
+      told.push([outcome, stopReason, reward, failure?.code]);
+    }
+    expect(told).toEqual([
+      ["completed", "unscored", undefined, undefined],
+      ["completed", "finished", 0.25, undefined],
+      ["failed", "failure", undefined, "grader/exception"],
+      ["failed", "failure", undefined, "grader/bad-reply"],
+    ]);
+  });
+
+  test("a session that is left alone is over, and that is the agent's failure", async () => {
+    const hand = manualClock();
+    const episodes: unknown[] = [];
+    const { gateway, token } = await open(["a"], {
+      clock: createClock(hand),
+      limits: { idleTimeoutMs: 1000 },
+      onEpisode: async ({ outcome, failure }) => void episodes.push([outcome, failure?.code]),
+    });
+    await (await post(gateway, hi, { token })).text();
+    await hand.advance(1000);
+    while (episodes.length === 0) {
+      await hand.advance(1000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(episodes).toEqual([["failed", "agent/idle"]]);
+    expect((await post(gateway, hi, { token })).status).toBe(410);
+  });
+
+  test("turns that were asked of another model's name are shown, not trained", async () => {
+    const { gateway, token, session } = await open(["A title", "Hello"], {
+      policyModels: ["policy"],
+    });
+    await (await post(gateway, { ...hi, model: "small" }, { token })).text();
+    await (
+      await post(gateway, { ...hi, messages: [...hi.messages, ...hi.messages] }, { token })
+    ).text();
+    const rows = gateway.gateway.samples(session);
+    expect(rows.map(({ turns }) => turns.length)).toEqual([1]);
+  });
+});
+
+test("ten thousand sessions may be open at once, and one more than the limit may not", async () => {
+  const { gateway } = await open([], { limits: { maxSessions: 10_001 } });
+  for (let count = 0; count < 10_000; count++) await gateway.openSession();
+  expect(gateway.gateway.store.openCount).toBe(10_001);
+  await expect(gateway.openSession()).rejects.toThrow("10001 sessions are open");
+});

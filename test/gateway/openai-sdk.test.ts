@@ -1,0 +1,147 @@
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { inProcessUrl } from "../../src/gateway/create-gateway.ts";
+import { finishOneRow } from "./check-session.fixture.ts";
+import { openAiTools, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+
+function client({ gateway, apiKey }: OpenDesk): OpenAI {
+  return new OpenAI({ baseURL: `${inProcessUrl}/v1`, apiKey, fetch: gateway.fetch, maxRetries: 0 });
+}
+
+type ChatMessage = OpenAI.Chat.ChatCompletionMessageParam;
+
+const opening: ChatMessage = { role: "system", content: storefront.policyText };
+
+const tools = openAiTools as unknown as OpenAI.Chat.ChatCompletionFunctionTool[];
+
+/** Leads a customer's conversation with what `ask` gives for a history. */
+async function lead(
+  { desk }: OpenDesk,
+  ask: (messages: ChatMessage[]) => Promise<OpenAI.Chat.ChatCompletionMessage>,
+): Promise<void> {
+  const messages: ChatMessage[] = [opening, { role: "user", content: await desk.begin() }];
+  while (!desk.isDone) {
+    const message = await ask(messages);
+    messages.push(message);
+    for (const call of message.tool_calls ?? []) {
+      if (call.type !== "function") continue;
+      const given: unknown = JSON.parse(call.function.arguments);
+      const content = await desk.call(call.function.name, given);
+      messages.push({ role: "tool", tool_call_id: call.id, content });
+    }
+    if ((message.tool_calls ?? []).length > 0) continue;
+    const answer = await desk.say(message.content ?? "");
+    if (answer !== undefined) messages.push({ role: "user", content: answer });
+  }
+}
+
+describe("openai", () => {
+  test("plays an episode with Chat Completions", async () => {
+    await using open = await openDesk(0);
+    const openai = client(open);
+    await lead(open, async (messages) => {
+      const reply = await openai.chat.completions.create({ model: "policy", messages, tools });
+      return reply.choices[0]!.message;
+    });
+    expect(open.desk.callCount).toBeGreaterThan(1);
+    await finishOneRow(open);
+  });
+
+  test("plays an episode with Chat Completions, streamed", async () => {
+    await using open = await openDesk(1);
+    const openai = client(open);
+    let deltaCount = 0;
+    await lead(open, async (messages) => {
+      const stream = openai.chat.completions.stream({ model: "policy", messages, tools });
+      stream.on("content.delta", () => (deltaCount += 1));
+      return (await stream.finalChatCompletion()).choices[0]!.message;
+    });
+    expect(deltaCount).toBeGreaterThan(20);
+    await finishOneRow(open);
+  });
+
+  test("plays an episode with runTools()", async () => {
+    await using open = await openDesk(2);
+    const openai = client(open);
+    const runnable = openAiTools.map(({ function: { name, ...about } }) => ({
+      type: "function" as const,
+      function: {
+        ...about,
+        name,
+        parse: (text: string) => JSON.parse(text) as object,
+        function: async (given: object) => await open.desk.call(name, given),
+      },
+    }));
+    let messages: ChatMessage[] = [opening, { role: "user", content: await open.desk.begin() }];
+    while (!open.desk.isDone) {
+      const runner = openai.chat.completions.runTools({
+        ...{ model: "policy", messages, stream: true },
+        tools: runnable as never,
+      });
+      const text = await runner.finalContent();
+      messages = [...runner.messages];
+      const answer = await open.desk.say(text ?? "");
+      if (answer !== undefined) messages.push({ role: "user", content: answer });
+    }
+    await finishOneRow(open);
+  });
+
+  test.each([false, true])("plays an episode with Responses (streamed: %s)", async (streams) => {
+    await using open = await openDesk(3);
+    const openai = client(open);
+    const input: OpenAI.Responses.ResponseInputItem[] = [
+      { role: "user", content: await open.desk.begin() },
+    ];
+    const flat = openAiTools.map(({ function: about }) => ({
+      ...{ type: "function" as const, strict: false },
+      ...about,
+    }));
+    while (!open.desk.isDone) {
+      const body = { model: "policy", instructions: storefront.policyText, input, tools: flat };
+      const reply = streams
+        ? await openai.responses.stream(body).finalResponse()
+        : await openai.responses.create(body);
+      input.push(...(reply.output as OpenAI.Responses.ResponseInputItem[]));
+      const before = open.desk.callCount;
+      for (const item of reply.output) {
+        if (item.type !== "function_call") continue;
+        const output = await open.desk.call(item.name, JSON.parse(item.arguments));
+        input.push({ type: "function_call_output", call_id: item.call_id, output });
+      }
+      if (open.desk.callCount > before) continue;
+      const answer = await open.desk.say(reply.output_text);
+      if (answer !== undefined) input.push({ role: "user", content: answer });
+    }
+    await finishOneRow(open);
+  });
+
+  test("plays an episode with Responses that go on from one another", async () => {
+    await using open = await openDesk(4);
+    const openai = client(open);
+    const flat = openAiTools.map(({ function: about }) => ({
+      ...{ type: "function" as const, strict: false },
+      ...about,
+    }));
+    let input: OpenAI.Responses.ResponseInputItem[] = [
+      { role: "user", content: await open.desk.begin() },
+    ];
+    let previous: string | undefined;
+    while (!open.desk.isDone) {
+      const reply: OpenAI.Responses.Response = await openai.responses.create({
+        ...{ model: "policy", instructions: storefront.policyText, input, tools: flat },
+        ...(previous === undefined ? {} : { previous_response_id: previous }),
+      });
+      previous = reply.id;
+      input = [];
+      for (const item of reply.output) {
+        if (item.type !== "function_call") continue;
+        const output = await open.desk.call(item.name, JSON.parse(item.arguments));
+        input.push({ type: "function_call_output", call_id: item.call_id, output });
+      }
+      if (input.length > 0) continue;
+      const answer = await open.desk.say(reply.output_text);
+      if (answer !== undefined) input.push({ role: "user", content: answer });
+    }
+    await finishOneRow(open);
+  });
+});

@@ -1,0 +1,193 @@
+import { fileURLToPath } from "node:url";
+import { createStorefront } from "../../environments/storefront/storefront.ts";
+import { storefrontExpert, toTurnText } from "../../environments/storefront/storefront-expert.ts";
+import { storefrontUser } from "../../environments/storefront/storefront-user.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import type { World } from "../../src/environment/environment.ts";
+import type { Episode } from "../../src/episode/episode.ts";
+import { createGateway, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
+import type { GatewayOptions } from "../../src/gateway/gateway.ts";
+import type { Message } from "../../src/message.ts";
+import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
+import { toPlainJson, toPyValue, type PlainJson, type PyDict } from "../../src/python/value.ts";
+import { createRenderer } from "../../src/renderer/create-renderer.ts";
+import type { Renderer } from "../../src/renderer/renderer.ts";
+
+/** The folder of the policy that is shipped: its tokenizer and chat template are small. */
+export const modelDir = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
+
+export const storefront = createStorefront();
+
+/** A tool in OpenAI's shape, as JSON. */
+export interface OpenAiTool {
+  readonly type: "function";
+  readonly function: {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: Record<string, unknown>;
+  };
+}
+
+export const openAiTools = storefront.tools.map(
+  ({ openai }) => JSON.parse(JSON.stringify(toPlainJson(openai))) as OpenAiTool,
+);
+
+/**
+ * A customer at the desk, for an agent that is written with any SDK: the agent hears, calls and says,
+ * and an expert decides what is sampled for it.
+ */
+export class StorefrontDesk {
+  readonly #world: World;
+  readonly #signal = new AbortController().signal;
+  readonly #messages: Message[] = [];
+  readonly #expert = storefrontExpert({ seed: 7 });
+  #callCount = 0;
+  #isDone = false;
+
+  private constructor(world: World) {
+    this.#world = world;
+  }
+
+  static async open(index: number): Promise<StorefrontDesk> {
+    const task = storefront.task("test", index);
+    const user = storefrontUser().open(task, { seed: index });
+    const { signal } = new AbortController();
+    return new StorefrontDesk(await storefront.open(task, { user, signal }));
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  get callCount(): number {
+    return this.#callCount;
+  }
+
+  /** The customer's first line. */
+  async begin(): Promise<string> {
+    const content = await this.#world.begin({ signal: this.#signal });
+    this.#messages.push({ role: "user", content });
+    return content;
+  }
+
+  /** The turn that an agent who knows what to do would take now. */
+  nextTurn(): string {
+    return toTurnText(this.#expert.act(this.#messages).action);
+  }
+
+  /** Performs a call. */
+  async call(name: string, given: unknown): Promise<string> {
+    const arguments_ = toPyValue(given as PlainJson) as PyDict;
+    const step = await this.#world.step(
+      { type: "call", name, arguments: arguments_ },
+      { signal: this.#signal },
+    );
+    const id = `call-${this.#callCount++}`;
+    const argumentsText = stringifyPythonJson(arguments_, { ensureAscii: false });
+    this.#messages.push(
+      { role: "assistant", content: "", toolCalls: [{ id, name, argumentsText }] },
+      { role: "tool", content: step.observation, toolCallId: id, name },
+    );
+    return step.observation;
+  }
+
+  /** Says something to the customer, who answers unless all is done. */
+  async say(content: string): Promise<string | undefined> {
+    const step = await this.#world.step({ type: "say", content }, { signal: this.#signal });
+    this.#messages.push(
+      { role: "assistant", content },
+      { role: "user", content: step.observation },
+    );
+    this.#isDone = step.done !== undefined;
+    return this.#isDone ? undefined : step.observation;
+  }
+
+  async score(): Promise<number> {
+    const { reward } = await this.#world.score({ signal: this.#signal });
+    await this.#world[Symbol.asyncDispose]();
+    return reward;
+  }
+}
+
+/** What was asked of an engine, and told while it answered. */
+export interface DeskEngine extends Engine {
+  readonly prompts: readonly (readonly number[])[];
+}
+
+/** Samples what is decided for it, with a real tokenizer, one id after the other. */
+export function deskEngine(renderer: Renderer, decide: () => string): DeskEngine {
+  const prompts: number[][] = [];
+  return {
+    kind: "desk",
+    prompts,
+    async generate(request, { signal, onTokens } = {}) {
+      signal?.throwIfAborted();
+      prompts.push([...request.promptIds]);
+      const said = await renderer.codec.encodePlain("");
+      const text = await renderer.codec.encode(decide());
+      const outputIds = [...said, ...text, request.stopTokenIds[0]!];
+      const logprobs = outputIds.map((_, place) => -(1 + (place % 31)) / 32);
+      for (const [place, id] of outputIds.entries()) {
+        onTokens?.({ tokenIds: [id], logprobs: [logprobs[place]!] });
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return {
+        outputIds,
+        logprobs,
+        finish: { type: "stop", matched: outputIds.at(-1)! },
+        pieces: [
+          {
+            requestId: request.requestId,
+            tokenCount: outputIds.length,
+            policyVersion: "v1",
+            finish: "stop",
+          },
+        ],
+        discarded: [],
+      };
+    },
+    describe: async () => ({ kind: "desk", logprobConvention: "tempered", contextLength: 100_000 }),
+    close: async () => {},
+  };
+}
+
+/** A gateway with one open session, and a customer at the desk. */
+export interface OpenDesk extends AsyncDisposable {
+  readonly desk: StorefrontDesk;
+  readonly gateway: GatewayInProcess;
+  readonly engine: DeskEngine;
+  readonly apiKey: string;
+  readonly sessionId: string;
+  readonly episodes: readonly Episode[];
+}
+
+let renderer: Promise<Renderer> | undefined;
+
+/** The renderer of the shipped policy, made once per test file. */
+export async function deskRenderer(): Promise<Renderer> {
+  renderer ??= createRenderer({ modelDir });
+  return await renderer;
+}
+
+export async function openDesk(
+  index: number,
+  options: Partial<GatewayOptions> = {},
+): Promise<OpenDesk> {
+  const desk = await StorefrontDesk.open(index);
+  const made = await deskRenderer();
+  const engine = deskEngine(made, () => desk.nextTurn());
+  const episodes: Episode[] = [];
+  const gateway = await createGateway({
+    ...{ engine, renderer: made },
+    onEpisode: async (episode) => void episodes.push(episode),
+    onTrouble: (error) => {
+      throw error;
+    },
+    ...options,
+  });
+  const { token: apiKey, sessionId } = await gateway.openSession({ taskId: `desk-${index}` });
+  return {
+    ...{ desk, gateway, engine, apiKey, sessionId, episodes },
+    [Symbol.asyncDispose]: async () => await gateway[Symbol.asyncDispose](),
+  };
+}
