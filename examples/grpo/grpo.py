@@ -77,6 +77,12 @@ def load_policy(folder):
         layer.gate_up.weight.data = torch.cat([w["mlp.gate_proj.weight"], w["mlp.up_proj.weight"]])
         layer.out.weight.data = w["self_attn.o_proj.weight"]
         layer.down.weight.data = w["mlp.down_proj.weight"]
+    # The angles that inference uses, rounded as it rounds them: attention that copies is sharp enough
+    # for their last bit to move a logprob by 1e-3.
+    half = torch.arange(0, config["head_dim"], 2).float() / config["head_dim"]
+    frequencies = 1.0 / config["rope_theta"] ** half
+    angles = torch.arange(config["max_position_embeddings"]).float()[:, None] * frequencies
+    model.rope = angles.cos(), angles.sin()
     return model
 
 

@@ -57,7 +57,9 @@ afterAll(async () => {
 test("each exporter has an acceptance program and pinned requirements", async () => {
   const names = targets.map((to) => to.replace("-", "_"));
   const found = (await readdir(programs)).filter((name) => name.endsWith(".py"));
-  expect(found.toSorted()).toEqual([...names, "common"].map((name) => `${name}.py`).toSorted());
+  expect(found.toSorted()).toEqual(
+    [...names, "common", "read_tables"].map((name) => `${name}.py`).toSorted(),
+  );
   const pinned = await readdir(path.join(programs, "requirements"));
   expect(pinned.toSorted()).toEqual([...targets, "base"].map((name) => `${name}.txt`).toSorted());
 });

@@ -1,13 +1,20 @@
 import { once } from "node:events";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { UsageError } from "../../errors.ts";
 import type { ExportKind, ExportNote } from "../../export/exporter.ts";
 import { exportRun } from "../../export/export-run.ts";
+import {
+  tableContent,
+  tableTargets,
+  writeShards,
+  type TableTarget,
+} from "../../export/export-table.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { writeWhole } from "../../run/write-whole.ts";
 import { writeError } from "../write-out.ts";
 
 interface ExportFlags {
-  readonly to: ExportTarget;
+  readonly to: ExportTarget | TableTarget;
   readonly out?: string;
   readonly policyVersion?: number;
 }
@@ -21,7 +28,8 @@ export function defineExport(command: Command): void {
     .description(
       "Writes the training rows of a run as a trainer reads them, aligned as it expects. What the\n" +
         "trainer would misread is left out or cut, and standard error says so; docs/trainers.md has\n" +
-        "the rules. One group at a time is in memory.",
+        "the rules. One group at a time is in memory.\n\n" +
+        "parquet and safetensors have the rows of samples.jsonl as they are, csv a line for each episode.",
     )
     .addOption(
       new Option("--to <name>", "the trainer")
@@ -43,8 +51,25 @@ function toVersion(text: string): number {
   throw new InvalidArgumentError("expected a whole number");
 }
 
-async function exportCommand(dir: string, flags: ExportFlags): Promise<void> {
-  const { to, out, policyVersion } = flags;
+async function exportCommand(dir: string, { to, out, policyVersion }: ExportFlags): Promise<void> {
+  if (to === "safetensors") {
+    if (out === undefined)
+      throw new UsageError("Cannot export safetensors: name a folder by --out");
+    const { shards } = await writeShards(dir, out);
+    const count = shards.reduce((sum, { rowCount }) => sum + rowCount, 0);
+    writeError(`${count} rows in ${shards.length} shards\n`);
+  } else if (to === "parquet" || to === "csv") {
+    await writeContent(tableContent(dir, to), out);
+  } else {
+    await exportToTrainer(dir, to, { out, policyVersion });
+  }
+}
+
+async function exportToTrainer(
+  dir: string,
+  to: ExportTarget,
+  { out, policyVersion }: { readonly out: string | undefined; policyVersion: number | undefined },
+): Promise<void> {
   const told = new Map<ExportKind, number>();
   const onNote = (note: ExportNote): void => {
     const count = (told.get(note.kind) ?? 0) + 1;
@@ -55,20 +80,27 @@ async function exportCommand(dir: string, flags: ExportFlags): Promise<void> {
     onNote,
     ...(policyVersion === undefined ? {} : { policyVersion }),
   });
-  if (out === undefined) {
-    for await (const bytes of content) {
-      // Bytes, as they are: a block may end within a character.
-      if (!process.stdout.write(bytes)) await once(process.stdout, "drain");
-    }
-  } else {
-    await writeWhole(out, content);
-  }
+  await writeContent(content, out);
   for (const [kind, count] of told) {
     if (count <= shownNotes) continue;
     writeError(`${count - shownNotes} more like that: ${exporters[to].rules[kind].why}\n`);
   }
   const { groups, records } = summary();
   writeError(`${records} rows of ${groups} groups for ${to}\n`);
+}
+
+async function writeContent(
+  content: AsyncIterable<Uint8Array>,
+  out: string | undefined,
+): Promise<void> {
+  if (out !== undefined) {
+    await writeWhole(out, content);
+    return;
+  }
+  for await (const bytes of content) {
+    // Bytes, as they are: a block may end within a character.
+    if (!process.stdout.write(bytes)) await once(process.stdout, "drain");
+  }
 }
 
 const words: Readonly<Record<ExportKind, string>> = {
