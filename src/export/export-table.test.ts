@@ -47,7 +47,6 @@ test("a CSV has a line for each episode, and nothing where nothing is known", as
 });
 
 interface Header {
-  readonly __metadata__: Readonly<Record<string, string>>;
   readonly [name: string]: {
     readonly dtype: string;
     readonly shape: readonly number[];

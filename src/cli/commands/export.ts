@@ -32,8 +32,8 @@ export function defineExport(command: Command): void {
         "parquet and safetensors have the rows of samples.jsonl as they are, csv a line for each episode.",
     )
     .addOption(
-      new Option("--to <name>", "the trainer")
-        .choices(Object.keys(exporters))
+      new Option("--to <name>", "the trainer, or a kind of file")
+        .choices([...Object.keys(exporters), ...tableTargets])
         .makeOptionMandatory(),
     )
     .option("--out <file>", "the file to write (default: standard output)")
