@@ -118,3 +118,14 @@ def test_writes_the_dump_that_slime_loads(tmp_path):
         write_slime_dump([samples[0], {**samples[1], "reward": None}], str(tmp_path / "{rollout_id}"), groups=1)
     with pytest.raises(ValueError, match="expected a name with {rollout_id} in it"):
         write_slime_dump(samples, str(tmp_path / "dump.pt"), groups=1)
+
+
+def test_tasks_as_prompts_for_slime(capsys, monkeypatch):
+    from turnwright import slime_tasks
+
+    monkeypatch.setattr("sys.argv", ["slime_tasks", "--tasks", "0-1,7"])
+    slime_tasks.main()
+    assert [json.loads(line)["prompt"] for line in capsys.readouterr().out.splitlines()] == ["0", "1", "7"]
+    for wrong in ("", "1,1", "a", "3-x", "2-1"):
+        with pytest.raises(ValueError):
+            slime_tasks.indexes_of(wrong)
