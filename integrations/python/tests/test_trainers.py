@@ -95,6 +95,24 @@ def test_slime(service, monkeypatch):
     assert {sample.reward for group in out.samples for sample in group} == {0, 1}
 
 
+def test_slime_loads_the_dump(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    slime = shim("slime", "src/slime", monkeypatch)
+    from slime.observability.rollout_data_utils import load_debug_rollout_data
+    from turnwright.slime_dump import write_slime_dump
+
+    row = {"group_index": 0, "index": 0, "rollout_id": 0, "prompt": "p", "tokens": [1, 2, 3], "response": "x",
+           "response_length": 2, "loss_mask": [1, 1], "rollout_log_probs": [-0.5, -0.25], "reward": 1,
+           "status": "truncated", "weight_versions": ["7"], "remove_sample": False, "label": None,
+           "session_id": "s", "non_generation_time": 0.5, "metadata": {"task": "t"},
+           "prefix_cache_info": {"cached_tokens": 1, "total_prompt_tokens": 4}}
+    template = str(tmp_path / "{rollout_id}.pt")
+    write_slime_dump([row, {**row, "index": 1}], template, groups=1)
+    first, second = load_debug_rollout_data(template, rollout_id=0)
+    assert (first.tokens, first.status, second.index) == ([1, 2, 3], slime.Sample.Status.TRUNCATED, 1)
+    assert first.prefix_cache_info.prefix_cache_hit_rate == 0.25 and torch.tensor(first.rollout_log_probs).sum() == -0.75
+
+
 def test_verl(service, monkeypatch):
     verl = shim("verl", "pkgs/verl", monkeypatch)
     loop = verl.TurnwrightAgentLoop.__new__(verl.TurnwrightAgentLoop)
@@ -130,6 +148,12 @@ def test_openrlhf(service, monkeypatch):
 
 
 def test_areal(service, monkeypatch):
+    if TRAINERS is not None:
+        # Its own files, without what its packages import on the way.
+        for name in ("areal", "areal.api"):
+            package = types.ModuleType(name)
+            package.__path__ = [str(Path(TRAINERS, "pkgs/areal", *name.split(".")))]
+            monkeypatch.setitem(sys.modules, name, package)
     areal = shim("areal", "pkgs/areal", monkeypatch)
     service.tail = 2
     out = asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))

@@ -23,9 +23,9 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
     sampling = {"temperature": args.rollout_temperature}
     while len(taken) < args.rollout_batch_size:
         drawn = data_source.get_samples(args.rollout_batch_size - len(taken))
-        batches = [client.submit(key=f"{RUN}/{rollout_id}/{draw}/{place}", split=group[0].metadata.get("split", split()),
-                                 tasks=[int(group[0].prompt)], samples=len(group), seed=group[0].index,
-                                 sampling=sampling)
+        batches = [client.submit(key=f"{RUN}/{rollout_id}/{draw}/{place}", tasks=[int(group[0].prompt)],
+                                 split=group[0].metadata.get("split", split()), samples=len(group),
+                                 seed=group[0].index, sampling=sampling)
                    for place, group in enumerate(drawn)]
         for batch, group in zip(batches, drawn):
             for played in client.groups(batch.batch):
