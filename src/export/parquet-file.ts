@@ -2,8 +2,8 @@ import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import type { Sample } from "../trajectory/sample.ts";
 
-/** Tokens after which a row group is written: some 200 MB of memory at the most. */
-const groupTokens = 2_000_000;
+/** Tokens after which a row group is written: their encoding takes a few hundred bytes of memory each. */
+const groupTokens = 400_000;
 
 /** A column: its name, how it is typed, and its value in a row. */
 interface Column {
