@@ -66,7 +66,7 @@ function findObstacle(
   { episode, samples }: ExportMember,
   rules: ExportRules,
 ): ExportKind | undefined {
-  if (episode === undefined) return "aborted";
+  if (episode === undefined || episode.outcome === "aborted") return "aborted";
   if (episode.outcome === "failed") return "failed";
   if (episode.reward === undefined) return "unscored";
   const trained = samples.filter(({ lossMask }) => lossMask.includes(1));

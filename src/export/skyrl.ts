@@ -1,7 +1,12 @@
 import { namedGroupRules } from "./common-rules.ts";
 import type { Exporter } from "./exporter.ts";
 
-const stopReasons = { completed: "stop", truncated: "length", failed: "abort" } as const;
+const stopReasons = {
+  completed: "stop",
+  truncated: "length",
+  failed: "abort",
+  aborted: "abort",
+} as const;
 
 /**
  * A `GeneratorOutput`: lists over the rows.
