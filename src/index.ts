@@ -98,6 +98,11 @@ export {
   type ToolCall,
   type ToolDefinition,
 } from "./message.ts";
+export { verifyExport, type ExportVerification } from "./audit/exported/verify-export.ts";
+export { exportGroup, exportGroups, type ExportedGroup } from "./export/export-groups.ts";
+export { exportRun, type ExportOptions, type RunExport } from "./export/export-run.ts";
+export type { ExportMember, ExportNote, ExportSurroundings } from "./export/exporter.ts";
+export type { ExportTarget } from "./export/exporters.ts";
 export { chooseParser, type ParserChoice, type ParserSettings } from "./parser/choose-parser.ts";
 export type { ReasoningParser } from "./parser/reasoning/reasoning-parser.ts";
 export { findReasoningParser, listReasoningParsers } from "./parser/reasoning/registry.ts";

@@ -12,6 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ["episode"],
   ["group"],
   ["run", "sink"],
+  ["export"],
   ["audit", "report"],
   ["setup"],
   ["gateway", "service", "cli", "viewer"],

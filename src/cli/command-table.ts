@@ -81,6 +81,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/view.ts")).defineView,
   },
   {
+    name: "export",
+    summary: "write a run's rows as a trainer reads them",
+    arguments: [run],
+    load: async () => (await import("./commands/export.ts")).defineExport,
+  },
+  {
     name: "compare",
     summary: "compare two runs task by task, with a paired test",
     arguments: [

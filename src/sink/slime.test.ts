@@ -46,7 +46,11 @@ function episode(fields: Partial<Episode>): Episode {
       { role: "user", content: "hello" },
       { role: "assistant", content: "call" },
     ],
-    turns: [turn(0, "call"), turn(1, "done")],
+    rewardDetails: { orders: "as wanted" },
+    turns: [
+      { ...turn(0, "call"), environmentMs: 500 },
+      { ...turn(1, "done"), promptTokenCount: 7, cachedTokenCount: 2, environmentMs: 250 },
+    ],
   });
   return { ...row, segments: recorded().toSegments(), ...fields };
 }
@@ -89,7 +93,18 @@ describe("toSlimeGroup()", () => {
           status: "completed",
           weight_versions: ["7", "8"],
           remove_sample: false,
-          metadata: { rollout: "t#0", task: "t", stop_reason: "user-left" },
+          label: null,
+          session_id: "t#0",
+          non_generation_time: 0.75,
+          prefix_cache_info: { cached_tokens: 2, total_prompt_tokens: 10 },
+          metadata: {
+            rollout: "t#0",
+            task: "t",
+            source_name: "e",
+            stop_reason: "user-left",
+            user_usage: { callCount: 2, inputTokenCount: 30, outputTokenCount: 3 },
+            reward_details: { orders: "as wanted" },
+          },
         },
       ],
     });

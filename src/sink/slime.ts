@@ -25,6 +25,17 @@ export interface SlimeSample {
   /** One entry a policy call. */
   readonly weight_versions: readonly string[];
   readonly remove_sample: false;
+  /** No answer is known beforehand: the environment scores. */
+  readonly label: null;
+  /** The rollout's id: slime routes by it where it routes consistently. */
+  readonly session_id: string;
+  /** Seconds that went to tools and the user. */
+  readonly non_generation_time: number;
+  /** Sums over the policy's calls; 0 cached where the engine does not say. */
+  readonly prefix_cache_info: {
+    readonly cached_tokens: number;
+    readonly total_prompt_tokens: number;
+  };
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
@@ -84,8 +95,11 @@ export function toSlimeGroup(
   };
 }
 
-function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePlace): SlimeSample {
+/** The slime row of one attempt that was scored, and has this one row. */
+export function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePlace): SlimeSample {
   const { promptLength, turns, policyVersions } = sample;
+  const sumOf = (read: (turn: EpisodeStory["turns"][number]) => number): number =>
+    episode.turns.reduce((sum, turn) => sum + read(turn), 0);
   return {
     group_index: place.groupIndex,
     index: place.index,
@@ -102,11 +116,21 @@ function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePlace): S
       .filter(({ start, end }) => end > start)
       .map(({ end }) => policyVersions[end - 1] ?? ""),
     remove_sample: false,
+    label: null,
+    session_id: episode.rolloutId,
+    non_generation_time: sumOf(({ environmentMs }) => environmentMs) / 1000,
+    prefix_cache_info: {
+      cached_tokens: sumOf(({ cachedTokenCount = 0 }) => cachedTokenCount),
+      total_prompt_tokens: sumOf(({ promptTokenCount }) => promptTokenCount),
+    },
     metadata: {
       ...sample.metadata,
       rollout: episode.rolloutId,
       task: episode.taskId,
+      source_name: episode.environment,
       stop_reason: episode.stopReason,
+      user_usage: episode.userUsage,
+      ...(episode.rewardDetails === undefined ? {} : { reward_details: episode.rewardDetails }),
     },
   };
 }

@@ -1,7 +1,9 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
+import { verifyExport } from "../../audit/exported/verify-export.ts";
 import { verifyRun } from "../../audit/verify-run.ts";
+import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { isFolder } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
@@ -13,6 +15,9 @@ import { writeOut } from "../write-out.ts";
 interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly rescore?: true;
   readonly tolerance: string;
+  readonly as?: ExportTarget;
+  readonly run?: string;
+  readonly policyVersion?: string;
 }
 
 /** `turnwright verify`: checks runs and files of samples against the invariants. */
@@ -26,6 +31,8 @@ export function defineVerify(command: Command): void {
         "episodes (turns, counts, reward, the hash of each row), the episodes against the plan in\n" +
         "run.json and against the events that told of them, slime's rows against the samples, and the\n" +
         "sums of summary.json. A run that has not come to its end is said to be unfinished.\n\n" +
+        "With --as, files that turnwright export wrote: each record's ids, mask, logprobs and versions\n" +
+        "against each other, no row twice, and with --run against the run that they are of.\n\n" +
         "One JSON line a path; exit status 1 if anything is violated.\n\n" +
         "With --rescore an engine computes every sampled token's logprob again, and the largest and the\n" +
         "mean difference are reported; a row that cannot be scored is named and counts as a violation.\n" +
@@ -34,6 +41,13 @@ export function defineVerify(command: Command): void {
         "logprobs that they report have none either (vLLM's own default). What they compute in 16 bits\n" +
         "differs by how it was batched: raise --tolerance.",
     )
+    .addOption(
+      new Option("--as <trainer>", "the files are exports for this trainer").choices(
+        Object.keys(exporters),
+      ),
+    )
+    .option("--run <dir>", "with --as: compare the export with what this run gives")
+    .option("--policy-version <n>", "with --run: the version that the export was given")
     .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
   addSettings(
@@ -44,6 +58,10 @@ export function defineVerify(command: Command): void {
 }
 
 async function verify(paths: readonly string[], flags: VerifyFlags): Promise<void> {
+  if (flags.as !== undefined) {
+    await verifyExports(paths, flags.as, flags);
+    return;
+  }
   for (const given of paths) {
     const isRun = await isFolder(given);
     const result = isRun ? await verifyRun(given) : await verifyFile(given);
@@ -53,6 +71,22 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
     if (result.violations.length > 0) process.exitCode = 1;
     if (rescore === undefined) continue;
     if (rescore.beyondToleranceCount > 0 || rescore.skipped.length > 0) process.exitCode = 1;
+  }
+}
+
+async function verifyExports(
+  files: readonly string[],
+  as: ExportTarget,
+  { run, policyVersion }: VerifyFlags,
+): Promise<void> {
+  const known = {
+    ...(run === undefined ? {} : { run }),
+    ...(policyVersion === undefined ? {} : { policyVersion: Number(policyVersion) }),
+  };
+  for (const file of files) {
+    const result = await verifyExport(file, as, known);
+    await writeOut(`${JSON.stringify(result)}\n`);
+    if (result.violations.length > 0) process.exitCode = 1;
   }
 }
 

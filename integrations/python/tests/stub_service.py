@@ -1,0 +1,163 @@
+"""A small server that speaks docs/service.md, with faults on request."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+
+def make_row(rollout, group, reward, *, version="3", tail=0, segment=0):
+    """A row of samples.jsonl: prompt of 3, two turns of 2 ids around an answer of 2."""
+    ids = [1, 2, 3, 10, 11, 20, 21, 12, 99] + [30] * tail
+    mask = [0, 0, 0, 1, 1, 0, 0, 1, 1] + [0] * tail
+    row = {
+        "format": 1, "rolloutId": rollout, "groupId": group, "taskId": group, "segment": segment,
+        "tokenIds": ids, "promptLength": 3, "lossMask": mask,
+        "logprobs": [-0.25 if bit else 0 for bit in mask],
+        "policyVersions": [version if bit else "" for bit in mask],
+        "turns": [{"turnIndex": 0, "start": 3, "end": 5}, {"turnIndex": 1, "start": 7, "end": 9}],
+        "outcome": "completed", "stopReason": "user-left", "metadata": {"formatErrorCount": 1},
+    }
+    return row if reward is None else {**row, "reward": reward}
+
+
+class StubService(ThreadingHTTPServer):
+    """Finishes each batch at once. `faults` are statuses, or "cut", that the next calls meet."""
+
+    daemon_threads = True
+
+    def __init__(self, token=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.token, self.faults, self.calls = token, [], []
+        self.batches, self.lines, self.policy, self.state = {}, [], None, "running"
+        # What attempts come to, by their place among all attempts; others have the reward 1 and 0 in turn.
+        self.rewards, self.tail, self.segments = {}, 0, 1
+        self.lock = threading.Lock()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request, client_address):
+        """A reader that goes away is no news."""
+
+    def finish(self, batch, body):
+        version = "3" if self.policy is None else str(self.policy[0])
+        for place, task in enumerate(body["tasks"]):
+            group = f"shop/{body['split']}/{task}"
+            attempts = []
+            for sample in range(body["samples"]):
+                number = sum(len(json.loads(line)["group"]["attempts"]) for line in self.lines) + sample
+                reward = self.rewards.get(number, (number + 1) % 2)
+                rollout = f"{group}#{sample}"
+                rows = [make_row(rollout, group, reward, version=version, tail=self.tail, segment=k)
+                        for k in range(self.segments)]
+                end = {"outcome": "completed", "stopReason": "user-left"} if reward is not None else {
+                    "outcome": "failed", "stopReason": "failure",
+                    "failure": {"party": "engine", "code": "engine/timeout", "message": "m"}}
+                scored = {} if reward is None else {"reward": reward}
+                attempts.append({"rolloutId": rollout, "sampleIndex": sample, **end, **scored, "rows": rows,
+                                 "environment": "shop", "environmentMs": 500,
+                                 "seed": body["seed"] + place * body["samples"] + sample})
+            told = {"batch": batch, "key": body["key"], "groupId": group, "taskId": group,
+                    "split": body["split"], "taskIndex": task, "attempts": attempts}
+            cursor = len(self.lines) + 1
+            self.lines.append(json.dumps({"type": "group", "cursor": cursor, "group": told}))
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body):
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def refuse(self, status, code):
+        self.answer(status, {"error": {"code": code, "message": "as asked"}})
+
+    def handle_call(self):
+        service, url = self.server, urlsplit(self.path)
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        service.calls.append((self.command, self.path, body))
+        if service.token is not None and self.headers.get("Authorization") != f"Bearer {service.token}":
+            return self.refuse(401, "unauthorized")
+        fault = service.faults.pop(0) if service.faults else None
+        if isinstance(fault, int):
+            return self.refuse(fault, "fault")
+        with service.lock:
+            self.route(service, url, body, fault)
+        return None
+
+    do_GET = do_POST = do_DELETE = handle_call
+
+    def route(self, service, url, body, fault):
+        parts = url.path.split("/")[2:]
+        if self.command == "POST" and parts == ["batches"]:
+            known = next((one for one in service.batches.values() if one["asked"]["key"] == body["key"]), None)
+            if known is not None and known["asked"] != body:
+                return self.refuse(409, "key-reused")
+            if known is None:
+                name = f"b{len(service.batches) + 1}"
+                known = {"asked": body, "told": {"batch": name, "key": body["key"], "state": "finished",
+                                                 "groups": len(body["tasks"]), "finishedGroups": len(body["tasks"])}}
+                service.batches[name] = known
+                service.finish(name, body)
+            if fault == "cut":
+                return self.wfile.close()
+            return self.answer(201, known["told"])
+        if parts[0] == "batches" and len(parts) == 2:
+            known = service.batches.get(parts[1])
+            if known is None:
+                return self.refuse(404, "not-found")
+            if self.command == "DELETE":
+                known["told"]["state"] = "cancelled"
+            return self.answer(200, known["told"])
+        if parts == ["batches"]:
+            if self.command == "DELETE":
+                for one in service.batches.values():
+                    one["told"]["state"] = "cancelled"
+            return self.answer(200, {"batches": [one["told"] for one in service.batches.values()]})
+        if parts == ["groups"]:
+            return self.stream(service, parse_qs(url.query), fault)
+        if parts == ["groups", "ack"]:
+            return self.answer(200, body)
+        if parts == ["policy"]:
+            asked = (body["version"], body.get("weights"))
+            if service.policy is not None and service.policy != asked and asked[0] <= service.policy[0]:
+                return self.refuse(409, "version-not-newer")
+            service.policy = asked
+            return self.answer(200, {"policyVersion": asked[0]})
+        if parts in (["pause"], ["resume"]):
+            service.state = "paused" if parts == ["pause"] else "running"
+            return self.answer(200, {"state": service.state})
+        if parts == ["health"]:
+            return self.answer(200, {"state": service.state, "policyVersion": service.policy and service.policy[0]})
+        return self.refuse(404, "not-found")
+
+    def stream(self, service, query, fault):
+        cursor, batch = int(query["cursor"][0]), query.get("batch", [None])[0]
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        sent = 0
+        for line in service.lines[cursor:]:
+            if batch is not None and json.loads(line)["group"]["batch"] != batch:
+                continue
+            if fault == "cut" and sent == 1:
+                self.wfile.write(line[:40].encode())
+                self.close_connection = True
+                return
+            self.wfile.write((line + '\n{"type":"wait"}\n').encode())
+            sent += 1
+        state = service.batches[batch]["told"]["state"] if batch else "finished"
+        self.wfile.write((json.dumps({"type": "end", "cursor": len(service.lines), "state": state}) + "\n").encode())
+        self.close_connection = True

@@ -1,0 +1,99 @@
+import pytest
+from stub_service import StubService
+from turnwright import Client, ServiceError, ServiceUnreachable
+
+
+@pytest.fixture
+def service():
+    with StubService() as server:
+        yield server
+        server.shutdown()
+
+
+def connect(service, **options):
+    pauses = []
+    client = Client(service.url, sleep=pauses.append, **options)
+    return client, pauses
+
+
+def test_submits_and_streams_groups_to_the_end(service):
+    client, _ = connect(service)
+    batch = client.submit(key="step-1", split="train", tasks=[4, 7], samples=2, seed=5)
+    assert (batch.batch, batch.state, batch.groups) == ("b1", "finished", 2)
+    groups = list(client.groups(batch.batch))
+    assert [(g.group_id, g.task_index, g.cursor) for g in groups] == [("shop/train/4", 4, 1), ("shop/train/7", 7, 2)]
+    assert [a.reward for g in groups for a in g.attempts] == [1, 0, 1, 0]
+    assert groups[1].attempts[1].about["seed"] == 8
+    assert groups[0].attempts[0].rows[0]["tokenIds"] == [1, 2, 3, 10, 11, 20, 21, 12, 99]
+
+
+def test_goes_on_from_a_cursor_and_keeps_to_its_batch(service):
+    client, _ = connect(service)
+    client.submit(key="a", split="train", tasks=[1, 2], samples=1)
+    second = client.submit(key="b", split="train", tasks=[3], samples=1)
+    assert [g.task_index for g in client.groups(cursor=1)] == [2, 3]
+    assert [g.task_index for g in client.groups(second.batch)] == [3]
+
+
+def test_a_stream_that_is_cut_within_a_line_gives_each_group_once(service):
+    client, pauses = connect(service)
+    client.submit(key="a", split="train", tasks=[1, 2, 3], samples=1)
+    service.faults = ["cut", 503]
+    assert [g.task_index for g in client.groups("b1")] == [1, 2, 3]
+    assert pauses == [0.5, 1.0]
+    asked = [path for method, path, _ in service.calls if path.startswith("/v1/groups")]
+    assert asked == [f"/v1/groups?cursor={n}&batch=b1" for n in (0, 1, 1)]
+
+
+def test_an_answer_that_is_lost_makes_no_second_batch(service):
+    client, pauses = connect(service)
+    service.faults = ["cut", 429]
+    assert client.submit(key="a", split="train", tasks=[1], samples=1).batch == "b1"
+    assert pauses == [0.5, 1.0] and len(service.batches) == 1
+    with pytest.raises(ServiceError, match="key-reused") as caught:
+        client.submit(key="a", split="train", tasks=[2], samples=1)
+    assert (caught.value.status, caught.value.code) == (409, "key-reused")
+
+
+def test_gives_up_after_the_retries_and_says_why(service):
+    client, pauses = connect(service, retries=2)
+    service.faults = [503] * 3
+    with pytest.raises(ServiceUnreachable, match=r"GET /v1/health failed 3 times, last by fault \(503\): as asked"):
+        client.health()
+    assert pauses == [0.5, 1.0]
+
+
+def test_what_is_refused_is_not_asked_again(service):
+    client, pauses = connect(service)
+    with pytest.raises(ServiceError, match="not-found"):
+        client.poll("b9")
+    assert pauses == [] and len(service.calls) == 1
+
+
+def test_cancels_pauses_announces_and_acknowledges(service):
+    client, _ = connect(service)
+    client.submit(key="a", split="train", tasks=[1], samples=1)
+    assert client.cancel("b1").state == "cancelled"
+    assert [b.state for b in client.cancel_all()] == ["cancelled"] and len(client.batches()) == 1
+    client.pause()
+    assert client.health() == {"state": "paused", "policyVersion": None}
+    client.resume()
+    assert client.announce(13, "/weights/13") == 13 and client.announce(13, "/weights/13") == 13
+    with pytest.raises(ServiceError, match="version-not-newer"):
+        client.announce(12)
+    client.acknowledge(1)
+    assert service.calls[-1] == ("POST", "/v1/groups/ack", {"cursor": 1})
+    assert client.health() == {"state": "running", "policyVersion": 13}
+
+
+def test_sends_the_token():
+    with StubService(token="t0ken") as service:
+        assert Client(service.url, "t0ken").health()["state"] == "running"
+        with pytest.raises(ServiceError, match="unauthorized"):
+            Client(service.url, "other").health()
+        service.shutdown()
+
+
+def test_refuses_an_address_that_is_none():
+    with pytest.raises(ValueError, match="expected http://host:port"):
+        Client("127.0.0.1:80")

@@ -1,0 +1,131 @@
+import json
+
+import pytest
+from stub_service import make_row
+from turnwright import MetricsFile, Unfit, group_rows, log_to, pass_hat_k, read_rows, step_metrics, to_response
+from turnwright import to_dataset, to_numpy, to_pandas
+from turnwright.attempt import sampled_versions
+from turnwright.slime_dump import write_slime_dump
+
+
+def rows():
+    return [make_row("s/0#0", "s/0", 1), make_row("s/0#1", "s/0", 0), make_row("s/1#0", "s/1", 1, version="5"),
+            make_row("s/1#1", "s/1", None)]
+
+
+def write(file, values, end="\n"):
+    file.write_text("".join(json.dumps(value) + "\n" for value in values)[: None if end else -1])
+
+
+def test_reads_the_rows_of_finished_episodes(tmp_path):
+    write(tmp_path / "samples.jsonl", rows())
+    write(tmp_path / "episodes.jsonl", [{"rolloutId": row["rolloutId"]} for row in rows()[:3]])
+    with open(tmp_path / "samples.jsonl", "a") as out:
+        out.write('{"rolloutId": "torn')
+    assert list(read_rows(tmp_path)) == rows()[:3]
+    assert len(list(read_rows(tmp_path / "samples.jsonl"))) == 4
+
+
+def test_names_the_line_that_is_none(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"a": 1}\nno\n{"a": 2}\n')
+    with pytest.raises(ValueError, match="rows.jsonl, line 2: it is no JSON"):
+        list(read_rows(tmp_path / "rows.jsonl"))
+
+
+def test_a_line_separator_within_a_text_ends_no_line(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"a": "x\u2028y\x85z"}\n', encoding="utf-8")
+    assert list(read_rows(tmp_path / "rows.jsonl")) == [{"a": "x\u2028y\x85z"}]
+
+
+def test_groups_rows_that_stand_together():
+    assert [len(group) for group in group_rows(rows())] == [2, 2]
+    with pytest.raises(ValueError, match="s/0 do not stand together"):
+        list(group_rows([*rows(), rows()[0]]))
+
+
+def test_takes_a_row_apart_up_to_its_last_sampled_token():
+    response = to_response(make_row("r", "g", 1, version="7", tail=3))
+    assert response.prompt_ids == [1, 2, 3] and response.response_ids == [10, 11, 20, 21, 12, 99]
+    assert response.mask == [1, 1, 0, 0, 1, 1]
+    assert response.logprobs == [-0.25, -0.25, 0, 0, -0.25, -0.25]
+    assert response.over_whole(response.mask, 0) == [0, 0, 0, 1, 1, 0, 0, 1, 1]
+    assert sampled_versions(response.versions, response.mask) == [7, 7, 7, 7]
+    with pytest.raises(Unfit, match="nothing that was sampled"):
+        to_response({**make_row("r", "g", 1), "lossMask": [0] * 9})
+    with pytest.raises(Unfit, match="expected a whole number"):
+        sampled_versions(["default"], [1])
+
+
+def test_metrics_leave_out_what_cannot_be_known():
+    metrics = step_metrics(rows(), trainer_version=6, ratios=[1.0, 0.9996])
+    assert metrics["reward/mean"] == pytest.approx(2 / 3)
+    assert metrics["rollout/unscored"] == 1 and metrics["reward/groups_with_signal"] == 0.5
+    assert metrics["pass^1"] == 0.75 and metrics["pass^2"] == 0 and "pass^4" not in metrics
+    assert metrics["length/sampled_mean"] == 4 and metrics["length/response_mean"] == 6
+    assert metrics["calls/malformed_per_turn"] == 0.5
+    assert metrics["staleness/mean"] == 2.5 and metrics["staleness/max"] == 3
+    assert metrics["ratio/max_deviation"] == pytest.approx(0.0004)
+    assert set(step_metrics([rows()[3]])) & {"reward/mean", "pass^1", "staleness/mean"} == set()
+    assert pass_hat_k([[1, 1, 0], [1, 0, 0]], 2) == pytest.approx(1 / 6)
+
+
+def test_logs_to_files_tensorboard_and_wandb(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.jsonl")
+    for step, value in ((0, 0.1), (1, 0.2), (1, 0.3)):
+        file.write(step, {"reward/mean": value})
+    assert file.read() == [{"step": 0, "reward/mean": 0.1}, {"step": 1, "reward/mean": 0.3}]
+
+    class Board:
+        def __init__(self):
+            self.seen = []
+
+        def add_scalar(self, *call):
+            self.seen.append(call)
+
+    class Run:
+        def log(self, metrics, step):
+            self.seen = (metrics, step)
+
+    board, run = Board(), Run()
+    log_to(board, 4, {"a": 1})
+    log_to(run, 4, {"a": 1})
+    assert board.seen == [("a", 1, 4)] and run.seen == ({"a": 1}, 4)
+
+
+def test_rows_as_arrays_and_tables():
+    numpy = pytest.importorskip("numpy")
+    array = to_numpy(rows()[0])
+    assert array["tokenIds"].dtype == numpy.int32 and array["logprobs"].dtype == numpy.float32
+    assert array["lossMask"].tolist() == rows()[0]["lossMask"]
+    pytest.importorskip("pandas")
+    table = to_pandas(rows())
+    assert table["reward"].isna().tolist() == [False, False, False, True]
+    assert table["tokenIds"][1] == rows()[1]["tokenIds"]
+    pytest.importorskip("datasets")
+    dataset = to_dataset(rows())
+    assert dataset[3]["reward"] is None and dataset[0]["tokenIds"] == rows()[0]["tokenIds"]
+    assert dataset.features["lossMask"].feature.dtype == "int8"
+
+
+def test_writes_the_dump_that_slime_loads(tmp_path):
+    torch = pytest.importorskip("torch")
+    samples = [{"group_index": i // 2, "index": i, "reward": float(i % 2), "tokens": [1, 2]} for i in range(10)]
+    done = write_slime_dump(samples, str(tmp_path / "d" / "{rollout_id}.pt"), groups=2)
+    assert done == {"files": [str(tmp_path / "d" / f"{n}.pt") for n in (0, 1)], "left_over": 1}
+    dump = torch.load(done["files"][1], weights_only=False)
+    assert dump == {"rollout_id": 1, "samples": samples[4:8]}
+    with pytest.raises(ValueError, match="Sample 1 has no reward"):
+        write_slime_dump([samples[0], {**samples[1], "reward": None}], str(tmp_path / "{rollout_id}"), groups=1)
+    with pytest.raises(ValueError, match="expected a name with {rollout_id} in it"):
+        write_slime_dump(samples, str(tmp_path / "dump.pt"), groups=1)
+
+
+def test_tasks_as_prompts_for_slime(capsys, monkeypatch):
+    from turnwright import slime_tasks
+
+    monkeypatch.setattr("sys.argv", ["slime_tasks", "--tasks", "0-1,7"])
+    slime_tasks.main()
+    assert [json.loads(line)["prompt"] for line in capsys.readouterr().out.splitlines()] == ["0", "1", "7"]
+    for wrong in ("", "1,1", "a", "3-x", "2-1"):
+        with pytest.raises(ValueError):
+            slime_tasks.indexes_of(wrong)

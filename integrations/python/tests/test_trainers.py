@@ -1,0 +1,188 @@
+"""The shims against the trainers' own classes; TURNWRIGHT_TRAINERS is the folder of `npm run accept`."""
+
+import asyncio
+import importlib
+import os
+import sys
+import types
+import typing
+from pathlib import Path
+
+import pytest
+from stub_service import StubService
+
+TRAINERS = os.environ.get("TURNWRIGHT_TRAINERS")
+SHIMS = Path(__file__).parents[1] / "turnwright/trainers"
+
+
+@pytest.fixture
+def service(monkeypatch):
+    with StubService() as server:
+        monkeypatch.setenv("TURNWRIGHT_URL", server.url)
+        server.policy = (7, None)
+        yield server
+        server.shutdown()
+
+
+def shim(name, part, monkeypatch):
+    """Imports a shim with its trainer, or skips and says what is missing."""
+    if TRAINERS is not None and part is not None:
+        monkeypatch.syspath_prepend(str(Path(TRAINERS) / part))
+    try:
+        return importlib.import_module(f"turnwright.trainers.{name}")
+    except ImportError as error:
+        pytest.skip(f"{name}'s own classes are not here: {error} (npm run accept -- {name} installs them)")
+
+
+def test_every_shim_is_below_sixty_lines():
+    lengths = {file.name: len(file.read_text().splitlines()) for file in SHIMS.glob("*.py")}
+    assert len(lengths) >= 9 and {name: n for name, n in lengths.items() if n >= 60} == {}
+
+
+def test_an_attempt_that_failed_is_played_again(service):
+    from turnwright.trainers.play import play_scored, connect
+
+    service.rewards = {1: None}
+    attempts = play_scored(connect(), key="k", task=4, samples=2, seed=9)
+    assert [attempt.reward for attempt in attempts] == [1, 1]
+    bodies = [body for method, path, body in service.calls if path == "/v1/batches"]
+    assert [(body["samples"], body["seed"]) for body in bodies] == [(2, 9), (1, 1_000_012)]
+    service.rewards = dict.fromkeys(range(99))
+    with pytest.raises(Exception, match="Task 5: 1 of 1 attempts were not scored in 5 tries"):
+        play_scored(connect(), key="k2", task=5)
+
+
+def test_slime(service, monkeypatch):
+    slime = shim("slime", "src/slime", monkeypatch)
+    batch = shim("slime_batch", "src/slime", monkeypatch)
+    args = types.SimpleNamespace(rollout_top_p=1.0, rollout_batch_size=2, rollout_temperature=1.0,
+                                 dynamic_sampling_filter_path=None, custom_reward_post_process_path=None)
+    sample = slime.Sample(index=3, group_index=1, prompt="4", metadata={})
+    done = asyncio.run(slime.generate(args, sample, {"temperature": 0.7, "top_k": -1, "max_new_tokens": 9}))
+    done._validate_response_metadata_lengths()
+    assert (done.tokens, done.response_length, done.reward) == ([1, 2, 3, 10, 11, 20, 21, 12, 99], 6, 1)
+    assert done.loss_mask == [1, 1, 0, 0, 1, 1] and done.rollout_log_probs == [-0.25, -0.25, 0, 0, -0.25, -0.25]
+    assert done.status == slime.Sample.Status.COMPLETED and done.weight_versions == ["7", "7"]
+    assert done.metadata["source_name"] == "shop" and done.non_generation_time == 0.5
+    asked = service.calls[0][2]
+    assert asked["tasks"] == [4] and asked["sampling"] == {"temperature": 0.7} and asked["split"] == "train"
+
+    service.segments = 2
+    with pytest.raises(slime.Unfit, match="has several rows"):
+        asyncio.run(slime.generate(args, slime.Sample(index=5, prompt="4"), {}))
+    split = types.SimpleNamespace(**{**vars(args), "custom_reward_post_process_path": "x"})
+    rows = asyncio.run(slime.generate(split, slime.Sample(index=6, prompt="4"), {}))
+    assert [row.rollout_id for row in rows] == [6, 6]
+    with pytest.raises(slime.Unfit, match="leave it at 1"):
+        asyncio.run(slime.generate(types.SimpleNamespace(**{**vars(args), "rollout_top_p": 0.9}),
+                                   slime.Sample(index=7, prompt="4"), {}))
+
+    service.segments, number = 1, sum(len(one["asked"]["tasks"]) for one in service.batches.values())
+    drawn = []
+
+    class Source:
+        def get_samples(self, count):
+            groups = [[slime.Sample(index=10 * len(drawn) + 2 * g + s, prompt=str(g)) for s in range(2)]
+                      for g in range(count)]
+            drawn.append(count)
+            return groups
+
+    service.rewards = {number: None}
+    service.policy = None
+    out = batch.generate_rollout(args, 11, Source())
+    assert drawn == [2, 1], "the group with a failed attempt is drawn anew"
+    assert [len(group) for group in out.samples] == [2, 2] and service.policy == (11, None)
+    assert {sample.reward for group in out.samples for sample in group} == {0, 1}
+
+
+def test_slime_loads_the_dump(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    slime = shim("slime", "src/slime", monkeypatch)
+    from slime.observability.rollout_data_utils import load_debug_rollout_data
+    from turnwright.slime_dump import write_slime_dump
+
+    row = {"group_index": 0, "index": 0, "rollout_id": 0, "prompt": "p", "tokens": [1, 2, 3], "response": "x",
+           "response_length": 2, "loss_mask": [1, 1], "rollout_log_probs": [-0.5, -0.25], "reward": 1,
+           "status": "truncated", "weight_versions": ["7"], "remove_sample": False, "label": None,
+           "session_id": "s", "non_generation_time": 0.5, "metadata": {"task": "t"},
+           "prefix_cache_info": {"cached_tokens": 1, "total_prompt_tokens": 4}}
+    template = str(tmp_path / "{rollout_id}.pt")
+    write_slime_dump([row, {**row, "index": 1}], template, groups=1)
+    first, second = load_debug_rollout_data(template, rollout_id=0)
+    assert (first.tokens, first.status, second.index) == ([1, 2, 3], slime.Sample.Status.TRUNCATED, 1)
+    assert first.prefix_cache_info.prefix_cache_hit_rate == 0.25 and torch.tensor(first.rollout_log_probs).sum() == -0.75
+
+
+def test_verl(service, monkeypatch):
+    verl = shim("verl", "pkgs/verl", monkeypatch)
+    loop = verl.TurnwrightAgentLoop.__new__(verl.TurnwrightAgentLoop)
+    loop.rollout_config = types.SimpleNamespace(response_length=100)
+    out = asyncio.run(loop.run({"temperature": 1.0}, extra_info={"index": 4})).as_dict()
+    assert out["responses"].tolist() == [10, 11, 20, 21, 12, 99]
+    assert out["response_mask"].tolist() == [1, 1, 0, 0, 1, 1] and out["rm_scores"].tolist() == [0, 0, 0, 0, 0, 1]
+    assert out["extra_fields"]["min_global_steps"] == 7 and out["extra_fields"]["status"] == "completed"
+    loop.rollout_config.response_length = 4
+    cut = asyncio.run(loop.run({}, extra_info={"index": 4})).as_dict()
+    assert cut["responses"].tolist() == [10, 11] and cut["extra_fields"]["status"] == "truncated"
+
+
+def test_skyrl(service, monkeypatch):
+    # pydantic takes this class only from here on a Python before 3.12.
+    typing_extensions = pytest.importorskip("typing_extensions")
+    monkeypatch.setattr(typing, "TypedDict", typing_extensions.TypedDict)
+    skyrl = shim("skyrl", "pkgs/skyrl", monkeypatch)
+    service.tail = 2
+    batch = {"prompts": [[]] * 2, "env_extras": [{"task_index": 4}] * 2, "trajectory_ids": ["a", "b"]}
+    out = asyncio.run(skyrl.TurnwrightGenerator().generate(batch))
+    assert out["response_ids"] == [[10, 11, 20, 21, 12, 99]] * 2 and sorted(out["rewards"]) == [0.0, 1.0]
+    assert out["loss_masks"] == [[1, 1, 0, 0, 1, 1]] * 2 and out["trajectory_ids"] == ["a", "b"]
+
+
+def test_openrlhf(service, monkeypatch):
+    openrlhf = shim("openrlhf", "pkgs/openrlhf", monkeypatch)
+    service.tail = 2
+    out = asyncio.run(openrlhf.AgentExecutor().execute("p", "4", types.SimpleNamespace(temperature=1), 99, None, None))
+    assert out["observation_tokens"] == [1, 2, 3, 10, 11, 20, 21, 12, 99]
+    assert out["action_ranges"] == [[3, 5], [7, 9]] and out["rollout_log_probs"][:4] == [0, 0, 0, -0.25]
+    assert (out["prompt"], out["label"], out["reward"], out["truncated"]) == ("p", "4", 1, False)
+
+
+def test_areal(service, monkeypatch):
+    if TRAINERS is not None:
+        # Its own files, without what its packages import on the way.
+        for name in ("areal", "areal.api"):
+            package = types.ModuleType(name)
+            package.__path__ = [str(Path(TRAINERS, "pkgs/areal", *name.split(".")))]
+            monkeypatch.setitem(sys.modules, name, package)
+    areal = shim("areal", "pkgs/areal", monkeypatch)
+    service.tail = 2
+    out = asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
+    assert out["loss_mask"].tolist() == [[0, 0, 0, 1, 1, 0, 0, 1, 1]], "the row ends with a sampled token"
+    assert out["versions"].tolist() == [[-1, -1, -1, 7, 7, -1, -1, 7, 7]] and out["rewards"].tolist() == [1]
+    service.rewards = dict.fromkeys(range(99))
+    assert asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4})) is None
+
+
+def test_verifiers(service, monkeypatch):
+    for name in ("prime_sandboxes", "prime_sandboxes.models", "prime_tunnel"):
+        monkeypatch.setitem(sys.modules, name, __import__("unittest.mock").mock.MagicMock())
+    verifiers = shim("verifiers", "pkgs/verifiers", monkeypatch)
+    from turnwright.trainers.play import connect, play_scored
+
+    (attempt,) = play_scored(connect(), key="v", task=4)
+    (branch,) = verifiers.to_branches(attempt)
+    assert branch.token_ids == [1, 2, 3, 10, 11, 20, 21, 12, 99]
+    assert list(branch.logprobs) == [0, 0, 0, -0.25, -0.25, 0, 0, -0.25, -0.25]
+    assert [int(bit) for bit in branch.sampled_mask] == [0, 0, 0, 1, 1, 0, 0, 1, 1]
+
+
+def test_trl(service, monkeypatch):
+    trl = shim("trl", None, monkeypatch)
+    trainer = types.SimpleNamespace(state=types.SimpleNamespace(global_step=8), temperature=1.0,
+                                    accelerator=types.SimpleNamespace(unwrap_model=lambda model: model), model="m")
+    service.tail = 2
+    out = trl.make_rollout_func(lambda model: f"/weights/{model}")(["4", "4", "7", "7"], trainer)
+    assert service.policy == (8, "/weights/m")
+    assert out["completion_ids"] == [[10, 11, 20, 21, 12, 99]] * 4 and out["env_mask"] == [[1, 1, 0, 0, 1, 1]] * 4
+    assert trl.env_reward([], out["env_reward"]) == [1, 0, 1, 0]
+    assert [body["tasks"] for _, path, body in service.calls if path == "/v1/batches"] == [[4], [7]]

@@ -1,0 +1,114 @@
+import { isSampledLogprob } from "../../engine/logprob-range.ts";
+import { isTokenId } from "../../engine/token-id.ts";
+import { quote, type Violation } from "../../trajectory/violation.ts";
+import type { ExportedRecord, ExportedRow, Part } from "./exported-row.ts";
+
+/** What the trainer's form asks for besides. */
+export interface ExportedForm {
+  /** Nothing may stand behind the last trained token. */
+  readonly endsTrained: boolean;
+}
+
+/** Checks a record for itself; of each kind of violation in a row, the first. */
+export function checkExported(
+  { rows, reward, group, rollout, found }: ExportedRecord,
+  form: ExportedForm,
+): readonly Violation[] {
+  const all: Violation[] = [...found];
+  if (typeof reward !== "number") {
+    all.push({ rule: "reward", detail: `the reward is ${quote(reward)}, expected a number` });
+  }
+  const isNamed = (name: unknown): boolean =>
+    typeof name === "number" || (typeof name === "string" && name !== "");
+  if (!isNamed(group)) all.push({ rule: "group", detail: `the group is ${quote(group)}` });
+  if (rollout !== undefined && !isNamed(rollout)) {
+    all.push({ rule: "shape", detail: `the rollout is ${quote(rollout)}` });
+  }
+  return [...all, ...rows.flatMap((row) => checkRow(row, form))];
+}
+
+function checkRow(row: ExportedRow, { endsTrained }: ExportedForm): Violation[] {
+  const { prompt, ids, mask, logprobs, versions, advantages } = row;
+  const found: Violation[] = [...checkIds(ids), ...(prompt ? checkIds(prompt) : [])];
+  const aligned = {
+    mask,
+    logprobs,
+    ...(versions && { versions }),
+    ...(advantages && { advantages }),
+  };
+  for (const [name, part] of Object.entries(aligned)) {
+    if (part.values.length === ids.values.length) continue;
+    const detail = `${nameOf(part)} has ${part.values.length} entries of ${name} for ${ids.values.length} ids`;
+    found.push({ rule: "length", detail });
+  }
+  found.push(
+    ...firstWrong(mask, "mask", "0 or 1", (bit) => bit === 0 || bit === 1),
+    ...firstWrong(
+      logprobs,
+      "logprobs",
+      "a logprob where it is trained, 0 elsewhere",
+      (value, index) => (mask.values[index] === 1 ? isSampledLogprob(value) : value === 0),
+    ),
+  );
+  if (prompt === undefined ? mask.values[0] === 1 : prompt.values.length === 0) {
+    found.push({ rule: "prompt", detail: `${ids.place(0)} is trained, with no prompt before it` });
+  }
+  const last = mask.values.lastIndexOf(1);
+  if (last < 0) found.push({ rule: "empty", detail: "no token of the row is trained" });
+  else if (endsTrained && last < mask.values.length - 1) {
+    const detail = `${mask.place(last + 1)} stands behind the last trained token`;
+    found.push({ rule: "tail", detail });
+  }
+  if (versions !== undefined) found.push(...checkVersions(versions, mask));
+  if (advantages !== undefined) found.push(...checkAdvantages(advantages, mask));
+  return found;
+}
+
+function checkIds(part: Part): Violation[] {
+  return firstWrong(part, "token-ids", "a token id", (id) => isTokenId(id));
+}
+
+function checkVersions(versions: Part, mask: Part): Violation[] {
+  const isRight = (value: unknown, index: number): boolean =>
+    mask.values[index] === 1 ? Number.isSafeInteger(value) && Number(value) >= 0 : value === -1;
+  const wanted = "a whole number where it is trained, -1 elsewhere";
+  const wrong = firstWrong(versions, "policy-versions", wanted, isRight);
+  let latest = -1;
+  for (const [index, value] of versions.values.entries()) {
+    if (mask.values[index] !== 1 || typeof value !== "number") continue;
+    if (value < latest) {
+      const detail = `${versions.place(index)} is ${value}, behind a token of version ${latest}`;
+      return [...wrong, { rule: "policy-versions", detail }];
+    }
+    latest = value;
+  }
+  return wrong;
+}
+
+function checkAdvantages(advantages: Part, mask: Part): Violation[] {
+  const trained = mask.values.indexOf(1);
+  const own = advantages.values[trained];
+  return firstWrong(
+    advantages,
+    "advantages",
+    "one number where it is trained, 0 elsewhere",
+    (value, index) =>
+      mask.values[index] === 1 ? Number.isFinite(value) && value === own : value === 0,
+  );
+}
+
+function firstWrong(
+  part: Part,
+  rule: string,
+  wanted: string,
+  isRight: (value: unknown, index: number) => boolean,
+): Violation[] {
+  const wrong = part.values.findIndex((value, index) => !isRight(value, index));
+  if (wrong < 0) return [];
+  const detail = `${part.place(wrong)} is ${quote(part.values[wrong])}, expected ${wanted}`;
+  return [{ rule, detail }];
+}
+
+function nameOf(part: Part): string {
+  return part.place(0).replace(/\[0\]$/, "");
+}

@@ -1,0 +1,72 @@
+import { isRow, type RawRow, type Violation } from "../../trajectory/violation.ts";
+
+/** Values that stand in a record, and what the place of each is called there. */
+export interface Part {
+  readonly values: readonly unknown[];
+  readonly place: (index: number) => string;
+}
+
+/** One training row of an exported record. All parts but `prompt` belong to `ids`, entry by entry. */
+export interface ExportedRow {
+  /** What stands before the first of `ids`; absent where `ids` are the whole row. */
+  readonly prompt?: Part;
+  readonly ids: Part;
+  readonly mask: Part;
+  readonly logprobs: Part;
+  readonly versions?: Part;
+  readonly advantages?: Part;
+}
+
+/** A record, read as far as it can be. */
+export interface ExportedRecord {
+  readonly rows: readonly ExportedRow[];
+  readonly reward: unknown;
+  readonly group: unknown;
+  /** Absent where the trainer's form does not name rollouts. */
+  readonly rollout?: unknown;
+  /** What is wrong with its shape; what is missing is not in the rows. */
+  readonly found: readonly Violation[];
+}
+
+/** The member of a record at a path such as `extra_fields.uid`; `undefined` where it has none. */
+export function memberAt(record: unknown, path: string): unknown {
+  return path
+    .split(".")
+    .reduce<unknown>((value, name) => (isRow(value) ? value[name] : undefined), record);
+}
+
+/** The list at a path of a record; says so where there is none. */
+export function readPart(record: RawRow, path: string, found: Violation[]): Part {
+  const values = memberAt(record, path);
+  if (!Array.isArray(values))
+    found.push({ rule: "shape", detail: `${path} is missing or no list` });
+  return {
+    values: Array.isArray(values) ? values : [],
+    place: (index) => `${path}[${index}]`,
+  };
+}
+
+/** The parts as one, each with its own names. */
+export function joinParts(parts: readonly Part[]): Part {
+  const places: { readonly part: Part; readonly index: number }[] = [];
+  for (const part of parts) {
+    for (const index of part.values.keys()) places.push({ part, index });
+  }
+  return {
+    values: parts.flatMap(({ values }) => values),
+    place: (index) => {
+      const found = places[index];
+      return found === undefined ? `entry ${index}` : found.part.place(found.index);
+    },
+  };
+}
+
+/** A part that is said by another, such as a mask by ranges. */
+export function derivedPart(values: readonly unknown[], name: string): Part {
+  return { values, place: (index) => `${name} at ${index}` };
+}
+
+/** A bit of a mask that is said as true or false; anything else stays, to be found. */
+export function toBit(value: unknown): unknown {
+  return typeof value === "boolean" ? Number(value) : value;
+}

@@ -1,0 +1,269 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { writeEveryKindRun } from "../../export/every-kind-run.fixture.ts";
+import { exportRun } from "../../export/export-run.ts";
+import { exporters, type ExportTarget } from "../../export/exporters.ts";
+import { verifyExport } from "./verify-export.ts";
+
+const targets = Object.keys(exporters) as ExportTarget[];
+const sound = new Map<ExportTarget, string>();
+let scratch = "";
+let run = "";
+
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-verify-"));
+  run = path.join(scratch, "run");
+  await writeEveryKindRun(run);
+  for (const to of targets) {
+    const parts: Uint8Array[] = [];
+    for await (const bytes of (await exportRun(run, to)).content) parts.push(bytes);
+    sound.set(to, Buffer.concat(parts).toString("utf8"));
+  }
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+/** A value with members; the tests know what is in it. */
+// oxlint-disable-next-line typescript/no-explicit-any
+type Loose = any;
+
+/** The file with one record changed, or all of them. */
+async function changed(as: ExportTarget, change: (records: Loose[]) => void): Promise<string> {
+  const file = path.join(scratch, `changed.${as}`);
+  const text = sound.get(as)!;
+  if (exporters[as].layout === "lines") {
+    const records = text
+      .trim()
+      .split("\n")
+      .map((line): Loose => JSON.parse(line));
+    change(records);
+    await writeFile(file, records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  } else {
+    const document: Loose = JSON.parse(text);
+    change([document]);
+    await writeFile(file, JSON.stringify(document));
+  }
+  return file;
+}
+
+async function found(as: ExportTarget, change: (records: Loose[]) => void, against?: string) {
+  const file = await changed(as, change);
+  const { violations } = await verifyExport(
+    file,
+    as,
+    against === undefined ? {} : { run: against },
+  );
+  return violations.map(({ line, rule, detail }) => `${line} ${rule}: ${detail}`);
+}
+
+describe("verifyExport()", () => {
+  test.each(targets)(
+    "finds nothing in a sound export for %s, alone and against its run",
+    async (as) => {
+      expect(await found(as, () => {})).toEqual([]);
+      expect(await found(as, () => {}, run)).toEqual([]);
+    },
+  );
+
+  test.each<[ExportTarget, string, (records: Loose[]) => void, string]>([
+    [
+      "slime",
+      "a mask that is shorter",
+      (r) => r[1].loss_mask.pop(),
+      "2 length: loss_mask has 15 entries of mask for 16 ids",
+    ],
+    [
+      "slime",
+      "a reward of null",
+      (r) => (r[0].reward = null),
+      "1 reward: the reward is null, expected a number",
+    ],
+    [
+      "slime",
+      "a response that is the whole row",
+      (r) => (r[0].response_length = 14),
+      "1 length: response_length is 14 for 14 tokens",
+    ],
+    [
+      "trl",
+      "a tail",
+      (r) => {
+        r[0].completion_ids.push(60);
+        r[0].env_mask.push(0);
+        r[0].logprobs.push(0);
+      },
+      "1 tail: env_mask[10] stands behind the last trained token",
+    ],
+    [
+      "trl",
+      "an empty completion",
+      (r) => {
+        for (const name of ["completion_ids", "env_mask", "logprobs"]) r[3][name] = [];
+      },
+      "4 empty: no token of the row is trained",
+    ],
+    [
+      "trl",
+      "a prompt that is gone",
+      (r) => (r[2].prompt_ids = []),
+      "3 prompt: completion_ids[0] is trained, with no prompt before it",
+    ],
+    [
+      "trl",
+      "a row twice",
+      (r) => r.splice(1, 0, r[0]),
+      '2 trained-once: the row of "shop/test/0#0" is there already, at 1',
+    ],
+    [
+      "trl",
+      "a group that is torn apart",
+      (r) => r.push(r.shift()),
+      '8 group: the group "shop/test/0" goes on here, and its rows before end at 1',
+    ],
+    [
+      "verl",
+      "a logprob of null",
+      (r) => (r[4].response_logprobs[7] = null),
+      "5 logprobs: response_logprobs[7] is null, expected a logprob where it is trained, 0 elsewhere",
+    ],
+    [
+      "verl",
+      "logprobs that are shifted",
+      (r) => r[4].response_logprobs.unshift(r[4].response_logprobs.pop()),
+      "5 logprobs: response_logprobs[4] is -0.125, expected a logprob where it is trained, 0 elsewhere",
+    ],
+    [
+      "verl",
+      "a mask of 2",
+      (r) => (r[0].response_mask[1] = 2),
+      "1 mask: response_mask[1] is 2, expected 0 or 1",
+    ],
+    ["verl", "no group", (r) => delete r[0].extra_fields.uid, "1 group: the group is undefined"],
+    [
+      "skyrl",
+      "a column that is too short",
+      (r) => r[0].loss_masks.pop(),
+      "13 shape: loss_masks is missing or no list",
+    ],
+    [
+      "skyrl",
+      "an id that is none",
+      (r) => (r[0].response_ids[2][3] = -1),
+      "3 token-ids: response_ids[3] is -1, expected a token id",
+    ],
+    [
+      "openrlhf",
+      "a range that overlaps",
+      (r) => (r[0].action_ranges[1][0] = 7),
+      "1 mask: action_ranges[1] is [7,14], expected a range of 14 ids from 8 on",
+    ],
+    [
+      "areal",
+      "a version that goes back",
+      (r) => (r[4].versions[18] = 7),
+      "5 policy-versions: versions[18] is 7, behind a token of version 8",
+    ],
+    [
+      "areal",
+      "a version where nothing was sampled",
+      (r) => (r[4].versions[0] = 0),
+      "5 policy-versions: versions[0] is 0, expected a whole number where it is trained, -1 elsewhere",
+    ],
+    [
+      "areal",
+      "a row that is trained from its first token",
+      (r) => {
+        r[0].loss_mask[0] = 1;
+        r[0].logprobs[0] = -1;
+        r[0].versions[0] = 7;
+      },
+      "1 prompt: input_ids[0] is trained, with no prompt before it",
+    ],
+    [
+      "prime-rl",
+      "an advantage outside the mask",
+      (r) => (r[0].sample.advantages[0] = 0.5),
+      "1 advantages: sample.advantages[0] is 0.5, expected one number where it is trained, 0 elsewhere",
+    ],
+    [
+      "prime-rl",
+      "a mask of numbers that is no mask",
+      (r) => (r[0].sample.mask[4] = "yes"),
+      '1 mask: sample.mask[4] is "yes", expected 0 or 1',
+    ],
+    [
+      "verifiers",
+      "logprobs that are not compact",
+      (r) => r[0].nodes[1].logprobs.push(0),
+      "1 length: nodes[1].logprobs has 5 entries for 4 trained tokens",
+    ],
+    [
+      "verifiers",
+      "a node that follows another",
+      (r) => (r[0].nodes[2].parent = 0),
+      "1 shape: nodes[2].parent is 0, expected 1, or null for a root",
+    ],
+    [
+      "nemo-rl",
+      "a prompt that does not go on",
+      (r) => (r[0].response.output[1].prompt_token_ids[5] = 9),
+      "1 alignment: response.output[1].prompt_token_ids[5] is 9, and 101 before",
+    ],
+    [
+      "nemo-rl",
+      "a logprob too few",
+      (r) => r[0].response.output[0].generation_log_probs.pop(),
+      "1 length: response.output[0].generation_log_probs has 3 entries for 4 ids",
+    ],
+    [
+      "tinker",
+      "targets that are not shifted",
+      (r) => (r[0].loss_fn_inputs.target_tokens.data = [...r[0].model_input.chunks[0].tokens]),
+      "1 alignment: model_input.chunks[0].tokens[1] is 2, and loss_fn_inputs.target_tokens.data[0] is 1",
+    ],
+  ])("finds for %s %s", async (as, _, harm, message) => {
+    const messages = await found(as, harm);
+    expect(messages.join("\n")).toContain(message);
+  });
+
+  test.each<[ExportTarget, (records: Loose[]) => void, string]>([
+    [
+      "trl",
+      (r) => (r[2].completion_ids[3] = 100),
+      "3 run: completion_ids[3] is 100, expected 99 by the run",
+    ],
+    ["slime", (r) => (r[0].reward = 0), "1 run: reward is 0, expected 1 by the run"],
+    [
+      "verl",
+      (r) => (r[5].response_logprobs[2] = -0.3),
+      "6 run: response_logprobs[2] is -0.3, expected -0.2 by the run",
+    ],
+    ["skyrl", (r) => (r[0].rewards[1] = 1), "2 run: rewards is 1, expected 0 by the run"],
+    [
+      "openrlhf",
+      (r) => (r[0].action_ranges[0][1] = 9),
+      "1 run: action_ranges[0][1] is 9, expected 8 by the run",
+    ],
+    ["areal", (r) => r.pop(), "8 run: the run gives more records"],
+    [
+      "tinker",
+      (r) => r.push({ ...r[0], rollout: "x", group: "y" }),
+      "16 run: the run gives no such record",
+    ],
+  ])("finds against the run what %s's file alone does not show", async (as, harm, message) => {
+    expect(await found(as, harm)).toEqual([]);
+    expect(await found(as, harm, run)).toEqual([message]);
+  });
+
+  test("finds a torn line, and says which file cannot be read", async () => {
+    const file = path.join(scratch, "torn");
+    await writeFile(file, `${sound.get("trl")!}{"prompt_ids":[1`);
+    expect((await verifyExport(file, "trl")).violations).toEqual([
+      { line: 9, rule: "json", detail: "the record is no JSON object (a torn line?)" },
+    ]);
+    await expect(verifyExport("/nowhere/rows", "trl")).rejects.toThrow("Cannot read /nowhere/rows");
+  });
+});

@@ -1,0 +1,123 @@
+import { once } from "node:events";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { UsageError } from "../../errors.ts";
+import type { ExportKind, ExportNote } from "../../export/exporter.ts";
+import { exportRun } from "../../export/export-run.ts";
+import {
+  tableContent,
+  tableTargets,
+  writeShards,
+  type TableTarget,
+} from "../../export/export-table.ts";
+import { exporters, type ExportTarget } from "../../export/exporters.ts";
+import { writeWhole } from "../../run/write-whole.ts";
+import { writeError } from "../write-out.ts";
+
+interface ExportFlags {
+  readonly to: ExportTarget | TableTarget;
+  readonly out?: string;
+  readonly policyVersion?: number;
+}
+
+/** Notes of one kind that are printed one by one. */
+const shownNotes = 10;
+
+/** `turnwright export`: a run's rows in a trainer's form. */
+export function defineExport(command: Command): void {
+  command
+    .description(
+      "Writes the training rows of a run as a trainer reads them, aligned as it expects. What the\n" +
+        "trainer would misread is left out or cut, and standard error says so; docs/trainers.md has\n" +
+        "the rules. One group at a time is in memory.\n\n" +
+        "parquet and safetensors have the rows of samples.jsonl as they are, csv a line for each episode.",
+    )
+    .addOption(
+      new Option("--to <name>", "the trainer, or a kind of file")
+        .choices([...Object.keys(exporters), ...tableTargets])
+        .makeOptionMandatory(),
+    )
+    .option("--out <file>", "the file to write (default: standard output)")
+    .addOption(
+      new Option(
+        "--policy-version <n>",
+        "the policy's version where the engine named none, for trainers that count versions",
+      ).argParser(toVersion),
+    )
+    .action(exportCommand);
+}
+
+function toVersion(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("expected a whole number");
+}
+
+async function exportCommand(dir: string, { to, out, policyVersion }: ExportFlags): Promise<void> {
+  if (to === "safetensors") {
+    if (out === undefined)
+      throw new UsageError("Cannot export safetensors: name a folder by --out");
+    const { shards } = await writeShards(dir, out);
+    const count = shards.reduce((sum, { rowCount }) => sum + rowCount, 0);
+    writeError(`${count} rows in ${shards.length} shards\n`);
+  } else if (to === "parquet" || to === "csv") {
+    await writeContent(tableContent(dir, to), out);
+  } else {
+    await exportToTrainer(dir, to, { out, policyVersion });
+  }
+}
+
+async function exportToTrainer(
+  dir: string,
+  to: ExportTarget,
+  { out, policyVersion }: { readonly out: string | undefined; policyVersion: number | undefined },
+): Promise<void> {
+  const told = new Map<ExportKind, number>();
+  const onNote = (note: ExportNote): void => {
+    const count = (told.get(note.kind) ?? 0) + 1;
+    told.set(note.kind, count);
+    if (count <= shownNotes) writeError(`${sayNote(note, to)}\n`);
+  };
+  const { content, summary } = await exportRun(dir, to, {
+    onNote,
+    ...(policyVersion === undefined ? {} : { policyVersion }),
+  });
+  await writeContent(content, out);
+  for (const [kind, count] of told) {
+    if (count <= shownNotes) continue;
+    writeError(`${count - shownNotes} more like that: ${exporters[to].rules[kind].why}\n`);
+  }
+  const { groups, records } = summary();
+  writeError(`${records} rows of ${groups} groups for ${to}\n`);
+}
+
+async function writeContent(
+  content: AsyncIterable<Uint8Array>,
+  out: string | undefined,
+): Promise<void> {
+  if (out !== undefined) {
+    await writeWhole(out, content);
+    return;
+  }
+  for await (const bytes of content) {
+    // Bytes, as they are: a block may end within a character.
+    if (!process.stdout.write(bytes)) await once(process.stdout, "drain");
+  }
+}
+
+const words: Readonly<Record<ExportKind, string>> = {
+  truncated: "met a limit",
+  failed: "failed",
+  unscored: "was scored by nothing",
+  aborted: "is not finished",
+  empty: "has nothing that the policy sampled",
+  segments: "has several rows",
+  mixedVersions: "was sampled by several policy versions",
+  unnamedVersions: "has tokens of an unnamed version",
+  environmentTail: "goes on behind its last sampled token",
+};
+
+function sayNote({ rolloutId, kind, action, tokenCount }: ExportNote, to: ExportTarget): string {
+  const { why } = exporters[to].rules[kind];
+  if (action === "cut") return `Cut ${tokenCount} tokens of ${rolloutId}: ${why}`;
+  const what = action === "leave-out-group" ? `the group of ${rolloutId}` : rolloutId;
+  return `Left out ${what}: ${rolloutId} ${words[kind]}, and ${why}`;
+}

@@ -1,0 +1,47 @@
+import { countedGroupRules } from "./common-rules.ts";
+import { sampledTurns } from "./sampled-turns.ts";
+import type { Exporter, ReadyRow } from "./exporter.ts";
+
+/**
+ * The tensors of a `RolloutWorkflow`, without their batch dimension, a row a line. Mask and logprobs
+ * stand over the whole row: the trainer rolls them itself.
+ *
+ * **Source:** areal 1.0.4, areal/trainer/ppo/actor.py (`_compute_advantages`).
+ */
+export const arealExporter: Exporter = {
+  trainer: "AReaL, RolloutWorkflow",
+  layout: "lines",
+  rules: {
+    ...countedGroupRules,
+    truncated: { action: "keep", why: "no field for it" },
+    mixedVersions: { action: "keep", why: "`versions`, token by token" },
+    unnamedVersions: { action: "refuse", why: "`versions` are whole numbers" },
+    environmentTail: {
+      action: "cut",
+      why: "AReaL loses the reward of a row whose last token is not trained",
+    },
+  },
+  toRecords: ({ rows, reward, groupId }) =>
+    rows.map((row) => ({
+      input_ids: row.tokenIds,
+      loss_mask: row.lossMask,
+      logprobs: row.logprobs,
+      versions: row.policyVersions.map((version, index) =>
+        row.lossMask[index] === 1 ? Number(version) : -1,
+      ),
+      turn_ids: turnIds(row),
+      rewards: reward,
+      group: groupId,
+    })),
+};
+
+function turnIds(row: ReadyRow): readonly number[] {
+  const ids = new Array<number>(row.tokenIds.length).fill(-1);
+  for (const { start, end } of sampledTurns(row))
+    ids.fill(
+      row.turns.findIndex((turn) => turn.start === start && turn.end === end),
+      start,
+      end,
+    );
+  return ids;
+}

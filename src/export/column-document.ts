@@ -1,0 +1,61 @@
+import { createReadStream } from "node:fs";
+import { mkdtemp, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { assertInvariant } from "../errors.ts";
+import type { ColumnLayout } from "./exporter.ts";
+
+/** Characters that are kept of a column before they are written. */
+const blockLength = 64 * 1024;
+
+/**
+ * One JSON object with a list over all records for each column. The columns wait in files of their own:
+ * memory does not grow with the records.
+ */
+export async function* columnDocument(
+  records: AsyncIterable<Readonly<Record<string, unknown>>>,
+  { columns, rest }: ColumnLayout,
+): AsyncGenerator<Uint8Array> {
+  const dir = await mkdtemp(path.join(tmpdir(), "turnwright-columns-"));
+  try {
+    const spills = await spill(records, columns, dir);
+    for (const [index, name] of columns.entries()) {
+      yield Buffer.from(`${index === 0 ? "{" : ","}${JSON.stringify(name)}:[`);
+      yield* createReadStream(spills[index]!) as AsyncIterable<Uint8Array>;
+      yield Buffer.from("]");
+    }
+    const tail = Object.entries(rest).map(
+      ([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`,
+    );
+    yield Buffer.from(`${tail.join("")}}\n`);
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+async function spill(
+  records: AsyncIterable<Readonly<Record<string, unknown>>>,
+  columns: readonly string[],
+  dir: string,
+): Promise<readonly string[]> {
+  const files = columns.map((_, index) => path.join(dir, String(index)));
+  const handles = await Promise.all(files.map(async (file) => await open(file, "w")));
+  const waiting = columns.map(() => "");
+  let count = 0;
+  try {
+    for await (const record of records) {
+      for (const [index, name] of columns.entries()) {
+        assertInvariant(name in record, `each record has the column ${name}`);
+        waiting[index] += `${count === 0 ? "" : ","}${JSON.stringify(record[name])}`;
+        if (waiting[index]!.length < blockLength) continue;
+        await handles[index]!.writeFile(waiting[index]!);
+        waiting[index] = "";
+      }
+      count += 1;
+    }
+    for (const [index, text] of waiting.entries()) await handles[index]!.writeFile(text);
+  } finally {
+    await Promise.all(handles.map(async (handle) => await handle.close()));
+  }
+  return files;
+}

@@ -1,0 +1,39 @@
+import type { EpisodeStory } from "../run/episode-row.ts";
+
+const columns: Readonly<Record<string, (episode: EpisodeStory) => string | number | undefined>> = {
+  rollout_id: ({ rolloutId }) => rolloutId,
+  group_id: ({ groupId }) => groupId,
+  task_id: ({ taskId }) => taskId,
+  task_index: ({ taskIndex }) => taskIndex,
+  sample_index: ({ sampleIndex }) => sampleIndex,
+  seed: ({ seed }) => seed,
+  reward: ({ reward }) => reward,
+  outcome: ({ outcome }) => outcome,
+  stop_reason: ({ stopReason }) => stopReason,
+  failure: ({ failure }) => failure?.code,
+  turns: ({ counts }) => counts.turnCount,
+  tool_calls: ({ counts }) => counts.toolCallCount,
+  format_errors: ({ counts }) => counts.formatErrorCount,
+  sampled_tokens: ({ counts }) => counts.sampledTokenCount,
+  tokens: ({ counts }) => counts.tokenCount,
+  user_calls: ({ userUsage }) => userUsage.callCount,
+  duration_s: ({ durationMs }) => durationMs / 1000,
+};
+
+/** One line an episode, as RFC 4180 has it, for spreadsheets. What is absent is an empty cell. */
+export async function* csvFile(
+  episodes: AsyncIterable<{ readonly episode: EpisodeStory }>,
+): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(`${Object.keys(columns).join(",")}\r\n`);
+  for await (const { episode } of episodes) {
+    const cells = Object.values(columns).map((read) => toCell(read(episode)));
+    yield Buffer.from(`${cells.join(",")}\r\n`);
+  }
+}
+
+function toCell(value: string | number | undefined): string {
+  if (typeof value !== "string") return value === undefined ? "" : String(value);
+  // A spreadsheet takes what begins so for a formula; names come from environments, which may be anyone's.
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

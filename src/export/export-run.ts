@@ -1,0 +1,64 @@
+import { encodeLine } from "../run/encode-line.ts";
+import { columnDocument } from "./column-document.ts";
+import { exportGroups } from "./export-groups.ts";
+import type { ExportNote, ExportSurroundings } from "./exporter.ts";
+import { exporters, type ExportTarget } from "./exporters.ts";
+import { readRunGroups } from "./read-run-groups.ts";
+
+/** What an export holds. JSON-able. */
+export interface ExportSummary {
+  readonly to: ExportTarget;
+  readonly groups: number;
+  /** Rows, or episodes where a record is one. */
+  readonly records: number;
+}
+
+/** How a run is exported. */
+export interface ExportOptions {
+  /** The whole number that stands for `""`, where the engine named no version. */
+  readonly policyVersion?: number;
+  /** Called with each thing that is left out or cut, as it happens. */
+  readonly onNote?: (note: ExportNote) => void;
+}
+
+/** An export under way. */
+export interface RunExport {
+  /** The bytes of the file, to be read once. */
+  readonly content: AsyncGenerator<Uint8Array>;
+  /** What was written so far; of the whole when the content is read. */
+  readonly summary: () => ExportSummary;
+}
+
+/**
+ * Makes a trainer's file of a run's folder, a group at a time.
+ *
+ * @throws UsageError where it is no run's folder; the content throws it where a row is refused.
+ */
+export async function exportRun(
+  dir: string,
+  to: ExportTarget,
+  { policyVersion, onNote }: ExportOptions = {},
+): Promise<RunExport> {
+  const run = await readRunGroups(dir);
+  const { layout } = exporters[to];
+  let groups = 0;
+  let count = 0;
+  const surroundings: ExportSurroundings = {
+    ...run.surroundings,
+    ...(policyVersion === undefined ? {} : { policyVersion }),
+  };
+  async function* records() {
+    for await (const group of exportGroups(to, run.groups(), surroundings)) {
+      for (const note of group.notes) onNote?.(note);
+      if (group.records.length > 0) groups += 1;
+      count += group.records.length;
+      yield* group.records;
+    }
+  }
+  const content = layout === "lines" ? lines(records()) : columnDocument(records(), layout);
+  return { content, summary: () => ({ to, groups, records: count }) };
+}
+
+async function* lines(records: AsyncIterable<object>): AsyncGenerator<Uint8Array> {
+  for await (const record of records) yield* (await encodeLine(record)).blocks;
+}

@@ -1,0 +1,55 @@
+import { mkdir, readdir } from "node:fs/promises";
+import path from "node:path";
+import { UsageError } from "../errors.ts";
+import { writeWhole, writeWholeJson } from "../run/write-whole.ts";
+import { csvFile } from "./csv-file.ts";
+import { parquetFile } from "./parquet-file.ts";
+import { readFinished, readTableRows } from "./read-table-rows.ts";
+import { safetensorsShards } from "./safetensors-shards.ts";
+
+/** Files that are no trainer's own. */
+export const tableTargets = ["parquet", "csv", "safetensors"] as const;
+
+/** One of `tableTargets`. */
+export type TableTarget = (typeof tableTargets)[number];
+
+/** The bytes of a run's rows as Parquet, or of its episodes as CSV. */
+export function tableContent(dir: string, to: "parquet" | "csv"): AsyncGenerator<Uint8Array> {
+  return to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(readFinished(dir));
+}
+
+/** What a folder of shards holds, as its `index.json` says. */
+export interface ShardIndex {
+  readonly format: 1;
+  readonly shards: readonly {
+    readonly file: string;
+    readonly rowCount: number;
+    readonly tokenCount: number;
+  }[];
+}
+
+/**
+ * Writes a run's rows as safetensors into a folder: `rows-00000.safetensors` and so on, and an
+ * `index.json`, which is there once all shards are.
+ *
+ * @throws UsageError where there is something in the folder, or it cannot be written.
+ */
+export async function writeShards(dir: string, out: string): Promise<ShardIndex> {
+  await mkdir(out, { recursive: true });
+  if ((await readdir(out)).length > 0) {
+    throw new UsageError(`Cannot write shards to ${out}: it is not empty, choose another --out`);
+  }
+  const shards: ShardIndex["shards"][number][] = [];
+  for await (const { bytes, rowCount, tokenCount } of safetensorsShards(readTableRows(dir))) {
+    const file = `rows-${String(shards.length).padStart(5, "0")}.safetensors`;
+    await writeWhole(path.join(out, file), once(bytes));
+    shards.push({ file, rowCount, tokenCount });
+  }
+  const index: ShardIndex = { format: 1, shards };
+  await writeWholeJson(path.join(out, "index.json"), index);
+  return index;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}

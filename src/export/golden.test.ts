@@ -1,0 +1,81 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
+import { sharedData } from "../testing/shared-data.fixture.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import { exportGroup } from "./export-groups.ts";
+import type { ExportMember } from "./exporter.ts";
+import { exporters, type ExportTarget } from "./exporters.ts";
+
+const shared = sharedData();
+if (shared === null)
+  console.warn("Skipping the trainers' golden files: the shared data are absent");
+
+type Fields = Readonly<Record<string, unknown>>;
+
+async function readLines(name: string): Promise<Fields[]> {
+  const text = await readFile(path.join(shared!, "data/trainers/golden", name), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Fields);
+}
+
+/** The golden rows as groups of attempts, with as much of an episode as the rows say. */
+async function goldenGroups(): Promise<ExportMember[][]> {
+  const groups = new Map<string, ExportMember[]>();
+  for (const line of await readLines("samples.jsonl")) {
+    const sample = line as unknown as Sample;
+    const group = groups.get(sample.groupId) ?? [];
+    groups.set(sample.groupId, group);
+    const { rolloutId, groupId, taskId, outcome, stopReason, reward } = sample;
+    const place = { groupIndex: groups.size - 1, index: 0 };
+    const known = { rolloutId, groupId, taskId, outcome, stopReason };
+    const story = episodeRow({ taskIndex: 0, sampleIndex: group.length, ...known });
+    const episode = reward === undefined ? story : { ...story, reward };
+    group.push({ rolloutId, episode, samples: [sample], place });
+  }
+  return [...groups.values()];
+}
+
+/** What stands for people, and not in the golden files. */
+const forPeople = new Set(["message", "content"]);
+
+/** The members that the golden record has, of ours. */
+function only(ours: unknown, golden: unknown): unknown {
+  if (Array.isArray(golden) && Array.isArray(ours)) {
+    return ours.map((value: unknown, index) => only(value, golden[index]));
+  }
+  if (typeof golden !== "object" || golden === null || typeof ours !== "object" || ours === null) {
+    return ours;
+  }
+  return Object.fromEntries(
+    Object.entries(golden).map(([name, value]) =>
+      forPeople.has(name) ? [name, value] : [name, only((ours as Fields)[name], value)],
+    ),
+  );
+}
+
+const targets = ["trl", "verl", "openrlhf", "areal", "verifiers", "nemo-rl", "skyrl"] as const;
+
+describe.skipIf(shared === null)("exportGroup() gives the golden rows", () => {
+  test.each(targets)("of %s", async (to: ExportTarget) => {
+    const records = (await goldenGroups()).flatMap(
+      (members) => exportGroup(to, members, { policyVersion: 0 }).records,
+    );
+    const { layout } = exporters[to];
+    if (layout === "lines") {
+      const golden = await readLines(`${to.replace("-", "_")}.jsonl`);
+      expect(records).toHaveLength(golden.length);
+      for (const [index, wanted] of golden.entries()) {
+        expect(only(records[index], wanted)).toEqual(wanted);
+      }
+      return;
+    }
+    const [golden] = (await readLines(`${to}.json`)) as [Fields];
+    for (const name of layout.columns) {
+      expect(records.map((record) => record[name])).toEqual(golden[name]);
+    }
+  });
+});

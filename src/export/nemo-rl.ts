@@ -1,0 +1,42 @@
+import { namedGroupRules } from "./common-rules.ts";
+import { sampledTurns } from "./sampled-turns.ts";
+import type { Exporter, ReadyAttempt, ReadyRow } from "./exporter.ts";
+
+/**
+ * What NeMo Gym's agent answers `POST /run` with, an episode a line: each call of the policy with the
+ * whole prompt before it.
+ *
+ * **Source:** NeMo-RL 7ea279ab, nemo_rl/environments/nemo_gym.py (`message_log`).
+ */
+export const nemoRlExporter: Exporter = {
+  trainer: "NeMo-RL, NeMo Gym's agent result",
+  layout: "lines",
+  rules: {
+    ...namedGroupRules,
+    truncated: { action: "keep", why: "no field for it" },
+    segments: {
+      action: "leave-out",
+      why: "NeMo-RL asserts that each prompt goes on from the last",
+    },
+  },
+  toRecords: (attempt) =>
+    attempt.rows.map((row) => ({
+      responses_create_params: { input: [] },
+      reward: attempt.reward,
+      group: attempt.groupId,
+      response: { id: attempt.rolloutId, object: "response", output: toOutput(row, attempt) },
+    })),
+};
+
+function toOutput(row: ReadyRow, { episode }: ReadyAttempt) {
+  return sampledTurns(row).map(({ turnIndex, start, end }, index) => ({
+    type: "message",
+    id: `m${index}`,
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text: episode.turns[turnIndex]?.text ?? "", annotations: [] }],
+    prompt_token_ids: row.tokenIds.slice(0, start),
+    generation_token_ids: row.tokenIds.slice(start, end),
+    generation_log_probs: row.logprobs.slice(start, end),
+  }));
+}

@@ -1,0 +1,30 @@
+import { countedGroupRules } from "./common-rules.ts";
+import { sampledTurns } from "./sampled-turns.ts";
+import type { Exporter } from "./exporter.ts";
+
+/**
+ * What an `AgentExecutor.execute()` gives back, a row a line. Logprobs stand over the whole row: the
+ * trainer drops the first itself.
+ *
+ * **Source:** openrlhf 0.11.0, openrlhf/trainer/ppo_utils/samples_generator.py
+ * (`_process_response_into_experience`).
+ */
+export const openrlhfExporter: Exporter = {
+  trainer: "OpenRLHF, AgentExecutor",
+  layout: "lines",
+  rules: { ...countedGroupRules, truncated: { action: "keep", why: "`truncated` is true" } },
+  toRecords: ({ rows, reward, groupId, episode }) =>
+    rows.map((row) => ({
+      prompt: groupId,
+      label: episode.taskId,
+      observation_tokens: row.tokenIds,
+      action_ranges: sampledTurns(row).map(({ start, end }) => [start, end]),
+      rollout_log_probs: row.logprobs,
+      reward,
+      scores: reward,
+      truncated: episode.outcome === "truncated",
+      extra_logs: {},
+      images: null,
+      mm_train_inputs: null,
+    })),
+};

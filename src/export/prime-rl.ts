@@ -1,0 +1,33 @@
+import { namedGroupRules } from "./common-rules.ts";
+import type { Exporter } from "./exporter.ts";
+
+/**
+ * The fields of a `TrainingSample`, a row a line, with what prime-rl's orchestrator knows of it beside
+ * them. Advantages are those of plain GRPO: the reward less the group's mean, on the sampled tokens.
+ *
+ * **Source:** prime-rl 559b44772, src/prime_rl/transports/rollouts/types.py.
+ */
+export const primeRlExporter: Exporter = {
+  trainer: "prime-rl, TrainingSample",
+  layout: "lines",
+  rules: {
+    ...namedGroupRules,
+    truncated: { action: "keep", why: "`is_truncated`, beside the sample" },
+    segments: { action: "keep", why: "a row each, all with the episode's advantage" },
+  },
+  toRecords: (attempt, { temperature = 1 }) =>
+    attempt.rows.map(({ tokenIds, lossMask, logprobs }) => ({
+      sample: {
+        token_ids: tokenIds,
+        mask: lossMask.map((bit) => bit === 1),
+        logprobs,
+        temperatures: tokenIds.map(() => temperature),
+        env_name: attempt.episode.environment,
+        advantages: lossMask.map((bit) => (bit === 1 ? attempt.advantage : 0)),
+      },
+      id: attempt.rolloutId,
+      group: attempt.groupId,
+      reward: attempt.reward,
+      is_truncated: attempt.episode.outcome === "truncated",
+    })),
+};

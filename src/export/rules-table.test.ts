@@ -1,0 +1,9 @@
+import { readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { rulesTable } from "./rules-table.ts";
+
+test("docs/trainers.md has the rules of every exporter", async () => {
+  const page = await readFile(new URL("../../docs/trainers.md", import.meta.url), "utf8");
+  const [, shown] = /<!-- rules -->\n([^]*?)<!-- \/rules -->/.exec(page)!;
+  expect(shown).toBe(rulesTable());
+});

@@ -1,0 +1,45 @@
+import { namedGroupRules } from "./common-rules.ts";
+import type { Exporter } from "./exporter.ts";
+
+const stopReasons = {
+  completed: "stop",
+  truncated: "length",
+  failed: "abort",
+  aborted: "abort",
+} as const;
+
+/**
+ * A `GeneratorOutput`: lists over the rows.
+ *
+ * **Source:** skyrl 0.3.0, skyrl/train/generators/base.py and
+ * skyrl/train/utils/trainer_utils.py (`validate_generator_output`).
+ */
+export const skyrlExporter: Exporter = {
+  trainer: "SkyRL, GeneratorOutput",
+  layout: {
+    columns: [
+      ...["prompt_token_ids", "response_ids", "rewards", "loss_masks", "rollout_logprobs"],
+      ...["stop_reasons", "trajectory_ids"],
+    ],
+    rest: { rollout_metrics: {} },
+  },
+  rules: {
+    ...namedGroupRules,
+    truncated: { action: "keep", why: "stop_reasons is `length`" },
+    segments: {
+      action: "leave-out",
+      why: "only SkyRL's step-wise mode takes several rows, and then of every episode",
+    },
+    environmentTail: { action: "cut", why: "SkyRL puts the reward on the last response token" },
+  },
+  toRecords: ({ rows, reward, groupId, repetition, episode }) =>
+    rows.map(({ tokenIds, promptLength, lossMask, logprobs }) => ({
+      prompt_token_ids: tokenIds.slice(0, promptLength),
+      response_ids: tokenIds.slice(promptLength),
+      rewards: reward,
+      loss_masks: lossMask.slice(promptLength),
+      rollout_logprobs: logprobs.slice(promptLength),
+      stop_reasons: stopReasons[episode.outcome],
+      trajectory_ids: { instance_id: groupId, repetition_id: repetition },
+    })),
+};

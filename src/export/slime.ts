@@ -1,0 +1,20 @@
+import { toSlimeRow } from "../sink/slime.ts";
+import { countedGroupRules } from "./common-rules.ts";
+import type { Exporter } from "./exporter.ts";
+
+/** slime's `Sample`, a row a line: the rows that `--format slime` writes. */
+export const slimeExporter: Exporter = {
+  trainer: "slime, Sample",
+  layout: "lines",
+  rules: {
+    ...countedGroupRules,
+    truncated: { action: "keep", why: "`status` is `truncated`" },
+    failed: { action: "leave-out-group", why: "slime fails on a reward of null" },
+    unscored: { action: "leave-out-group", why: "slime fails on a reward of null" },
+    mixedVersions: { action: "keep", why: "`weight_versions`, one a policy call" },
+    unnamedVersions: { action: "keep", why: "`weight_versions` are texts" },
+    environmentTail: { action: "keep", why: "`loss_mask` is 0 there" },
+  },
+  toRecords: ({ episode, place, rows }) =>
+    rows.map(({ sample }) => ({ ...toSlimeRow(episode, sample, place) })),
+};

@@ -1,0 +1,42 @@
+import { namedGroupRules } from "./common-rules.ts";
+import type { Exporter } from "./exporter.ts";
+
+/**
+ * A `Datum` for `forward_backward(..., "importance_sampling")`, a row a line: inputs without the last
+ * token, and targets, logprobs, advantages and mask without the first. Advantages are the reward less
+ * the group's mean, 0 where the mask is.
+ *
+ * **Source:** tinker-cookbook 0.6.1, tinker_cookbook/rl/data_processing.py.
+ */
+export const tinkerExporter: Exporter = {
+  trainer: "tinker, Datum",
+  layout: "lines",
+  rules: {
+    ...namedGroupRules,
+    truncated: { action: "keep", why: "no field for it" },
+    segments: { action: "keep", why: "a datum each, all with the episode's advantage" },
+  },
+  toRecords: ({ rows, advantage, reward, groupId, rolloutId }) =>
+    rows.map(({ tokenIds, lossMask, logprobs }) => {
+      const mask = lossMask.slice(1);
+      return {
+        model_input: { chunks: [{ type: "encoded_text", tokens: tokenIds.slice(0, -1) }] },
+        loss_fn_inputs: {
+          target_tokens: tensor("int64", tokenIds.slice(1)),
+          logprobs: tensor("float32", logprobs.slice(1)),
+          advantages: tensor(
+            "float32",
+            mask.map((bit) => (bit === 1 ? advantage : 0)),
+          ),
+          mask: tensor("float32", mask),
+        },
+        reward,
+        group: groupId,
+        rollout: rolloutId,
+      };
+    }),
+};
+
+function tensor(dtype: "int64" | "float32", data: readonly number[]) {
+  return { data, dtype, shape: [data.length] };
+}

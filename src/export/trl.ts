@@ -1,0 +1,31 @@
+import { countedGroupRules } from "./common-rules.ts";
+import type { Exporter } from "./exporter.ts";
+
+/**
+ * What a `rollout_func` gives back, a row a line. `env_reward` goes on to the reward functions.
+ *
+ * **Source:** TRL 1.16.0, trl/trainer/grpo_trainer.py (`RolloutFunc`, `_generate_and_score_completions`).
+ */
+export const trlExporter: Exporter = {
+  trainer: "TRL's GRPOTrainer, rollout_func",
+  layout: "lines",
+  rules: {
+    ...countedGroupRules,
+    truncated: {
+      action: "keep",
+      why: "no field: TRL calls a row truncated whose last id is neither eos nor pad",
+    },
+    empty: { action: "leave-out-group", why: "TRL fails on an empty completion" },
+    environmentTail: { action: "cut", why: "TRL would take the row for truncated" },
+  },
+  toRecords: ({ rows, reward, groupId, rolloutId }) =>
+    rows.map(({ tokenIds, promptLength, logprobs, lossMask }) => ({
+      prompt_ids: tokenIds.slice(0, promptLength),
+      completion_ids: tokenIds.slice(promptLength),
+      logprobs: logprobs.slice(promptLength),
+      env_mask: lossMask.slice(promptLength),
+      env_reward: reward,
+      group: groupId,
+      rollout: rolloutId,
+    })),
+};

@@ -1,0 +1,72 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { writeEveryKindRun } from "../../src/export/every-kind-run.fixture.ts";
+import { jsonLines, runCli } from "../support/run-cli.ts";
+
+let scratch = "";
+let run = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-export-cli-"));
+  run = path.join(scratch, "run");
+  await writeEveryKindRun(run);
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+test("export writes rows to standard output, and says what it left out", async () => {
+  const { status, stdout, stderr } = await runCli(["export", run, "--to", "verl"]);
+  expect(status).toBe(0);
+  expect(jsonLines(stdout)).toHaveLength(13);
+  expect(stderr.trim().split("\n")).toEqual([
+    "Cut 2 tokens of shop/test/1#0: verl puts the reward on the last response token",
+    "Left out shop/test/3#0: shop/test/3#0 has several rows, and the mean over a uid would count the " +
+      "episode once a row",
+    "Left out shop/test/4#0: shop/test/4#0 failed, and it has no reward",
+    "Left out shop/test/5#0: shop/test/5#0 was scored by nothing, and it has no reward",
+    "Left out shop/test/6#0: shop/test/6#0 is not finished, and it has no end",
+    "Left out shop/test/7#0: shop/test/7#0 has nothing that the policy sampled, and nothing in it can " +
+      "be trained",
+    "13 rows of 9 groups for verl",
+  ]);
+});
+
+test("what export wrote passes verify, and fails it by the exact place once it is changed", async () => {
+  const file = path.join(scratch, "rows.json");
+  expect(await runCli(["export", run, "--to", "skyrl", "--out", file])).toMatchObject({
+    status: 0,
+    stdout: "",
+  });
+  const sound = await runCli(["verify", file, "--as", "skyrl", "--run", run]);
+  expect(jsonLines(sound.stdout)).toEqual([{ file, as: "skyrl", records: 13, violations: [] }]);
+  expect(sound.status).toBe(0);
+  const text = await readFile(file, "utf8");
+  await writeFile(file, text.replace("-0.5", "0.5"));
+  const broken = await runCli(["verify", file, "--as", "skyrl"]);
+  expect(broken.status).toBe(1);
+  expect(jsonLines(broken.stdout)).toMatchObject([
+    {
+      violations: [
+        {
+          line: 1,
+          rule: "logprobs",
+          detail: expect.stringMatching(/^rollout_logprobs\[0\] is 0.5/) as string,
+        },
+      ],
+    },
+  ]);
+});
+
+test.each([
+  [["export", "/nowhere", "--to", "trl"], "Cannot read /nowhere/run.json: no such file"],
+  [["export", "RUN", "--to", "word"], "argument 'word' is invalid"],
+  [["export", "RUN"], "required option '--to <name>' not specified"],
+  [["export", "RUN", "--to", "safetensors"], "name a folder by --out"],
+  [["export", "RUN", "--to", "areal", "--policy-version", "x"], "expected a whole number"],
+])("%j is refused", async (args, message) => {
+  const { status, stderr } = await runCli(args.map((arg) => (arg === "RUN" ? run : arg)));
+  expect(status).not.toBe(0);
+  expect(stderr).toContain(message);
+});
