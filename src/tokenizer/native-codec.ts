@@ -1,6 +1,8 @@
 import type * as native from "tokenizers";
-import type { Tokenizer } from "tokenizers";
+import type { Encoding, Tokenizer } from "tokenizers";
+import { createByteLevelText } from "./byte-level.ts";
 import type { TokenCodec } from "./codec.ts";
+import { createLearnedPieces } from "./learned-pieces.ts";
 import { createPlainCheck } from "./plain-check.ts";
 import { RemoteTokenizer } from "./remote-tokenizer.ts";
 import { assertTextLength } from "./text-length.ts";
@@ -40,25 +42,42 @@ export async function createNativeCodec(
   tokenizer.disableTruncation();
   tokenizer.disablePadding();
   const plain = shared ? undefined : nativeElsewhere(file, openThread);
-  const encodeBy = async (instance: Tokenizer, text: string): Promise<number[]> => {
-    if (text === "") return [];
+  const encodeBy = async (instance: Tokenizer, text: string): Promise<Encoding> => {
     assertTextLength(text);
-    return (await instance.encode(text, null, { addSpecialTokens: false })).getIds();
+    return await instance.encode(text, null, { addSpecialTokens: false });
   };
   const checkPlain = createPlainCheck(addedTokens);
+  const tokenOf = (id: number): string | undefined =>
+    Number.isInteger(id) && id >= 0 && id < vocabularySize
+      ? (tokenizer.idToToken(id) ?? undefined)
+      : undefined;
+  const bytes = createByteLevelText(file.outline, tokenOf);
+  const learned = createLearnedPieces({ outline: file.outline, addedTokens, bytes });
   return {
     backend: "native",
     vocabularySize,
     addedTokens,
     idOf: (literal) => tokenizer.tokenToId(literal) ?? undefined,
-    tokenOf: (id) =>
-      Number.isInteger(id) && id >= 0 && id < vocabularySize
-        ? (tokenizer.idToToken(id) ?? undefined)
-        : undefined,
-    encode: (text) => encodeBy(tokenizer, text),
-    encodePlain: async (text) =>
-      checkPlain(await (shared ? encodeBy(shared.plain, text) : plain!.encode("plain", text))),
-    decode: async (ids) => (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
+    tokenOf,
+    async encode(text) {
+      if (text === "") return [];
+      const known = learned?.encodeNow(text);
+      if (known !== undefined) return known;
+      const encoding = await encodeBy(tokenizer, text);
+      const ids = encoding.getIds();
+      learned?.learn(text, () => ({ ids, words: encoding.getWordIds() }));
+      return ids;
+    },
+    encodePlain: async (text) => {
+      if (text === "") return [];
+      return checkPlain(
+        shared ? (await encodeBy(shared.plain, text)).getIds() : await plain!.encode("plain", text),
+      );
+    },
+    decode: async (ids) =>
+      bytes?.decodeNow(ids) ?? (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
+    ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
+    ...(bytes && { decodeNow: (ids) => bytes.decodeNow(ids) }),
     ...(plain && { close: () => plain.close() }),
   };
 }
@@ -84,12 +103,16 @@ export async function createIsolatedCodec(
     throw cause;
   }
   const checkPlain = createPlainCheck(file.addedTokens);
+  const vocabulary = createVocabulary(file);
+  const bytes = createByteLevelText(file.outline, vocabulary.tokenOf);
   return {
     backend: "native",
-    ...createVocabulary(file),
+    ...vocabulary,
     encode: (text) => remote.encode("full", text),
     encodePlain: async (text) => checkPlain(await remote.encode("plain", text)),
-    decode: (ids) => (ids.length === 0 ? Promise.resolve("") : remote.decode(ids)),
+    decode: async (ids) =>
+      bytes?.decodeNow(ids) ?? (ids.length === 0 ? "" : await remote.decode(ids)),
+    ...(bytes === undefined ? {} : { decodeNow: (ids) => bytes.decodeNow(ids) }),
     close: () => remote.close(),
   };
 }

@@ -1,0 +1,141 @@
+import type { ByteLevelText } from "./byte-level.ts";
+import type { AddedToken } from "./codec.ts";
+import type { JsonObject } from "./model-file.ts";
+import { createPieceSplitter, type PieceSplitter } from "./piece-splitter.ts";
+
+/** Longest text that is cut into pieces here, in UTF-16 units: a fraction of a millisecond. */
+const maxTextLength = 8192;
+
+/** How many pieces are kept before the ones that were not seen for longest are forgotten. */
+const defaultRecentCount = 32_768;
+
+/** What the library made of a text. */
+export interface LibraryEncoding {
+  readonly ids: readonly number[];
+  /** `words[i]`: which piece of the text, from 0 on, `ids[i]` is of. */
+  readonly words: readonly (number | null | undefined)[];
+}
+
+/**
+ * Makes what remembers a tokenizer's pieces, for a file whose patterns are known (`isWellKnown()`).
+ *
+ * @returns `undefined` where the tokenizer is of a kind whose pieces are not found here.
+ */
+export function createLearnedPieces({
+  outline,
+  bytes,
+  addedTokens,
+  recentCount = defaultRecentCount,
+}: {
+  readonly outline: JsonObject;
+  readonly bytes: ByteLevelText | undefined;
+  readonly addedTokens: readonly AddedToken[];
+  /** How many pieces are kept at the least; twice as many at the most. Default 32,768. */
+  readonly recentCount?: number;
+}): LearnedPieces | undefined {
+  const split = createPieceSplitter(outline);
+  if (split === undefined || bytes === undefined) return undefined;
+  return new LearnedPieces({ split, bytes, addedTokens, recentCount });
+}
+
+/**
+ * What a tokenizer's model made of the pieces of earlier texts. A model looks at each piece alone, so
+ * that a text whose pieces are all known has their ids, one after the other, without asking it again.
+ *
+ * What is learned is checked: the library must have cut the text at the same places, and the ids of each
+ * piece must spell it. The first text that fails this ends it: nothing is known from then on.
+ */
+class LearnedPieces {
+  readonly #split: PieceSplitter;
+  readonly #bytes: Pick<ByteLevelText, "bytesOf">;
+  readonly #addedIds: ReadonlyMap<string, number>;
+  readonly #recentCount: number;
+  #isTrusted = true;
+  #recent = new Map<string, number | readonly number[]>();
+  #older: ReadonlyMap<string, number | readonly number[]> = new Map();
+
+  constructor({
+    split,
+    bytes,
+    addedTokens,
+    recentCount,
+  }: {
+    readonly split: PieceSplitter;
+    readonly bytes: Pick<ByteLevelText, "bytesOf">;
+    readonly addedTokens: readonly AddedToken[];
+    readonly recentCount: number;
+  }) {
+    this.#split = split;
+    this.#bytes = bytes;
+    this.#addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
+    this.#recentCount = recentCount;
+  }
+
+  /** The text's ids where all of its pieces are known. */
+  encodeNow(text: string): number[] | undefined {
+    const pieces = this.#cut(text);
+    if (pieces === undefined) return undefined;
+    const ids: number[] = [];
+    for (const piece of pieces) {
+      const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#recall(piece);
+      if (known === undefined) return undefined;
+      if (typeof known === "number") ids.push(known);
+      else for (const id of known) ids.push(id);
+    }
+    return ids;
+  }
+
+  /** Learns from what the library made of a text; `encoding` is read where there is something to learn. */
+  learn(text: string, encoding: () => LibraryEncoding): void {
+    const pieces = this.#cut(text);
+    if (pieces === undefined) return;
+    const { ids, words } = encoding();
+    let from = 0;
+    const idsByPiece = pieces.map((piece) => {
+      const word = words[from];
+      let end = from;
+      while (end < ids.length && words[end] === word) end += 1;
+      const own = ids.slice(from, end);
+      from = end;
+      return this.#isSpelling(piece, own) ? own : undefined;
+    });
+    if (from < ids.length || idsByPiece.includes(undefined)) {
+      this.#isTrusted = false;
+      this.#recent.clear();
+      this.#older = new Map();
+      return;
+    }
+    for (const [index, piece] of pieces.entries()) {
+      if (!this.#addedIds.has(piece)) this.#keep(piece, idsByPiece[index] ?? []);
+    }
+  }
+
+  #cut(text: string): readonly string[] | undefined {
+    return this.#isTrusted && text.length <= maxTextLength ? this.#split(text) : undefined;
+  }
+
+  #isSpelling(piece: string, ids: readonly number[]): boolean {
+    const added = this.#addedIds.get(piece);
+    if (added !== undefined) return ids.length === 1 && ids[0] === added;
+    const bytes = ids.map((id) => this.#bytes.bytesOf(id));
+    return Buffer.from(piece).equals(Buffer.concat(bytes.filter((known) => known !== undefined)));
+  }
+
+  /** Brings a piece of the older ones among the recent. */
+  #recall(piece: string): number | readonly number[] | undefined {
+    const known = this.#older.get(piece);
+    if (known !== undefined) this.#keep(piece, typeof known === "number" ? [known] : known);
+    return known;
+  }
+
+  #keep(piece: string, ids: readonly number[]): void {
+    if (this.#recent.size >= this.#recentCount) {
+      this.#older = this.#recent;
+      this.#recent = new Map();
+    }
+    const [only] = ids;
+    // A piece as it was cut would keep its whole text in memory.
+    const key = Buffer.from(piece).toString();
+    this.#recent.set(key, only !== undefined && ids.length === 1 ? only : [...ids]);
+  }
+}
