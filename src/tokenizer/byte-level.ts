@@ -2,8 +2,6 @@ import type { JsonObject } from "./model-file.ts";
 
 /** How the bytes of ids are joined to text; absent where more than joining is needed. */
 export interface ByteLevelText {
-  /** Whether the id's bytes are known; others spell nothing. */
-  bytesOf(id: number): Buffer | undefined;
   /**
    * The text of the ids, as the library decodes them; `undefined` where it must be asked, for its work
    * or for what it makes of ids that are none.
@@ -42,7 +40,6 @@ export function createByteLevelText(
     return text;
   };
   return {
-    bytesOf,
     decodeNow(ids) {
       if (ids.length > maxIdCount) return undefined;
       let text = "";

@@ -47,7 +47,7 @@ export function createLearnedPieces({
  */
 class LearnedPieces {
   readonly #split: PieceSplitter;
-  readonly #bytes: Pick<ByteLevelText, "bytesOf">;
+  readonly #bytes: ByteLevelText;
   readonly #addedIds: ReadonlyMap<string, number>;
   readonly #recentCount: number;
   #isTrusted = true;
@@ -61,7 +61,7 @@ class LearnedPieces {
     recentCount,
   }: {
     readonly split: PieceSplitter;
-    readonly bytes: Pick<ByteLevelText, "bytesOf">;
+    readonly bytes: ByteLevelText;
     readonly addedTokens: readonly AddedToken[];
     readonly recentCount: number;
   }) {
@@ -91,34 +91,37 @@ class LearnedPieces {
     if (pieces === undefined) return;
     const { ids, words } = encoding();
     let from = 0;
-    const idsByPiece = pieces.map((piece) => {
+    for (const piece of pieces) {
       const word = words[from];
       let end = from;
       while (end < ids.length && words[end] === word) end += 1;
-      const own = ids.slice(from, end);
+      if (!this.#learnPiece(piece, ids, from, end)) return this.#forgetAll();
       from = end;
-      return this.#isSpelling(piece, own) ? own : undefined;
-    });
-    if (from < ids.length || idsByPiece.includes(undefined)) {
-      this.#isTrusted = false;
-      this.#recent.clear();
-      this.#older = new Map();
-      return;
     }
-    for (const [index, piece] of pieces.entries()) {
-      if (!this.#addedIds.has(piece)) this.#keep(piece, idsByPiece[index] ?? []);
+    if (from < ids.length) this.#forgetAll();
+  }
+
+  /** Learns that `ids` from one place to another are the piece's; `false` where they cannot be. */
+  #learnPiece(piece: string, ids: readonly number[], from: number, end: number): boolean {
+    const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#recall(piece);
+    if (typeof known === "number") return end - from === 1 && ids[from] === known;
+    if (known !== undefined) {
+      return known.length === end - from && known.every((id, place) => ids[from + place] === id);
     }
+    const own = ids.slice(from, end);
+    if (this.#bytes.decodeNow(own) !== piece) return false;
+    this.#keep(piece, own);
+    return true;
+  }
+
+  #forgetAll(): void {
+    this.#isTrusted = false;
+    this.#recent.clear();
+    this.#older = new Map();
   }
 
   #cut(text: string): readonly string[] | undefined {
     return this.#isTrusted && text.length <= maxTextLength ? this.#split(text) : undefined;
-  }
-
-  #isSpelling(piece: string, ids: readonly number[]): boolean {
-    const added = this.#addedIds.get(piece);
-    if (added !== undefined) return ids.length === 1 && ids[0] === added;
-    const bytes = ids.map((id) => this.#bytes.bytesOf(id));
-    return Buffer.from(piece).equals(Buffer.concat(bytes.filter((known) => known !== undefined)));
   }
 
   /** Brings a piece of the older ones among the recent. */
