@@ -78,18 +78,20 @@ function bytesOfSpelling(spelling: string): Buffer {
 }
 
 /**
- * The byte that each character of a spelling stands for. Printable ones stand for themselves, all others
- * have one from U+0100 on, in their order.
+ * The character that spells each byte. Printable ones spell themselves, all others have one from U+0100 on,
+ * in their order.
  *
  * **Source:** openai/gpt-2, `src/encoder.py` (`bytes_to_unicode`).
  */
+export const byteSpellings: readonly string[] = (() => {
+  let next = 0x100;
+  return Array.from({ length: 256 }, (_, byte) => {
+    const isPrintable =
+      (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte <= 0xff && byte !== 0xad);
+    return String.fromCharCode(isPrintable ? byte : next++);
+  });
+})();
+
 const bytesByUnit: ReadonlyMap<number, number> = new Map(
-  (() => {
-    let next = 0x100;
-    return Array.from({ length: 256 }, (_, byte): [unit: number, byte: number] => {
-      const isPrintable =
-        (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte <= 0xff && byte !== 0xad);
-      return [isPrintable ? byte : next++, byte];
-    });
-  })(),
+  byteSpellings.map((spelling, byte) => [spelling.charCodeAt(0), byte]),
 );

@@ -1,5 +1,6 @@
 import type { ByteLevelText } from "./byte-level.ts";
 import type { AddedToken } from "./codec.ts";
+import type { PieceMerger } from "./merge-piece.ts";
 import type { JsonObject } from "./model-file.ts";
 import { createPieceSplitter, type PieceSplitter } from "./piece-splitter.ts";
 
@@ -8,6 +9,12 @@ const maxTextLength = 8192;
 
 /** How many pieces are kept before the ones that were not seen for longest are forgotten. */
 const defaultRecentCount = 32_768;
+
+/** After how many texts with words that had not occurred the model's own rules are fetched. */
+const patience = 256;
+
+/** How many known pieces those rules are held against before they are used. */
+const checkedPieceCount = 500;
 
 /** What the library made of a text. */
 export interface LibraryEncoding {
@@ -26,16 +33,19 @@ export function createLearnedPieces({
   bytes,
   addedTokens,
   recentCount = defaultRecentCount,
+  fetchMerger = () => Promise.resolve(undefined),
 }: {
   readonly outline: JsonObject;
   readonly bytes: ByteLevelText | undefined;
   readonly addedTokens: readonly AddedToken[];
   /** How many pieces are kept at the least; twice as many at the most. Default 32,768. */
   readonly recentCount?: number;
+  /** Fetches what the model itself does with a piece. Called once, where new words keep coming. */
+  readonly fetchMerger?: () => Promise<PieceMerger | undefined>;
 }): LearnedPieces | undefined {
   const split = createPieceSplitter(outline);
   if (split === undefined || bytes === undefined) return undefined;
-  return new LearnedPieces({ split, bytes, addedTokens, recentCount });
+  return new LearnedPieces({ split, bytes, addedTokens, recentCount, fetchMerger });
 }
 
 /**
@@ -44,12 +54,18 @@ export function createLearnedPieces({
  *
  * What is learned is checked: the library must have cut the text at the same places, and the ids of each
  * piece must spell it. The first text that fails this ends it: nothing is known from then on.
+ *
+ * Where new words keep coming, as names and numbers do, the model's own rules are fetched. They are used
+ * for pieces that are not known, once they have given for known ones what the library gave.
  */
 class LearnedPieces {
   readonly #split: PieceSplitter;
   readonly #bytes: ByteLevelText;
   readonly #addedIds: ReadonlyMap<string, number>;
   readonly #recentCount: number;
+  readonly #fetchMerger: () => Promise<PieceMerger | undefined>;
+  #merge: PieceMerger | undefined;
+  #learnedCount = 0;
   #isTrusted = true;
   #recent = new Map<string, number | readonly number[]>();
   #older: ReadonlyMap<string, number | readonly number[]> = new Map();
@@ -59,16 +75,19 @@ class LearnedPieces {
     bytes,
     addedTokens,
     recentCount,
+    fetchMerger,
   }: {
     readonly split: PieceSplitter;
     readonly bytes: ByteLevelText;
     readonly addedTokens: readonly AddedToken[];
     readonly recentCount: number;
+    readonly fetchMerger: () => Promise<PieceMerger | undefined>;
   }) {
     this.#split = split;
     this.#bytes = bytes;
     this.#addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
     this.#recentCount = recentCount;
+    this.#fetchMerger = fetchMerger;
   }
 
   /** The text's ids where all of its pieces are known. */
@@ -77,11 +96,20 @@ class LearnedPieces {
     if (pieces === undefined) return undefined;
     const ids: number[] = [];
     for (const piece of pieces) {
-      const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#recall(piece);
+      const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#find(piece);
       if (known === undefined) return undefined;
       if (typeof known === "number") ids.push(known);
       else for (const id of known) ids.push(id);
     }
+    return ids;
+  }
+
+  /** A piece that is not among the recent ones. */
+  #find(piece: string): number | readonly number[] | undefined {
+    const known = this.#recall(piece);
+    if (known !== undefined) return known;
+    const ids = this.#merge?.(piece);
+    if (ids !== undefined) this.#keep(piece, ids);
     return ids;
   }
 
@@ -98,7 +126,22 @@ class LearnedPieces {
       if (!this.#learnPiece(piece, ids, from, end)) return this.#forgetAll();
       from = end;
     }
-    if (from < ids.length) this.#forgetAll();
+    if (from < ids.length) return this.#forgetAll();
+    this.#learnedCount += 1;
+    if (this.#learnedCount === patience) void this.#fetchMerger().then((merge) => this.#try(merge));
+  }
+
+  /** Takes the model's rules where they give what is known. */
+  #try(merge: PieceMerger | undefined): void {
+    if (merge === undefined) return;
+    let count = 0;
+    for (const [piece, known] of this.#recent) {
+      const ids = merge(piece);
+      if (ids !== undefined && String(ids) !== String(known)) return;
+      count += 1;
+      if (count === checkedPieceCount) break;
+    }
+    this.#merge = merge;
   }
 
   /** Learns that `ids` from one place to another are the piece's; `false` where they cannot be. */

@@ -3,6 +3,7 @@ import type { Encoding, Tokenizer } from "tokenizers";
 import { createByteLevelText } from "./byte-level.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createLearnedPieces } from "./learned-pieces.ts";
+import { OwnMerges } from "./own-merges.ts";
 import { createPlainCheck } from "./plain-check.ts";
 import { RemoteTokenizer } from "./remote-tokenizer.ts";
 import { assertTextLength } from "./text-length.ts";
@@ -52,12 +53,19 @@ export async function createNativeCodec(
       ? (tokenizer.idToToken(id) ?? undefined)
       : undefined;
   const bytes = createByteLevelText(file.outline, tokenOf);
-  const learned = createLearnedPieces({ outline: file.outline, addedTokens, bytes });
+  const idOf = (literal: string): number | undefined => tokenizer.tokenToId(literal) ?? undefined;
+  const merges = new OwnMerges(file, idOf);
+  const learned = createLearnedPieces({
+    outline: file.outline,
+    addedTokens,
+    bytes,
+    fetchMerger: () => merges.fetch(),
+  });
   return {
     backend: "native",
     vocabularySize,
     addedTokens,
-    idOf: (literal) => tokenizer.tokenToId(literal) ?? undefined,
+    idOf,
     tokenOf,
     async encode(text) {
       if (text === "") return [];
@@ -78,7 +86,9 @@ export async function createNativeCodec(
       bytes?.decodeNow(ids) ?? (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
     ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
     ...(bytes && { decodeNow: (ids) => bytes.decodeNow(ids) }),
-    ...(plain && { close: () => plain.close() }),
+    async close() {
+      await Promise.all([plain?.close(), merges.close()]);
+    },
   };
 }
 
