@@ -51,18 +51,32 @@ export interface Shop {
 }
 
 /** Opens a shop for one episode: copies no record. */
-export function openShop({ customers, products, orders }: ShopRecords): Shop {
+export function openShop(records: ShopRecords): Shop {
+  const { customers, products } = records;
+  let base = ordersById.get(records);
+  if (base === undefined) {
+    base = new Map(records.orders.map((order) => [order.id, order]));
+    ordersById.set(records, base);
+  }
   return {
     customers,
     products,
-    orders: new CopyOnWriteTable<Order, OwnOrder>({
-      base: new Map(orders.map((order) => [order.id, order])),
-      copy: (order) => ({ ...order }),
-    }),
+    orders: new CopyOnWriteTable<Order, OwnOrder>({ base, copy: (order) => ({ ...order }) }),
   };
 }
+
+/** Each task's shop is opened at least twice: to be played in, and to see what it should have become. */
+const ordersById = new WeakMap<ShopRecords, ReadonlyMap<string, Order>>();
 
 /** Everything in a shop that can change, as text: equal texts, equal states. */
 export function shopState({ orders }: Shop): string {
   return JSON.stringify([...orders.entries()].map(([, order]) => order));
+}
+
+/** Whether two shops of the same records are in equal states. Only orders that were written can differ. */
+export function isSameState(left: Shop, right: Shop): boolean {
+  const written = new Set([...left.orders.changes.keys(), ...right.orders.changes.keys()]);
+  return [...written].every(
+    (id) => JSON.stringify(left.orders.get(id)) === JSON.stringify(right.orders.get(id)),
+  );
 }

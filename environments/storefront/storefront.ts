@@ -7,7 +7,7 @@ import { type MadeCall, shopDifference } from "./difference.ts";
 import { drawTask, type StorefrontData } from "./draw-task.ts";
 import { fulfil, toInstruction, wantedOutputs } from "./goal.ts";
 import { policyText } from "./policy-text.ts";
-import { openShop, shopState } from "./shop.ts";
+import { isSameState, openShop, shopState } from "./shop.ts";
 import { callTool, toolDefinitions } from "./tools.ts";
 
 const splits = { train: 100_000, test: 200 } as const;
@@ -92,7 +92,7 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
       signal.throwIfAborted();
       const wanted = openShop(data.records);
       fulfil(wanted, data.goals);
-      const stateMatches = shopState(shop) === shopState(wanted);
+      const stateMatches = isSameState(shop, wanted);
       const spoken = said.map((text) => text.toLowerCase().replaceAll(",", ""));
       const missingOutputs = wantedOutputs(data.goals).filter(
         (output) => !spoken.some((text) => text.includes(output.toLowerCase())),

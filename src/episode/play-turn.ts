@@ -92,12 +92,11 @@ async function turnText(
   { outputIds }: Generation,
 ): Promise<{ readonly text: string; readonly stopText: string }> {
   const last = outputIds.at(-1);
-  if (last === undefined || !stopTokenIds.includes(last)) {
-    return { text: await codec.decode(outputIds), stopText: "" };
-  }
+  const isClosed = last !== undefined && stopTokenIds.includes(last);
+  const ids = isClosed ? outputIds.slice(0, -1) : outputIds;
   return {
-    text: await codec.decode(outputIds.slice(0, -1)),
-    stopText: codec.tokenOf(last) ?? "",
+    text: codec.decodeNow?.(ids) ?? (await codec.decode(ids)),
+    stopText: isClosed ? (codec.tokenOf(last) ?? "") : "",
   };
 }
 

@@ -8,17 +8,29 @@ import type { FormatFacts, TurnRecord } from "./episode.ts";
  *
  * @param turn - `text` is that of all `ids`, a closing stop id's literal included.
  */
-export async function recordForm(
+export function recordForm(
   form: TurnForm | undefined,
   codec: TokenCodec,
   turn: { readonly ids: readonly number[]; readonly text: string },
-): Promise<Pick<TurnRecord, "attempts" | "format">> {
+): RecordedForm | Promise<RecordedForm> {
   if (form === undefined) return {};
   const spans = form.attempts.map(({ span }) => span);
-  const tokenSpans = await locateTokens(codec, turn, spans);
+  const located = locateTokens(codec, turn, spans);
+  return located instanceof Promise
+    ? located.then((tokenSpans) => describeForm(form, tokenSpans, turn.ids.length))
+    : describeForm(form, located, turn.ids.length);
+}
+
+type RecordedForm = Pick<TurnRecord, "attempts" | "format">;
+
+function describeForm(
+  form: TurnForm,
+  tokenSpans: readonly (readonly [start: number, end: number])[],
+  idCount: number,
+): RecordedForm {
   const attempts = form.attempts.map((attempt, index) => ({
     ...attempt,
-    tokenSpan: tokenSpans[index] ?? [0, turn.ids.length],
+    tokenSpan: tokenSpans[index] ?? [0, idCount],
   }));
   const error = findFormError(attempts);
   const { leakedMarkup, thinkingMalformed } = form;

@@ -55,6 +55,11 @@ export function spend(steps: number, line?: number): void {
   throw limitError(`${place}the template takes more than ${limits.steps} steps`);
 }
 
+/** How many steps the rendering may still take. */
+export function stepsLeft(): number {
+  return left.steps;
+}
+
 /** Counts the steps of handling a text or list as a whole. @throws as `spend()`. */
 export function spendOn(value: unknown): void {
   if (typeof value === "string" || Array.isArray(value)) spend(1 + Math.floor(value.length / 64));

@@ -9,6 +9,7 @@ import { parseTemplate } from "./parser.ts";
 import { analyzeStatements, JinjaScope } from "./scope.ts";
 import { compileStatements } from "./statement.ts";
 import { toTemplateError } from "./template-error.ts";
+import { keepWritten } from "./template-json.ts";
 import { strftimeAt, templateGlobals, templateReference } from "./template-globals.ts";
 
 /** What a chat template renders. */
@@ -76,6 +77,7 @@ function compile(source: string): { readonly scope: JinjaScope; readonly run: Ex
 
 function contextOf(input: ChatTemplateInput): RenderContext {
   const { messages, tools, addGenerationPrompt, variables, now } = input;
+  keepWritten(tools);
   return {
     resolve(name) {
       if (name === "self") return templateReference;

@@ -2,8 +2,8 @@ import type { PythonDumpsOptions } from "../python/json-stringify.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { formatFloat } from "../python/float-text.ts";
 import { formatInt } from "../python/int-text.ts";
-import type { PyValue } from "../python/value.ts";
-import { spendOn } from "./budget.ts";
+import { isPyDict, type PyValue } from "../python/value.ts";
+import { spend, spendOn, stepsLeft } from "./budget.ts";
 import { compareForSort } from "./template-compare.ts";
 import { typeError, valueError } from "./template-error.ts";
 import type { BoundArguments } from "./template-function.ts";
@@ -19,7 +19,49 @@ import { isDict, isList, textOf, Tuple, typeName } from "./template-value.ts";
  *
  * @throws TemplateError `TypeError` for what JSON cannot hold, an undefined value for one.
  */
-export function toJsonText(
+export function toJsonText(value: TemplateValue, layout: BoundArguments): string {
+  const written = typeof value === "object" && value !== null ? lasting.get(value) : undefined;
+  const key = written === undefined ? undefined : keyOf(layout);
+  if (written === undefined || key === undefined) return writeJson(value, layout);
+  const known = written.get(key);
+  if (known !== undefined) {
+    spend(known.steps);
+    return known.text;
+  }
+  const before = stepsLeft();
+  const text = writeJson(value, layout);
+  written.set(key, { text, steps: before - stepsLeft() });
+  return text;
+}
+
+interface Written {
+  readonly text: string;
+  /** What writing it took, and takes whenever it is shown. */
+  readonly steps: number;
+}
+
+/** Values that many renderings show, with what was written of them, by layout. */
+const lasting = new WeakMap<object, Map<string, Written>>();
+
+/** Lets what is written of the values be kept: tool definitions, which nobody changes. */
+export function keepWritten(values: readonly PyValue[] | null): void {
+  for (const value of values ?? []) {
+    if (isPyDict(value) && !lasting.has(value)) lasting.set(value, new Map());
+  }
+}
+
+/** A word for the layout; `undefined` where it is an unusual one. */
+function keyOf(layout: BoundArguments): string | undefined {
+  let key = "";
+  for (const argument of layout) {
+    if (argument === undefined || argument === null) key += "-,";
+    else if (typeof argument === "boolean" || typeof argument === "bigint") key += `${argument},`;
+    else return undefined;
+  }
+  return key;
+}
+
+function writeJson(
   value: TemplateValue,
   [ensureAscii = false, indent = null, separators = null, sortKeys = false]: BoundArguments,
 ): string {

@@ -68,7 +68,9 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
     const handedOn = primary === undefined ? reported.take(block.name ?? "", written) : undefined;
     const argumentsText = handedOn ?? written;
     if (primary === undefined) {
-      notes.push(...noteArguments(block.name, valueOf(block, argumentsText), turn.context));
+      notes.push(
+        ...noteArguments(block.name, valueOf(block, argumentsText, written), turn.context),
+      );
       const key = keyOf(block.name, argumentsText);
       if (seen.has(key)) notes.push(duplicate);
       seen.add(key);
@@ -194,12 +196,17 @@ function writeArguments(value: PyValue | undefined): string | undefined {
   return catchPython(() => stringifyPythonJson(value, { ensureAscii: false }));
 }
 
-/** The value of the arguments that the engine hands on. */
-function valueOf(block: Block, argumentsText: string | undefined): PyValue | undefined {
-  const { argumentValue, argumentsText: own } = block;
-  if (argumentsText === undefined || (own ?? writeArguments(argumentValue)) === argumentsText) {
-    return argumentValue;
-  }
+/**
+ * The value of the arguments that the engine hands on.
+ *
+ * @param written - As the block has them.
+ */
+function valueOf(
+  { argumentValue }: Block,
+  argumentsText: string | undefined,
+  written: string | undefined,
+): PyValue | undefined {
+  if (argumentsText === undefined || written === argumentsText) return argumentValue;
   return catchPython(() => parsePythonJson(argumentsText));
 }
 

@@ -32,15 +32,27 @@ export function createParseContext(options: ParseOptions): ParseContext {
     tools: options.tools,
     dialect,
     engineVersion: resolveEngineVersion(dialect, options.engineVersion),
-    toolPositions: new Map(
-      options.tools.flatMap((tool, index) => (tool.name === "" ? [] : [[tool.name, index]])),
-    ),
+    toolPositions: positionsOf(options.tools),
     forwardUnknownTools: options.forwardUnknownTools ?? false,
     vocabulary: options.vocabulary ?? [],
     ...(options.responseTemplate === undefined
       ? {}
       : { responseTemplate: options.responseTemplate }),
   };
+}
+
+const knownPositions = new WeakMap<readonly ToolDefinition[], ReadonlyMap<string, number>>();
+
+/** The same tools are offered in every turn. */
+function positionsOf(tools: readonly ToolDefinition[]): ReadonlyMap<string, number> {
+  let positions = knownPositions.get(tools);
+  if (positions === undefined) {
+    positions = new Map(
+      tools.flatMap((tool, index) => (tool.name === "" ? [] : [[tool.name, index]])),
+    );
+    knownPositions.set(tools, positions);
+  }
+  return positions;
 }
 
 /** The JSON Schema of the tool's parameters where it is a dictionary. */

@@ -38,7 +38,7 @@ export interface ControlTokenGuard {
    */
   seal(messages: readonly PyDict[], tools: readonly PyValue[] | null): SealedConversation;
   /** The ids of rendered text: marked literals as ordinary characters, all else as ever. */
-  encode(text: string, seal: Seal | undefined): Promise<number[]>;
+  encode(text: string, seal: Seal | undefined): number[] | Promise<number[]>;
 }
 
 /** How a guard is made. */
@@ -58,8 +58,16 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
   const sealer = createLiteralSealer(guardedLiterals(codec, policy));
   const untrusted = (message: PyDict): readonly [string, PyValue][] =>
     [...message].filter(([key]) => isUntrusted(roleOf(message), key, guardSystem));
-  const isSuspect = ([key, value]: readonly [string, PyValue]): boolean =>
-    key === "content" ? sealer.isSuspectContent(value) : sealer.holdsLiteral(value);
+
+  function isSuspect(message: PyDict): boolean {
+    const role = roleOf(message);
+    let isFound = false;
+    message.forEach((value, key) => {
+      if (isFound || !isUntrusted(role, key, guardSystem)) return;
+      isFound = key === "content" ? sealer.isSuspectContent(value) : sealer.holdsLiteral(value);
+    });
+    return isFound;
+  }
 
   function sealMessage(message: PyDict, seal: Seal): PyDict {
     const sealed = new Map(message);
@@ -82,12 +90,21 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
     if (culprit !== undefined || areToolsSuspect) throw rejection(culprit);
   }
 
+  async function encodeSealed(text: string, seal: Seal): Promise<number[]> {
+    const pieces = await splitSealed(text, seal, allLiterals);
+    const encoded = await Promise.all(
+      pieces.map((piece) =>
+        piece.plain ? codec.encodePlain(piece.text) : codec.encode(piece.text),
+      ),
+    );
+    return await concatenate(encoded);
+  }
+
   return {
     policy,
     seal(messages, tools) {
       const areToolsSuspect = guardSystem && sealer.holdsLiteral(tools);
-      const isClean =
-        !areToolsSuspect && !messages.some((message) => untrusted(message).some(isSuspect));
+      const isClean = !areToolsSuspect && !messages.some(isSuspect);
       if (policy === "hf-parity" || isClean) return { messages, tools };
       if (policy === "reject") rejectLiterals(messages, areToolsSuspect);
       const seal = chooseSeal([...surroundings, messages, tools]);
@@ -97,15 +114,9 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
         tools: areToolsSuspect ? (tools ?? []).map((tool) => sealer.seal(tool, seal)) : tools,
       };
     },
-    async encode(text, seal) {
-      if (seal === undefined) return await codec.encode(text);
-      const pieces = await splitSealed(text, seal, allLiterals);
-      const encoded = await Promise.all(
-        pieces.map((piece) =>
-          piece.plain ? codec.encodePlain(piece.text) : codec.encode(piece.text),
-        ),
-      );
-      return await concatenate(encoded);
+    encode(text, seal) {
+      if (seal === undefined) return codec.encodeNow?.(text) ?? codec.encode(text);
+      return encodeSealed(text, seal);
     },
   };
 }

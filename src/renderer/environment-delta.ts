@@ -48,7 +48,7 @@ export function renderDeltaText(
   const base = plan.base === "short" ? shortBase : change.history;
   const tools = plan.needsTools ? change.tools : null;
   const nonce = chooseNonce([base, [change.assistant], change.environment, tools]);
-  const closers = literalPattern(plan.closers);
+  const closers = closerPattern(plan);
   let refusal: string | undefined;
   for (const standIn of standIns(change.assistant, nonce)) {
     const messages = [...base, standIn, ...change.environment];
@@ -75,6 +75,18 @@ export function renderDeltaText(
     );
   }
   throw undeliverable(refusal ?? "the assistant turn does not appear in it");
+}
+
+const closerPatterns = new WeakMap<DeltaPlan, RegExp>();
+
+/** The pattern of a plan's closing literals, compiled once. */
+function closerPattern(plan: DeltaPlan): RegExp {
+  let pattern = closerPatterns.get(plan);
+  if (pattern === undefined) {
+    pattern = literalPattern(plan.closers);
+    closerPatterns.set(plan, pattern);
+  }
+  return pattern;
 }
 
 /** Stand-ins for a sampled turn, the most faithful first. */

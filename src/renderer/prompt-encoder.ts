@@ -24,7 +24,7 @@ export function createPromptEncoder(
   const prefixes = new Map<string, Promise<number[]>>();
 
   function encodePrefix(prefix: string): Promise<number[]> {
-    const ids = prefixes.get(prefix) ?? guard.encode(prefix, undefined);
+    const ids = prefixes.get(prefix) ?? Promise.resolve(guard.encode(prefix, undefined));
     prefixes.delete(prefix);
     prefixes.set(prefix, ids);
     // A failure must not be remembered; who asked learns of it from the promise itself.
@@ -44,6 +44,6 @@ export function createPromptEncoder(
       encodePrefix(prefix),
       guard.encode(text.slice(anchor.index), seal),
     ]);
-    return [...first, ...rest.slice(1)];
+    return first.concat(rest.slice(1));
   };
 }

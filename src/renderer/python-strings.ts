@@ -6,10 +6,12 @@ export function someString(value: PyValue, test: (text: string) => boolean): boo
   if (typeof value === "string") return test(value);
   if (isPyList(value)) return value.some((item) => someString(item, test));
   if (!isPyDict(value)) return false;
-  for (const [key, member] of value) {
-    if (test(key) || someString(member, test)) return true;
-  }
-  return false;
+  let isFound = false;
+  // Goes through every turn's messages: iterating would make a list for each member.
+  value.forEach((member, key) => {
+    isFound ||= test(key) || someString(member, test);
+  });
+  return isFound;
 }
 
 /** The value with every string, dictionary keys included, replaced. */

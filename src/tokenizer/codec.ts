@@ -19,6 +19,13 @@ export interface TokenCodec {
   encodePlain(text: string): Promise<number[]>;
   /** Text of the ids, control tokens spelled out. For reading and parsing only. */
   decode(ids: readonly number[]): Promise<string>;
+  /**
+   * What `encode()` gives, where it is known without asking the library: texts of which every word has
+   * occurred. `undefined` where it is not; absent where it never is.
+   */
+  encodeNow?(text: string): number[] | undefined;
+  /** What `decode()` gives, under the same terms. */
+  decodeNow?(ids: readonly number[]): string | undefined;
   /** The id of an added token's or vocabulary entry's literal. */
   idOf(literal: string): number | undefined;
   /** The vocabulary's spelling of an id. */

@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { createByteLevelText } from "./byte-level.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createPlainCheck } from "./plain-check.ts";
 import { RemoteTokenizer } from "./remote-tokenizer.ts";
@@ -30,17 +31,21 @@ export async function createJavascriptCodec(
     throw new UsageError("Cannot load the tokenizer in JavaScript", { cause });
   }
   const vocabulary = createVocabulary(file);
+  const bytes = createByteLevelText(file.outline, vocabulary.tokenOf);
   const checkPlain = createPlainCheck(file.addedTokens);
   return {
     backend: "javascript",
     ...vocabulary,
     encode: (text) => remote.encode("full", text),
     encodePlain: async (text) => checkPlain(await remote.encode("plain", text)),
-    decode: (ids) => {
+    decode: async (ids) => {
+      const text = bytes?.decodeNow(ids);
+      if (text !== undefined) return text;
       // The library prints an unknown id as the unknown token; the native one leaves it out.
       const known = ids.filter((id) => vocabulary.tokenOf(id) !== undefined);
-      return known.length === 0 ? Promise.resolve("") : remote.decode(known);
+      return known.length === 0 ? "" : await remote.decode(known);
     },
+    ...(bytes === undefined ? {} : { decodeNow: (ids) => bytes.decodeNow(ids) }),
     close: () => remote.close(),
   };
 }

@@ -10,11 +10,11 @@ type Span = readonly [start: number, end: number];
  * Byte-level vocabularies are looked up; with others the beginnings of the ids are decoded, a few for
  * each stretch.
  */
-export async function locateTokens(
+export function locateTokens(
   codec: TokenCodec,
   { ids, text }: { readonly ids: readonly number[]; readonly text: string },
   spans: readonly Span[],
-): Promise<readonly Span[]> {
+): readonly Span[] | Promise<readonly Span[]> {
   if (spans.length === 0) return [];
   const ends = byteEnds(codec, ids);
   if (ends?.at(-1) === Buffer.byteLength(text) && !text.includes("\uFFFD")) {
@@ -25,23 +25,35 @@ export async function locateTokens(
       return [first, Math.max(first, Math.min(ids.length, last + 1))];
     });
   }
-  return await locateByDecoding(codec, ids, spans);
+  return locateByDecoding(codec, ids, spans);
 }
 
-const addedLengths = new WeakMap<TokenCodec, ReadonlyMap<number, number>>();
+/** The bytes of each id's spelling that was asked for; 0 stands for one that was not. */
+const knownLengths = new WeakMap<TokenCodec, Uint32Array>();
+
+function lengthsOf(codec: TokenCodec): Uint32Array {
+  let lengths = knownLengths.get(codec);
+  if (lengths === undefined) {
+    lengths = new Uint32Array(codec.vocabularySize);
+    for (const { id, content } of codec.addedTokens) lengths[id] = Buffer.byteLength(content);
+    knownLengths.set(codec, lengths);
+  }
+  return lengths;
+}
 
 /** The number of bytes up to the end of each id, if one character of a spelling is one byte. */
 function byteEnds(codec: TokenCodec, ids: readonly number[]): number[] | undefined {
-  let added = addedLengths.get(codec);
-  if (added === undefined) {
-    added = new Map(codec.addedTokens.map(({ id, content }) => [id, Buffer.byteLength(content)]));
-    addedLengths.set(codec, added);
-  }
+  const lengths = lengthsOf(codec);
   const ends: number[] = [];
   let end = 0;
   for (const id of ids) {
-    const length = added.get(id) ?? codec.tokenOf(id)?.length;
-    if (length === undefined) return undefined;
+    let length = lengths[id] ?? 0;
+    if (length === 0) {
+      const spelled = codec.tokenOf(id)?.length;
+      if (spelled === undefined) return undefined;
+      length = spelled;
+      lengths[id] = length;
+    }
     end += length;
     ends.push(end);
   }

@@ -1,6 +1,9 @@
 import type * as native from "tokenizers";
-import type { Tokenizer } from "tokenizers";
+import type { Encoding, Tokenizer } from "tokenizers";
+import { createByteLevelText } from "./byte-level.ts";
 import type { TokenCodec } from "./codec.ts";
+import { createLearnedPieces } from "./learned-pieces.ts";
+import { OwnMerges } from "./own-merges.ts";
 import { createPlainCheck } from "./plain-check.ts";
 import { RemoteTokenizer } from "./remote-tokenizer.ts";
 import { assertTextLength } from "./text-length.ts";
@@ -40,33 +43,59 @@ export async function createNativeCodec(
   tokenizer.disableTruncation();
   tokenizer.disablePadding();
   const plain = shared ? undefined : nativeElsewhere(file, openThread);
-  const encodeBy = async (instance: Tokenizer, text: string): Promise<number[]> => {
-    if (text === "") return [];
+  const encodeBy = async (instance: Tokenizer, text: string): Promise<Encoding> => {
     assertTextLength(text);
-    return (await instance.encode(text, null, { addSpecialTokens: false })).getIds();
+    return await instance.encode(text, null, { addSpecialTokens: false });
   };
   const checkPlain = createPlainCheck(addedTokens);
   /** Each turn's ids are looked up, and asking the library costs a microsecond. */
   const spellings = new Map<number, string>();
+  const tokenOf = (id: number): string | undefined => {
+    if (!Number.isInteger(id) || id < 0 || id >= vocabularySize) return undefined;
+    let spelling = spellings.get(id);
+    if (spelling === undefined) {
+      spelling = tokenizer.idToToken(id) ?? undefined;
+      if (spelling !== undefined) spellings.set(id, spelling);
+    }
+    return spelling;
+  };
+  const bytes = createByteLevelText(file.outline, tokenOf);
+  const idOf = (literal: string): number | undefined => tokenizer.tokenToId(literal) ?? undefined;
+  const merges = new OwnMerges(file, idOf);
+  const learned = createLearnedPieces({
+    outline: file.outline,
+    addedTokens,
+    bytes,
+    fetchMerger: () => merges.fetch(),
+  });
   return {
     backend: "native",
     vocabularySize,
     addedTokens,
-    idOf: (literal) => tokenizer.tokenToId(literal) ?? undefined,
-    tokenOf(id) {
-      if (!Number.isInteger(id) || id < 0 || id >= vocabularySize) return undefined;
-      let spelling = spellings.get(id);
-      if (spelling === undefined) {
-        spelling = tokenizer.idToToken(id) ?? undefined;
-        if (spelling !== undefined) spellings.set(id, spelling);
-      }
-      return spelling;
+    idOf,
+    tokenOf,
+    async encode(text) {
+      if (text === "") return [];
+      const known = learned?.encodeNow(text);
+      if (known !== undefined) return known;
+      const encoding = await encodeBy(tokenizer, text);
+      const ids = encoding.getIds();
+      learned?.learn(text, () => ({ ids, words: encoding.getWordIds() }));
+      return ids;
     },
-    encode: (text) => encodeBy(tokenizer, text),
-    encodePlain: async (text) =>
-      checkPlain(await (shared ? encodeBy(shared.plain, text) : plain!.encode("plain", text))),
-    decode: async (ids) => (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
-    ...(plain && { close: () => plain.close() }),
+    encodePlain: async (text) => {
+      if (text === "") return [];
+      return checkPlain(
+        shared ? (await encodeBy(shared.plain, text)).getIds() : await plain!.encode("plain", text),
+      );
+    },
+    decode: async (ids) =>
+      bytes?.decodeNow(ids) ?? (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
+    ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
+    ...(bytes && { decodeNow: (ids) => bytes.decodeNow(ids) }),
+    async close() {
+      await Promise.all([plain?.close(), merges.close()]);
+    },
   };
 }
 
@@ -91,12 +120,16 @@ export async function createIsolatedCodec(
     throw cause;
   }
   const checkPlain = createPlainCheck(file.addedTokens);
+  const vocabulary = createVocabulary(file);
+  const bytes = createByteLevelText(file.outline, vocabulary.tokenOf);
   return {
     backend: "native",
-    ...createVocabulary(file),
+    ...vocabulary,
     encode: (text) => remote.encode("full", text),
     encodePlain: async (text) => checkPlain(await remote.encode("plain", text)),
-    decode: (ids) => (ids.length === 0 ? Promise.resolve("") : remote.decode(ids)),
+    decode: async (ids) =>
+      bytes?.decodeNow(ids) ?? (ids.length === 0 ? "" : await remote.decode(ids)),
+    ...(bytes === undefined ? {} : { decodeNow: (ids) => bytes.decodeNow(ids) }),
     close: () => remote.close(),
   };
 }

@@ -1,4 +1,5 @@
-import { createHash, type Hash } from "node:crypto";
+import { createHash, hash, type Hash } from "node:crypto";
+import { endianness } from "node:os";
 import { InvariantError } from "../errors.ts";
 import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 
@@ -16,7 +17,9 @@ export class RollingHash {
 
   /** The hash of everything appended so far, and of `more` behind it: 16 hexadecimal digits. */
   digest(more: readonly number[] = []): string {
-    return shorten(this.#hash.copy().update(littleEndian(more)));
+    const copy = this.#hash.copy();
+    if (more.length > 0) copy.update(littleEndian(more));
+    return copy.digest("hex").slice(0, shownDigits);
   }
 }
 
@@ -26,15 +29,16 @@ export class RollingHash {
  * @throws InvariantError where a value is no token id (see `isTokenId()`).
  */
 export function hashIds(ids: readonly number[]): string {
-  return shorten(createHash("sha256").update(littleEndian(ids)));
+  return hash("sha256", littleEndian(ids), "hex").slice(0, shownDigits);
 }
 
-function shorten(hash: Hash): string {
-  return hash.digest("hex").slice(0, 16);
-}
+/** How many of the 64 hexadecimal digits are kept. */
+const shownDigits = 16;
 
-function littleEndian(ids: readonly number[]): Buffer {
-  const bytes = Buffer.allocUnsafe(ids.length * 4);
+const isBigEndian = endianness() === "BE";
+
+function littleEndian(ids: readonly number[]): Uint8Array {
+  const words = new Int32Array(ids.length);
   for (let index = 0; index < ids.length; index++) {
     const id = ids[index];
     if (!isTokenId(id)) {
@@ -42,7 +46,8 @@ function littleEndian(ids: readonly number[]): Buffer {
         `cannot hash ${id} at ${index}: expected a whole number from 0 to ${largestTokenId}`,
       );
     }
-    bytes.writeInt32LE(id, index * 4);
+    words[index] = id;
   }
-  return bytes;
+  const bytes = Buffer.from(words.buffer);
+  return isBigEndian ? bytes.swap32() : bytes;
 }

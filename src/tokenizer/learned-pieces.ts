@@ -1,0 +1,187 @@
+import type { ByteLevelText } from "./byte-level.ts";
+import type { AddedToken } from "./codec.ts";
+import type { PieceMerger } from "./merge-piece.ts";
+import type { JsonObject } from "./model-file.ts";
+import { createPieceSplitter, type PieceSplitter } from "./piece-splitter.ts";
+
+/** Longest text that is cut into pieces here, in UTF-16 units: a fraction of a millisecond. */
+const maxTextLength = 8192;
+
+/** How many pieces are kept before the ones that were not seen for longest are forgotten. */
+const defaultRecentCount = 32_768;
+
+/** After how many texts with words that had not occurred the model's own rules are fetched. */
+const patience = 256;
+
+/** How many known pieces those rules are held against before they are used. */
+const checkedPieceCount = 500;
+
+/** What the library made of a text. */
+export interface LibraryEncoding {
+  readonly ids: readonly number[];
+  /** `words[i]`: which piece of the text, from 0 on, `ids[i]` is of. */
+  readonly words: readonly (number | null | undefined)[];
+}
+
+/**
+ * Makes what remembers a tokenizer's pieces, for a file whose patterns are known (`isWellKnown()`).
+ *
+ * @returns `undefined` where the tokenizer is of a kind whose pieces are not found here.
+ */
+export function createLearnedPieces({
+  outline,
+  bytes,
+  addedTokens,
+  recentCount = defaultRecentCount,
+  fetchMerger = () => Promise.resolve(undefined),
+}: {
+  readonly outline: JsonObject;
+  readonly bytes: ByteLevelText | undefined;
+  readonly addedTokens: readonly AddedToken[];
+  /** How many pieces are kept at the least; twice as many at the most. Default 32,768. */
+  readonly recentCount?: number;
+  /** Fetches what the model itself does with a piece. Called once, where new words keep coming. */
+  readonly fetchMerger?: () => Promise<PieceMerger | undefined>;
+}): LearnedPieces | undefined {
+  const split = createPieceSplitter(outline);
+  if (split === undefined || bytes === undefined) return undefined;
+  return new LearnedPieces({ split, bytes, addedTokens, recentCount, fetchMerger });
+}
+
+/**
+ * What a tokenizer's model made of the pieces of earlier texts. A model looks at each piece alone, so
+ * that a text whose pieces are all known has their ids, one after the other, without asking it again.
+ *
+ * What is learned is checked: the library must have cut the text at the same places, and the ids of each
+ * piece must spell it. The first text that fails this ends it: nothing is known from then on.
+ *
+ * Where new words keep coming, as names and numbers do, the model's own rules are fetched. They are used
+ * for pieces that are not known, once they have given for known ones what the library gave.
+ */
+class LearnedPieces {
+  readonly #split: PieceSplitter;
+  readonly #bytes: ByteLevelText;
+  readonly #addedIds: ReadonlyMap<string, number>;
+  readonly #recentCount: number;
+  readonly #fetchMerger: () => Promise<PieceMerger | undefined>;
+  #merge: PieceMerger | undefined;
+  #learnedCount = 0;
+  #isTrusted = true;
+  #recent = new Map<string, number | readonly number[]>();
+  #older: ReadonlyMap<string, number | readonly number[]> = new Map();
+
+  constructor({
+    split,
+    bytes,
+    addedTokens,
+    recentCount,
+    fetchMerger,
+  }: {
+    readonly split: PieceSplitter;
+    readonly bytes: ByteLevelText;
+    readonly addedTokens: readonly AddedToken[];
+    readonly recentCount: number;
+    readonly fetchMerger: () => Promise<PieceMerger | undefined>;
+  }) {
+    this.#split = split;
+    this.#bytes = bytes;
+    this.#addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
+    this.#recentCount = recentCount;
+    this.#fetchMerger = fetchMerger;
+  }
+
+  /** The text's ids where all of its pieces are known. */
+  encodeNow(text: string): number[] | undefined {
+    const pieces = this.#cut(text);
+    if (pieces === undefined) return undefined;
+    const ids: number[] = [];
+    for (const piece of pieces) {
+      const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#find(piece);
+      if (known === undefined) return undefined;
+      if (typeof known === "number") ids.push(known);
+      else for (const id of known) ids.push(id);
+    }
+    return ids;
+  }
+
+  /** A piece that is not among the recent ones. */
+  #find(piece: string): number | readonly number[] | undefined {
+    const known = this.#recall(piece);
+    if (known !== undefined) return known;
+    const ids = this.#merge?.(piece);
+    if (ids !== undefined) this.#keep(piece, ids);
+    return ids;
+  }
+
+  /** Learns from what the library made of a text; `encoding` is read where there is something to learn. */
+  learn(text: string, encoding: () => LibraryEncoding): void {
+    const pieces = this.#cut(text);
+    if (pieces === undefined) return;
+    const { ids, words } = encoding();
+    let from = 0;
+    for (const piece of pieces) {
+      const word = words[from];
+      let end = from;
+      while (end < ids.length && words[end] === word) end += 1;
+      if (!this.#learnPiece(piece, ids, from, end)) return this.#forgetAll();
+      from = end;
+    }
+    if (from < ids.length) return this.#forgetAll();
+    this.#learnedCount += 1;
+    if (this.#learnedCount === patience) void this.#fetchMerger().then((merge) => this.#try(merge));
+  }
+
+  /** Takes the model's rules where they give what is known. */
+  #try(merge: PieceMerger | undefined): void {
+    if (merge === undefined) return;
+    let count = 0;
+    for (const [piece, known] of this.#recent) {
+      const ids = merge(piece);
+      if (ids !== undefined && String(ids) !== String(known)) return;
+      count += 1;
+      if (count === checkedPieceCount) break;
+    }
+    this.#merge = merge;
+  }
+
+  /** Learns that `ids` from one place to another are the piece's; `false` where they cannot be. */
+  #learnPiece(piece: string, ids: readonly number[], from: number, end: number): boolean {
+    const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#recall(piece);
+    if (typeof known === "number") return end - from === 1 && ids[from] === known;
+    if (known !== undefined) {
+      return known.length === end - from && known.every((id, place) => ids[from + place] === id);
+    }
+    const own = ids.slice(from, end);
+    if (this.#bytes.decodeNow(own) !== piece) return false;
+    this.#keep(piece, own);
+    return true;
+  }
+
+  #forgetAll(): void {
+    this.#isTrusted = false;
+    this.#recent.clear();
+    this.#older = new Map();
+  }
+
+  #cut(text: string): readonly string[] | undefined {
+    return this.#isTrusted && text.length <= maxTextLength ? this.#split(text) : undefined;
+  }
+
+  /** Brings a piece of the older ones among the recent. */
+  #recall(piece: string): number | readonly number[] | undefined {
+    const known = this.#older.get(piece);
+    if (known !== undefined) this.#keep(piece, typeof known === "number" ? [known] : known);
+    return known;
+  }
+
+  #keep(piece: string, ids: readonly number[]): void {
+    if (this.#recent.size >= this.#recentCount) {
+      this.#older = this.#recent;
+      this.#recent = new Map();
+    }
+    const [only] = ids;
+    // A piece as it was cut would keep its whole text in memory.
+    const key = Buffer.from(piece).toString();
+    this.#recent.set(key, only !== undefined && ids.length === 1 ? only : [...ids]);
+  }
+}
