@@ -45,6 +45,20 @@ export {
   CopyOnWriteTable,
   type CopyOnWriteTableOptions,
 } from "./environment/copy-on-write-table.ts";
+export {
+  defineEnvironment,
+  type DefinedEnvironment,
+  type EnvironmentOptions,
+  type ToolRecord,
+} from "./environment/define-environment.ts";
+export {
+  defineTool,
+  type Tool,
+  type ToolMembers,
+  type ToolOptions,
+} from "./environment/define-tool.ts";
+export type { DefinedUser } from "./environment/defined-user.ts";
+export type { MadeCall, PlayedEpisode } from "./environment/defined-world.ts";
 export type { Difference, DifferenceCall, StateDifference } from "./environment/difference.ts";
 export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
 export {
@@ -53,6 +67,22 @@ export {
   type PlayedActions,
   type ReplayedCalls,
 } from "./environment/play-actions.ts";
+export { readTasks } from "./environment/read-tasks.ts";
+export { refuse, ToolRefusal } from "./environment/refuse.ts";
+export type { DetailedScore, ScoreResult } from "./environment/score-result.ts";
+export type {
+  ObjectSchema,
+  StandardIssue,
+  StandardResult,
+  StandardSchema,
+} from "./environment/standard-schema.ts";
+export type { TaskItem, TaskList, TaskSplits } from "./environment/task-list.ts";
+export type { CallableTool, ToolContext } from "./environment/tool-call.ts";
+export type {
+  CheckedArguments,
+  ParameterCheck,
+  ToolParameters,
+} from "./environment/tool-parameters.ts";
 export { seededRandom, type Random } from "./environment/seeded-random.ts";
 export type {
   AttemptRecord,
