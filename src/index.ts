@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type * from "./public-types.ts";
 export type { Agent, Intent, Observed, Opening, Reading } from "./agent/agent.ts";
 export {
   refusableNotes,
@@ -173,6 +174,19 @@ export {
 export { callThrough, type Outside } from "./outside.ts";
 export { inputsBefore, type Input, type Inputs } from "./episode/input.ts";
 export { PlaybackStop, RecordingEnd, ReplayDivergence } from "./episode/input-player.ts";
+export { findModelFolder } from "./hub/find-model-folder.ts";
+export type { FetchModelOptions } from "./hub/fetch-model.ts";
+export type { HubVariables } from "./hub/hub-place.ts";
+export { evaluate, type EvaluateOptions } from "./library/evaluate.ts";
+export { readRun, type ReadRun } from "./library/read-run.ts";
+export { rollout } from "./library/rollout.ts";
+export type {
+  CamelCase,
+  LibrarySettings,
+  RolloutEpisode,
+  RolloutGroup,
+  RolloutOptions,
+} from "./library/rollout-options.ts";
 export { type Finding } from "./audit/finding.ts";
 export { verifyRun, type RunVerification } from "./audit/verify-run.ts";
 export { createRun, type PlayOptions, type Run, type RunSurroundings } from "./setup/create-run.ts";
