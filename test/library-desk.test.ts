@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type libraryDesk from "../examples/library-desk.ts";
+import type * as rolling from "../examples/roll-out-library-desk.ts";
 import type * as renewal from "../examples/renew-book.ts";
 import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
@@ -71,6 +72,27 @@ async function play(engine: Engine): Promise<Episode> {
 function expectSound(episode: Episode): void {
   for (const sample of episodeSamples(episode)) expect(verifySample(sample)).toEqual([]);
 }
+
+test("rollout() hands out its rows in five lines", async () => {
+  const { rollOutLibraryDesk } = (await import(
+    fileURLToPath(new URL("../dist/examples/roll-out-library-desk.js", import.meta.url))
+  )) as typeof rolling;
+  await using server = await startSglangTestServer({
+    policy: await textPolicy(turns, { renderer }),
+  });
+  const rows = await rollOutLibraryDesk(server.url, smallModelFolder);
+  expect(
+    rows
+      .map(({ rolloutId, reward }) => [rolloutId, reward])
+      .toSorted(([a], [b]) => (a! < b! ? -1 : 1)),
+  ).toEqual([
+    ["library-desk/test/0#0", 1],
+    ["library-desk/test/0#1", 1],
+    ["library-desk/test/1#0", 0],
+    ["library-desk/test/1#1", 0],
+  ]);
+  for (const row of rows) expect(verifySample(row)).toEqual([]);
+});
 
 test("the library desk is written in 25 lines", async () => {
   const lines = (await readFile(file, "utf8")).trimEnd().split("\n");

@@ -1,14 +1,13 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
-import { playEpisode } from "../episode/play-episode.ts";
 import { RolloutError } from "../errors.ts";
-import { takeTurn } from "../internal/take-turn.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
 import { RunFolder } from "../run/run-folder.ts";
-import { RunTally, type RunProgress } from "../run/run-progress.ts";
-import { runRollouts } from "../run/run-rollouts.ts";
+import type { RunProgress } from "../run/run-progress.ts";
+import { startRun, type RunResult } from "../run/start-run.ts";
+import { planSource } from "../run/task-source.ts";
 import { hashOf } from "../setup/fingerprint.ts";
 import { given } from "../setup/setting.ts";
 import { describeSettings } from "../setup/stored-settings.ts";
@@ -34,14 +33,15 @@ export async function* playPlan(parts: OpenParts, options: PlayOptions): AsyncGe
   if (options.signal?.aborted === true) onAbort();
   options.signal?.addEventListener("abort", onAbort, { once: true });
   const queue = new EpisodeQueue();
-  const play = parts.conduct.dir === undefined ? playInMemory : playInFolder;
-  const played = play(parts, {
-    ...options,
-    signal: stop.signal,
-    onEpisode: (one) => queue.put(one),
-  });
+  const onEpisode = (episode: Episode): void => {
+    failed = episode.outcome === "failed" ? episode : failed;
+    queue.put(episode);
+  };
+  const played = playAll(parts, { ...options, signal: stop.signal, onEpisode });
+  let failed: Episode | undefined;
   void played.then(
-    () => queue.end(),
+    ({ end }) =>
+      queue.end(end === "too-many-failures" ? { error: tooManyFailures(parts, failed) } : {}),
     (error: unknown) => queue.end({ error }),
   );
   try {
@@ -59,7 +59,25 @@ interface Told extends PlayOptions {
   readonly onEpisode: (episode: Episode) => void;
 }
 
-async function playInFolder(parts: OpenParts, told: Told): Promise<void> {
+async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
+  const { dir } = parts.conduct;
+  await using folder = dir === undefined ? undefined : await openFolder(parts, dir);
+  const { plan, setup, conduct } = parts;
+  const { concurrency, attempts, maxFailuresInRow } = conduct;
+  const { sampleCount, seed } = plan.scope;
+  const run = startRun({
+    ...{ setup, seed, maxFailuresInRow },
+    source: planSource(plan),
+    grouping: { size: sampleCount, attempts },
+    admission: { concurrency },
+    ...{ signal: told.signal, onEpisode: told.onEpisode },
+    ...given({ folder, onProgress: told.onProgress }),
+  });
+  return await run.result;
+}
+
+/** The folder of a run whose parts were given, rather than named in a configuration. */
+async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
   const { plan, setup, values, engine, conduct } = parts;
   const { environment, renderer } = setup;
   const { configuration, settings } = describeSettings(values);
@@ -79,79 +97,14 @@ async function playInFolder(parts: OpenParts, told: Told): Promise<void> {
     found: { engine, template: renderer.card, plan: record, settings },
   } as const;
   const { retryFailed, format } = conduct;
-  await using folder = await RunFolder.open(conduct.dir!, manifest, {
-    retryFailed,
-    ...given({ format }),
-  });
-  const { concurrency, attempts, maxFailuresInRow } = conduct;
-  const result = await runRollouts({
-    ...{ plan, setup, folder, concurrency, attempts, maxFailuresInRow },
-    ...{ signal: told.signal, onEpisode: told.onEpisode },
-    ...given({ onProgress: told.onProgress }),
-  });
-  if (result.end === "too-many-failures") throw tooManyFailures(maxFailuresInRow);
+  return await RunFolder.open(dir, manifest, { retryFailed, ...given({ format }) });
 }
 
-async function playInMemory(parts: OpenParts, told: Told): Promise<void> {
-  const { plan, setup, conduct } = parts;
-  const tally = new RunTally({ planned: plan.length, now: setup.now });
-  const stop = new AbortController();
-  setMaxListeners(0, stop.signal);
-  const onAbort = (): void => stop.abort(told.signal.reason);
-  told.signal.addEventListener("abort", onAbort, { once: true });
-  if (told.signal.aborted) onAbort();
-  let next = 0;
-  let failuresInRow = 0;
-  let failure: { readonly error: unknown } | undefined;
-  const work = async (): Promise<void> => {
-    while (next < plan.length && !stop.signal.aborted) {
-      await takeTurn();
-      const planned = plan.at(next++);
-      tally.episodeStarted();
-      told.onProgress?.(tally.progress());
-      const episode = await playAttempts(parts, planned, { tally, signal: stop.signal });
-      tally.episodeFinished(episode);
-      failuresInRow = episode.outcome === "failed" ? failuresInRow + 1 : 0;
-      told.onEpisode(episode);
-      told.onProgress?.(tally.progress());
-      if (failuresInRow >= conduct.maxFailuresInRow) throw tooManyFailures(failuresInRow, episode);
-    }
-  };
-  const guarded = async (): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      failure ??= { error };
-      stop.abort(error);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(conduct.concurrency, plan.length) }, guarded));
-  told.signal.removeEventListener("abort", onAbort);
-  if (failure !== undefined && !told.signal.aborted) throw failure.error;
-}
-
-async function playAttempts(
-  { setup, conduct }: OpenParts,
-  planned: Parameters<typeof playEpisode>[0],
-  { tally, signal }: { readonly tally: RunTally; readonly signal: AbortSignal },
-): Promise<Episode> {
-  const told = {
-    ...setup,
-    onTurn: (turn: { readonly sampledTokenCount: number }) =>
-      tally.turnEnded(turn.sampledTokenCount),
-  };
-  for (let attempt = 1; ; attempt++) {
-    const episode = await playEpisode({ ...planned, attempt }, told, { signal });
-    if (episode.outcome !== "failed" || attempt >= conduct.attempts) return episode;
-    tally.attemptRetried();
-  }
-}
-
-function tooManyFailures(count: number, { failure }: Partial<Episode> = {}): RolloutError {
+function tooManyFailures({ conduct }: OpenParts, { failure }: Partial<Episode> = {}): RolloutError {
   const last = failure === undefined ? "" : `: ${failure.message}`;
   return new RolloutError(
     failure?.code ?? "environment/unreachable",
-    `Cannot go on: ${count} episodes failed in a row${last}`,
+    `Cannot go on: ${conduct.maxFailuresInRow} episodes failed in a row${last}`,
   );
 }
 
