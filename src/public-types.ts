@@ -130,5 +130,6 @@ export type { InputPlayerOptions } from "./episode/input-player.ts";
 export type { BeginLine } from "./run/recording-line.ts";
 export type { BegunGroup } from "./run/begun-groups.ts";
 export type { AttemptRecording, RecordingStart } from "./run/recording-journal.ts";
-export type { JsonlJournal } from "./run/jsonl-journal.ts";
+export type { JournalOptions, JsonlJournal } from "./run/jsonl-journal.ts";
 export type { RecordedError } from "./episode/input.ts";
+export type { EncodedLine } from "./run/encode-line.ts";
