@@ -8,6 +8,8 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "turn-cost": async () => (await import("./turn-cost.ts")).benchTurnCost(),
   "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(),
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
+  "define-environment": async () =>
+    (await import("./define-environment.ts")).benchDefineEnvironment(),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),
   seed: async () => (await import("./seed.ts")).benchSeed(),

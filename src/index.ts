@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type * from "./public-types.ts";
 export type { Agent, Intent, Observed, Opening, Reading } from "./agent/agent.ts";
 export {
   refusableNotes,
@@ -49,6 +50,20 @@ export {
   CopyOnWriteTable,
   type CopyOnWriteTableOptions,
 } from "./environment/copy-on-write-table.ts";
+export {
+  defineEnvironment,
+  type DefinedEnvironment,
+  type EnvironmentOptions,
+  type ToolRecord,
+} from "./environment/define-environment.ts";
+export {
+  defineTool,
+  type Tool,
+  type ToolMembers,
+  type ToolOptions,
+} from "./environment/define-tool.ts";
+export type { DefinedUser } from "./environment/defined-user.ts";
+export type { MadeCall, PlayedEpisode } from "./environment/defined-world.ts";
 export type { Difference, DifferenceCall, StateDifference } from "./environment/difference.ts";
 export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
 export {
@@ -57,6 +72,22 @@ export {
   type PlayedActions,
   type ReplayedCalls,
 } from "./environment/play-actions.ts";
+export { readTasks } from "./environment/read-tasks.ts";
+export { refuse, ToolRefusal } from "./environment/refuse.ts";
+export type { DetailedScore, ScoreResult } from "./environment/score-result.ts";
+export type {
+  ObjectSchema,
+  StandardIssue,
+  StandardResult,
+  StandardSchema,
+} from "./environment/standard-schema.ts";
+export type { TaskItem, TaskList, TaskSplits } from "./environment/task-list.ts";
+export type { CallableTool, ToolContext } from "./environment/tool-call.ts";
+export type {
+  CheckedArguments,
+  ParameterCheck,
+  ToolParameters,
+} from "./environment/tool-parameters.ts";
 export { seededRandom, type Random } from "./environment/seeded-random.ts";
 export type {
   AttemptRecord,
@@ -173,6 +204,19 @@ export {
 export { callThrough, type Outside } from "./outside.ts";
 export { inputsBefore, type Input, type Inputs } from "./episode/input.ts";
 export { PlaybackStop, RecordingEnd, ReplayDivergence } from "./episode/input-player.ts";
+export { findModelFolder } from "./hub/find-model-folder.ts";
+export type { FetchModelOptions } from "./hub/fetch-model.ts";
+export type { HubVariables } from "./hub/hub-place.ts";
+export { evaluate, type EvaluateOptions } from "./library/evaluate.ts";
+export { readRun, type ReadRun } from "./library/read-run.ts";
+export { rollout } from "./library/rollout.ts";
+export type {
+  CamelCase,
+  LibrarySettings,
+  RolloutEpisode,
+  RolloutGroup,
+  RolloutOptions,
+} from "./library/rollout-options.ts";
 export { type Finding } from "./audit/finding.ts";
 export { verifyRun, type RunVerification } from "./audit/verify-run.ts";
 export { createRun, type PlayOptions, type Run, type RunSurroundings } from "./setup/create-run.ts";

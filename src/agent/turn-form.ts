@@ -1,7 +1,7 @@
 import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import { literalPattern } from "../renderer/literal-pattern.ts";
 
-type Span = readonly [start: number, end: number];
+export type TextSpan = readonly [start: number, end: number];
 
 /** An attempt to call a tool, as it is kept. JSON-able. */
 export interface AttemptPlace {
@@ -9,7 +9,7 @@ export interface AttemptPlace {
   /** The tool's name, where the attempt holds one. */
   readonly name?: string;
   /** Place in the turn's text, in UTF-16 code units, end exclusive. */
-  readonly span: Span;
+  readonly span: TextSpan;
   /** What else was found about it, in a fixed order; absent where nothing was. */
   readonly notes?: readonly AttemptStatus[];
 }
@@ -82,7 +82,7 @@ export function isThinkingMalformed(
     readonly opened: boolean;
     readonly finish: "stop" | "length";
     /** In order, without overlap. */
-    readonly calls: readonly Span[];
+    readonly calls: readonly TextSpan[];
   },
 ): boolean {
   const { markup, calls } = facts;

@@ -59,8 +59,8 @@ export interface RendererOptions {
  *   that there is not.
  */
 export async function createRenderer(options: RendererOptions): Promise<Renderer> {
-  const { modelDir, historyPolicy = "keep", guardPolicy = "neutralise" } = options;
-  await requireFolder(modelDir);
+  const { historyPolicy = "keep", guardPolicy = "neutralise" } = options;
+  const modelDir = await findModel(options.modelDir);
   const folder = await readModelFolder(modelDir);
   const template = compileFolderTemplate(folder, options);
   const codec = options.codec ?? (await loadTokenCodec(modelDir));
@@ -99,9 +99,12 @@ function findStopId(token: number | string, codec: TokenCodec): number {
   );
 }
 
-async function requireFolder(modelDir: string): Promise<void> {
+/** The model's folder, fetched where it is named. */
+async function findModel(name: string): Promise<string> {
+  const { findModelFolder } = await import("../hub/find-model-folder.ts");
+  const modelDir = await findModelFolder(name);
   const found = await stat(modelDir).catch(() => undefined);
-  if (found?.isDirectory() === true) return;
+  if (found?.isDirectory() === true) return modelDir;
   throw new UsageError(
     `Cannot load the model: ${modelDir} is ${found === undefined ? "absent" : "no folder"}; ` +
       "expected a folder with tokenizer.json and a chat template",

@@ -73,7 +73,7 @@ export const agentSettings = [
 ] as const satisfies readonly Setting[];
 
 /** How tool calls are offered and taken. */
-interface ToolCallingConfig {
+export interface ToolCallingConfig {
   readonly toolUse: ToolUsePolicy;
   readonly calls: CallPolicy;
 }

@@ -73,7 +73,7 @@ export const engineSettings = [
 ] as const satisfies readonly Setting[];
 
 /** A server: where it is, how it is asked. */
-interface ServerConfig {
+export interface ServerConfig {
   /** One at least. */
   readonly urls: readonly string[];
   /** The environment variable that holds the key. */

@@ -33,6 +33,16 @@ describe("loadModuleEnvironment()", () => {
     expect(await loadModuleUser(file)).toBeUndefined();
   });
 
+  test("takes the environment that is the default export, and the user that it brings", async () => {
+    const user = '{ strategy: "own", open() {} }';
+    for (const form of ["", "async () => (", "Promise.resolve("]) {
+      const end = form === "" ? "" : ")";
+      const file = await writeModule(`export default ${form}{ ${members}, user: ${user} }${end};`);
+      expect(await loadModuleEnvironment(file)).toMatchObject({ name: "x" });
+      expect(await loadModuleUser(file)).toMatchObject({ strategy: "own" });
+    }
+  });
+
   test("refuses a file that is absent", async () => {
     await expect(loadModuleEnvironment("./nowhere.js")).rejects.toThrow(
       new UsageError(
@@ -44,11 +54,15 @@ describe("loadModuleEnvironment()", () => {
   });
 
   test.each<[string, string, string]>([
-    ["no exports", "", ": it exports nothing, expected an export createEnvironment()"],
+    [
+      "no exports",
+      "",
+      ": it exports nothing, expected a default export that is an environment, or an export createEnvironment()",
+    ],
     [
       "another export",
       "export const createLamps = () => {};",
-      ": it exports createLamps, expected an export createEnvironment()",
+      ": it exports createLamps, expected a default export that is an environment",
     ],
     [
       "an export of another kind",
@@ -59,6 +73,16 @@ describe("loadModuleEnvironment()", () => {
       "a function that throws, with the line",
       "export function createEnvironment() {\n  throw new Error('no lamps');\n}",
       ", line 2: no lamps",
+    ],
+    [
+      "a default export of another kind",
+      "export default { name: 'x' };",
+      ': its default export has no "source"',
+    ],
+    [
+      "what is no JavaScript, with the line",
+      "const a = 1;\nexport default {\n  name: 'x'\n  source: 'y' };",
+      ", line 4: ",
     ],
     ["an import that is absent", 'import "no-such-lamps";', "no-such-lamps"],
     [

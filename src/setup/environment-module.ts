@@ -6,39 +6,62 @@ import { UsageError, describeError } from "../errors.ts";
 import type { User } from "../user/user.ts";
 
 /**
- * The environment that a module's `createEnvironment()` makes. A relative path starts from the
- * working folder.
+ * The environment that a module exports by default, or that its `createEnvironment()` makes. A relative
+ * path starts from the working folder.
  *
  * @throws UsageError naming the file, and the export or the member that is missing.
  */
 export async function loadModuleEnvironment(file: string): Promise<Environment> {
   const exported = await importModule(file);
-  if (exported["createEnvironment"] === undefined) {
+  const environment = await readEnvironment(file, exported);
+  loaded.set(exported, environment);
+  return environment;
+}
+
+/** The environments that were made last, by their modules: some bring their users. */
+const loaded = new WeakMap<object, Environment & { readonly user?: User }>();
+
+async function readEnvironment(file: string, exported: Exports): Promise<Environment> {
+  // A promise of one does as well.
+  const given: unknown = await exported["default"];
+  if (exported["createEnvironment"] === undefined && isObject(given)) {
+    assertMembers(given, environmentMembers, `${file}: its default export has`);
+    return given as unknown as Environment;
+  }
+  const name = exported["createEnvironment"] === undefined ? "default" : "createEnvironment";
+  if (exported[name] === undefined) {
     const names = Object.keys(exported);
     throw new UsageError(
       `Cannot use environment ${file}: it exports ${names.length === 0 ? "nothing" : names.join(", ")}, ` +
-        "expected an export createEnvironment()",
+        "expected a default export that is an environment, or an export createEnvironment()",
     );
   }
-  const environment = await call(file, exported, "createEnvironment");
-  assertMembers(environment, environmentMembers, `${file}: createEnvironment() returns`);
+  const environment = await call(file, exported, name);
+  const what = name === "default" ? "its default export returns" : "createEnvironment() returns";
+  assertMembers(environment, environmentMembers, `${file}: ${what}`);
   return environment as Environment;
 }
 
 /**
- * The user that a module's `createUser()` makes; `undefined` where it exports none.
+ * The user that a module's `createUser()` makes, else the one that its environment brings; `undefined`
+ * where there is neither.
  *
  * @throws UsageError as `loadModuleEnvironment()` does.
  */
 export async function loadModuleUser(file: string): Promise<User | undefined> {
   const exported = await importModule(file);
-  if (exported["createUser"] === undefined) return undefined;
+  if (exported["createUser"] === undefined) {
+    if (!loaded.has(exported)) await loadModuleEnvironment(file);
+    return loaded.get(exported)?.user;
+  }
   const user = await call(file, exported, "createUser");
   assertMembers(user, userMembers, `${file}: createUser() returns`);
   return user as User;
 }
 
-async function importModule(file: string): Promise<Readonly<Record<string, unknown>>> {
+type Exports = Readonly<Record<string, unknown>>;
+
+async function importModule(file: string): Promise<Exports> {
   const absolute = path.resolve(file);
   const found = await stat(absolute).catch(() => undefined);
   if (found?.isFile() !== true) {
@@ -48,7 +71,7 @@ async function importModule(file: string): Promise<Readonly<Record<string, unkno
     );
   }
   try {
-    return (await import(pathToFileURL(absolute).href)) as Readonly<Record<string, unknown>>;
+    return (await import(pathToFileURL(absolute).href)) as Exports;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION") {
       throw new UsageError(
@@ -62,8 +85,8 @@ async function importModule(file: string): Promise<Readonly<Record<string, unkno
 
 async function call(
   file: string,
-  exported: Readonly<Record<string, unknown>>,
-  name: "createEnvironment" | "createUser",
+  exported: Exports,
+  name: "createEnvironment" | "createUser" | "default",
 ): Promise<unknown> {
   const create = exported[name];
   if (typeof create !== "function") {

@@ -77,7 +77,7 @@ export async function bundleDir(dataDir: string | undefined): Promise<string> {
   const dir = dataDir ?? (await findBundle());
   if (dir !== undefined) return dir;
   throw new UsageError(
-    "Cannot find τ-bench's data: name a bundle folder with --data DIR or TURNWRIGHT_TAU_BENCH " +
-      `(looked in ${bundlePlaces.join(", ")})`,
+    "Cannot find τ-bench's data: fetch it with `turnwright env pull tau-bench --to data/tau-bench`, or " +
+      `name a bundle folder with --data DIR or TURNWRIGHT_TAU_BENCH (looked in ${bundlePlaces.join(", ")})`,
   );
 }

@@ -12,7 +12,7 @@ export const rendererSettings = [
     name: "model",
     kind: text,
     value: "dir",
-    help: "model folder: tokenizer.json, chat template",
+    help: "model folder (tokenizer.json, chat template), or hf:OWNER/NAME[@REVISION]",
     operational: true,
   },
   {

@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
+import { findModelFolder } from "../hub/find-model-folder.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { Renderer } from "../renderer/renderer.ts";
@@ -30,7 +31,8 @@ export async function describeIdentity(
   config: RunConfig,
   { environment, renderer, engine }: RunParts,
 ): Promise<Readonly<Record<string, string>>> {
-  const { modelDir, variables } = config.renderer;
+  const { variables } = config.renderer;
+  const modelDir = await findModelFolder(config.renderer.modelDir);
   const { card, codec, stopTokenIds } = renderer;
   const { specialTokens } = await readModelFolder(modelDir);
   const tools = environment.tools.map((tool) => tool.openai);

@@ -34,7 +34,7 @@ export interface Setting {
 }
 
 /** The value that a setting of a kind has. */
-type ValueOf<Kind extends SettingKind> = Kind extends { readonly type: "text" }
+export type ValueOf<Kind extends SettingKind> = Kind extends { readonly type: "text" }
   ? string
   : Kind extends { readonly type: "number" }
     ? number

@@ -14,6 +14,7 @@ const stopLiteral = "<|stop|>";
 
 /**
  * A renderer without a model: each code point is its own id, and a turn is `<|open|>role\ntext<|stop|>`.
+ * Tool calls are written as Qwen 2.5 writes them.
  * Exact, synchronous in effect, and small enough to write expected ids by hand.
  */
 export function characterRenderer(): Renderer {
@@ -57,6 +58,7 @@ const card: CapabilityCard = {
   deltaNeedsTools: false,
   supports: { system: true, user: true, tool: true, parallelTools: true },
   warnings: [],
+  parser: "qwen25",
 };
 
 function characterCodec(): TokenCodec {

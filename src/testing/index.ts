@@ -1,3 +1,4 @@
+export { characterIds, characterRenderer, characterStopId } from "./character-renderer.ts";
 export type { Deferred } from "./deferred.ts";
 export { createDeferred } from "./deferred.ts";
 export type { EchoPolicyOptions } from "./echo-policy.ts";
@@ -51,6 +52,8 @@ export type {
 export { startSglangTestRouter } from "./sglang-test-router.ts";
 export type { SpawnedServer, SpawnedServerOptions } from "./spawn-sglang-test-server.ts";
 export { spawnSglangTestServer } from "./spawn-sglang-test-server.ts";
+export type { TextPolicyOptions, TextTurns } from "./text-policy.ts";
+export { textPolicy } from "./text-policy.ts";
 export type {
   VllmTestControls,
   VllmTestServer,

@@ -59,7 +59,8 @@ export function scriptedLogprob(id: number, index: number): number {
   return -(((id * 31 + index * 17) % 997) + 1) / 512;
 }
 
-function locateTurn(
+/** Which turn a prompt asks for, 0-based, and what of it is there already. */
+export function locateTurn(
   inputIds: readonly number[],
   marker: readonly number[],
 ): { turnIndex: number; sampledIds: readonly number[] } {

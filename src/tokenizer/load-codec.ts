@@ -15,7 +15,7 @@ export interface LoadTokenCodecOptions {
    */
   readonly backend?: "auto" | "native" | "javascript";
   /** Imports the native library. Default `import("tokenizers")`. */
-  readonly importNative?: () => Promise<NativeLibrary>;
+  readonly importNative?: () => Promise<object>;
 }
 
 /**
@@ -29,11 +29,12 @@ export async function loadTokenCodec(
   modelDir: string,
   { backend = "auto", importNative = () => import("tokenizers") }: LoadTokenCodecOptions = {},
 ): Promise<TokenCodec> {
-  const file = await readTokenizerFile(modelDir);
+  const { findModelFolder } = await import("../hub/find-model-folder.ts");
+  const file = await readTokenizerFile(await findModelFolder(modelDir));
   if (backend === "javascript") return createJavascriptCodec(file);
   let library: NativeLibrary;
   try {
-    library = await importNative();
+    library = (await importNative()) as NativeLibrary;
   } catch (cause) {
     if (backend === "auto") return createJavascriptCodec(file);
     throw new UsageError(

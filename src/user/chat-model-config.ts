@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { UsageError } from "../errors.ts";
+import type { ChatCallOptions } from "./ai-sdk-chat-model.ts";
 import type { MeteredChatModel } from "./ai-sdk-chat-model.ts";
 import { endpointChatModel } from "./ai-sdk-chat-model.ts";
+import { parseConfig } from "./parse-config.ts";
 
 const count = z.int().min(1);
 
@@ -34,7 +35,18 @@ const chatModelSchema = z.strictObject({
 });
 
 /** A chat model as configuration: `ChatEndpoint` and `ChatCallOptions` in one. JSON-able. */
-export type ChatModelConfig = Readonly<z.infer<typeof chatModelSchema>>;
+export interface ChatModelConfig
+  extends
+    Pick<ChatCallOptions, "maxConcurrent" | "maxWaiting" | "timeoutMs" | "maxAttempts">,
+    Pick<ChatCallOptions, "firstPauseMs" | "maxPauseMs" | "budget" | "prices"> {
+  /** Such as `http://127.0.0.1:8000/v1`. */
+  readonly baseUrl: string;
+  readonly model: string;
+  /** The environment variable that holds the key. */
+  readonly apiKeyEnv?: string;
+  /** Sent with each call; of `{ env }` the value is that of the environment variable. */
+  readonly headers?: Readonly<Record<string, string | { readonly env: string }>>;
+}
 
 /**
  * Makes a chat model from configuration; unknown fields are errors.
@@ -61,21 +73,4 @@ export function chatModelFromConfig(
     ...(headers === undefined ? {} : { headers }),
   };
   return endpointChatModel({ ...calls, endpoint, env, party });
-}
-
-/**
- * Checks configuration against a schema.
- *
- * @throws UsageError "Cannot <what>: <place>.<field> is …" with the first complaint.
- */
-export function parseConfig<Schema extends z.ZodType>(
-  schema: Schema,
-  config: unknown,
-  { what, place }: { what: string; place: string },
-): z.infer<Schema> {
-  const result = schema.safeParse(config);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const path = [place, ...(issue?.path ?? [])].filter((part) => part !== "").join(".");
-  throw new UsageError(`Cannot ${what}: ${path === "" ? "" : `\`${path}\`: `}${issue?.message}`);
 }

@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { MeteredChatModel } from "./ai-sdk-chat-model.ts";
 import { aiSdkChatModel } from "./ai-sdk-chat-model.ts";
 import type { ChatModelConfig } from "./chat-model-config.ts";
-import { chatModelFromConfig, parseConfig } from "./chat-model-config.ts";
+import { chatModelFromConfig } from "./chat-model-config.ts";
+import { parseConfig } from "./parse-config.ts";
 import type { ChatModel } from "./chat-model.ts";
 import { humanUser } from "./human-user.ts";
 import type { AiSdkLanguageModel } from "./language-model-call.ts";
@@ -32,7 +33,7 @@ export const userStrategies = [
 /** A chat model, a model of the AI SDK, or the configuration of an OpenAI-compatible server. */
 export type ChatModelChoice = ChatModel | AiSdkLanguageModel | ChatModelConfig;
 
-interface ModelChoices {
+export interface ModelChoices {
   readonly model: ChatModelChoice;
   /** Default: our own words; see `readUserPrompts()`. */
   readonly prompts?: UserPrompts;
@@ -46,7 +47,7 @@ interface ModelChoices {
   readonly qualityGate?: QualityGateOptions;
 }
 
-interface JudgeChoices {
+export interface JudgeChoices {
   /** Default: the model that plays the user. */
   readonly judge?: ChatModelChoice;
   readonly maxDrafts?: number;

@@ -1,9 +1,32 @@
-import type { LanguageModel } from "ai";
 import type { ChatUsage } from "./chat-budget.ts";
 import type { ChatFinishReason, ChatMessage, ChatRequest } from "./chat-model.ts";
 
-/** A model of the AI SDK, as its providers make them. */
-export type AiSdkLanguageModel = Exclude<LanguageModel, string>;
+/**
+ * A model of the AI SDK, as its providers make them: what versions 2 and 3 of their interface have in
+ * common, as far as it is used here.
+ */
+export interface AiSdkLanguageModel {
+  readonly specificationVersion: string;
+  readonly provider: string;
+  readonly modelId: string;
+  doGenerate(call: LanguageModelCall): PromiseLike<LanguageModelResult>;
+}
+
+/** What such a model is asked. */
+export interface LanguageModelCall {
+  prompt: PromptMessage[];
+  temperature?: number;
+  maxOutputTokens?: number;
+  seed?: number;
+  abortSignal?: AbortSignal;
+}
+
+/** What it answers. */
+export interface LanguageModelResult {
+  content: readonly { readonly type: string }[];
+  finishReason: string | { readonly unified: string };
+  usage: ReportedUsage;
+}
 
 /** What an AI SDK model answered, in our words. */
 export interface LanguageModelAnswer {
@@ -33,14 +56,18 @@ export async function callLanguageModel(
     abortSignal: signal,
   });
   return {
-    text: result.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join(""),
+    text: result.content.map(textOf).join(""),
     finishReason: toFinishReason(result.finishReason),
     usage: toUsage(result.usage),
   };
 }
 
+function textOf(part: { readonly type: string }): string {
+  return part.type === "text" && "text" in part ? String(part.text) : "";
+}
+
 /** What versions 2 and 3 of the model interface have in common. */
-type PromptMessage =
+export type PromptMessage =
   | { role: "system"; content: string }
   | { role: "user"; content: { type: "text"; text: string }[] }
   | { role: "assistant"; content: { type: "text"; text: string }[] };
@@ -56,9 +83,11 @@ function toFinishReason(reason: string | { readonly unified: string }): ChatFini
   return word === "stop" || word === "length" || word === "content-filter" ? word : "other";
 }
 
-type TokenCount = number | undefined;
+/** Absent where a server counts none. */
+export type TokenCount = number | undefined;
 
-interface ReportedUsage {
+/** How many tokens a call took. */
+export interface ReportedUsage {
   readonly inputTokens: TokenCount | { readonly total: TokenCount; readonly cacheRead: TokenCount };
   readonly outputTokens: TokenCount | { readonly total: TokenCount };
   readonly cachedInputTokens?: TokenCount;

@@ -247,7 +247,7 @@ test("a module that cannot be used gets one clear line and exit status 2", async
     const { status, stdout, stderr } = await runCli(args, { input: "{}" });
     expect(stderr).toBe(
       `turnwright: Cannot use environment ${file}: it exports nothing, ` +
-        "expected an export createEnvironment()\n",
+        "expected a default export that is an environment, or an export createEnvironment()\n",
     );
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
   }

@@ -1,8 +1,8 @@
 import { open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { EnvHttpProxyAgent, request, type Dispatcher } from "undici";
-import { UsageError, describeError } from "../../../src/errors.ts";
-import { backOffMs } from "../../../src/internal/back-off.ts";
-import { systemClock } from "../../../src/internal/clock.ts";
+import { UsageError, describeError } from "../errors.ts";
+import { backOffMs } from "./back-off.ts";
+import { systemClock } from "./clock.ts";
 
 /** What to download, and where to. */
 export interface DownloadOptions {
@@ -11,6 +11,8 @@ export interface DownloadOptions {
   readonly file: string;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** Sent to the address's own host, and to no other that it leads to. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** How often a broken connection is made anew. Default 4. */
   readonly maxAttempts?: number;
   /** Pause before the first repetition in milliseconds; doubled for each further one, and spread. Default 1,000. */
@@ -132,7 +134,7 @@ async function resumePoint({
 }
 
 async function ask(
-  { url, signal }: DownloadOptions,
+  { url, signal, headers }: DownloadOptions,
   dispatcher: Dispatcher,
   there: { readonly bytes: number; readonly tag: string } | undefined,
 ): Promise<Dispatcher.ResponseData> {
@@ -143,6 +145,7 @@ async function ask(
       signal,
       headers: {
         "user-agent": "turnwright",
+        ...(target.origin === new URL(url).origin ? headers : {}),
         "accept-encoding": "identity",
         ...(there === undefined ? {} : { range: `bytes=${there.bytes}-`, "if-range": there.tag }),
       },

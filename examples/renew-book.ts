@@ -1,0 +1,19 @@
+import { defineTool, refuse } from "turnwright";
+import { z } from "zod";
+
+/** What the tool needs of a state; it fits every environment whose state has it. */
+export interface Loans {
+  readonly loans: Map<string, { member: string; renewals: number }>;
+}
+
+export const renewBook = defineTool({
+  name: "renew_book",
+  description: "Renew a loan, twice at most.",
+  parameters: z.object({ book: z.string().describe("its title") }),
+  execute({ book }, { loans }: Loans) {
+    const loan = loans.get(book) ?? refuse(`nobody has ${book}`);
+    if (loan.renewals === 2) refuse("it was renewed twice");
+    loan.renewals += 1;
+    return { book, renewals: loan.renewals };
+  },
+});

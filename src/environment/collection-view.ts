@@ -1,0 +1,162 @@
+import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
+
+/** What a tool is given of a Map. */
+export class MapView extends Map<unknown, unknown> {
+  readonly #part: Part;
+  readonly #draft: StateDraft;
+
+  constructor(part: Part, draft: StateDraft) {
+    super();
+    this.#part = part;
+    this.#draft = draft;
+  }
+
+  get #raw(): Map<unknown, unknown> {
+    return rawOf(this.#part) as Map<unknown, unknown>;
+  }
+
+  #own(): Map<unknown, unknown> {
+    this.#draft.assertOpen();
+    return this.#draft.own(this.#part) as Map<unknown, unknown>;
+  }
+
+  override get size(): number {
+    return this.#raw.size;
+  }
+
+  override has(key: unknown): boolean {
+    return this.#raw.has(key);
+  }
+
+  override get(key: unknown): unknown {
+    return this.#draft.show(this.#raw.get(key), this.#part, key);
+  }
+
+  override set(key: unknown, value: unknown): this {
+    const own = this.#own();
+    const kept = this.#draft.unwrap(value);
+    if (own.has(key)) {
+      const before = own.get(key);
+      this.#draft.note(() => own.set(key, before), kept);
+    } else {
+      this.#draft.note(() => own.delete(key), kept);
+    }
+    own.set(key, kept);
+    return this;
+  }
+
+  override delete(key: unknown): boolean {
+    if (!this.#raw.has(key)) return false;
+    const own = this.#own();
+    this.#draft.note(refill(own));
+    return own.delete(key);
+  }
+
+  override clear(): void {
+    const own = this.#own();
+    this.#draft.note(refill(own));
+    own.clear();
+  }
+
+  override forEach(
+    callback: (value: unknown, key: unknown, map: Map<unknown, unknown>) => void,
+  ): void {
+    for (const [key, value] of this) callback(value, key, this);
+  }
+
+  override keys(): MapIterator<unknown> {
+    return this.#raw.keys();
+  }
+
+  override *values(): MapIterator<unknown> {
+    for (const [, value] of this) yield value;
+  }
+
+  override *entries(): MapIterator<[unknown, unknown]> {
+    for (const [key, value] of this.#raw) yield [key, this.#draft.show(value, this.#part, key)];
+  }
+
+  override [Symbol.iterator](): MapIterator<[unknown, unknown]> {
+    return this.entries();
+  }
+}
+
+function refill(own: Map<unknown, unknown>): () => void {
+  const before = [...own];
+  return () => {
+    own.clear();
+    for (const [key, value] of before) own.set(key, value);
+  };
+}
+
+/** What a tool is given of a Set. Its members are shown as they are: to be read only. */
+export class SetView extends Set<unknown> {
+  readonly #part: Part;
+  readonly #draft: StateDraft;
+
+  constructor(part: Part, draft: StateDraft) {
+    super();
+    this.#part = part;
+    this.#draft = draft;
+  }
+
+  get #raw(): Set<unknown> {
+    return rawOf(this.#part) as Set<unknown>;
+  }
+
+  #own(): Set<unknown> {
+    this.#draft.assertOpen();
+    const own = this.#draft.own(this.#part) as Set<unknown>;
+    const before = [...own];
+    this.#draft.note(() => {
+      own.clear();
+      for (const one of before) own.add(one);
+    });
+    return own;
+  }
+
+  override get size(): number {
+    return this.#raw.size;
+  }
+
+  override has(value: unknown): boolean {
+    return this.#raw.has(value);
+  }
+
+  override add(value: unknown): this {
+    if (this.#raw.has(value)) return this;
+    const own = this.#own();
+    const kept = this.#draft.unwrap(value);
+    this.#draft.note(() => {}, kept);
+    own.add(kept);
+    return this;
+  }
+
+  override delete(value: unknown): boolean {
+    return this.#raw.has(value) && this.#own().delete(value);
+  }
+
+  override clear(): void {
+    this.#own().clear();
+  }
+
+  override forEach(callback: (value: unknown, again: unknown, set: Set<unknown>) => void): void {
+    for (const value of this) callback(value, value, this);
+  }
+
+  override keys(): SetIterator<unknown> {
+    return this.#raw.values();
+  }
+
+  override values(): SetIterator<unknown> {
+    return this.#raw.values();
+  }
+
+  override *entries(): SetIterator<[unknown, unknown]> {
+    for (const value of this.#raw) yield [value, value];
+  }
+
+  override [Symbol.iterator](): SetIterator<unknown> {
+    return this.#raw.values();
+  }
+}

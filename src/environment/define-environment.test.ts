@@ -1,0 +1,579 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import { defaultLimits } from "../episode/limits.ts";
+import { playEpisode } from "../episode/play-episode.ts";
+import type { Episode } from "../episode/episode.ts";
+import { RolloutError, UsageError } from "../errors.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { toPyValue, type PyDict } from "../python/value.ts";
+import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { scriptedEngine } from "../testing/scripted-engine.ts";
+import { defineEnvironment, type DefinedEnvironment } from "./define-environment.ts";
+import { defineTool } from "./define-tool.ts";
+import type { Action } from "./environment.ts";
+import { playActions } from "./play-actions.ts";
+import { refuse } from "./refuse.ts";
+
+const { signal } = new AbortController();
+
+const shelf = { books: { Emma: { copies: 2 }, Dune: { copies: 1 } }, log: [] as string[] };
+
+/** A shelf that books are taken from. */
+function shelves(parts: object = {}): DefinedEnvironment<{ instruction: string; id?: string }> {
+  const options = {
+    name: "shelf",
+    tasks: [{ instruction: "Take Emma." }, { instruction: "Take Dune." }],
+    initialState: () => shelf,
+    policy: "Take what is asked for.",
+    tools: {
+      take: {
+        description: "Take a book.",
+        parameters: z.object({ book: z.enum(["Emma", "Dune"]), count: z.int().default(1) }),
+        execute: (
+          { book, count }: { book: "Emma" | "Dune"; count: number },
+          state: typeof shelf,
+        ) => {
+          state.books[book].copies -= count;
+          if (state.books[book].copies < 0) refuse(`no ${book} is left`);
+          state.log.push(book);
+          return { left: state.books[book].copies };
+        },
+      },
+    },
+    score: (state: typeof shelf) => ({ wanted: { ...state, log: ["Emma"] } }),
+    ...parts,
+  };
+  return defineEnvironment(options as never);
+}
+
+function call(name: string, given: object = {}): Action {
+  return { type: "call", name, arguments: toPyValue(given as never) as PyDict };
+}
+
+const bye: Action = { type: "say", content: "Here you are." };
+
+async function play(environment: ReturnType<typeof shelves>, ...actions: readonly Action[]) {
+  const task = environment.task("test", 0);
+  return await playActions(environment, { task, user: environment.user, actions }, { signal });
+}
+
+describe("defineEnvironment()", () => {
+  test("plays tools on the episode's own state, and says where it is not as wanted", async () => {
+    const environment = shelves();
+    const first = await play(environment, call("take", { book: "Emma" }), bye);
+    expect(first.opening).toBe("Take Emma.");
+    expect(first.steps).toEqual([
+      { observation: '{"left":1}', from: "tool", source: "take" },
+      { observation: "", from: "user", source: "user", done: "user-left" },
+    ]);
+    expect(first.score.reward).toBe(1);
+    const second = await play(environment, call("take", { book: "Dune" }), bye);
+    expect(second.score).toEqual({
+      reward: 0,
+      details: {
+        difference: {
+          state: [{ table: "log", record: "0", field: "", wanted: "Emma", got: "Dune" }],
+          missingCalls: [],
+          extraCalls: [],
+          missingOutputs: [],
+        },
+      },
+    });
+    expect(shelf.books.Emma.copies).toBe(2);
+  });
+
+  test("takes back what a refused call had changed", async () => {
+    const { steps, score } = await play(
+      shelves(),
+      call("take", { book: "Dune", count: 2 }),
+      call("take", { book: "Dune" }),
+      call("take", { book: "Dune" }),
+      bye,
+    );
+    expect(steps.slice(0, 3)).toEqual([
+      { observation: "Error: no Dune is left", from: "tool", source: "take", isError: true },
+      { observation: '{"left":0}', from: "tool", source: "take" },
+      { observation: "Error: no Dune is left", from: "tool", source: "take", isError: true },
+    ]);
+    expect(score.details["difference"]).toMatchObject({
+      state: [{ table: "log", got: "Dune" }],
+    });
+  });
+
+  test.each<[string, Action, string]>([
+    ["a tool that is not there", call("burn"), "Error: no tool burn, there are take"],
+    [
+      "a value that the schema refuses",
+      call("take", { book: "Ulysses" }),
+      'Error: book: Invalid option: expected one of "Emma"|"Dune" (take takes book, count?)',
+    ],
+    [
+      "a number that JavaScript cannot hold",
+      call("take", { book: "Emma", count: 2n ** 64n }),
+      "Error: count is too large a number (take takes book, count?)",
+    ],
+  ])("answers %s", async (_, action, observation) => {
+    const { steps } = await play(shelves(), action);
+    expect(steps[0]).toMatchObject({ observation, isError: true });
+  });
+
+  test("checks against a JSON Schema as well, and shows either to the model", async () => {
+    const schema = {
+      type: "object",
+      properties: { book: { type: "string", enum: ["Emma"] } },
+      required: ["book"],
+    } as const;
+    const environment = shelves({
+      tools: [
+        defineTool({
+          name: "look",
+          description: "Look.",
+          parameters: schema,
+          execute: (args: { book: string }) => args.book,
+        }),
+        defineTool({
+          name: "find",
+          description: "Find.",
+          parameters: z.object({ book: z.string().describe("its title") }),
+          execute: ({ book }) => book,
+        }),
+      ],
+    });
+    expect(environment.tools.map(({ openai }) => openai)).toEqual([
+      toPyValue({
+        type: "function",
+        function: { name: "look", description: "Look.", parameters: schema },
+      }),
+      toPyValue({
+        type: "function",
+        function: {
+          name: "find",
+          description: "Find.",
+          parameters: {
+            type: "object",
+            properties: { book: { type: "string", description: "its title" } },
+            required: ["book"],
+          },
+        },
+      }),
+    ]);
+    const { steps } = await play(environment, call("look", { book: "x" }), call("look"));
+    expect(steps.map(({ observation }) => observation)).toEqual([
+      'Error: book must be equal to one of the allowed values: "Emma" (look takes book)',
+      "Error: must have required property 'book' (look takes book)",
+    ]);
+  });
+
+  test("waits for async schemas and tools, and hands them a signal", async () => {
+    const environment = shelves({
+      tools: {
+        take: {
+          description: "Take.",
+          parameters: z.object({ book: z.string().refine(async (book) => book !== "Ilium") }),
+          execute: async ({ book }: { book: string }, state: typeof shelf, context: never) => {
+            await Promise.resolve();
+            state.log.push(book);
+            return (context as { signal: AbortSignal }).signal.aborted;
+          },
+        },
+      },
+    });
+    const { steps, score } = await play(
+      environment,
+      call("take", { book: "Ilium" }),
+      call("take", { book: "Emma" }),
+    );
+    expect(steps.map(({ observation }) => observation)).toEqual([
+      "Error: book: Invalid input (take takes book)",
+      "false",
+    ]);
+    expect(score.reward).toBe(1);
+  });
+
+  test("ends with the user, a tool that ends it, stop(), or isDone()", async () => {
+    const give = { description: "Give.", execute: () => "given" };
+    const ending = shelves({ tools: { give: { ...give, ends: true } } });
+    expect((await play(ending, call("give"))).steps[0]?.done).toBe("terminal-tool");
+    const stop = (_: unknown, __: unknown, context: { stop(): void }) => {
+      context.stop();
+      return "stopped";
+    };
+    const stopping = shelves({ tools: { give: { ...give, execute: stop } } });
+    expect((await play(stopping, call("give"))).steps[0]?.done).toBe("terminal-tool");
+    const finished = shelves({ isDone: (state: typeof shelf) => state.log.length > 0 });
+    const { steps } = await play(
+      finished,
+      call("take", { book: "x" }),
+      call("take", { book: "Emma" }),
+    );
+    expect(steps.map(({ done }) => done)).toEqual([undefined, "finished"]);
+    const lines = shelves({ user: ["Hello.", "Yes."] });
+    const spoken = await play(lines, bye, bye);
+    expect(spoken.opening).toBe("Hello.");
+    expect(spoken.steps.map(({ observation, done }) => [observation, done])).toEqual([
+      ["Yes.", undefined],
+      ["", "user-left"],
+    ]);
+  });
+
+  test("gives each task its own tools and policy where these are functions", async () => {
+    const environment = shelves({
+      policy: ({ instruction }: { instruction: string }) => `Do: ${instruction}`,
+      tools: ({ instruction }: { instruction: string }) => [
+        defineTool({ name: instruction.slice(5, 9), description: "", execute: () => "ok" }),
+      ],
+    });
+    expect([environment.tools, environment.policyText]).toEqual([[], ""]);
+    const task = environment.task("test", 1);
+    const user = environment.user.open(task, { seed: 0 });
+    await using world = await environment.open(task, { user, signal });
+    expect(world.policyText).toBe("Do: Take Dune.");
+    expect(world.tools?.map(({ name }) => name)).toEqual(["Dune"]);
+  });
+
+  test("names tasks by split and id, and draws those that are drawn", () => {
+    const environment = shelves({
+      tasks: {
+        train: { length: 1e9, at: (index: number) => ({ instruction: `Take ${index}.` }) },
+        test: [{ instruction: "Take Emma.", id: "emma" }],
+      },
+    });
+    expect(environment.splits).toEqual({ train: 1e9, test: 1 });
+    expect(environment.task("train", 7)).toEqual({
+      id: "shelf/train/7",
+      environment: "shelf",
+      split: "train",
+      index: 7,
+      instruction: "Take 7.",
+      data: { instruction: "Take 7." },
+    });
+    expect(environment.task("test", 0).id).toBe("shelf/test/emma");
+    expect(() => environment.task("test", 1)).toThrow(
+      'Cannot find task 1 of split "test" of shelf, expected train 0 to 999999999 or test 0 to 0',
+    );
+  });
+
+  test("passes an instance of a class as it is, and disposes of it", async () => {
+    class Connection {
+      isOpen = true;
+    }
+    const connection = new Connection();
+    const environment = shelves({
+      initialState: async () => connection,
+      tools: {
+        look: { description: "", execute: (_: unknown, state: Connection) => state.isOpen },
+      },
+      score: (state: Connection) => state === connection,
+      dispose: async (state: Connection) => {
+        state.isOpen = false;
+      },
+    });
+    const { steps, score } = await play(environment, call("look"));
+    expect([steps[0]?.observation, score.reward, connection.isOpen]).toEqual(["true", 1, false]);
+  });
+
+  test("hashes equal states equally", async () => {
+    const environment = shelves();
+    const hashes: string[] = [];
+    for (const book of ["Emma", "Emma", "Dune"]) {
+      const task = environment.task("test", 0);
+      const user = environment.user.open(task, { seed: 0 });
+      await using world = await environment.open(task, { user, signal });
+      await world.step(call("take", { book }), { signal });
+      hashes.push(await world.stateHash!({ signal }));
+    }
+    expect(hashes[0]).toBe(hashes[1]);
+    expect(hashes[0]).not.toBe(hashes[2]);
+  });
+});
+
+describe("what is broken is refused when it is defined", () => {
+  test.each<[string, object, string]>([
+    ["no score", { score: undefined }, "it has no score, expected a function score(state, task)"],
+    ["a policy of parts", { policy: [{ type: "image" }] }, "no renderer for images"],
+    ["no tasks", { tasks: [] }, 'split "test" has no tasks, expected a list of tasks such as'],
+    [
+      "tasks that stream",
+      { tasks: (async function* () {})() },
+      "environment shelf: it has no tasks",
+    ],
+    [
+      "a task that is none",
+      { tasks: [{ question: "?" }] },
+      'Cannot use task 0 of split "test" of shelf: it has no instruction, expected a text',
+    ],
+    [
+      "a task with pictures",
+      { tasks: [{ instruction: [{ type: "image_url" }] }] },
+      "there is no renderer for images, sound and files yet",
+    ],
+    [
+      "a wrong task id",
+      { tasks: [{ instruction: "", id: 7 }] },
+      'task 0 of split "test" of shelf: its id is 7, expected a text without spaces, / and #, or none',
+    ],
+    [
+      "the same task id twice",
+      {
+        tasks: [
+          { instruction: "", id: "a" },
+          { instruction: "", id: "a" },
+        ],
+      },
+      "tasks 0 and 1: both have the id shelf/test/a",
+    ],
+    [
+      "duplicate names of tools",
+      {
+        tools: [1, 2].map(() => defineTool({ name: "a", description: "", execute: () => 1 })),
+      },
+      "two tools are called a, expected names of their own",
+    ],
+    [
+      "a tool that is none",
+      { tools: [{ name: "a" }] },
+      "tools[0] is no tool, expected what defineTool()",
+    ],
+    [
+      "a tool without a function",
+      { tools: { give: { description: "" } } },
+      "tool give: it has no function execute",
+    ],
+    [
+      "a bad JSON Schema",
+      {
+        tools: {
+          give: {
+            description: "",
+            parameters: { type: "object", properties: { a: { type: "txet" } } },
+            execute: () => 1,
+          },
+        },
+      },
+      "tool give: its parameters are no JSON Schema: schema is invalid: data/properties/a/type",
+    ],
+    [
+      "a schema of no object",
+      { tools: { give: { description: "", parameters: z.string(), execute: () => 1 } } },
+      "tool give: its parameters are no object, expected one such as z.object({…})",
+    ],
+    [
+      "fields without z.object()",
+      { tools: { give: { description: "", parameters: { a: z.string() }, execute: () => 1 } } },
+      "tool give: its parameters are no schema of an object, expected z.object(…) around these fields",
+    ],
+    [
+      "a schema that no model can be shown",
+      {
+        tools: {
+          give: { description: "", parameters: z.object({ a: z.date() }), execute: () => 1 },
+        },
+      },
+      "tool give: its parameters cannot be written as a JSON Schema: Date cannot be represented",
+    ],
+    [
+      "an old library",
+      {
+        tools: {
+          give: {
+            description: "",
+            parameters: { "~standard": { version: 1, vendor: "zod", validate: () => ({}) } },
+            execute: () => 1,
+          },
+        },
+      },
+      "its parameters (zod) do not say their JSON Schema, expected zod 4.2 or newer",
+    ],
+    ["a name with spaces", { name: "my shelf" }, "expected a name of letters, digits"],
+    ["a user that is none", { user: 3 }, "its user is no user, expected lines such as"],
+  ])("%s", (_, parts, message) => {
+    const define = () => shelves(parts);
+    expect(define).toThrow(UsageError);
+    expect(define).toThrow(message);
+  });
+});
+
+/** Plays both tasks; in the first one `execute` is broken. */
+async function playBroken(parts: object): Promise<readonly Episode[]> {
+  const environment = shelves(parts);
+  const turn = (text: string) => ({ outputIds: characterIds(text) });
+  const calls = `<tool_call>\n{"name": "take", "arguments": {"book": "Emma"}}\n</tool_call>`;
+  const episodes: Episode[] = [];
+  for (const index of [0, 1]) {
+    const task = environment.task("test", index);
+    const assignment = {
+      task,
+      rolloutId: `${task.id}#0`,
+      groupId: task.id,
+      sampleIndex: 0,
+      seed: 0,
+    };
+    const setup = {
+      environment,
+      user: environment.user,
+      engine: scriptedEngine([turn(calls), turn("Here.")]),
+      renderer: characterRenderer(),
+      agent: toolCallingAgent({
+        parser: findToolCallParser("qwen25"),
+        toolUsePolicy: toolUsePolicies.many,
+      }),
+      sampling: {},
+      limits: defaultLimits,
+      now: () => 0,
+    };
+    episodes.push(await playEpisode(assignment, setup, { signal }));
+  }
+  return episodes;
+}
+
+/** A tool that breaks in the first task only; `taskId` tells which that is. */
+function breaks(how: (state: typeof shelf) => unknown, more: object = {}) {
+  const execute = (_: unknown, state: typeof shelf, { taskId }: { taskId: string }) => {
+    if (taskId === "shelf/test/0") return how(state);
+    state.log.push("Emma");
+    return "taken";
+  };
+  return { tools: { take: { description: "Take.", execute, ...more } } };
+}
+
+describe("what breaks while it is played fails that episode alone, and is named", () => {
+  const onlyFirst = (broken: () => unknown, right: unknown) => {
+    let asked = 0;
+    return () => (asked++ === 0 ? broken() : right);
+  };
+  test.each<[string, object, string, string]>([
+    ["a forgotten return", breaks(() => {}), "environment/bad-result", "what tool take of shelf"],
+    [
+      "a tool that throws",
+      breaks(() => (undefined as never as string[]).length),
+      "environment/exception",
+      "Tool take of shelf",
+    ],
+    [
+      "a tool that throws, with its line",
+      breaks(() => {
+        throw new Error("no disk");
+      }),
+      "environment/exception",
+      "threw in task shelf/test/0 at define-environment.test.ts:",
+    ],
+    [
+      "a tool that hangs",
+      breaks(() => new Promise(() => {}), { timeoutMs: 5 }),
+      "environment/timeout",
+      "tool take of shelf",
+    ],
+    [
+      "a result of a wrong type",
+      breaks(() => ({ price: () => 3 })),
+      "environment/bad-result",
+      "its price is a function, which is no data, expected a text or plain data",
+    ],
+    [
+      "a forgotten await",
+      breaks(() => ({ price: Promise.resolve(3) })),
+      "environment/bad-result",
+      "its price is a promise (a forgotten await?)",
+    ],
+    [
+      "NaN in a result",
+      breaks(() => [{ price: Number.NaN }]),
+      "environment/bad-result",
+      "its item [0].price is NaN, which JSON does not have",
+    ],
+    [
+      "a picture in a result",
+      breaks(() => [{ type: "image", data: "aGk=", mimeType: "image/png" }]),
+      "environment/bad-result",
+      'its item [0] is a part of type "image": there is no renderer for images, sound and files yet',
+    ],
+    [
+      "a state that is no state",
+      { ...breaks(() => "ok"), initialState: onlyFirst(() => {}, shelf) },
+      "environment/bad-world",
+      "initialState() of shelf",
+    ],
+    [
+      "a score of NaN",
+      { ...breaks(() => "ok"), score: onlyFirst(() => Number.NaN, 1) },
+      "grader/bad-score",
+      "returned for task shelf/test/0: it is NaN, expected a finite number",
+    ],
+    [
+      "a score of a bigint",
+      { ...breaks(() => "ok"), score: onlyFirst(() => 1n, 1) },
+      "grader/bad-score",
+      "it is 1n (Number(…) makes it one)",
+    ],
+    [
+      "a score without return",
+      { ...breaks(() => "ok"), score: onlyFirst(() => {}, 1) },
+      "grader/bad-score",
+      "it is nothing (a forgotten return?)",
+    ],
+    [
+      "a score that changes the state",
+      {
+        ...breaks(() => "ok"),
+        score: (state: typeof shelf, { instruction }: { instruction: string }) => {
+          if (instruction === "Take Emma.") state.log.push("x");
+          return 1;
+        },
+      },
+      "grader/exception",
+      "(the state is only changed by tools; copy what you change)",
+    ],
+    [
+      "an isDone() that says nothing",
+      { ...breaks(() => "ok"), isDone: onlyFirst(() => {}, false) },
+      "environment/bad-step",
+      "isDone() of shelf",
+    ],
+  ])("%s", async (_, parts, code, message) => {
+    const [broken, other] = await playBroken(parts);
+    expect(broken?.outcome).toBe("failed");
+    expect(broken?.failure?.code).toBe(code);
+    expect(broken?.failure?.message).toContain(message);
+    expect(other).toMatchObject({ outcome: "completed", reward: 1 });
+  });
+
+  test("a disposal that fails costs nothing", async () => {
+    const dispose = async () => {
+      throw new Error("no such container");
+    };
+    const episodes = await playBroken({ ...breaks(() => "ok"), dispose, score: () => 1 });
+    expect(episodes.map(({ outcome, reward }) => [outcome, reward])).toEqual([
+      ["completed", 1],
+      ["completed", 1],
+    ]);
+  });
+
+  test("a part of the state that is kept beyond its call", async () => {
+    let kept: typeof shelf | undefined;
+    const [broken] = await playBroken(
+      breaks((state) => {
+        kept = state;
+        return "ok";
+      }),
+    );
+    expect(broken?.outcome).toBe("completed");
+    expect(() => kept?.log.push("late")).toThrow("Cannot change the state here: it is read only");
+  });
+
+  test("a bigint in a result is a whole number of any size", async () => {
+    const tools = { take: { description: "", execute: () => ({ id: 2n ** 64n }) } };
+    const { steps } = await play(shelves({ tools }), call("take"));
+    expect(steps[0]?.observation).toBe('{"id":18446744073709551616}');
+  });
+
+  test("an outage that a tool knows of keeps its code", async () => {
+    const [broken] = await playBroken(
+      breaks(() => {
+        throw new RolloutError("environment/unreachable", "the shop is closed");
+      }),
+    );
+    expect(broken?.failure).toMatchObject({ code: "environment/unreachable" });
+  });
+});

@@ -1,0 +1,226 @@
+import { createHash } from "node:crypto";
+import { InvariantError, RolloutError, describeError } from "../errors.ts";
+import type { ToolDefinition } from "../message.ts";
+import { toPlainJson, type PlainJson } from "../python/value.ts";
+import type { Task } from "../task.ts";
+import { isLeaving, textOfLine, type UserSession } from "../user/user.ts";
+import type { Tool } from "./define-tool.ts";
+import type { Action, Score, Step, World } from "./environment.ts";
+import type { EpisodeState } from "./episode-state.ts";
+import { briefText } from "./brief-value.ts";
+import { writePlainJson } from "./plain-text.ts";
+import { toScore, type ScoreResult } from "./score-result.ts";
+import { placeOfThrow } from "./source-place.ts";
+import { callDefinedTool, type ToolOutcome } from "./tool-call.ts";
+
+/** A call that an episode made. */
+export interface MadeCall {
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, PlainJson>>;
+  /** The call was a mistake, and changed nothing. */
+  readonly isError: boolean;
+}
+
+/** What `score()` may want to know beside state and task. */
+export interface PlayedEpisode<State> {
+  /** What the episode began with. Frozen. */
+  readonly initial: State;
+  /** What the agent said to the user, in order. */
+  readonly said: readonly string[];
+  /** The last of it; empty where nothing was said. */
+  readonly answer: string;
+  /** Every call, in order. */
+  readonly calls: readonly MadeCall[];
+  /** Whether the episode came to its end, rather than to a limit. */
+  readonly isDone: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What a world is opened with. */
+export interface WorldParts<Item, State> {
+  /** The environment's name, and where it was defined. */
+  readonly environment: string;
+  readonly task: Task<Item>;
+  readonly user: UserSession;
+  readonly state: EpisodeState<State>;
+  readonly tools: ReadonlyMap<string, Tool<State>>;
+  readonly isDone: ((state: State, item: Item) => boolean) | undefined;
+  readonly score: (
+    state: State,
+    item: Item,
+    episode: PlayedEpisode<State>,
+  ) => ScoreResult<State> | Promise<ScoreResult<State>>;
+  readonly dispose: ((state: State, item: Item) => unknown) | undefined;
+  /** Where they are this task's own. */
+  readonly own: { readonly tools?: readonly ToolDefinition[]; readonly policyText?: string };
+}
+
+/** One attempt at a task of a defined environment. */
+export class DefinedWorld<Item, State> implements World {
+  readonly tools?: readonly ToolDefinition[];
+  readonly policyText?: string;
+  readonly #parts: WorldParts<Item, State>;
+  readonly #said: string[] = [];
+  readonly #calls: MadeCall[] = [];
+  #isDone = false;
+
+  constructor(parts: WorldParts<Item, State>) {
+    this.#parts = parts;
+    if (parts.own.tools !== undefined) this.tools = parts.own.tools;
+    if (parts.own.policyText !== undefined) this.policyText = parts.own.policyText;
+  }
+
+  async begin(options: { signal: AbortSignal }): Promise<string> {
+    return await this.#parts.user.begin(options);
+  }
+
+  async step(action: Action, { signal }: { signal: AbortSignal }): Promise<Step> {
+    const { task } = this.#parts;
+    if (this.#isDone) throw new InvariantError(`Cannot step task ${task.id}: it is done`);
+    const step =
+      action.type === "say"
+        ? await this.#say(action.content, signal)
+        : await this.#call(action, signal);
+    this.#isDone = step.done !== undefined;
+    return step;
+  }
+
+  async #say(content: string, signal: AbortSignal): Promise<Step> {
+    this.#said.push(content);
+    const line = await this.#parts.user.reply(content, { signal });
+    const step = { observation: textOfLine(line), from: "user", source: "user" } as const;
+    return isLeaving(line) ? { ...step, done: "user-left" } : step;
+  }
+
+  async #call(action: Extract<Action, { type: "call" }>, signal: AbortSignal): Promise<Step> {
+    const { name, arguments: given } = action;
+    const { environment, state, tools, task } = this.#parts;
+    const tool = tools.get(name);
+    const place = { taskId: task.id, environment, signal };
+    const outcome: ToolOutcome =
+      tool === undefined
+        ? noSuchTool(name, tools)
+        : await state.change(
+            async (draft) => await callDefinedTool(tool.callable, { given, state: draft }, place),
+            ({ isError }) => !isError,
+          );
+    const { text, isError, ends } = outcome;
+    const plain = toPlainJson(given) as Readonly<Record<string, PlainJson>>;
+    this.#calls.push({ name, arguments: plain, isError });
+    return {
+      ...{ observation: text, from: "tool", source: name },
+      ...(isError ? { isError } : {}),
+      ...(ends ? { done: "terminal-tool" } : this.#isFinished() ? { done: "finished" } : {}),
+    };
+  }
+
+  #isFinished(): boolean {
+    const { environment, isDone, state, task } = this.#parts;
+    if (isDone === undefined) return false;
+    const place = `isDone() of ${environment}`;
+    const answer = foreign(place, task, () => isDone(state.view, task.data)) as unknown;
+    if (typeof answer === "boolean") return answer;
+    throw new RolloutError(
+      "environment/bad-step",
+      `Cannot use what ${place} returned for task ${task.id}: ${describeKind(answer)}, expected true or false`,
+    );
+  }
+
+  async score({ signal }: { signal: AbortSignal }): Promise<Score> {
+    const { environment, score, state, task } = this.#parts;
+    const reached = state.close();
+    const result = await foreignAsync(
+      `score() of ${environment}`,
+      task,
+      async () =>
+        await score(reached, task.data, {
+          initial: state.initial,
+          said: this.#said,
+          answer: this.#said.at(-1) ?? "",
+          calls: this.#calls,
+          isDone: this.#isDone,
+          signal,
+        }),
+      "grader",
+    );
+    return toScore(result, { taskId: task.id, environment, state: reached, said: this.#said });
+  }
+
+  userUsage(): ReturnType<UserSession["usage"]> {
+    return this.#parts.user.usage();
+  }
+
+  async stateHash(): Promise<string> {
+    const plain = writePlainJson(this.#parts.state.view);
+    return createHash("sha256").update(plain).digest("hex");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { dispose, environment, state, task } = this.#parts;
+    if (dispose === undefined) return;
+    await foreignAsync(
+      `dispose() of ${environment}`,
+      task,
+      async () => await dispose(state.view, task.data),
+      "environment",
+    );
+  }
+}
+
+function noSuchTool(name: string, tools: ReadonlyMap<string, unknown>): ToolOutcome {
+  const known = tools.size === 0 ? "there are none" : `there are ${[...tools.keys()].join(", ")}`;
+  return { text: briefText(`Error: no tool ${name}, ${known}`), isError: true, ends: false };
+}
+
+/** Runs a function of the environment's author; what it throws is said with its name and its line. */
+export function foreign<Result>(place: string, task: Task, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw attributed(error, { place, task, party: "environment" });
+  }
+}
+
+/** As `foreign()`, for functions that may be async. */
+export async function foreignAsync<Result>(
+  place: string,
+  task: Task,
+  work: () => Promise<Result>,
+  party: "environment" | "grader",
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw attributed(error, { place, task, party });
+  }
+}
+
+function attributed(
+  error: unknown,
+  {
+    place,
+    task,
+    party,
+  }: {
+    readonly place: string;
+    readonly task: Task;
+    readonly party: "environment" | "grader";
+  },
+): unknown {
+  if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  const line = placeOfThrow(error);
+  const where = line === undefined ? "" : ` at ${line}`;
+  const isFrozen =
+    error instanceof TypeError && /read only|not extensible|frozen/.test(error.message);
+  const hint = isFrozen ? " (the state is only changed by tools; copy what you change)" : "";
+  return new RolloutError(
+    `${party}/exception`,
+    `${place} threw for task ${task.id}${where}: ${describeError(error)}${hint}`,
+    { cause: error },
+  );
+}
+
+function describeKind(value: unknown): string {
+  if (value === undefined) return "nothing (a forgotten return?)";
+  return value instanceof Promise ? "a promise" : typeof value;
+}

@@ -1,0 +1,181 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { EpisodeState } from "./episode-state.ts";
+
+interface Record {
+  n: number;
+  tags: string[];
+}
+
+interface State {
+  byName: { [name: string]: Record };
+  list: Record[];
+  map: Map<string, Record>;
+  set: Set<string>;
+}
+
+function makeState(): State {
+  const record = (n: number): Record => ({ n, tags: [`tag ${n}`] });
+  return {
+    byName: { a: record(1), b: record(2) },
+    list: [record(3), record(4), record(5)],
+    map: new Map([
+      ["a", record(6)],
+      ["b", record(7)],
+    ]),
+    set: new Set(["a"]),
+  };
+}
+
+/** Every way to change a state; what they do to a view they do to plain objects. */
+const operations: { readonly [name: string]: (state: State, key: string, n: number) => void } = {
+  write: ({ byName }, key, n) => byName[key] && (byName[key].n = n),
+  add: ({ byName }, key, n) => (byName[key] = { n, tags: [] }),
+  remove: ({ byName }, key) => delete byName[key],
+  tag: ({ list }, key, n) => list[n]?.tags.push(key),
+  push: ({ list }, key, n) => list.push({ n, tags: [key] }),
+  splice: ({ list }, _, n) => list.splice(n, 1),
+  shift: ({ list }) => list.shift(),
+  unshift: ({ list }, key, n) => list.unshift({ n, tags: [key] }),
+  // eslint-disable-next-line unicorn/no-array-reverse -- what it does in place is what is tested
+  reverse: ({ list }) => list.reverse(),
+  sort: ({ list }) => list.sort((a, b) => a.n - b.n),
+  cut: ({ list }, _, n) => (list.length = Math.min(n, list.length)),
+  move({ byName, list }, key, n) {
+    const record = list.shift();
+    if (record === undefined) return;
+    byName[key] = record;
+    record.n = n;
+  },
+  lend({ byName, map }, key, n) {
+    const record = byName[key];
+    if (record === undefined) return;
+    map.set(key, record);
+    delete byName[key];
+    record.tags.push(String(n));
+  },
+  wrap({ byName, list }, key, n) {
+    const record = byName[key];
+    if (record === undefined) return;
+    const fresh = { n, tags: record.tags };
+    list.push(fresh);
+    delete byName[key];
+    fresh.n += 1;
+    list.at(-1)!.n += 1;
+  },
+  mapWrite: ({ map }, key, n) => map.get(key) && (map.get(key)!.n = n),
+  mapSet: ({ map }, key, n) => map.set(key, { n, tags: [] }),
+  mapDelete: ({ map }, key) => map.delete(key),
+  mapEach: ({ map }, _, n) => map.forEach((record) => (record.n += n)),
+  mapClear: ({ map }) => map.clear(),
+  setAdd: ({ set }, key) => set.add(key),
+  setDelete: ({ set }, key) => set.delete(key),
+  setClear: ({ set }) => set.clear(),
+  each({ byName }, _, n) {
+    for (const record of Object.values(byName)) record.tags = [...record.tags, String(n)];
+  },
+};
+
+async function change(state: EpisodeState<State>, work: (draft: State) => void, isKept = true) {
+  await state.change(
+    async (draft) => work(draft),
+    () => isKept,
+  );
+}
+
+describe("EpisodeState", () => {
+  test("is what plain objects would be, in order too, after any calls of which some are taken back", async () => {
+    const step = fc.record({
+      calls: fc.array(
+        fc.tuple(
+          fc.constantFrom(...Object.keys(operations)),
+          fc.constantFrom("a", "b", "__proto__", "10"),
+          fc.nat(4),
+        ),
+        { maxLength: 4 },
+      ),
+      isKept: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 6 }), async (steps) => {
+        const base = makeState();
+        const state = new EpisodeState(base);
+        let model = makeState();
+        const texts: string[] = [];
+        for (const { calls, isKept } of steps) {
+          const work = (target: State) => {
+            // A key is `own` in a plain object only where it is defined as one.
+            for (const [name, key, n] of calls) {
+              if (key !== "__proto__" || name.startsWith("map")) operations[name]!(target, key, n);
+            }
+          };
+          await change(state, work, isKept);
+          const changed = structuredClone(model);
+          work(changed);
+          if (isKept) model = structuredClone(changed);
+          texts.push(textOf(state.view));
+          expect(texts.at(-1)).toBe(textOf(model));
+        }
+        expect(state.close()).toEqual(model);
+        expect(base).toEqual(makeState());
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("copies nothing that is not written", async () => {
+    const base = makeState();
+    const state = new EpisodeState(base);
+    await change(state, ({ byName }) => void (byName["a"]!.n = 9));
+    const closed = state.close();
+    expect(closed.byName["a"]).not.toBe(base.byName["a"]);
+    expect(closed.byName["b"]).toBe(base.byName["b"]);
+    expect(closed.list).toBe(base.list);
+  });
+
+  test("shares what is brought in from outside no further than a call", async () => {
+    const defaults = { n: 1, tags: ["x"] };
+    const [first, second] = [new EpisodeState(makeState()), new EpisodeState(makeState())];
+    for (const state of [first, second]) {
+      await change(state, ({ byName }) => void (byName["c"] = defaults));
+      await change(state, ({ byName }) => void (byName["c"]!.n += 1));
+    }
+    expect([first.close().byName["c"]?.n, second.close().byName["c"]?.n]).toEqual([2, 2]);
+    expect(defaults).toEqual({ n: 1, tags: ["x"] });
+  });
+
+  test("is written by nobody between calls and after the end", async () => {
+    const state = new EpisodeState(makeState());
+    const { view } = state;
+    const readOnly = "Cannot change the state here: it is read only";
+    expect(() => view.list.push({ n: 1, tags: [] })).toThrow(readOnly);
+    expect(() => view.map.set("c", { n: 1, tags: [] })).toThrow(readOnly);
+    expect(() => view.set.add("c")).toThrow(readOnly);
+    expect(() => delete view.byName["a"]).toThrow(readOnly);
+    const closed = state.close();
+    expect(() => closed.map.delete("a")).toThrow(readOnly);
+    expect(() => closed.list.push({ n: 1, tags: [] })).toThrow("not extensible");
+  });
+
+  test("bears a state that holds itself", async () => {
+    interface Ring {
+      next?: Ring;
+      n: number;
+    }
+    const ring: Ring = { n: 1 };
+    ring.next = ring;
+    const state = new EpisodeState(ring);
+    await state.change(
+      async (draft) => {
+        draft.next!.n = 2;
+        draft.next = draft;
+      },
+      () => true,
+    );
+    expect(state.close().next?.next?.n).toBe(1);
+  });
+});
+
+function textOf({ byName, list, map, set }: State): string {
+  return JSON.stringify([byName, list, [...map], [...set]]);
+}

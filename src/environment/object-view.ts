@@ -1,0 +1,102 @@
+import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
+
+type Members = Record<PropertyKey, unknown>;
+
+/** What a tool is given of a plain object or a list: it reads what is there and writes the episode's own. */
+export function objectView(part: Part, draft: StateDraft): object {
+  const isList = Array.isArray(part.base);
+  // What is proxied stays empty: a frozen object's members could be shown as they are only.
+  return new Proxy<object>(isList ? [] : {}, {
+    get(_, key) {
+      const raw = rawOf(part) as Members;
+      const value = raw[key];
+      if (typeof value !== "object" || value === null || !Object.hasOwn(raw, key)) return value;
+      return draft.show(value, part, key);
+    },
+    set(_, key, value) {
+      draft.assertOpen();
+      const kept = draft.unwrap(value);
+      if (isList) setItem(draft.own(part) as unknown[], key, kept, draft);
+      else setMember(draft.own(part) as Members, key, kept, draft);
+      return true;
+    },
+    deleteProperty(_, key) {
+      draft.assertOpen();
+      if (Object.hasOwn(rawOf(part), key)) removeMember(draft.own(part) as Members, key, draft);
+      return true;
+    },
+    has: (_, key) => key in rawOf(part),
+    ownKeys: () => Reflect.ownKeys(rawOf(part)),
+    getPrototypeOf: () => Reflect.getPrototypeOf(rawOf(part)),
+    getOwnPropertyDescriptor(_, key) {
+      const raw = rawOf(part) as Members;
+      const found = Reflect.getOwnPropertyDescriptor(raw, key);
+      if (found === undefined) return undefined;
+      const configurable = !(isList && key === "length");
+      const value = draft.show(raw[key], part, key);
+      return { value, enumerable: found.enumerable === true, writable: true, configurable };
+    },
+    defineProperty: () => false,
+    setPrototypeOf: () => false,
+    preventExtensions: () => false,
+  });
+}
+
+function setMember(own: Members, key: PropertyKey, value: unknown, draft: StateDraft): void {
+  if (Object.hasOwn(own, key)) {
+    const before = own[key];
+    draft.note(() => put(own, key, before), value);
+  } else {
+    draft.note(() => delete own[key], value);
+  }
+  put(own, key, value);
+}
+
+/** Also for a key such as `__proto__`, which is a name like any other. */
+function put(own: Members, key: PropertyKey, value: unknown): void {
+  if (key !== "__proto__") own[key] = value;
+  else
+    Object.defineProperty(own, key, {
+      value,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+}
+
+function removeMember(own: Members, key: PropertyKey, draft: StateDraft): void {
+  if (Array.isArray(own)) {
+    const before: unknown = own[key as never];
+    draft.note(() => (own[key as never] = before));
+  } else {
+    const before = { ...own };
+    draft.note(() => {
+      // In its old place among the others.
+      for (const name of Reflect.ownKeys(own)) delete own[name];
+      for (const name of Reflect.ownKeys(before)) put(own, name, before[name]);
+    });
+  }
+  delete own[key];
+}
+
+function setItem(own: unknown[], key: PropertyKey, value: unknown, draft: StateDraft): void {
+  const before = own.length;
+  if (key === "length") {
+    if (value === before) return;
+    const cut = own.slice(value as number);
+    draft.note(() => {
+      own.length = before;
+      for (const [index, item] of cut.entries()) own[before - cut.length + index] = item;
+    });
+    own.length = value as number;
+    return;
+  }
+  const item = own[key as never];
+  const isNew = !Object.hasOwn(own, key);
+  draft.note(() => {
+    if (isNew) Reflect.deleteProperty(own, key);
+    else own[key as never] = item;
+    own.length = before;
+  }, value);
+  own[key as never] = value;
+}

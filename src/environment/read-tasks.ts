@@ -1,0 +1,61 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { UsageError, describeError } from "../errors.ts";
+import type { TaskItem } from "./task-list.ts";
+
+/**
+ * Reads tasks, for `defineEnvironment()`: from a JSONL file with one task a line, or from anything that
+ * can be gone through, such as the rows of a data set. `toTask` makes a task of what stands there,
+ * where that is none yet.
+ *
+ * @throws UsageError with the file and the line for what cannot be read.
+ */
+export async function readTasks<
+  Item extends TaskItem = TaskItem & Readonly<Record<string, unknown>>,
+>(
+  source: string | URL | AsyncIterable<unknown> | Iterable<unknown>,
+  toTask: (row: Readonly<Record<string, unknown>>, index: number) => Item = (row) =>
+    row as unknown as Item,
+): Promise<readonly Item[]> {
+  const isFile = typeof source === "string" || source instanceof URL;
+  const rows = isFile ? readRows(source) : source;
+  const name = isFile ? String(source) : "the tasks";
+  const tasks: Item[] = [];
+  let index = 0;
+  for await (const row of rows) {
+    if (typeof row !== "object" || row === null || Array.isArray(row)) {
+      throw new UsageError(`Cannot read ${name}: task ${index} is no object`);
+    }
+    const task = toTask(row as Readonly<Record<string, unknown>>, index);
+    if (typeof (task as Partial<TaskItem> | undefined)?.instruction !== "string") {
+      throw new UsageError(
+        `Cannot read ${name}: task ${index} has no instruction, expected a text (a second argument ` +
+          "makes a task of each row: (row) => ({ ...row, instruction: row.question }))",
+      );
+    }
+    tasks.push(task);
+    index += 1;
+  }
+  if (tasks.length === 0) throw new UsageError(`Cannot read ${name}: there are none`);
+  return tasks;
+}
+
+async function* readRows(source: string | URL): AsyncGenerator {
+  const file = typeof source === "string" ? source : fileURLToPath(source);
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`Cannot read the tasks: ${describeError(error)}`, { cause: error });
+  }
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    try {
+      yield JSON.parse(line) as unknown;
+    } catch (error) {
+      throw new UsageError(`Cannot read ${file}, line ${index + 1}: ${describeError(error)}`, {
+        cause: error,
+      });
+    }
+  }
+}

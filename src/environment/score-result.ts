@@ -1,0 +1,129 @@
+import { RolloutError, describeError } from "../errors.ts";
+import type { Difference } from "./difference.ts";
+import type { Score } from "./environment.ts";
+import { briefText } from "./brief-value.ts";
+import { NotPlain, writePlainJson } from "./plain-text.ts";
+import { findDifferences } from "./state-difference.ts";
+
+/** What `score()` may say: a reward, whether all is right, or more. */
+export type ScoreResult<State> = number | boolean | DetailedScore<State>;
+
+/** A score with what was wanted, which `turnwright show` holds against what was reached. */
+export interface DetailedScore<State> {
+  /** Absent: 1 where the state is as wanted and all outputs were said, else 0. */
+  readonly reward?: number | boolean;
+  /** What the state should be in the end, of its members those that matter. */
+  readonly wanted?: Partial<State>;
+  /** What the agent should have said, in any of its lines; case and thousands commas play no part. */
+  readonly outputs?: readonly string[];
+  /** Whatever else is worth keeping. JSON-able. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** What was reached, for `toScore()`. */
+export interface ScoredEpisode {
+  readonly taskId: string;
+  /** The environment's name and file. */
+  readonly environment: string;
+  readonly state: unknown;
+  readonly said: readonly string[];
+}
+
+/**
+ * What `score()` returned as a score with its difference.
+ *
+ * @throws RolloutError `grader/bad-score` naming the environment, the task and the field.
+ */
+export function toScore(result: unknown, episode: ScoredEpisode): Score {
+  const bad = (what: string): RolloutError =>
+    new RolloutError(
+      "grader/bad-score",
+      `Cannot use what score() of ${episode.environment} returned for task ${episode.taskId}: ${what}, ` +
+        "expected a finite number, true or false, or an object with reward or wanted",
+    );
+  if (typeof result !== "object" || result === null) {
+    return { reward: toReward(result, "it", bad), details: {} };
+  }
+  if (result instanceof Promise) throw bad("it is a promise of a promise");
+  const { reward, wanted, outputs, details = {} } = result as DetailedScore<object>;
+  const known = new Set(["reward", "wanted", "outputs", "details"]);
+  const unknown = Object.keys(result).find((key) => !known.has(key));
+  if (unknown !== undefined) throw bad(`"${unknown}" is none of its members (see details)`);
+  if (reward === undefined && wanted === undefined && outputs === undefined) {
+    throw bad("it has neither reward nor wanted");
+  }
+  if (wanted !== undefined && (typeof wanted !== "object" || wanted === null)) {
+    throw bad("wanted is no object");
+  }
+  if (outputs !== undefined && !(Array.isArray(outputs) && outputs.every(isText))) {
+    throw bad("outputs is no list of texts");
+  }
+  const difference = differenceOf({ wanted, outputs }, episode, bad);
+  const isRight = difference.state.length === 0 && difference.missingOutputs.length === 0;
+  const isKnown = wanted !== undefined || outputs !== undefined;
+  return {
+    reward: reward === undefined ? Number(isRight) : toReward(reward, "reward", bad),
+    details: { ...toDetails(details, bad), ...(isKnown ? { difference } : {}) },
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function toReward(value: unknown, name: string, bad: (what: string) => RolloutError): number {
+  if (typeof value === "boolean") return Number(value);
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (value === undefined) throw bad(`${name} is nothing (a forgotten return?)`);
+  if (typeof value === "bigint") throw bad(`${name} is ${value}n (Number(…) makes it one)`);
+  const shown = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? typeof value);
+  throw bad(`${name} is ${briefText(shown)}`);
+}
+
+function differenceOf(
+  {
+    wanted,
+    outputs = [],
+  }: { readonly wanted: object | undefined; readonly outputs: readonly string[] | undefined },
+  { state, said }: ScoredEpisode,
+  bad: (what: string) => RolloutError,
+): Difference {
+  const reached = typeof state === "object" && state !== null ? state : {};
+  const spoken = said.map(toComparable);
+  try {
+    const found =
+      wanted === undefined ? { state: [], moreState: 0 } : findDifferences(wanted, reached);
+    return {
+      state: found.state,
+      ...(found.moreState === 0 ? {} : { moreState: found.moreState }),
+      missingCalls: [],
+      extraCalls: [],
+      missingOutputs: outputs.filter(
+        (one) => !spoken.some((text) => text.includes(toComparable(one))),
+      ),
+    };
+  } catch (error) {
+    if (!(error instanceof NotPlain)) throw error;
+    throw bad(`wanted and state cannot be compared: ${error.message}`);
+  }
+}
+
+function toComparable(text: string): string {
+  return text.toLowerCase().replaceAll(/(?<=\d),(?=\d{3})/g, "");
+}
+
+/** Details as they can be written; a whole number of any size among them. */
+function toDetails(
+  details: unknown,
+  bad: (what: string) => RolloutError,
+): Readonly<Record<string, unknown>> {
+  if (typeof details !== "object" || details === null || Array.isArray(details)) {
+    throw bad("details is no object");
+  }
+  try {
+    return JSON.parse(writePlainJson(details)) as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    if (!(error instanceof NotPlain)) throw error;
+    throw bad(`details cannot be written: ${describeError(error)}`);
+  }
+}

@@ -1,0 +1,73 @@
+/** What is copied when it is written: plain objects, lists, Maps and Sets. */
+export function isPlain(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value) || value instanceof Map || value instanceof Set) return true;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** What is sealed already, with all that it holds. */
+const sealed = new WeakSet();
+
+/** Whether the value was given to `seal()`, or is held by one that was. */
+export function isSealed(value: object): boolean {
+  return sealed.has(value);
+}
+
+/**
+ * Freezes a value with all that it holds, Maps and Sets among it. A second time costs nothing, so that
+ * what many episodes share is gone through once. Instances of classes stay as they are. `unwrap` gives
+ * what takes a held value's place; `skip` tells what is not frozen itself.
+ */
+export function seal<Value>(
+  value: Value,
+  {
+    unwrap = (held: unknown) => held,
+    skip = () => false,
+  }: { unwrap?: (held: unknown) => unknown; skip?: (held: object) => boolean } = {},
+): Value {
+  const waiting: unknown[] = [value];
+  const passed = new Set<object>();
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    if (!isPlain(next) || sealed.has(next) || passed.has(next)) continue;
+    const isLeft = skip(next);
+    (isLeft ? passed : sealed).add(next);
+    const isReadOnly = Object.isFrozen(next);
+    for (const [key, held] of membersOf(next)) {
+      const plain = unwrap(held);
+      if (plain !== held && !isReadOnly) replaceMember(next, key, plain);
+      waiting.push(plain);
+    }
+    if (!isLeft) freeze(next);
+  }
+  return value;
+}
+
+function membersOf(value: object): readonly (readonly [unknown, unknown])[] {
+  if (value instanceof Map) return [...value] as [unknown, unknown][];
+  if (value instanceof Set) return Array.from(value as Set<unknown>, (held) => [held, held]);
+  return Object.entries(value);
+}
+
+function replaceMember(value: object, key: unknown, held: unknown): void {
+  if (value instanceof Map) value.set(key, held);
+  else if (value instanceof Set) {
+    value.delete(key);
+    value.add(held);
+  } else (value as Record<string, unknown>)[key as string] = held;
+}
+
+function freeze(value: object): void {
+  if (value instanceof Map || value instanceof Set) {
+    for (const method of ["set", "add", "delete", "clear"]) {
+      if (method in value) Object.defineProperty(value, method, { value: refuseWrite });
+    }
+  }
+  Object.freeze(value);
+}
+
+/** What a write outside a tool's call meets. */
+export function refuseWrite(): never {
+  throw new TypeError("Cannot change the state here: it is read only");
+}

@@ -1,0 +1,205 @@
+import { startDeadline, type Deadline } from "../internal/deadline.ts";
+import { briefText } from "./brief-value.ts";
+import { InvariantError, RolloutError, describeError } from "../errors.ts";
+import { isPyDict, isPyList, toPlainJson, type PyDict, type PyValue } from "../python/value.ts";
+import { NotPlain, writePlainJson } from "./plain-text.ts";
+import { isRefusal } from "./refuse.ts";
+import { placeOfThrow } from "./source-place.ts";
+import type { CheckedArguments, ParameterCheck } from "./tool-parameters.ts";
+
+/** What a tool knows of the call besides arguments and state. */
+export interface ToolContext {
+  /** The task's id. */
+  readonly taskId: string;
+  /** Aborts when the call's time is over or the run stops: pass it on to whatever waits. */
+  readonly signal: AbortSignal;
+  /** Ends the episode after this call. */
+  readonly stop: () => void;
+}
+
+/** What a call came to. */
+export interface ToolOutcome {
+  /** What the model is shown. */
+  readonly text: string;
+  /** The call was a mistake of the model's; it changed nothing. */
+  readonly isError: boolean;
+  /** The episode is over with it. */
+  readonly ends: boolean;
+}
+
+/** A tool as it is called: made by `defineTool()`. */
+export interface CallableTool<State> extends ParameterCheck {
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly ends: boolean;
+  readonly execute: (given: unknown, state: State, context: ToolContext) => unknown;
+}
+
+/** Which call in which task is performed. */
+export interface ToolCallPlace {
+  readonly taskId: string;
+  readonly environment: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Calls a tool: checks the arguments, executes within its time, and writes what it returns as text.
+ *
+ * @throws RolloutError with party `environment` naming the tool: `environment/exception` for what it
+ *   throws, `environment/timeout`, and `environment/bad-result` for what is no text and no plain data.
+ */
+export async function callDefinedTool<State>(
+  tool: CallableTool<State>,
+  { given, state }: { readonly given: PyDict; readonly state: State },
+  place: ToolCallPlace,
+): Promise<ToolOutcome> {
+  const imprecise = findImprecise(given, "");
+  if (imprecise !== undefined) return mistake(`${imprecise} is too large a number`, tool);
+  using call = new TimedCall(tool, place);
+  try {
+    let checked: CheckedArguments | Promise<CheckedArguments> = tool.check(toPlainJson(given));
+    if (checked instanceof Promise) checked = await call.within(checked);
+    if ("problems" in checked) return mistake(checked.problems.join("; "), tool);
+    const result = tool.execute(checked.value, state, call);
+    const value = isThenable(result) ? await call.within(result) : result;
+    const text = textOf(value, tool.name, place);
+    return { text, isError: false, ends: tool.ends || call.isStopped };
+  } catch (error) {
+    if (isRefusal(error)) return { ...mistake(error.message), ends: call.isStopped };
+    throw failure(error, tool.name, place);
+  }
+}
+
+/** What the context's members are; the deadline starts when somebody waits or asks for the signal. */
+class TimedCall implements ToolContext {
+  readonly taskId: string;
+  isStopped = false;
+  readonly #tool: Pick<CallableTool<never>, "name" | "timeoutMs">;
+  readonly #place: ToolCallPlace;
+  #deadline: Deadline | undefined;
+
+  constructor(tool: Pick<CallableTool<never>, "name" | "timeoutMs">, place: ToolCallPlace) {
+    this.#tool = tool;
+    this.#place = place;
+    this.taskId = place.taskId;
+    this.stop = () => {
+      this.isStopped = true;
+    };
+  }
+
+  readonly stop: () => void;
+
+  get signal(): AbortSignal {
+    this.#deadline ??= startDeadline({
+      ms: this.#tool.timeoutMs,
+      parents: [this.#place.signal],
+    });
+    return this.#deadline.signal;
+  }
+
+  async within<Value>(work: PromiseLike<Value>): Promise<Value> {
+    const { signal } = this;
+    try {
+      return await new Promise<Value>((resolve, reject) => {
+        const onAbort = (): void => reject(signal.reason as Error);
+        if (signal.aborted) onAbort();
+        signal.addEventListener("abort", onAbort, { once: true });
+        // Also what comes or fails too late ends here.
+        work.then(resolve, reject);
+      });
+    } catch (error) {
+      this.#place.signal.throwIfAborted();
+      if (this.#deadline?.expired !== true) throw error;
+      const { name, timeoutMs } = this.#tool;
+      throw new RolloutError(
+        "environment/timeout",
+        `Cannot call tool ${name} of ${this.#place.environment} in task ${this.taskId}: no answer ` +
+          `within ${timeoutMs} ms, expected one (a forgotten resolve?), or a longer timeoutMs of the tool`,
+        { retryable: true },
+      );
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#deadline?.[Symbol.dispose]();
+  }
+}
+
+function mistake(why: string, tool?: ParameterCheck & { readonly name: string }): ToolOutcome {
+  const shape = tool === undefined ? "" : ` (${tool.name} takes ${describeShape(tool)})`;
+  return { text: briefText(`Error: ${why}${shape}`), isError: true, ends: false };
+}
+
+/** The names of a tool's parameters, the optional ones marked. */
+function describeShape({ jsonSchema }: ParameterCheck): string {
+  const { properties = {}, required = [] } = jsonSchema as {
+    readonly properties?: object;
+    readonly required?: readonly string[];
+  };
+  const names = Object.keys(properties);
+  if (names.length === 0) return "no arguments";
+  return names.map((name) => (required.includes(name) ? name : `${name}?`)).join(", ");
+}
+
+/** The first whole number that JavaScript cannot hold exactly. */
+function findImprecise(value: PyValue, place: string): string | undefined {
+  if (typeof value === "bigint") {
+    const isExact = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
+    return isExact ? undefined : place;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const members = isPyList(value)
+    ? value.entries()
+    : isPyDict(value)
+      ? value.entries()
+      : [].entries();
+  for (const [key, member] of members as Iterable<readonly [string | number, PyValue]>) {
+    const found = findImprecise(member, place === "" ? String(key) : `${place}.${key}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "then" in value &&
+    typeof value.then === "function"
+  );
+}
+
+function textOf(value: unknown, tool: string, place: ToolCallPlace): string {
+  if (typeof value === "string") return value;
+  if (value === undefined) {
+    throw badResult("it returned nothing (a forgotten return?)", tool, place);
+  }
+  try {
+    return writePlainJson(value);
+  } catch (error) {
+    if (!(error instanceof NotPlain)) throw error;
+    throw badResult(error.message, tool, place);
+  }
+}
+
+function badResult(what: string, tool: string, { environment, taskId }: ToolCallPlace) {
+  return new RolloutError(
+    "environment/bad-result",
+    `Cannot use what tool ${tool} of ${environment} returned in task ${taskId}: ${what}, ` +
+      "expected a text or plain data (null where there is nothing to say)",
+  );
+}
+
+function failure(error: unknown, tool: string, place: ToolCallPlace): unknown {
+  place.signal.throwIfAborted();
+  if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  const where = placeOfThrow(error);
+  const hint =
+    "refuse(…) tells the model of a mistake, anything else that is thrown fails the episode";
+  return new RolloutError(
+    "environment/exception",
+    `Tool ${tool} of ${place.environment} threw in task ${place.taskId}` +
+      `${where === undefined ? "" : ` at ${where}`}: ${describeError(error)} (${hint})`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,200 @@
+import { createHash } from "node:crypto";
+import { lstat, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { findModelFolder } from "./find-model-folder.ts";
+
+const commit = "c".repeat(40);
+const tokenizer = JSON.stringify({ model: "x".repeat(5000) });
+const template = "{{ messages }}";
+
+function gitHash(text: string): string {
+  return createHash("sha1")
+    .update(`blob ${Buffer.byteLength(text)}\0${text}`)
+    .digest("hex");
+}
+
+const siblings: Record<string, unknown>[] = [
+  {
+    rfilename: "tokenizer.json",
+    blobId: "f".repeat(40),
+    size: tokenizer.length,
+    lfs: { sha256: createHash("sha256").update(tokenizer).digest("hex"), size: tokenizer.length },
+  },
+  { rfilename: "chat_template.jinja", blobId: gitHash(template), size: template.length },
+  { rfilename: "model.safetensors", blobId: "a".repeat(40), size: 5e9 },
+];
+
+let scratch = "";
+let asked: string[] = [];
+let answer: (request: IncomingMessage, reply: ServerResponse) => boolean = () => false;
+const hub = createServer((request, reply) => {
+  asked.push(
+    `${request.url} ${request.headers.authorization ?? "-"} ${request.headers.range ?? "-"}`,
+  );
+  if (answer(request, reply)) return;
+  const files: Record<string, string> = {
+    [`/acme/small/resolve/${commit}/tokenizer.json`]: tokenizer,
+    [`/acme/small/resolve/${commit}/chat_template.jinja`]: template,
+  };
+  if (request.url?.startsWith("/api/models/acme/small/revision/") === true) {
+    reply.end(JSON.stringify({ sha: commit, siblings }));
+  } else if (files[request.url ?? ""] === undefined) {
+    reply.writeHead(404).end();
+  } else {
+    const start = Number(/^bytes=(\d+)-/.exec(request.headers.range ?? "")?.[1] ?? 0);
+    const text = files[request.url!]!;
+    const range =
+      start === 0 ? {} : { "content-range": `bytes ${start}-${text.length - 1}/${text.length}` };
+    reply.writeHead(start === 0 ? 200 : 206, {
+      etag: '"t"',
+      "content-length": text.length - start,
+      ...range,
+    });
+    reply.end(text.slice(start));
+  }
+});
+
+beforeEach(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-hub-"));
+  asked = [];
+  answer = () => false;
+  await new Promise<void>((resolve) => hub.listen(0, "127.0.0.1", resolve));
+});
+afterEach(async () => {
+  hub.closeAllConnections();
+  await new Promise((resolve) => hub.close(resolve));
+  await rm(scratch, { recursive: true });
+});
+
+async function fetch(model: string, more: Record<string, string> = {}): Promise<string> {
+  const { port } = hub.address() as AddressInfo;
+  const env = { HF_HOME: scratch, HF_ENDPOINT: `http://127.0.0.1:${port}`, ...more };
+  return await findModelFolder(model, { env });
+}
+
+describe("hf:OWNER/NAME", () => {
+  test("fetches tokenizer and template into the hub's own layout, once", async () => {
+    const dir = await fetch("hf:acme/small", { HF_TOKEN: "hf_secret" });
+    const model = path.join(scratch, "hub/models--acme--small");
+    expect(dir).toBe(path.join(model, "snapshots", commit));
+    expect((await readdir(dir)).toSorted()).toEqual(["chat_template.jinja", "tokenizer.json"]);
+    expect(await readFile(path.join(dir, "tokenizer.json"), "utf8")).toBe(tokenizer);
+    expect((await lstat(path.join(dir, "tokenizer.json"))).isSymbolicLink()).toBe(true);
+    expect(await readFile(path.join(model, "refs/main"), "utf8")).toBe(commit);
+    expect((await readdir(path.join(model, "blobs"))).length).toBe(2);
+    expect(asked.map((line) => line.split(" ")[1])).toEqual(asked.map(() => "Bearer"));
+    asked = [];
+    expect(await fetch("hf:acme/small")).toBe(dir);
+    expect(asked).toEqual(["/api/models/acme/small/revision/main?blobs=true - -"]);
+    asked = [];
+    expect(await fetch(`hf:acme/small@${commit}`)).toBe(dir);
+    expect(await fetch("hf:acme/small", { HF_HUB_OFFLINE: "1" })).toBe(dir);
+    expect(await findModelFolder(model)).toBe(dir);
+    expect(asked).toEqual([]);
+  });
+
+  test("takes the token that the hub's login wrote, and keeps what is there where the hub is down", async () => {
+    await writeFile(path.join(scratch, "token"), "hf_file\n");
+    const dir = await fetch("hf:acme/small@v1");
+    expect(asked[0]).toBe("/api/models/acme/small/revision/v1?blobs=true Bearer hf_file -");
+    answer = (_, reply) => {
+      reply.writeHead(503).end();
+      return true;
+    };
+    expect(await fetch("hf:acme/small@v1")).toBe(dir);
+    await expect(fetch("hf:acme/small@v2")).rejects.toThrow("cannot be reached: it answers 503");
+  });
+
+  test("goes on where a connection broke, and tells no other host the token", async () => {
+    const { port } = hub.address() as AddressInfo;
+    let isBroken = false;
+    answer = ({ url, headers }, reply) => {
+      if (url?.endsWith("tokenizer.json") !== true) return false;
+      if (headers.host?.startsWith("127.") === true) {
+        reply.writeHead(302, { location: `http://localhost:${port}${url}` }).end();
+        return true;
+      }
+      if (isBroken) return false;
+      isBroken = true;
+      reply.writeHead(200, { etag: '"t"', "content-length": tokenizer.length });
+      const blob = createHash("sha256").update(tokenizer).digest("hex");
+      const part = path.join(scratch, "hub/models--acme--small/blobs", `${blob}.incomplete`);
+      const breakOff = async (): Promise<void> => {
+        // As soon as it is on the disk.
+        while ((await stat(part).catch(() => undefined))?.size !== 1000) await setImmediate();
+        reply.destroy();
+      };
+      reply.write(tokenizer.slice(0, 1000), () => void breakOff());
+      return true;
+    };
+    const dir = await fetch("hf:acme/small", { HF_TOKEN: "hf_secret" });
+    expect(await readFile(path.join(dir, "tokenizer.json"), "utf8")).toBe(tokenizer);
+    const blob = asked.filter((line) => line.includes("tokenizer.json"));
+    expect(blob.map((line) => line.split(" ").slice(1).join(" "))).toEqual([
+      "Bearer hf_secret -",
+      "- -",
+      "Bearer hf_secret bytes=1000-",
+      "- bytes=1000-",
+    ]);
+  });
+
+  test.each<[string, number, string]>([
+    [
+      "hf:acme/private",
+      401,
+      "answers 401, expected a model that is public, or a token in HF_TOKEN",
+    ],
+    ["hf:acme/none", 404, "answers 404, expected a model that there is"],
+    ["hf:acme/small@v9", 404, "answers 404, expected a model that there is and a revision of it"],
+  ])("%s is refused with a remedy for %i", async (model, status, message) => {
+    answer = (_, reply) => {
+      reply.writeHead(status).end();
+      return true;
+    };
+    await expect(fetch(model)).rejects.toThrow(message);
+  });
+
+  test("refuses what is too large, what is not what was announced, and a model without tokenizer", async () => {
+    const list = (files: readonly object[]) => {
+      answer = ({ url }, reply) => {
+        if (url?.startsWith("/api/") !== true) return false;
+        reply.end(JSON.stringify({ sha: commit, siblings: files }));
+        return true;
+      };
+    };
+    list([{ ...siblings[0], size: 1e9, lfs: { sha256: "a".repeat(64), size: 1e9 } }]);
+    await expect(fetch("hf:acme/small")).rejects.toThrow("its tokenizer.json has 1000000000 bytes");
+    list([{ ...siblings[0], lfs: { sha256: "a".repeat(64), size: tokenizer.length } }]);
+    await expect(fetch("hf:acme/small")).rejects.toThrow(
+      "its content is not what the hub announced",
+    );
+    list([siblings[2]!]);
+    await expect(fetch("hf:acme/small")).rejects.toThrow("it has no tokenizer.json");
+    answer = (_, reply) => {
+      reply.end("<html>");
+      return true;
+    };
+    await expect(fetch("hf:acme/small")).rejects.toThrow("does not list its files");
+  });
+
+  test("says how a name is spelled", async () => {
+    await expect(findModelFolder("acme/small")).rejects.toThrow(
+      "Cannot find the model acme/small: there is no such folder; for the Hugging Face hub write hf:acme/small",
+    );
+    for (const name of ["hf:small", "hf:../small", "hf:acme/..", "hf:acme/small@../x"]) {
+      await expect(fetch(name)).rejects.toThrow("expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION");
+    }
+    await expect(fetch("hf:acme/small", { HF_HUB_OFFLINE: "1" })).rejects.toThrow(
+      "HF_HUB_OFFLINE is set",
+    );
+    await mkdir(path.join(scratch, "acme/small"), { recursive: true });
+    expect(await findModelFolder(path.join(scratch, "acme/small"))).toBe(
+      path.join(scratch, "acme/small"),
+    );
+  });
+});

@@ -1,0 +1,81 @@
+import { z } from "zod";
+import { UsageError } from "../errors.ts";
+
+/** A file of a model, as the hub lists it. */
+export interface RepositoryFile {
+  readonly name: string;
+  readonly bytes: number;
+  /** Of a large file the SHA-256 (64 digits), of any other git's own hash (40). */
+  readonly hash: string;
+}
+
+/** Files that tokenize and render, with how large each may be; weights are none of them. */
+const wanted: readonly (readonly [pattern: RegExp, maxBytes: number])[] = [
+  [/^tokenizer\.json$/, 128 * 2 ** 20],
+  [
+    /^(?:tokenizer_config|special_tokens_map|added_tokens|generation_config|config)\.json$/,
+    8 * 2 ** 20,
+  ],
+  [/^chat_template\.(?:jinja|json)$/, 4 * 2 ** 20],
+  [/^additional_chat_templates\/[\w.-]+\.jinja$/, 4 * 2 ** 20],
+];
+
+const listSchema = z.looseObject({
+  sha: z.string().regex(/^[0-9a-f]{40}$/),
+  siblings: z.array(
+    z.looseObject({
+      rfilename: z.string(),
+      size: z.number().optional(),
+      blobId: z
+        .string()
+        .regex(/^[0-9a-f]{40}$/)
+        .optional(),
+      lfs: z
+        .looseObject({ sha256: z.string().regex(/^[0-9a-f]{64}$/), size: z.number() })
+        .nullish(),
+    }),
+  ),
+});
+
+/**
+ * Reads what the hub says of a model: its commit, and the files of it that are wanted.
+ *
+ * @throws UsageError where it has no tokenizer, or a file is larger than any such file is.
+ */
+export function readRepository(
+  text: string,
+  model: string,
+): { readonly commit: string; readonly files: readonly RepositoryFile[] } {
+  const list = listSchema.safeParse(parse(text));
+  if (!list.success) {
+    throw new UsageError(`Cannot fetch ${model}: the hub's answer does not list its files`);
+  }
+  const files: RepositoryFile[] = [];
+  for (const { rfilename: name, size, blobId, lfs } of list.data.siblings) {
+    const found = wanted.find(([pattern]) => pattern.test(name));
+    const hash = lfs?.sha256 ?? blobId;
+    if (found === undefined || hash === undefined) continue;
+    const bytes = lfs?.size ?? size ?? found[1];
+    if (bytes > found[1]) {
+      throw new UsageError(
+        `Cannot fetch ${model}: its ${name} has ${bytes} bytes, expected ${found[1]} at most`,
+      );
+    }
+    files.push({ name, bytes, hash });
+  }
+  if (!files.some(({ name }) => name === "tokenizer.json")) {
+    throw new UsageError(
+      `Cannot fetch ${model}: it has no tokenizer.json, expected a model with one (of a GGUF model ` +
+        "take the one that it was made from)",
+    );
+  }
+  return { commit: list.data.sha, files };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

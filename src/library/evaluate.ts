@@ -1,0 +1,55 @@
+import type { Evaluation } from "../report/evaluation.ts";
+import { EvaluationTally } from "../report/evaluation-tally.ts";
+import { openStoredRun } from "../report/read-run.ts";
+import { takeTurn } from "../internal/take-turn.ts";
+import type { RunPlan } from "../run/plan-run.ts";
+import { openParts } from "./open-parts.ts";
+import { playPlan } from "./play-plan.ts";
+import type { RolloutOptions } from "./rollout-options.ts";
+
+/** What is measured. */
+export interface EvaluateOptions extends RolloutOptions {
+  /** Attempts at each task; as `samples`. Default 1. */
+  readonly trials?: number;
+  /** US dollars per million tokens of the policy. */
+  readonly prices?: { readonly inputUsd: number; readonly outputUsd: number };
+}
+
+/**
+ * Plays each task as often as asked and says how good the policy is: average reward, pass^k, pass@k, what
+ * went wrong and what it cost. With `out` it goes on in that folder, and counts what is there already.
+ *
+ * @throws UsageError and RolloutError as `rollout()` does.
+ */
+export async function evaluate({
+  trials,
+  prices,
+  ...options
+}: EvaluateOptions): Promise<Evaluation> {
+  const settings = trials === undefined ? options : { ...options, samples: trials };
+  await using parts = await openParts(settings);
+  const { plan, setup, conduct } = parts;
+  const tally = new EvaluationTally({
+    environment: setup.environment.name,
+    split: plan.scope.split,
+    tasks: await listTasks(plan),
+    trialCount: plan.scope.sampleCount,
+    ...(prices === undefined ? {} : { prices }),
+  });
+  for await (const { segments: _ids, ...episode } of playPlan(parts, options)) {
+    if (conduct.dir === undefined) tally.add({ ...episode, sampleHashes: [] });
+  }
+  if (conduct.dir !== undefined) {
+    for await (const row of (await openStoredRun(conduct.dir)).rows()) tally.add(row);
+  }
+  return tally.evaluation();
+}
+
+async function listTasks(plan: RunPlan) {
+  const tasks: { readonly taskId: string; readonly taskIndex: number }[] = [];
+  for (const [groupIndex, taskIndex] of plan.scope.taskIndexes.entries()) {
+    await takeTurn();
+    tasks.push({ taskId: plan.at(groupIndex * plan.scope.sampleCount).task.id, taskIndex });
+  }
+  return tasks;
+}

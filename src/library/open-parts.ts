@@ -1,0 +1,147 @@
+import { createEngine } from "../setup/create-engine.ts";
+import { createAgent } from "../setup/create-agent.ts";
+import { createRunUser } from "../setup/create-run-user.ts";
+import { createRunRenderer } from "../setup/create-run-renderer.ts";
+import { loadEnvironment } from "../setup/environments.ts";
+import { readAgentConfig } from "../setup/agent-config.ts";
+import { readConductConfig, type ConductConfig } from "../setup/conduct-config.ts";
+import { readEngineConfig } from "../setup/engine-config.ts";
+import { readLimitsConfig } from "../setup/limits-config.ts";
+import { readRendererConfig } from "../setup/renderer-config.ts";
+import { readSampling } from "../setup/sampling-config.ts";
+import { readEnvironmentConfig, readScopeConfig } from "../setup/scope-config.ts";
+import { readUserConfig } from "../setup/user-config.ts";
+import { runSettings, type RunSettings } from "../setup/run-config.ts";
+import { completeSettings, given } from "../setup/setting.ts";
+import { toRunScope } from "../setup/run-scope.ts";
+import { planRun, type RunPlan } from "../run/plan-run.ts";
+import type { EngineDescription } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { UsageError } from "../errors.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { createUser } from "../user/create-user.ts";
+import type { User } from "../user/user.ts";
+import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
+
+/** Everything that options describe, put together; disposing it closes what was made for it. */
+export interface OpenParts extends AsyncDisposable {
+  readonly values: RunSettings;
+  readonly plan: RunPlan;
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+  readonly conduct: ConductConfig;
+  readonly engine: EngineDescription;
+}
+
+/**
+ * Puts together what options describe: parts that are given as they are, and those that settings name.
+ *
+ * @throws UsageError for a part that is missing or cannot be loaded.
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function openParts(options: RolloutOptions): Promise<OpenParts> {
+  const values = completeSettings(runSettings, settingsOf(options)) as RunSettings;
+  const { now = Date.now } = options;
+  const own: { close?(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(own.splice(0).map(async (part) => await part.close?.()));
+  };
+  try {
+    const environment = await openEnvironment(options, values);
+    const plan = planRun(environment, toRunScope(readScopeConfig(values), environment));
+    const engine = isPart(options.engine)
+      ? options.engine
+      : keep(own, await createEngine(readEngineConfig(values), process.env));
+    const agentConfig = readAgentConfig(values, values.seed);
+    const renderer =
+      options.renderer === undefined
+        ? await openRenderer(values, { agent: agentConfig }, now, own)
+        : withParsers(options.renderer, values);
+    const user = isPart(options.user) ? options.user : await openUser(values, environment, own);
+    const { data: dataDir } = values;
+    const agent = isPart(options.agent)
+      ? options.agent
+      : await createAgent(agentConfig, { renderer, environment, ...given({ dataDir }) });
+    const description = await engine.describe(given({ signal: options.signal }));
+    const { contextLength = Infinity } = description;
+    const limits = { maxContextTokens: contextLength, ...readLimitsConfig(values) };
+    const conduct = readConductConfig(values, engineOf(options, values));
+    const sampling = readSampling(values);
+    const parts = { environment, user, engine, renderer, agent, sampling, limits, now };
+    return {
+      ...{ values, plan, conduct, engine: description },
+      setup: { ...parts, ...given({ clock: options.clock }) },
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function isPart<Part extends object>(part: Part | string | undefined): part is Part {
+  return typeof part === "object";
+}
+
+function keep<Part extends { close?(): Promise<void> }>(
+  own: { close?(): Promise<void> }[],
+  part: Part,
+): Part {
+  own.push(part);
+  return part;
+}
+
+async function openEnvironment(
+  { environment }: RolloutOptions,
+  values: RunSettings,
+): Promise<Environment> {
+  if (isPart(environment)) {
+    if (typeof environment.open === "function") return environment;
+    throw new UsageError(
+      "Cannot play the environment: it is none, expected what defineEnvironment() returns",
+    );
+  }
+  const { name, dataDir } = readEnvironmentConfig(values);
+  return await loadEnvironment(name, dataDir);
+}
+
+async function openRenderer(
+  values: RunSettings,
+  config: { readonly agent: ReturnType<typeof readAgentConfig> },
+  now: () => number,
+  own: { close?(): Promise<void> }[],
+) {
+  const renderer = await createRunRenderer(
+    { ...config, renderer: readRendererConfig(values, values.engine) },
+    now,
+  );
+  keep(own, renderer.codec);
+  return renderer;
+}
+
+/** A renderer that is given reads calls by the parsers that the settings name, else by its own. */
+function withParsers(renderer: Renderer, values: RunSettings): Renderer {
+  const named = given({ parser: values.parser, reasoningParser: values["reasoning-parser"] });
+  return { ...renderer, card: { ...renderer.card, ...named } };
+}
+
+/** Without a strategy the environment's own user speaks, else one who states the task. */
+async function openUser(
+  values: RunSettings,
+  environment: Environment & { readonly user?: User },
+  own: { close?(): Promise<void> }[],
+): Promise<User> {
+  const config = readUserConfig({ ...values, user: values.user ?? "scripted" });
+  if (config.strategy === "scripted" && config.scriptFile === undefined) {
+    if (environment.user !== undefined) return environment.user;
+    if (values.env === undefined) return createUser({ strategy: "scripted" });
+  }
+  const name = values.env ?? environment.name;
+  return keep(own, await createRunUser(config, { environment: { name }, env: process.env }));
+}
+
+/** What fits at once depends on the engine; one that is given says nothing of it. */
+function engineOf({ engine }: RolloutOptions, values: RunSettings) {
+  if (!isPart(engine)) return readEngineConfig(values);
+  return { kind: "sglang", urls: ["given"], turnTimeoutMs: 0 } as const;
+}

@@ -1,0 +1,142 @@
+import { setMaxListeners } from "node:events";
+import type { Episode } from "../episode/episode.ts";
+import { RolloutError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import type { PlanRecord } from "../run/plan-run.ts";
+import { RunFolder } from "../run/run-folder.ts";
+import type { RunProgress } from "../run/run-progress.ts";
+import { startRun, type RunResult } from "../run/start-run.ts";
+import { planSource } from "../run/task-source.ts";
+import { hashOf } from "../setup/fingerprint.ts";
+import { given } from "../setup/setting.ts";
+import { describeSettings } from "../setup/stored-settings.ts";
+import { readVersion } from "../setup/version.ts";
+import type { OpenParts } from "./open-parts.ts";
+
+/** How a plan is played. */
+interface PlayOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: RunProgress) => void) | undefined;
+}
+
+/**
+ * Plays a plan's episodes and hands each out as it ends; in a folder, where `out` names one, else
+ * nowhere. Whoever stops asking stops the rest.
+ *
+ * @throws RolloutError where one episode after the other fails, as the last one did.
+ */
+export async function* playPlan(parts: OpenParts, options: PlayOptions): AsyncGenerator<Episode> {
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
+  const onAbort = (): void => stop.abort(options.signal?.reason);
+  if (options.signal?.aborted === true) onAbort();
+  options.signal?.addEventListener("abort", onAbort, { once: true });
+  const queue = new EpisodeQueue();
+  const onEpisode = (episode: Episode): void => {
+    failed = episode.outcome === "failed" ? episode : failed;
+    queue.put(episode);
+  };
+  const played = playAll(parts, { ...options, signal: stop.signal, onEpisode });
+  let failed: Episode | undefined;
+  void played.then(
+    ({ end }) =>
+      queue.end(end === "too-many-failures" ? { error: tooManyFailures(parts, failed) } : {}),
+    (error: unknown) => queue.end({ error }),
+  );
+  try {
+    yield* queue;
+    options.signal?.throwIfAborted();
+  } finally {
+    stop.abort(new DOMException("nobody asks for episodes any more", "AbortError"));
+    options.signal?.removeEventListener("abort", onAbort);
+    await played.catch(() => {});
+  }
+}
+
+interface Told extends PlayOptions {
+  readonly signal: AbortSignal;
+  readonly onEpisode: (episode: Episode) => void;
+}
+
+async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
+  const { dir } = parts.conduct;
+  await using folder = dir === undefined ? undefined : await openFolder(parts, dir);
+  const { plan, setup, conduct } = parts;
+  const { concurrency, attempts, maxFailuresInRow } = conduct;
+  const { sampleCount, seed } = plan.scope;
+  const run = startRun({
+    ...{ setup, seed, maxFailuresInRow },
+    source: planSource(plan),
+    grouping: { size: sampleCount, attempts },
+    admission: { concurrency },
+    ...{ signal: told.signal, onEpisode: told.onEpisode },
+    ...given({ folder, onProgress: told.onProgress }),
+  });
+  return await run.result;
+}
+
+/** The folder of a run whose parts were given, rather than named in a configuration. */
+async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
+  const { plan, setup, values, engine, conduct } = parts;
+  const { environment, renderer } = setup;
+  const { configuration, settings } = describeSettings(values);
+  const tools = environment.tools.map(({ openai }) => openai);
+  const record = { environment: environment.name, ...plan.scope } satisfies PlanRecord;
+  const manifest = {
+    format: 1,
+    turnwright: await readVersion(),
+    configuration,
+    identity: {
+      engine: engine.kind,
+      ...given({ servedModel: engine.model }),
+      chatTemplate: renderer.card.templateHash,
+      tools: hashOf(stringifyPythonJson(tools, { ensureAscii: false })),
+      policyText: hashOf(environment.policyText),
+    },
+    found: { engine, template: renderer.card, plan: record, settings },
+  } as const;
+  const { retryFailed, format } = conduct;
+  return await RunFolder.open(dir, manifest, { retryFailed, ...given({ format }) });
+}
+
+function tooManyFailures({ conduct }: OpenParts, { failure }: Partial<Episode> = {}): RolloutError {
+  const last = failure === undefined ? "" : `: ${failure.message}`;
+  return new RolloutError(
+    failure?.code ?? "environment/unreachable",
+    `Cannot go on: ${conduct.maxFailuresInRow} episodes failed in a row${last}`,
+  );
+}
+
+/** Episodes that wait to be taken. */
+class EpisodeQueue implements AsyncIterable<Episode> {
+  readonly #waiting: Episode[] = [];
+  #ended: { readonly error?: unknown } | undefined;
+  #wake = withResolvers();
+
+  put(episode: Episode): void {
+    this.#waiting.push(episode);
+    this.#wake.resolve();
+  }
+
+  end(how: { readonly error?: unknown } = {}): void {
+    this.#ended = how;
+    this.#wake.resolve();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Episode> {
+    for (;;) {
+      const episode = this.#waiting.shift();
+      if (episode !== undefined) {
+        yield episode;
+        continue;
+      }
+      if (this.#ended !== undefined) {
+        if ("error" in this.#ended) throw this.#ended.error;
+        return;
+      }
+      await this.#wake.promise;
+      this.#wake = withResolvers();
+    }
+  }
+}

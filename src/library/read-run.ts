@@ -1,0 +1,69 @@
+import path from "node:path";
+import { UsageError } from "../errors.ts";
+import type { Evaluation } from "../report/evaluation.ts";
+import { EvaluationTally, type PolicyPrices } from "../report/evaluation-tally.ts";
+import { openStoredRun } from "../report/read-run.ts";
+import type { PlanRecord } from "../run/plan-run.ts";
+import { readJsonl } from "../run/read-jsonl.ts";
+import type { EpisodeRow } from "../run/episode-row.ts";
+import type { RunManifest } from "../run/run-manifest.ts";
+import type { Sample } from "../trajectory/sample.ts";
+
+/** A run as its folder holds it, also while it is played: what is finished by then. */
+export interface ReadRun {
+  readonly dir: string;
+  readonly manifest: RunManifest;
+  /** The finished episodes in the order in which they ended; reads the file anew on each call. */
+  episodes(): AsyncGenerator<EpisodeRow, void, undefined>;
+  /** The training rows; reads the file anew on each call. */
+  samples(): AsyncGenerator<Sample, void, undefined>;
+  /** The training rows of one rollout. */
+  samplesOf(rolloutId: string): AsyncGenerator<Sample, void, undefined>;
+  /** How good the policy was, over the episodes that are finished. */
+  evaluation(options?: { readonly prices?: PolicyPrices }): Promise<Evaluation>;
+}
+
+/**
+ * Opens a run's folder for reading. Nothing is locked, so it may be played at the same time.
+ *
+ * @throws UsageError where it is no run's folder, or, while it is read, where a line is broken.
+ */
+export async function readRun(dir: string): Promise<ReadRun> {
+  const run = await openStoredRun(dir);
+  return {
+    dir,
+    manifest: run.manifest,
+    episodes: () => run.rows(),
+    samples: () => readSamples(path.join(dir, "samples.jsonl")),
+    samplesOf: (rolloutId) => run.samplesOf(rolloutId),
+    async evaluation({ prices } = {}) {
+      const { environment, split, taskIndexes, sampleCount } = planOf(dir, run.manifest);
+      // An episode says its task's id; of a task that none was played of nobody asks for it.
+      const taskIds = new Map(
+        taskIndexes.map((index) => [index, `${environment}/${split}/${index}`]),
+      );
+      for await (const { taskIndex, taskId } of run.rows()) {
+        if (taskIds.has(taskIndex)) taskIds.set(taskIndex, taskId);
+      }
+      const tasks = Array.from(taskIds, ([taskIndex, taskId]) => ({ taskId, taskIndex }));
+      const tally = new EvaluationTally({
+        ...{ environment, split, tasks, trialCount: sampleCount },
+        ...(prices === undefined ? {} : { prices }),
+      });
+      for await (const row of run.rows()) tally.add(row);
+      return tally.evaluation();
+    },
+  };
+}
+
+function planOf(dir: string, { found }: RunManifest): PlanRecord {
+  const plan = found["plan"] as PlanRecord | undefined;
+  if (plan !== undefined) return plan;
+  throw new UsageError(
+    `Cannot evaluate ${dir}: its run.json does not say which tasks were planned`,
+  );
+}
+
+async function* readSamples(file: string): AsyncGenerator<Sample, void, undefined> {
+  for await (const row of readJsonl(file)) yield row as Sample;
+}

@@ -1,0 +1,90 @@
+import type { Agent } from "../agent/agent.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import type { Episode } from "../episode/episode.ts";
+import type { Clock } from "../internal/clock.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import type { RunProgress } from "../run/run-progress.ts";
+import type { RunSettings } from "../setup/run-config.ts";
+import type { GivenSettings } from "../setup/setting.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import type { User } from "../user/user.ts";
+
+/** `max-turns` as `maxTurns`. */
+export type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name;
+
+/** Settings that take more in the library than in a file. */
+/** Settings that take more in the library than in a file. */
+export type Widened = "environment" | "engine" | "user" | "agent" | "tasks" | "url";
+
+/** The settings of a configuration file, spelled as there or in camel case; all may be left out. */
+export type LibrarySettings = {
+  readonly [Name in Exclude<keyof RunSettings, Widened>]?: RunSettings[Name] | undefined;
+} & {
+  readonly [Name in Exclude<keyof RunSettings, Widened> as CamelCase<Name>]?:
+    | RunSettings[Name]
+    | undefined;
+};
+
+/** What is played, with whom and how. Whatever is left out is as on the command line. */
+export interface RolloutOptions extends LibrarySettings {
+  /** An environment; or its name, or a module's path, as `env`. */
+  readonly environment?: Environment | string;
+  /** An engine, which stays open; or an engine's name, with `url` and the like. */
+  readonly engine?: Engine | RunSettings["engine"];
+  /** The server's address, or several workers'. */
+  readonly url?: string | readonly string[];
+  /** In the place of what `model` describes. */
+  readonly renderer?: Renderer;
+  /** A user; or a strategy's name. Default: the environment's own, else one who states the task. */
+  readonly user?: User | RunSettings["user"];
+  readonly agent?: Agent | RunSettings["agent"];
+  /** Indexes, or as the command line spells them, such as `0-31,40`. Default: all of the split. */
+  readonly tasks?: string | readonly number[];
+  /** Stops it: what is played then is given up. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: RunProgress) => void;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number;
+  /** In which deadlines are kept. Default: the machine's. */
+  readonly clock?: Clock;
+}
+
+/** An episode with its training rows. */
+export interface RolloutEpisode {
+  readonly episode: Episode;
+  readonly samples: readonly Sample[];
+}
+
+/** All attempts at one task. */
+export interface RolloutGroup {
+  /** The task's id. */
+  readonly groupId: string;
+  /** In the order of their places in the group. */
+  readonly episodes: readonly RolloutEpisode[];
+}
+
+const objectKeys = new Set([
+  ...["environment", "engine", "renderer", "user", "agent", "tasks", "url"],
+  ...["signal", "onProgress", "now", "clock", "group"],
+]);
+
+/** The settings among the options, by the names that a configuration file has. */
+export function settingsOf(options: RolloutOptions): GivenSettings {
+  const settings: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(options)) {
+    if (objectKeys.has(key) || value === undefined) continue;
+    settings[key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)] = value;
+  }
+  const { environment, engine, user, agent, tasks, url } = options;
+  if (typeof environment === "string") settings["env"] = environment;
+  for (const [name, value] of Object.entries({ engine, user, agent })) {
+    if (typeof value === "string") settings[name] = value;
+  }
+  if (typeof tasks === "string") settings["tasks"] = tasks;
+  else if (tasks !== undefined) settings["tasks"] = tasks.join(",");
+  if (url !== undefined) settings["url"] = typeof url === "string" ? [url] : url;
+  return settings;
+}

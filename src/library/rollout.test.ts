@@ -1,0 +1,167 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
+import { defineEnvironment } from "../environment/define-environment.ts";
+import { refuse } from "../environment/refuse.ts";
+import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
+import { verifySample } from "../trajectory/verify-sample.ts";
+import { evaluate } from "./evaluate.ts";
+import { readRun } from "./read-run.ts";
+import { rollout } from "./rollout.ts";
+
+const renderer = characterRenderer();
+
+/** Somebody wants a number of lamps on. */
+const environment = defineEnvironment({
+  name: "lights",
+  tasks: [1, 2, 3].map((wanted) => ({ instruction: `${wanted} on, please.`, wanted })),
+  initialState: () => ({ on: 0 }),
+  policy: "Switch lamps on.",
+  tools: {
+    switch_on: {
+      description: "Switch a lamp on.",
+      execute: (_, state) => (state.on < 2 ? (state.on += 1) : refuse("there are two")),
+    },
+  },
+  score: ({ on }, { wanted }) => on === wanted,
+});
+
+const call = '<tool_call>\n{"name": "switch_on", "arguments": {}}\n</tool_call>';
+
+let scratch = "";
+let server: Awaited<ReturnType<typeof startSglangTestServer>>;
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-library-"));
+  // The second attempt at each task says nothing but goodbye.
+  const turns = (id: string) => (id.endsWith("#1") ? ["Bye."] : [call, call, "They are on."]);
+  server = await startSglangTestServer({ policy: await textPolicy(turns, { renderer }) });
+});
+afterAll(async () => {
+  await server.close();
+  await rm(scratch, { recursive: true });
+});
+
+function options() {
+  return { environment, renderer, url: server.url, samples: 2 } as const;
+}
+
+describe("rollout()", () => {
+  test("hands out every episode with rows that verify", async () => {
+    const rewards: Record<string, number | undefined> = {};
+    for await (const { episode, samples } of rollout(options())) {
+      rewards[episode.rolloutId] = episode.reward;
+      expect(samples.flatMap((sample) => verifySample(sample))).toEqual([]);
+      expect(samples.map(({ reward }) => reward)).toEqual([episode.reward]);
+    }
+    expect(rewards).toEqual({
+      "lights/test/0#0": 0,
+      "lights/test/0#1": 0,
+      "lights/test/1#0": 1,
+      "lights/test/1#1": 0,
+      "lights/test/2#0": 0,
+      "lights/test/2#1": 0,
+    });
+  });
+
+  test("hands out groups, takes settings in either spelling and an engine that is open", async () => {
+    const engine = createSglangEngine({ url: server.url });
+    const { url: _server, ...rest } = options();
+    const groups = [];
+    const settings = { ...rest, engine, tasks: [2, 1], maxTurns: 2, "max-tokens-per-turn": 300 };
+    for await (const { groupId, episodes } of rollout({ ...settings, group: true })) {
+      groups.push([groupId, episodes.map(({ episode }) => episode.stopReason)]);
+    }
+    expect(groups.toSorted(([a], [b]) => String(a).localeCompare(String(b)))).toEqual([
+      ["lights/test/1", ["max-turns", "user-left"]],
+      ["lights/test/2", ["max-turns", "user-left"]],
+    ]);
+    expect((await engine.describe()).kind).toBe("sglang");
+    await engine.close();
+  });
+
+  test("stops the rest where the loop is broken off, and goes on from a folder", async () => {
+    const out = path.join(scratch, "broken-off");
+    for await (const { episode } of rollout({ ...options(), out, concurrency: 1 })) {
+      expect(episode.rolloutId).toBe("lights/test/0#0");
+      break;
+    }
+    const rest: string[] = [];
+    for await (const { episode } of rollout({ ...options(), out })) rest.push(episode.rolloutId);
+    expect(rest).not.toContain("lights/test/0#0");
+    const run = await readRun(out);
+    const ids = [];
+    for await (const { rolloutId } of run.episodes()) ids.push(rolloutId);
+    expect(new Set(ids).size).toBe(6);
+    let rows = 0;
+    for await (const sample of run.samples()) {
+      expect(verifySample(sample)).toEqual([]);
+      rows += 1;
+    }
+    expect(rows).toBe(6);
+    expect(await run.evaluation()).toMatchObject({ episodes: { planned: 6, scored: 6 } });
+  });
+
+  test("stops by its signal, and says what cannot be used", async () => {
+    const stop = new AbortController();
+    const play = async () => {
+      for await (const _ of rollout({ ...options(), concurrency: 1, signal: stop.signal })) {
+        stop.abort(new Error("enough"));
+      }
+    };
+    await expect(play()).rejects.toThrow("enough");
+    const first = async (more: object) => await rollout({ ...options(), ...more }).next();
+    await expect(first({ environment: { name: "x" } })).rejects.toThrow(
+      "expected what defineEnvironment()",
+    );
+    await expect(first({ split: "train" })).rejects.toThrow('Cannot find split "train" of lights');
+    await expect(first({ maxTurn: 3 })).rejects.toThrow('Cannot use "max-turn": unknown setting');
+    await expect(first({ renderer: undefined })).rejects.toThrow("Missing --model");
+    await expect(first({ url: undefined })).rejects.toThrow("Missing --url");
+  });
+
+  test("gives up where one episode after the other fails", async () => {
+    const broken = defineEnvironment({
+      name: "broken",
+      tasks: Array.from({ length: 50 }, () => ({ instruction: "?" })),
+      initialState: () => {
+        throw new Error("no disk");
+      },
+      policy: "",
+      tools: {},
+      score: () => 0,
+    });
+    const outcomes: string[] = [];
+    const play = async () => {
+      const settings = {
+        ...options(),
+        environment: broken,
+        samples: 1,
+        attempts: 1,
+        maxFailures: 3,
+      };
+      for await (const { episode } of rollout({ ...settings, concurrency: 1 })) {
+        outcomes.push(episode.outcome);
+      }
+    };
+    await expect(play()).rejects.toThrow(
+      "Cannot go on: 3 episodes failed in a row: initialState() of broken",
+    );
+    expect(outcomes).toEqual(["failed", "failed", "failed"]);
+  });
+});
+
+describe("evaluate()", () => {
+  test("measures in memory and in a folder alike", async () => {
+    const { samples: trials, ...rest } = options();
+    const out = path.join(scratch, "evaluation");
+    for (const where of [{}, { out }, { out }]) {
+      const evaluation = await evaluate({ ...rest, trials, ...where });
+      expect(evaluation).toMatchObject({
+        episodes: { planned: 6, finished: 6, scored: 6 },
+        averageReward: { value: 1 / 6 },
+      });
+    }
+  });
+});

@@ -1,0 +1,135 @@
+/**
+ * Types that public signatures mention and nobody makes by hand, so that they can be named.
+ *
+ * @module
+ */
+export type { TextSpan } from "./agent/turn-form.ts";
+export type { TurnFormats } from "./agent/turn-parts.ts";
+export type { GenerateOptions } from "./engine/engine.ts";
+export type {
+  EngineTimeouts,
+  HttpEngineOptions,
+  ResumePolicy,
+} from "./engine/http-engine-options.ts";
+export type { HttpEngine, ScoringHttpEngine } from "./engine/http-engine.ts";
+export type { RetryPolicy } from "./engine/http-retry.ts";
+export type {
+  AskedNext,
+  EvaluatedId,
+  EvaluatedNext,
+  Llama,
+  LlamaContext,
+  LlamaContextOptions,
+  LlamaGpu,
+  LlamaLibrary,
+  LlamaModel,
+  LlamaSequence,
+} from "./engine/llama/llama-library.ts";
+export type { LlamaEngine } from "./engine/llama/sequence-engine.ts";
+export type { ScoringEngine } from "./engine/reference/index.ts";
+export type { VllmApi } from "./engine/vllm/vllm-options.ts";
+export type { EpisodeCounts } from "./episode/episode.ts";
+export type { Clock } from "./internal/clock.ts";
+export type { Redactor } from "./internal/redactor.ts";
+export type { Widened } from "./library/rollout-options.ts";
+export type {
+  ReasoningOptions,
+  ReasoningResult,
+  ReasoningStream,
+} from "./parser/reasoning/reasoning-parser.ts";
+export type {
+  CompatCall,
+  Dialect,
+  ToolCallStream,
+  ToolStreamEvent,
+} from "./parser/tool-call-parser.ts";
+export type { PythonJsonOptions } from "./python/json-parse.ts";
+export type { PythonDumpsOptions } from "./python/json-stringify.ts";
+export type { PlainJson } from "./python/value.ts";
+export type { HistoryEdit } from "./renderer/capability-card.ts";
+export type { HistoryPolicy } from "./renderer/classify-template.ts";
+export type { GuardPolicy } from "./renderer/control-token-guard.ts";
+export type { Conversation, TurnToContinue } from "./renderer/renderer.ts";
+export type { PolicyPrices } from "./report/evaluation-tally.ts";
+export type {
+  Durations,
+  Evaluation,
+  Miss,
+  MissCounts,
+  TaskEvaluation,
+  TrialEvaluation,
+} from "./report/evaluation.ts";
+export type { Estimate } from "./report/interval.ts";
+export type { TauBenchMetrics } from "./report/tau-bench-metrics.ts";
+export type { EpisodeRow, EpisodeStory } from "./run/episode-row.ts";
+export type { FileFacts, Files, OpenFile, OpenMode } from "./run/files.ts";
+export type { EpisodePlace } from "./run/plan-run.ts";
+export type { Machine, ProcessPlace } from "./run/process-place.ts";
+export type { SinkFormat } from "./run/run-folder.ts";
+export type { LockOptions } from "./run/run-lock.ts";
+export type { UnscoredReason } from "./run/unscored-reason.ts";
+export type { ToolCallingConfig } from "./setup/agent-config.ts";
+export type { Variables } from "./setup/create-engine.ts";
+export type { ServerConfig } from "./setup/engine-config.ts";
+export type { TemplateChoices } from "./setup/renderer-config.ts";
+export type {
+  GivenSettings,
+  NumberKind,
+  Setting,
+  SettingKind,
+  SettingValues,
+  ValueOf,
+} from "./setup/setting.ts";
+export type { SlimeAttempt, SlimeSummary } from "./sink/slime-file.ts";
+export type { SlimeOmission, SlimePlace } from "./sink/slime.ts";
+export type { LoadTokenCodecOptions } from "./tokenizer/load-codec.ts";
+export type { SampleFacts } from "./trajectory/check-tokens.ts";
+export type { SkippedRow } from "./trajectory/rescore-file.ts";
+export type { RolloutEnd, RolloutIdentity } from "./trajectory/sample.ts";
+export type { Span, SpanKind } from "./trajectory/span.ts";
+export type { DroppedStop, SampledSpan } from "./trajectory/token-ledger.ts";
+export type { LineViolation, VerifyFileOptions } from "./trajectory/verify-file.ts";
+export type { RawRow } from "./trajectory/violation.ts";
+export type { ChatCallOptions } from "./user/ai-sdk-chat-model.ts";
+export type { ChatBudget, ChatPrices } from "./user/chat-budget.ts";
+export type { ChatModelConfig } from "./user/chat-model-config.ts";
+export type {
+  ChatFinishReason,
+  ChatMessage,
+  ChatModel,
+  ChatReply,
+  ChatRequest,
+} from "./user/chat-model.ts";
+export type { ChatRetryOptions } from "./user/chat-retry.ts";
+export type {
+  ChatModelChoice,
+  JudgeChoices,
+  ModelChoices,
+  UserSurroundings,
+} from "./user/create-user.ts";
+export type {
+  AiSdkLanguageModel,
+  LanguageModelCall,
+  LanguageModelResult,
+  PromptMessage,
+  ReportedUsage,
+  TokenCount,
+} from "./user/language-model-call.ts";
+export type { QualityGateOptions } from "./user/quality-gate.ts";
+export type { ScriptLines, ScriptedUserOptions } from "./user/scripted-user.ts";
+export type { InstructedPrompt, UserPrompts } from "./user/user-prompts.ts";
+export type { UserQuality, UserSpending } from "./user/user.ts";
+export type { ForkPlace, OutcomeCounts } from "./trajectory/sample.ts";
+export type { PlayEpisodeOptions } from "./episode/play-episode.ts";
+export type { RecordedAttempt } from "./run/read-recording.ts";
+export type { ToldGroups } from "./run/begun-groups.ts";
+export type { RecordingJournal, RecordingOptions } from "./run/recording-journal.ts";
+export type { ReplayOptions } from "./run/replay-episode.ts";
+export type { Outcome as InputOutcome } from "./episode/input.ts";
+export type { InputPlayerOptions } from "./episode/input-player.ts";
+export type { BeginLine } from "./run/recording-line.ts";
+export type { BegunGroup } from "./run/begun-groups.ts";
+export type { AttemptRecording, RecordingStart } from "./run/recording-journal.ts";
+export type { JournalOptions, JsonlJournal } from "./run/jsonl-journal.ts";
+export type { RecordedError } from "./episode/input.ts";
+export type { EncodedLine } from "./run/encode-line.ts";

@@ -1,0 +1,158 @@
+import { spawn } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findUnexportedTypes } from "./unexported-types.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const modules = path.join(root, "node_modules");
+
+/** A project that has installed the package as it would be published, and Node's types. */
+let project = "";
+let packed: readonly string[] = [];
+beforeAll(async () => {
+  project = await mkdtemp(path.join(tmpdir(), "turnwright-consumer-"));
+  const flags = ["pack", "--ignore-scripts", "--json", "--pack-destination", project];
+  const { status, output } = await run("npm", flags, root);
+  expect(status, output).toBe(0);
+  const [{ filename, files }] = JSON.parse(output.slice(output.indexOf("["))) as [
+    { filename: string; files: { path: string }[] },
+  ];
+  packed = files.map((file) => file.path);
+  const installed = path.join(project, "node_modules/turnwright");
+  await mkdir(installed, { recursive: true });
+  const unpack = ["-xzf", path.join(project, filename), "--strip-components=1", "-C", installed];
+  expect((await run("tar", unpack, project)).status).toBe(0);
+  await mkdir(path.join(project, "node_modules/@types"));
+  for (const name of ["@types/node", "undici-types"]) {
+    await symlink(path.join(modules, name), path.join(project, "node_modules", name));
+  }
+  await cp(
+    fileURLToPath(new URL("consumer.ts", import.meta.url)),
+    path.join(project, "consumer.ts"),
+  );
+  await writeFile(path.join(project, "package.json"), '{ "type": "module" }\n');
+});
+afterAll(async () => {
+  await rm(project, { recursive: true });
+});
+
+async function run(command: string, args: readonly string[], cwd: string) {
+  const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  const status = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  return { status, output: status === 0 ? output : output + errors };
+}
+
+describe("the package type-checks in a project of its own, the files of its dependencies not skipped", () => {
+  const resolutions = {
+    nodenext: ["--module", "nodenext"],
+    bundler: ["--module", "esnext", "--moduleResolution", "bundler"],
+  };
+  test.each([
+    ["TypeScript 7", "typescript", "nodenext"],
+    ["TypeScript 7", "typescript", "bundler"],
+    ["TypeScript 5.9", "typescript-5", "nodenext"],
+    ["TypeScript 5.9", "typescript-5", "bundler"],
+  ] as const)("%s (%s), %s", async (_, compiler, resolution) => {
+    const tsc = path.join(modules, compiler, "bin/tsc");
+    const flags = ["--noEmit", "--strict", "--skipLibCheck", "false", "--types", "node"];
+    const lib = ["--target", "es2022", "--lib", "es2023,esnext.disposable"];
+    const { status, output } = await run(
+      process.execPath,
+      [tsc, ...flags, ...lib, ...resolutions[resolution], "consumer.ts"],
+      project,
+    );
+    expect(output).toBe("");
+    expect(status).toBe(0);
+  });
+});
+
+describe("the package's declarations", () => {
+  test("mention no types of dependencies", async () => {
+    const dist = path.join(project, "node_modules/turnwright/dist");
+    const entries = [
+      "src/index",
+      "src/testing/index",
+      "environments/storefront/index",
+      "environments/tau-bench/index",
+    ];
+    const waiting = entries.map((entry) => path.join(dist, `${entry}.d.ts`));
+    const seen = new Set(waiting);
+    const foreign: string[] = [];
+    for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+      const text = (await readFile(file, "utf8")).replaceAll(/\/\*[^]*?\*\//g, "");
+      for (const [, name] of text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)) {
+        if (name!.startsWith("node:")) continue;
+        if (!name!.startsWith(".")) {
+          foreign.push(`${path.relative(dist, file)} imports ${name}`);
+          continue;
+        }
+        const next = path.resolve(path.dirname(file), name!).replace(/\.[jt]s$/, ".d.ts");
+        if (!seen.has(next)) waiting.push(next);
+        seen.add(next);
+      }
+    }
+    expect(foreign).toEqual([]);
+  });
+});
+
+test("every type that a public signature mentions can be imported", () => {
+  const dist = path.join(root, "dist");
+  const entry = (name: string): string => path.join(dist, `${name}.d.ts`);
+  expect(findUnexportedTypes([entry("src/index")])).toEqual([]);
+});
+
+describe("the package's files", () => {
+  test("are those that people read and run", () => {
+    for (const file of [
+      "README.md",
+      "LICENSE",
+      "CHANGELOG.md",
+      "dist/src/cli/main.js",
+      "dist/src/index.d.ts",
+    ]) {
+      expect(packed).toContain(file);
+    }
+    expect(
+      packed.filter(
+        (file) =>
+          !file.startsWith("environments/") &&
+          /\.test\.|\.fixture\.|\.map$|^test\/|^src\//.test(file),
+      ),
+    ).toEqual([]);
+  });
+
+  test("have all that README and docs link to", async () => {
+    const missing: string[] = [];
+    for (const page of packed.filter(
+      (file) => file.endsWith(".md") && !file.startsWith("models/"),
+    )) {
+      const text = await readFile(path.join(root, page), "utf8");
+      for (const [, link] of text.matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)/g)) {
+        const target = path.posix.normalize(path.posix.join(path.posix.dirname(page), link!));
+        const isThere = packed.some(
+          (file) => file === target || file.startsWith(`${target.replace(/\/$/, "")}/`),
+        );
+        if (!isThere) missing.push(`${page} links to ${target}`);
+      }
+    }
+    expect(missing).toEqual([]);
+  });
+
+  test("run nothing when they are installed", async () => {
+    const { scripts } = JSON.parse(await readFile(path.join(root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    for (const hook of ["preinstall", "install", "postinstall"])
+      expect(scripts).not.toHaveProperty(hook);
+  });
+});
