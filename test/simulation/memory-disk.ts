@@ -66,7 +66,7 @@ export class MemoryDisk {
       try {
         return Promise.resolve(work());
       } catch (error) {
-        return Promise.reject(error as Error);
+        return Promise.reject(error);
       }
     };
     return {
