@@ -1,7 +1,8 @@
 import path from "node:path";
+import { packageFile } from "../internal/package-file.ts";
 
 /** This package's own files: their place says nothing to whoever wrote an environment. */
-const ownFolder = path.dirname(import.meta.dirname);
+let ownFolders: readonly string[] | undefined;
 
 /** Where somebody else's code threw: a file's name and a line; `undefined` where the stack tells none. */
 export function placeOfThrow(error: unknown): string | undefined {
@@ -29,5 +30,7 @@ function firstForeignPlace(stack: string): string | undefined {
 
 /** Tests stand beside what they test, and are foreign. */
 function isOwn(file: string): boolean {
-  return file.startsWith(ownFolder + path.sep) && !/\.test\.[jt]s$/.test(file);
+  ownFolders ??= ["src", "dist/src", "dist/chunks"].map((name) => packageFile(name) + path.sep);
+  const isInside = ownFolders.some((folder) => file.startsWith(folder));
+  return isInside && !/\.test\.[jt]s$/.test(file);
 }

@@ -5,7 +5,7 @@ import { startDeadline } from "../internal/deadline.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { ClientError } from "./client-error.ts";
 import type { AskedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
-import type { Dialect, StreamWriter } from "./dialects/dialect.ts";
+import type { GatewayDialect, StreamWriter } from "./dialects/dialect.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import type { MintId } from "./mint-id.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
@@ -50,7 +50,7 @@ export interface TurnServices {
 
 /** One request of a client's. */
 export interface ClientRequest {
-  readonly dialect: Dialect;
+  readonly dialect: GatewayDialect;
   readonly asked: AskedTurn;
   /** Names that the client gave its conversation. */
   readonly labels: Readonly<Record<string, string>>;
@@ -301,7 +301,7 @@ class ReplyOutput {
   }
 
   finish(
-    dialect: Dialect,
+    dialect: GatewayDialect,
     start: ReplyStart,
     { parts, finish, generation }: SampledReply,
     tokens: readonly ReplyToken[] | undefined,

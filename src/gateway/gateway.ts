@@ -10,7 +10,7 @@ import type { Sample } from "../trajectory/sample.ts";
 import { answerTurn, placeAndRender, type TurnServices } from "./answer-turn.ts";
 import { ClientError } from "./client-error.ts";
 import type { AskedTurn } from "./conversation.ts";
-import type { Dialect } from "./dialects/dialect.ts";
+import type { GatewayDialect } from "./dialects/dialect.ts";
 import { GatewayCounters, type GatewayCounts } from "./gateway-counters.ts";
 import { createMintId, type MintId } from "./mint-id.ts";
 import { PauseGate } from "./pause-gate.ts";
@@ -169,7 +169,7 @@ export class Gateway implements AsyncDisposable {
    */
   async ask(
     session: GatewaySession,
-    dialect: Dialect,
+    dialect: GatewayDialect,
     request: { readonly headers: Headers; readonly body: Uint8Array },
   ): Promise<ReplyFeed> {
     const key = requestKey(dialect.name, request.headers, request.body);
@@ -219,14 +219,18 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** How many tokens a conversation has, rendered as it would be for a turn. */
-  async countTokens(session: GatewaySession, dialect: Dialect, body: Uint8Array): Promise<number> {
+  async countTokens(
+    session: GatewaySession,
+    dialect: GatewayDialect,
+    body: Uint8Array,
+  ): Promise<number> {
     const asked = this.read(session, dialect, body);
     const { built } = await placeAndRender(this.#services, session, asked);
     return built.ids.length;
   }
 
   /** @throws ClientError `invalid` for a body that cannot be read. */
-  read(session: GatewaySession, dialect: Dialect, body: Uint8Array): AskedTurn {
+  read(session: GatewaySession, dialect: GatewayDialect, body: Uint8Array): AskedTurn {
     return dialect.decode(parseBody(body), session.memory);
   }
 

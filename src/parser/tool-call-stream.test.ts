@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../message.ts";
-import { toPyValue } from "../python/value.ts";
+import { toPyValue, type PyDict } from "../python/value.ts";
 import { findToolCallParser, listToolCallParsers } from "./registry.ts";
 import type { CompatCall, ParseOptions, ToolCallParser } from "./tool-call-parser.ts";
 
@@ -48,6 +48,12 @@ const samples: Readonly<Record<string, string>> = {
     "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>",
 };
 
+/** For the parser that reads as a model's own template says; the others take no notice. */
+const responseTemplate = toPyValue({
+  start_anchor: "<a>",
+  fields: { content: {}, tool_calls: { open: "<t>", close: "</t>", content: "json" } },
+}) as PyDict;
+
 describe("streams", () => {
   const cases = listToolCallParsers().flatMap((parser) =>
     parser.dialects.map((dialect) => [parser.name, dialect, parser] as const),
@@ -81,7 +87,7 @@ describe("streams", () => {
           fc.integer({ min: 1, max: 6 }),
           (parts, size) => {
             const text = parts.join("");
-            const options = { tools, dialect };
+            const options = { tools, dialect, responseTemplate };
             const { compat } = parser.parse(text, options);
             fc.pre(!compat.raises);
             const chunks = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];

@@ -17,7 +17,8 @@ async function build({ parser, data, ...given }: GivenSettings, environment: Env
   const config = readAgentConfig(completeSettings(agentSettings, given), 0);
   const renderer = characterRenderer();
   // The parser that the settings name comes by way of the renderer's card.
-  const card = { ...renderer.card, ...(typeof parser === "string" ? { parser } : {}) };
+  const { parser: _own, ...others } = renderer.card;
+  const card = { ...others, ...(typeof parser === "string" ? { parser } : {}) };
   const dataDir = typeof data === "string" ? data : undefined;
   const place = { renderer: { ...renderer, card }, environment, ...present({ dataDir }) };
   return await createAgent(config, place);

@@ -99,7 +99,7 @@ describe("loadTokenCodec()", () => {
     );
     expect(await problemOf(loadTokenCodec("Qwen/Qwen3-0.6B"))).toHaveProperty(
       "message",
-      expect.stringContaining("`hf download Qwen/Qwen3-0.6B --local-dir DIR`"),
+      expect.stringContaining("hf:Qwen/Qwen3-0.6B"),
     );
   });
 

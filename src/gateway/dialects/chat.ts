@@ -1,10 +1,10 @@
-import type { Dialect } from "./dialect.ts";
+import type { GatewayDialect } from "./dialect.ts";
 import { decodeChat } from "./chat-decode.ts";
 import { ChatWriter, encodeChatReply } from "./chat-encode.ts";
 import { openAiError } from "./openai-error.ts";
 
 /** OpenAI's Chat Completions, as vLLM and SGLang serve them too. */
-export const chatDialect: Dialect = {
+export const chatDialect: GatewayDialect = {
   name: "chat",
   path: "/chat/completions",
   idPrefixes: { call: "call_", reply: "chatcmpl-" },

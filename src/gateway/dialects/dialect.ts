@@ -43,7 +43,7 @@ export interface StreamWriter {
 }
 
 /** One wire protocol: pure functions. */
-export interface Dialect {
+export interface GatewayDialect {
   readonly name: DialectName;
   /** Where its requests go, below a base of `/v1`. */
   readonly path: string;

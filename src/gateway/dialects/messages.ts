@@ -1,9 +1,9 @@
-import type { Dialect } from "./dialect.ts";
+import type { GatewayDialect } from "./dialect.ts";
 import { decodeMessages } from "./messages-decode.ts";
 import { anthropicError, encodeMessagesReply, MessagesWriter } from "./messages-encode.ts";
 
 /** Anthropic's Messages. */
-export const messagesDialect: Dialect = {
+export const messagesDialect: GatewayDialect = {
   name: "messages",
   path: "/messages",
   idPrefixes: { call: "toolu_", reply: "msg_" },

@@ -1,10 +1,10 @@
-import type { Dialect } from "./dialect.ts";
+import type { GatewayDialect } from "./dialect.ts";
 import { openAiError } from "./openai-error.ts";
 import { decodeResponses } from "./responses-decode.ts";
 import { encodeResponsesReply, ResponsesWriter } from "./responses-encode.ts";
 
 /** OpenAI's Responses. */
-export const responsesDialect: Dialect = {
+export const responsesDialect: GatewayDialect = {
   name: "responses",
   path: "/responses",
   idPrefixes: { call: "call_", reply: "resp_" },

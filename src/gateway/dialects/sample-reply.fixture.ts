@@ -1,5 +1,5 @@
 import type { AskedTurn, Reply, ReplyEvent, ReplyPart } from "../conversation.ts";
-import type { Dialect } from "./dialect.ts";
+import type { GatewayDialect } from "./dialect.ts";
 
 /** A turn that thinks, speaks and calls twice. */
 export const sampleParts: readonly ReplyPart[] = [
@@ -10,7 +10,7 @@ export const sampleParts: readonly ReplyPart[] = [
 ];
 
 export function askedFor(
-  dialect: Dialect,
+  dialect: GatewayDialect,
   more: Readonly<Record<string, unknown>> = {},
 ): AskedTurn {
   const said = [{ role: "user", content: "Hi" }];
@@ -19,7 +19,7 @@ export function askedFor(
 }
 
 /** A finished reply of these parts. */
-export function sampleReply(dialect: Dialect, parts = sampleParts): Reply {
+export function sampleReply(dialect: GatewayDialect, parts = sampleParts): Reply {
   const asked = askedFor(dialect, { stream_options: { include_usage: true } });
   return {
     start: { id: "reply_1", createdAtMs: 1_700_000_000_999, promptTokenCount: 100, asked },
@@ -44,7 +44,7 @@ export function eventsOf(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
 
 /** A whole stream, as its readers see it: each event's name and data. */
 export function streamOf(
-  dialect: Dialect,
+  dialect: GatewayDialect,
   reply: Reply,
 ): readonly { name?: string; data: string }[] {
   const writer = dialect.createWriter(reply.start);

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { ClientError } from "../client-error.ts";
-import type { Dialect } from "../dialects/dialect.ts";
+import type { GatewayDialect } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { toClientError } from "../answer-turn.ts";
 import type { Gateway } from "../gateway.ts";
@@ -67,7 +67,7 @@ function addModelRoutes(app: Hono, base: string): void {
 
 async function answer(
   gateway: Gateway,
-  dialect: Dialect,
+  dialect: GatewayDialect,
   asked: {
     readonly request: Request;
     readonly inUrl: string | undefined;
@@ -90,7 +90,7 @@ async function answer(
   }
 }
 
-function dialectAt(path: string): Dialect {
+function dialectAt(path: string): GatewayDialect {
   return /\/messages(?:\/|$)/.test(path) ? dialects.messages : dialects.chat;
 }
 
@@ -98,7 +98,7 @@ function withoutToken(path: string): string {
   return path.replace(/^\/s\/[^/]+/, "/s/…");
 }
 
-function errorResponse(error: ClientError, dialect: Dialect): Response {
+function errorResponse(error: ClientError, dialect: GatewayDialect): Response {
   // Anthropic's own status for it, which its clients know.
   const isOverloaded = error.kind === "overloaded" && dialect.name === "messages";
   const status = isOverloaded ? 529 : error.status;

@@ -25,7 +25,7 @@ export function hashToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-interface StoreOptions {
+export interface StoreOptions {
   readonly rules: TreeRules;
   readonly limits: SessionLimits;
   readonly clock: Pick<Clock, "now">;

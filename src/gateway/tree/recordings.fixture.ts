@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { ClientMessage, ReplyPart } from "../conversation.ts";
-import type { Dialect, Recollection } from "../dialects/dialect.ts";
+import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { encodeItem } from "../dialects/responses-encode.ts";
 
@@ -39,7 +39,7 @@ export function readRecordings(
 }
 
 /** The dialect of a recorded path; `undefined` for what asks for no turn. */
-export function dialectOf({ method, path: where }: RecordedExchange): Dialect | undefined {
+export function dialectOf({ method, path: where }: RecordedExchange): GatewayDialect | undefined {
   const [place = ""] = where.split("?");
   return method === "POST"
     ? Object.values(dialects).find((dialect) => place.endsWith(`/v1${dialect.path}`))
