@@ -27,14 +27,9 @@ const pages = ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((
 /** Flags of npm, and of inference servers. */
 const FOREIGN_FLAGS = [
   ...["--silent", "--help", "--omit"],
-  ...[
-    "--enable-scale-out",
-    "--disable-radix-cache",
-    "--logprobs-mode",
-    "--flash-attn",
-    "--cache-type-k",
-    "--cache-type-v",
-  ],
+  ...["--enable-scale-out", "--logprobs-mode", "--flash-attn", "--cache-type-k", "--cache-type-v"],
+  ...["--disable-radix-cache", "--chunked-prefill-size", "--dtype", "--max-num-batched-tokens"],
+  ...["--enable-deterministic-inference"],
 ];
 
 const helps = new Map<string, Promise<string>>();
