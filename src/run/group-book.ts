@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
@@ -179,6 +180,8 @@ export class GroupBook {
       giveUp: new AbortController(),
       isWhole: false,
     };
+    // Each of its attempts listens to it.
+    setMaxListeners(0, group.giveUp.signal);
     const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
     this.#openCount += 1;
     for (let sampleIndex = 0; sampleIndex < this.#begun; sampleIndex++) {

@@ -1,6 +1,5 @@
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
-import { startDeadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 
 /**
@@ -14,8 +13,8 @@ export type UpdateMode = "finish" | "hold" | "interrupt";
 export class PolicyGate {
   readonly #inner: Engine;
   #closed: Resolvers<void> | undefined;
-  #interruption = new AbortController();
-  #runningCount = 0;
+  /** Cuts the calls short that are under way. */
+  readonly #cuts = new Set<() => void>();
   #idle: Resolvers<void> | undefined;
 
   constructor(engine: Engine) {
@@ -24,7 +23,7 @@ export class PolicyGate {
 
   /** Policy calls that the engine is working on. */
   get runningCount(): number {
-    return this.#runningCount;
+    return this.#cuts.size;
   }
 
   get isClosed(): boolean {
@@ -35,15 +34,14 @@ export class PolicyGate {
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
     this.#closed ??= withResolvers();
-    if (mode === "interrupt") this.#interruption.abort();
-    if (this.#runningCount === 0) return;
+    if (mode === "interrupt") for (const cut of [...this.#cuts]) cut();
+    if (this.#cuts.size === 0) return;
     this.#idle ??= withResolvers();
     await this.#idle.promise;
   }
 
   /** Lets policy calls begin again. */
   open(): void {
-    this.#interruption = new AbortController();
     this.#closed?.resolve();
     this.#closed = undefined;
   }
@@ -90,15 +88,25 @@ export class PolicyGate {
     request: GenerateRequest,
     options: GenerateOptions,
   ): Promise<{ readonly generation: Generation; readonly isInterrupted: boolean }> {
-    const interruption = this.#interruption.signal;
-    using cut = startDeadline({ ms: Infinity, parents: [options.cutShort, interruption] });
-    this.#runningCount += 1;
+    const { cutShort } = options;
+    const controller = new AbortController();
+    let isInterrupted = false;
+    const interrupt = (): void => {
+      isInterrupted = true;
+      controller.abort();
+    };
+    const forward = (): void => controller.abort(cutShort?.reason);
+    if (cutShort?.aborted === true) forward();
+    cutShort?.addEventListener("abort", forward, { once: true });
+    this.#cuts.add(interrupt);
     try {
-      const generation = await this.#inner.generate(request, { ...options, cutShort: cut.signal });
-      return { generation, isInterrupted: interruption.aborted };
+      const { signal } = controller;
+      const generation = await this.#inner.generate(request, { ...options, cutShort: signal });
+      return { generation, isInterrupted };
     } finally {
-      this.#runningCount -= 1;
-      if (this.#runningCount === 0) {
+      cutShort?.removeEventListener("abort", forward);
+      this.#cuts.delete(interrupt);
+      if (this.#cuts.size === 0) {
         this.#idle?.resolve();
         this.#idle = undefined;
       }

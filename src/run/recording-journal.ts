@@ -63,8 +63,9 @@ export class RecordingJournal {
     return {
       add: (inputs) => {
         const { redactor } = this.#options;
-        const clean = redactor === undefined ? inputs : redactInputs(inputs, redactor);
-        const written = writeInputsLine({ ...place, part, hash }, clean);
+        const written = writeInputsLine({ ...place, part, hash }, inputs, (json) =>
+          redactor === undefined ? json : redactor.jsonText(json),
+        );
         part += 1;
         hash = written.hash;
         this.#write(written.text);
@@ -100,11 +101,4 @@ export class RecordingJournal {
       this.#options.onFailure(error);
     }
   }
-}
-
-function redactInputs({ inputs, times }: Inputs, redactor: Redactor): Inputs {
-  return {
-    times,
-    inputs: inputs.map((input) => (input.type === "generation" ? input : redactor.clean(input))),
-  };
 }

@@ -68,13 +68,16 @@ type WrittenGeneration = Omit<Generation, "outputIds" | "logprobs"> & {
  * The line that holds inputs, without its line feed.
  *
  * @param place - `hash` is that of the line before.
+ * @param clean - Takes secrets out of a JSON text.
  */
 export function writeInputsLine(
   place: Pick<InputsLine, "rolloutId" | "attempt" | "part" | "hash">,
   { inputs, times }: Inputs,
+  clean: (json: string) => string = (json) => json,
 ): { readonly text: string; readonly hash: string } {
   const { rolloutId, attempt, part } = place;
-  const body = `"times":${JSON.stringify(times)},"inputs":${JSON.stringify(inputs.map(writeInput))}`;
+  const written = clean(JSON.stringify(inputs.map(writeInput)));
+  const body = `"times":${JSON.stringify(times)},"inputs":${written}`;
   const hash = chain(place.hash, body);
   const head = { recording: recordingFormat, type: "inputs", rolloutId, attempt, part, hash };
   return { text: `${JSON.stringify(head).slice(0, -1)},${body}}`, hash };

@@ -168,7 +168,7 @@ class GroupRun implements LiveRun {
     const planned = source.length === undefined ? undefined : source.length * size;
     this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now: setup.now });
     this.#book = new GroupBook({ source, size, begun, seed, finished: folder?.finished ?? [] });
-    // Each running episode listens to it.
+    // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
     this.result = this.#run();
     // Whoever iterates is told there.
