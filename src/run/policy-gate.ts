@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { startDeadline } from "../internal/deadline.ts";
@@ -14,7 +15,7 @@ export type UpdateMode = "finish" | "hold" | "interrupt";
 export class PolicyGate {
   readonly #inner: Engine;
   #closed: Resolvers<void> | undefined;
-  #interruption = new AbortController();
+  #interruption = newInterruption();
   #runningCount = 0;
   #idle: Resolvers<void> | undefined;
 
@@ -25,10 +26,6 @@ export class PolicyGate {
   /** Policy calls that the engine is working on. */
   get runningCount(): number {
     return this.#runningCount;
-  }
-
-  get isClosed(): boolean {
-    return this.#closed !== undefined;
   }
 
   /** Lets no policy call begin until `open()`. Resolves when none is under way, except with `finish`. */
@@ -43,7 +40,7 @@ export class PolicyGate {
 
   /** Lets policy calls begin again. */
   open(): void {
-    this.#interruption = new AbortController();
+    this.#interruption = newInterruption();
     this.#closed?.resolve();
     this.#closed = undefined;
   }
@@ -119,4 +116,11 @@ export class PolicyGate {
       });
     }
   }
+}
+
+function newInterruption(): AbortController {
+  const controller = new AbortController();
+  // Each policy call listens to it.
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
