@@ -124,6 +124,29 @@ function joined(batches: readonly Inputs[]): Inputs {
 }
 
 describe("an episode and its recording", () => {
+  test("one that was interrupted with no time left is over, and the engine is not blamed", async () => {
+    const { batches } = await play({});
+    const [before] = batches;
+    const past: Inputs = {
+      inputs: before!.inputs.map((input) =>
+        input.type === "generation" && "value" in input.outcome
+          ? {
+              ...input,
+              isPartial: true,
+              outcome: { value: { ...input.outcome.value, finish: { type: "length" } } },
+            }
+          : input,
+      ),
+      times: [...before!.times, before!.times[0]! + defaultLimits.episodeTimeoutMs],
+    };
+    const { user } = countingUser();
+    const { episode, recorded } = await play({ ...nothing, user, now: ticking() }, { past });
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode.turns.map(({ text }) => text)).toEqual(["One moment, please."]);
+    const again = await play(nothing, { past: joined([past, recorded]), atEnd: "replay" });
+    expect(again.episode).toEqual(episode);
+  });
+
   test("is played again to the byte, with no engine, model or clock", async () => {
     const { episode, recorded } = await play({});
     expect(episode).toMatchObject({ outcome: "completed", reward: 1, format: 2 });

@@ -8,6 +8,7 @@ import { oneToolEnvironment } from "../environment/one-tool-environment.fixture.
 import type { RolloutError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { findToolCallParser } from "../parser/registry.ts";
+import type { Renderer } from "../renderer/renderer.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { toSamples } from "../trajectory/sample.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
@@ -102,6 +103,7 @@ export async function play(
     /** Default: one that calls tools in Qwen's format. */
     agent?: Agent;
     clock?: Clock;
+    renderer?: Renderer;
   } = {},
 ) {
   const engine = preparedEngine(replies);
@@ -114,7 +116,7 @@ export async function play(
         lines: options.lines ?? ["Lamp on, please.", { text: "Bye.", leaves: true }],
       }),
     engine: options.engine ?? engine,
-    renderer: characterRenderer(),
+    renderer: options.renderer ?? characterRenderer(),
     agent:
       options.agent ??
       toolCallingAgent({

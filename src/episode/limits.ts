@@ -4,7 +4,10 @@ export interface EpisodeLimits {
   readonly maxTurns: number;
   /** Ids sampled in one turn. Default 1,024. */
   readonly maxTokensPerTurn: number;
-  /** Ids after the first prompt, sampled or not. Default unlimited. */
+  /**
+   * Ids after the first prompt, sampled or not, over the whole episode: where its history is rewritten,
+   * the rewritten prompts do not count, and a fork's part before it does. Default unlimited.
+   */
   readonly maxEpisodeTokens: number;
   /** Prompt and output together; what the engine names as its context length, where it does. */
   readonly maxContextTokens: number;

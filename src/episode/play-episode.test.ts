@@ -4,6 +4,7 @@ import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import type { Action } from "../environment/environment.ts";
 import { InvariantError, RolloutError } from "../errors.ts";
+import type { TurnToContinue } from "../renderer/renderer.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer, characterStopId } from "../testing/character-renderer.ts";
 import { scriptedPolicy, startSglangTestServer } from "../testing/index.ts";
@@ -149,6 +150,28 @@ describe("playEpisode()", () => {
     expect(full.episode).toMatchObject({ outcome: "truncated", stopReason: "max-tokens" });
     const context = await play([], { limits: { maxContextTokens: 10 } });
     expect(context.episode).toMatchObject({ outcome: "truncated", stopReason: "context-full" });
+  });
+
+  test("counts the tokens of all segments where the history is rewritten", async () => {
+    const plain = characterRenderer();
+    const rewriting = {
+      ...plain,
+      rerender: async ({ history, assistant, environment, tools }: TurnToContinue) =>
+        await plain.prompt({ messages: [...history, assistant, ...environment], tools }),
+    };
+    const { engine, episode } = await play([says("abc"), says("x")], {
+      lines: ["Hi", "Yes?", { text: "Bye.", leaves: true }],
+      limits: { maxEpisodeTokens: 6, maxTokensPerTurn: 30 },
+      renderer: rewriting,
+    });
+    expect(engine.requests.map(({ maxNewTokens }) => maxNewTokens)).toEqual([6, 2]);
+    expect(episode.segments).toHaveLength(2);
+    const full = await play([says("abc"), says("x")], {
+      lines: ["Hi", "Yes?", "And?"],
+      limits: { maxEpisodeTokens: 6, maxTokensPerTurn: 30 },
+      renderer: rewriting,
+    });
+    expect(full.episode).toMatchObject({ outcome: "truncated", stopReason: "max-tokens" });
   });
 
   test("an engine that fails leaves a failed episode without a reward, with what was recorded", async () => {

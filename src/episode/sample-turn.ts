@@ -67,6 +67,10 @@ async function takeGeneration(
   let before: Sampled | undefined;
   for (;;) {
     if (!player.isPlaying && interrupt?.aborted === true) return before;
+    // Interrupted when its time was nearly over: there may be none left to go on in.
+    if (before !== undefined && isTimeOver(play)) {
+      return { generation: before.generation, isLate: true };
+    }
     const part = before;
     const sampled = await player.generation(promptHash, async () => {
       const request = toRequest(play, turnIndex, {

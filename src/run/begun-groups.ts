@@ -36,7 +36,7 @@ export async function readToldGroups(files: Files, dir: string): Promise<ToldGro
       const { type, groupIndex, groupId, task } = event ?? {};
       if (typeof groupIndex !== "number") return;
       if (type === "group-finished") untaken.add(groupIndex);
-      else if (type === "group-taken") untaken.delete(groupIndex);
+      else if (type === "group-taken" || type === "group-left-out") untaken.delete(groupIndex);
       else if (type === "group-begun" && typeof groupId === "string" && task !== undefined) {
         begun.push({ groupIndex, groupId, task });
       }

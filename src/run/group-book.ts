@@ -85,11 +85,6 @@ export class GroupBook {
     this.finishedBefore = before;
   }
 
-  /** Groups that were begun, those of earlier starts included. */
-  get begunCount(): number {
-    return this.#nextGroup;
-  }
-
   /** Whether there is nothing left to be played. */
   get isAllFinished(): boolean {
     const { length } = this.#source;
@@ -111,14 +106,20 @@ export class GroupBook {
   /**
    * Opens the groups again that earlier starts began and did not end, of a source that may not give their
    * tasks again.
+   *
+   * @returns how many these are.
    */
-  reopen(begun: readonly BegunGroup[]): void {
+  reopen(begun: readonly BegunGroup[]): number {
+    let count = 0;
     for (const { groupIndex, groupId, task } of begun) {
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
       const earlier = this.#earlier.get(groupIndex) ?? [];
       this.#earlier.delete(groupIndex);
-      if (!this.#isFinished(earlier)) this.#open({ groupIndex, groupId, task, earlier });
+      if (this.#isFinished(earlier)) continue;
+      this.#open({ groupIndex, groupId, task, earlier });
+      count += 1;
     }
+    return count;
   }
 
   /** The next attempt of the groups that are open. */

@@ -30,6 +30,16 @@ export interface AttemptOptions {
   readonly onProgress: () => void;
 }
 
+/** An episode as it was played, and its recording. */
+export interface PlayedAttempt {
+  readonly episode: Episode;
+  /**
+   * Closes the recording: it is not gone on with. To be called once the episode is on the disk, so that
+   * whatever a crash leaves of it can be played again from the recording.
+   */
+  readonly close: () => void;
+}
+
 /**
  * Plays an attempt until it ends otherwise than by a failure, or often enough. Where an earlier start was
  * stopped in the middle of it, it goes on from what was recorded.
@@ -39,34 +49,62 @@ export interface AttemptOptions {
 export async function playAttempts(
   job: AttemptJob,
   options: AttemptOptions,
-): Promise<Episode | undefined> {
+): Promise<PlayedAttempt | undefined> {
   const { attempts, folder, tally } = options;
   const recorded = await folder?.recordingOf(job.assignment.rolloutId);
-  const first = recorded === undefined ? 1 : recorded.begin.attempt + (recorded.hasEnded ? 1 : 0);
+  let first = recorded === undefined ? 1 : recorded.begin.attempt + (recorded.hasEnded ? 1 : 0);
   let past = recorded?.hasEnded === false ? recorded : undefined;
+  const drop = async (message: string): Promise<void> => {
+    const { rolloutId } = job.assignment;
+    const about = { rolloutId, attempt: first, message };
+    await folder?.writeEvent({
+      ...{ type: "recording-dropped", atMs: options.setup.now() },
+      ...about,
+    });
+    // It begins anew, and that is no failure.
+    first += 1;
+    past = undefined;
+  };
+  if (past !== undefined && !isOf(past, job)) {
+    await drop("it is the recording of another run's attempt");
+  }
   for (let attempt = first; ; attempt++) {
     options.onProgress();
-    let episode: Episode;
+    let played: PlayedAttempt;
     try {
-      episode = await playOnce(job, { ...options, attempt, past });
+      played = await playOnce(job, { ...options, attempt, past });
     } catch (error) {
       if (options.giveUp.aborted && !options.signal.aborted) return undefined;
       if (!(error instanceof PlaybackStop) || past === undefined) throw error;
-      // What was recorded does not lead on: the attempt begins anew, and that is no failure.
-      await folder?.writeEvent({
-        ...{ type: "recording-dropped", atMs: options.setup.now() },
-        ...{ rolloutId: job.assignment.rolloutId, attempt, message: error.message },
-      });
-      past = undefined;
+      // What was recorded does not lead on.
+      await drop(error.message);
       continue;
     }
     past = undefined;
     const isLast = attempt - first + 1 >= attempts;
-    if (episode.outcome !== "failed" || isLast) return episode;
+    const { episode, close } = played;
+    if (episode.outcome !== "failed" || isLast) return played;
+    close();
     tally.attemptRetried();
     const event = episodeEvent("attempt-failed", episode, options.setup.now());
     await folder?.writeEvent({ ...event, attempt });
   }
+}
+
+/** Whether a recording is of this very attempt, and not of one with the same name in another run. */
+function isOf({ begin }: RecordedAttempt, { assignment, group }: AttemptJob): boolean {
+  const { samplingSeed, forkedFrom } = assignment;
+  return (
+    begin.groupId === group.groupId &&
+    begin.groupIndex === group.groupIndex &&
+    begin.sampleIndex === assignment.sampleIndex &&
+    begin.split === group.task.split &&
+    begin.taskIndex === group.task.index &&
+    begin.seed === assignment.seed &&
+    begin.samplingSeed === samplingSeed &&
+    begin.forkedFrom?.rolloutId === forkedFrom?.rolloutId &&
+    begin.forkedFrom?.turnIndex === forkedFrom?.turnIndex
+  );
 }
 
 async function playOnce(
@@ -75,7 +113,7 @@ async function playOnce(
     readonly attempt: number;
     readonly past: RecordedAttempt | undefined;
   },
-): Promise<Episode> {
+): Promise<PlayedAttempt> {
   const { attempt, folder, past, recording, redactor, tally } = options;
   const start = (past?.begin.start ?? 0) + 1;
   const { groupId, groupIndex, task } = group;
@@ -104,7 +142,6 @@ async function playOnce(
     ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
     ...(written && { onInputs: (more: Inputs) => written.add(more) }),
   });
-  if (played.outcome !== "aborted") written?.end();
   const episode = await redact(played, redactor);
   for (const trouble of troubles) {
     redactor?.error(trouble);
@@ -113,7 +150,7 @@ async function playOnce(
     const event = { type: "trouble", atMs: setup.now(), rolloutId, attempt };
     await folder?.writeEvent({ ...event, code, message, stack });
   }
-  return episode;
+  return { episode, close: () => written?.end() };
 }
 
 /** Whatever the text of an episode comes from, it passes here before anybody else sees it. */

@@ -26,10 +26,6 @@ export class PolicyGate {
     return this.#cuts.size;
   }
 
-  get isClosed(): boolean {
-    return this.#closed !== undefined;
-  }
-
   /** Lets no policy call begin until `open()`. Resolves when none is under way, except with `finish`. */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
@@ -61,7 +57,8 @@ export class PolicyGate {
   async #generate(request: GenerateRequest, options: GenerateOptions): Promise<Generation> {
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
-      await this.#waitOpen(options.signal);
+      // It may be closed again before whoever waited comes round.
+      while (this.#closed !== undefined) await this.#waitOpen(options.signal);
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
       const before: readonly number[] = sampled?.outputIds ?? [];
       const rest: GenerateRequest =

@@ -114,8 +114,15 @@ export function joinLines(lines: readonly Buffer[]): RecordedAttempt | undefined
   for (const bytes of lines) {
     const line = readRecordingLine(bytes, lastHash);
     if (line === undefined) continue;
-    if (line.type === "begin") begin = line;
-    else if (line.type === "end") hasEnded = true;
+    if (line.type === "begin") {
+      begin = line;
+      // Inputs before it are of a play whose own beginning was lost, and which was not gone on with.
+      if (line.start === 1) {
+        [lastHash, partCount, hasEnded] = ["", 0, false];
+        inputs.length = 0;
+        times.length = 0;
+      }
+    } else if (line.type === "end") hasEnded = true;
     else if (line.part === partCount) {
       partCount += 1;
       lastHash = line.hash;

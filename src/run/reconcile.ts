@@ -21,6 +21,8 @@ export interface Reconciliation {
   readonly finished: readonly FinishedEpisode[];
   /** Rollouts of which `events.jsonl` tells that they ended, and which are to be played again. */
   readonly dropped: readonly string[];
+  /** Rollouts that failed, and are to be played again because that is asked for. */
+  readonly retried: readonly string[];
   /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
   readonly untold: readonly UntoldEpisode[];
   /** What was found wrong, for people. */
@@ -87,6 +89,7 @@ export async function reconcile(
   });
   const kept: Claim[] = [];
   const keptRows: RowPlace[] = [];
+  const retried: string[] = [];
   let incompleteCount = 0;
   for (const [rolloutId, candidates] of claims.lines) {
     const places = rows.lines.get(rolloutId) ?? [];
@@ -96,6 +99,8 @@ export async function reconcile(
     } else if (!retryFailed || choice.claim.finished.outcome !== "failed") {
       kept.push(choice.claim);
       keptRows.push(...choice.rows);
+    } else {
+      retried.push(rolloutId);
     }
   }
   await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
@@ -110,7 +115,7 @@ export async function reconcile(
   const lost = dropped.filter((id) => !claims.lines.has(id) && told.get(id)?.isFailed === false);
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
   const notes = noteAll(claims, rows, { incompleteCount, lostCount });
-  return { finished, dropped, untold, notes };
+  return { finished, dropped, retried, untold, notes };
 }
 
 async function scan<Line extends LineRange>(

@@ -1,4 +1,4 @@
-import type { Inputs } from "../episode/input.ts";
+import type { Input, Inputs } from "../episode/input.ts";
 import type { Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { EncodedLine } from "./encode-line.ts";
@@ -47,6 +47,7 @@ export class RecordingJournal {
   #gathered: EncodedLine[] = [];
   #isScheduled = false;
   #isFailed = false;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(options: RecordingOptions) {
     this.#options = options;
@@ -90,6 +91,12 @@ export class RecordingJournal {
 
   /** Resolves once all that was recorded so far is on the disk, or the disk has refused it. */
   async flush(): Promise<void> {
+    // What was taken by an earlier call may still be under way.
+    this.#writing = this.#writing.then(async () => await this.#writeGathered());
+    await this.#writing;
+  }
+
+  async #writeGathered(): Promise<void> {
     const lines = this.#gathered;
     this.#gathered = [];
     if (lines.length === 0 || this.#isFailed) return;

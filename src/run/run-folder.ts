@@ -71,6 +71,8 @@ export class RunFolder implements AsyncDisposable {
   readonly #samples: JsonlJournal;
   readonly #format: SinkFormat | undefined;
   readonly #recordings: RecordingIndex;
+  /** Failed episodes of earlier starts that are played again: their recordings are not gone on with. */
+  readonly #retried: ReadonlySet<string>;
   readonly #record: RecordPolicy;
 
   private constructor(
@@ -83,6 +85,7 @@ export class RunFolder implements AsyncDisposable {
       readonly samples: JsonlJournal;
       readonly format: SinkFormat | undefined;
       readonly recordings: RecordingIndex;
+      readonly retried: ReadonlySet<string>;
       readonly record: RecordPolicy;
     },
   ) {
@@ -97,6 +100,7 @@ export class RunFolder implements AsyncDisposable {
     this.#samples = open.samples;
     this.#format = open.format;
     this.#recordings = open.recordings;
+    this.#retried = open.retried;
     this.#record = open.record;
   }
 
@@ -140,7 +144,8 @@ export class RunFolder implements AsyncDisposable {
     const { files, lock, format, retryFailed, record = "all" } = options;
     await removeUnfinished(files, dir);
     const claimed = await claimManifest(dir, manifest, { files });
-    const { finished, dropped, untold, notes } = await reconcile(dir, { files, retryFailed });
+    const found = await reconcile(dir, { files, retryFailed });
+    const { finished, dropped, untold, notes } = found;
     const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
     const recordings = await indexRecordings(dir, {
       files,
@@ -152,6 +157,7 @@ export class RunFolder implements AsyncDisposable {
       { dir, manifest: claimed.manifest, finished, notes: [...claimed.notes, ...notes] },
       {
         ...{ files, lock, format, recordings, record },
+        retried: new Set(found.retried),
         samples: journals[samplesFile],
         episodes: journals[episodesFile],
         events: journals[eventsFile],
@@ -186,7 +192,8 @@ export class RunFolder implements AsyncDisposable {
   async recordingOf(rolloutId: string): Promise<RecordedAttempt | undefined> {
     const place = this.#recordings.get(rolloutId);
     if (place === undefined) return undefined;
-    return await readRecording(this.dir, { files: this.#files, ranges: place.ranges });
+    const recorded = await readRecording(this.dir, { files: this.#files, ranges: place.ranges });
+    return recorded && this.#retried.has(rolloutId) ? { ...recorded, hasEnded: true } : recorded;
   }
 
   /** Finished episodes as they are on the disk (see `readEpisodes()`). */

@@ -114,6 +114,12 @@ export class RunTally {
     this.#groups.finished++;
   }
 
+  /** A group that ended is too old by the time it would be handed out. */
+  groupWithdrawn(): void {
+    this.#groups.finished--;
+    this.#groups.leftOut++;
+  }
+
   /** A group ended and is not handed out. */
   groupLeftOut(): void {
     this.#groups.leftOut++;

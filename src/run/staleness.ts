@@ -58,12 +58,12 @@ export class PolicyVersions {
     for (const version of versionsOf(episode)) this.announce(version);
   }
 
-  /** Whether another group may be begun where so many were. */
-  mayBegin(begunCount: number): boolean {
+  /** Whether another group may be begun where so many were, and are or will be the trainer's. */
+  mayBegin(offeredCount: number): boolean {
     const { max = 0, beyond, groupsPerVersion = 1 } = this.#options ?? {};
     if (beyond !== "wait") return true;
     const trained = (this.#current ?? 0) - (this.#first ?? this.#current ?? 0);
-    return begunCount < (trained + max + 1) * groupsPerVersion;
+    return offeredCount < (trained + max + 1) * groupsPerVersion;
   }
 
   /** See `EpisodeGroup.staleness`. */

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
@@ -420,6 +420,81 @@ describe("startRun()", () => {
     for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
     expect(begun).toBe(6);
     await groups.return?.(undefined);
+  });
+
+  test("begins another group for each that is left out while it waits for the trainer", async () => {
+    const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+    const run = start({
+      ...{ source, admission: { concurrency: 2 } },
+      grouping: { size: 2, keep: ({ groupIndex }) => groupIndex !== 1 },
+      staleness: { max: 0, beyond: "wait", groupsPerVersion: 2 },
+    });
+    run.announcePolicy(1);
+    const seen: number[] = [];
+    for await (const { groupIndex } of run) {
+      seen.push(groupIndex);
+      if (seen.length === 2) break;
+    }
+    expect(seen).toEqual([0, 2]);
+  });
+
+  test("waits for the trainer by the groups of this start, whatever earlier ones played", async () => {
+    const source = () => endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 1 });
+    const counts: number[] = [];
+    for (let round = 0; round < 2; round++) {
+      await using folder = await open();
+      const run = start({
+        ...{ source: source(), folder, admission: { concurrency: 2 } },
+        staleness: { max: 2, beyond: "wait", groupsPerVersion: 1 },
+      });
+      run.announcePolicy(1);
+      let count = 0;
+      for await (const _ of run) if (++count === 3) break;
+      counts.push(count);
+    }
+    expect(counts).toEqual([3, 3]);
+    const rows = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(new Set(rows).size).toBe(rows.length);
+  });
+
+  test("hands out no group that has become too old while it waited to be taken", async () => {
+    const run = start({ staleness: { max: 1, beyond: "drop" } });
+    run.announcePolicy(1);
+    await run.result;
+    expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
+    run.announcePolicy(3);
+    expect(await all(run)).toEqual([]);
+    expect(run.progress().groups).toEqual({ finished: 0, leftOut: 3 });
+  });
+
+  test("samples nothing while one of several updates of the policy is under way", async () => {
+    let asked = 0;
+    const run = start({ engine: lampEngine(() => void (asked += 1)) });
+    const [one, other] = [withResolvers(), withResolvers()];
+    const first = run.updatePolicy(2, async () => await one.promise);
+    const second = run.updatePolicy(3, async () => await other.promise);
+    one.resolve();
+    await first;
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(0);
+    // A pause that comes meanwhile outlasts the update.
+    await run.pause();
+    other.resolve();
+    await second;
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(0);
+    run.resume();
+    expect(await all(run)).toHaveLength(3);
+  });
+
+  test("many policy calls at once are no leak to be warned of", async () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const source = taskList(environment, {
+      ...{ split: "test", taskIndexes: Array.from({ length: 20 }, (_, index) => index) },
+    });
+    await all(start({ source, admission: { concurrency: 40 } }));
+    expect(warned).not.toHaveBeenCalled();
+    warned.mockRestore();
   });
 
   test("ends its episodes as aborted, and the next start goes on behind their last token", async () => {

@@ -148,6 +148,11 @@ class GroupRun implements LiveRun {
   #taken: Resolvers<void> | undefined;
   #drawing: Promise<unknown> = Promise.resolve();
   #failuresInRow = 0;
+  #isPaused = false;
+  /** Updates of the policy that are under way. */
+  #updateCount = 0;
+  /** Groups that this start offers the trainer, or will: those that are left out are none. */
+  #offeredCount = 0;
   #hasEnded = false;
   #crash: { readonly error: unknown } | undefined;
 
@@ -181,7 +186,9 @@ class GroupRun implements LiveRun {
         const group = this.#ready.shift();
         if (group !== undefined) {
           this.#taken?.resolve();
-          yield group;
+          const due = await this.#handOut(group);
+          if (due === undefined) continue;
+          yield due;
           await this.#noteTaken(group);
           continue;
         }
@@ -193,6 +200,26 @@ class GroupRun implements LiveRun {
       if (!this.#hasEnded) this.#stop.abort(new DOMException("the run was left", "AbortError"));
       await this.result;
     }
+  }
+
+  /** The group as it is handed out, for it has aged while it waited; nothing where it is too old by now. */
+  async #handOut(group: EpisodeGroup): Promise<EpisodeGroup | undefined> {
+    const staleness = this.#versions.stalenessOf(group);
+    const aged: EpisodeGroup = { ...group, ...(staleness === undefined ? {} : { staleness }) };
+    const reason = this.#versions.reasonToDrop(aged);
+    if (reason === undefined) return this.#versions.mark(aged);
+    this.#tally.groupWithdrawn();
+    await this.#leaveOut(aged, reason);
+    return undefined;
+  }
+
+  async #leaveOut({ groupIndex, groupId, staleness }: EpisodeGroup, reason: string): Promise<void> {
+    const { folder, setup } = this.#options;
+    const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
+    // Nobody takes it: another one may be begun in its place.
+    this.#offeredCount -= 1;
+    this.#taken?.resolve();
+    await folder?.writeEvent({ type: "group-left-out", atMs: setup.now(), ...about, reason });
   }
 
   async #noteTaken({ groupIndex }: EpisodeGroup): Promise<void> {
@@ -215,22 +242,30 @@ class GroupRun implements LiveRun {
     update: () => Promise<void>,
     mode: UpdateMode = "hold",
   ): Promise<void> {
-    const wasClosed = this.#gate.isClosed;
-    await this.#gate.close(mode);
+    this.#updateCount += 1;
     try {
+      await this.#gate.close(mode);
       await update();
       this.announcePolicy(version);
     } finally {
-      if (!wasClosed) this.#gate.open();
+      this.#updateCount -= 1;
+      this.#openGate();
     }
   }
 
   async pause(mode: Exclude<UpdateMode, "finish"> = "hold"): Promise<void> {
+    this.#isPaused = true;
     await this.#gate.close(mode);
   }
 
   resume(): void {
-    this.#gate.open();
+    this.#isPaused = false;
+    this.#openGate();
+  }
+
+  /** Lets the policy be asked again, unless somebody else keeps it from that. */
+  #openGate(): void {
+    if (!this.#isPaused && this.#updateCount === 0) this.#gate.open();
   }
 
   async interrupt(): Promise<RunResult> {
@@ -284,7 +319,7 @@ class GroupRun implements LiveRun {
     if (folder === undefined || (source.repeatable === true && !redeliver)) return;
     const { begun, untaken } = await folder.readGroups();
     const tasks = new Map(begun.map(({ groupIndex, task }) => [groupIndex, task]));
-    if (source.repeatable !== true) this.#book.reopen(begun);
+    if (source.repeatable !== true) this.#offeredCount += this.#book.reopen(begun);
     if (!redeliver) return;
     for (const groupIndex of untaken) {
       const rows = this.#book.finishedBefore.filter((row) => row.groupIndex === groupIndex);
@@ -294,6 +329,7 @@ class GroupRun implements LiveRun {
       const task = tasks.get(groupIndex) ?? (await source.at(groupIndex, options))?.task;
       if (first === undefined || task === undefined) continue;
       const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
+      this.#offeredCount += 1;
       this.#hand({ groupId: first.groupId, groupIndex, task, episodes: inOrder });
     }
   }
@@ -381,6 +417,7 @@ class GroupRun implements LiveRun {
     const { folder, setup } = this.#options;
     const begun = await this.#book.begin({ signal: this.#stop.signal });
     if (begun === undefined) return undefined;
+    this.#offeredCount += 1;
     const { group, isNoted } = begun;
     if (isNoted) {
       const { groupIndex, groupId, task } = group;
@@ -400,7 +437,7 @@ class GroupRun implements LiveRun {
     try {
       while (
         !isStopping() &&
-        (this.#ready.length >= ahead || !this.#versions.mayBegin(this.#book.begunCount))
+        (this.#ready.length >= ahead || !this.#versions.mayBegin(this.#offeredCount))
       ) {
         this.#taken = withResolvers();
         await this.#taken.promise;
@@ -431,7 +468,7 @@ class GroupRun implements LiveRun {
     onProgress?.(tally.progress());
     let isCounted = false;
     try {
-      const episode = await playAttempts(job, {
+      const played = await playAttempts(job, {
         setup: this.#setup,
         attempts: grouping.attempts ?? 2,
         signal: this.#stop.signal,
@@ -443,9 +480,14 @@ class GroupRun implements LiveRun {
         ...(redactor && { redactor }),
         onProgress: () => onProgress?.(tally.progress()),
       });
-      if (episode === undefined || episode.outcome === "aborted") return;
+      if (played === undefined || played.episode.outcome === "aborted") return;
+      const { episode, close } = played;
       this.#versions.see(episode);
+      this.#taken?.resolve();
+      // Whatever is finished can be replayed: its last inputs are not left to the next moment's write.
+      await this.#recording?.flush();
       const episodeHash = await folder?.writeEpisode(episode);
+      close();
       tally.episodeFinished(episode);
       isCounted = true;
       const event = episodeEvent("episode-finished", episode, setup.now());
@@ -481,24 +523,21 @@ class GroupRun implements LiveRun {
     const verdict = grouping.keep?.(aged) ?? true;
     const reason = verdict === true ? this.#versions.reasonToDrop(aged) : verdict || "filtered";
     const { groupIndex, groupId } = aged;
-    const about = {
-      atMs: setup.now(),
-      groupIndex,
-      groupId,
-      ...(staleness !== undefined && { staleness }),
-    };
     if (reason !== undefined) {
       this.#tally.groupLeftOut();
-      await folder?.writeEvent({ type: "group-left-out", ...about, reason });
+      await this.#leaveOut(aged, reason);
       return;
     }
-    this.#tally.groupFinished();
-    if (this.#options.redeliver) await folder?.writeEvent({ type: "group-finished", ...about });
-    this.#hand(aged);
+    if (this.#options.redeliver) {
+      const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
+      await folder?.writeEvent({ type: "group-finished", atMs: setup.now(), ...about });
+    }
+    this.#hand(whole);
   }
 
   #hand(group: EpisodeGroup): void {
-    this.#ready.push(this.#versions.mark(group));
+    this.#tally.groupFinished();
+    this.#ready.push(group);
     this.#waiting?.resolve();
     this.#waiting = undefined;
   }

@@ -50,6 +50,8 @@ interface OpenSegment {
 export class TrajectoryRecorder {
   readonly #segments: OpenSegment[] = [];
   #turnCount = 0;
+  /** Ids after the first prompts of the segments that are closed, those before a fork included. */
+  #closedLength = 0;
 
   /** Opens a segment with a freshly rendered prompt: the first one, or after a history rewrite. */
   openSegment(promptIds: readonly number[]): void {
@@ -58,6 +60,7 @@ export class TrajectoryRecorder {
       before === undefined || before.turns.length > 0,
       "a segment has at least one turn before the next begins",
     );
+    this.#closedLength = before === undefined ? 0 : this.responseLength;
     const ledger = new TokenLedger();
     ledger.appendPrompt(promptIds);
     this.#segments.push({ ledger, turns: [] });
@@ -78,10 +81,10 @@ export class TrajectoryRecorder {
     return this.#open().ledger.length;
   }
 
-  /** Ids of the open segment after its first prompt, sampled or not. */
+  /** Ids of the episode after the prompt that each segment begins with, sampled or not. */
   get responseLength(): number {
     const { ledger } = this.#open();
-    return ledger.length - ledger.promptLength;
+    return this.#closedLength + ledger.length - ledger.promptLength;
   }
 
   get segmentCount(): number {
@@ -94,6 +97,7 @@ export class TrajectoryRecorder {
    */
   beginFork(): void {
     const { ledger: before } = this.#open();
+    this.#closedLength = this.responseLength;
     const ledger = new TokenLedger();
     ledger.appendPrompt(before.ids);
     this.#segments.splice(0, this.#segments.length, { ledger, turns: [] });

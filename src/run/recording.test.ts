@@ -1,0 +1,235 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Episode } from "../episode/episode.ts";
+import type { Inputs } from "../episode/input.ts";
+import { RolloutError, UsageError } from "../errors.ts";
+import type { Environment } from "../environment/environment.ts";
+import { Redactor } from "../internal/redactor.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { JsonlJournal } from "./jsonl-journal.ts";
+import { lamps, playLamps } from "./lamp-run.fixture.ts";
+import { fakeMachine } from "./machine.fixture.ts";
+import { joinLines } from "./read-recording.ts";
+import { RecordingJournal, type RecordingStart } from "./recording-journal.ts";
+import { RunFolder } from "./run-folder.ts";
+import { testManifest } from "./run-folder.fixture.ts";
+import type { RunOptions } from "./run-rollouts.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-recording-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+let pid = 1;
+async function open(retryFailed = false): Promise<RunFolder> {
+  pid += 1;
+  const lock = { machine: fakeMachine({ pid }) };
+  return await RunFolder.open(dir, testManifest, { retryFailed, lock });
+}
+
+const environment: Environment = { ...lamps(1), repeatable: true };
+
+/** Plays both attempts at one lamp; says which requests were made and what came of it. */
+async function playOn(folder: RunFolder, options: Partial<RunOptions> = {}) {
+  const episodes: Episode[] = [];
+  await playLamps(folder, environment, {
+    ...options,
+    onEpisode: (episode) => episodes.push(episode),
+  });
+  return episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
+}
+
+async function recordedLines(): Promise<readonly Record<string, unknown>[]> {
+  const text = await readFile(path.join(dir, "recording.jsonl"), "utf8");
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+async function eventsOf(type: string): Promise<readonly Record<string, unknown>[]> {
+  const text = await readFile(path.join(dir, "events.jsonl"), "utf8");
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter((event) => event["type"] === type);
+}
+
+const start: RecordingStart = {
+  ...{ rolloutId: "lamp/test/0#0", attempt: 1, start: 1, groupId: "lamp/test/0", groupIndex: 0 },
+  ...{ sampleIndex: 0, seed: 0, split: "test", taskIndex: 0, atMs: 0 },
+};
+
+const late: Inputs = { inputs: [{ type: "late" }], times: [1] };
+
+describe("what is recorded", () => {
+  test("an episode whose row a crash kept from the disk is played again from its recording", async () => {
+    {
+      await using folder = await open();
+      folder.writeEpisode = async () => await Promise.reject(new UsageError("the machine is gone"));
+      await expect(playOn(folder)).rejects.toThrow("the machine is gone");
+    }
+    const before = (await recordedLines()).filter(({ type }) => type === "inputs");
+    expect(before.length).toBeGreaterThan(0);
+    await using folder = await open();
+    const episodes = await playOn(folder);
+    expect(episodes.map(({ attempt, outcome }) => [attempt, outcome])).toEqual([
+      [1, "completed"],
+      [1, "completed"],
+    ]);
+    // What had been sampled was not sampled again: it would have been recorded once more.
+    const generations = (await recordedLines()).flatMap(({ inputs = [] }) =>
+      (inputs as readonly { readonly type: string }[]).filter(({ type }) => type === "generation"),
+    );
+    expect(generations).toHaveLength(2);
+  });
+
+  test("a finished episode's inputs are on the disk before its row is", async () => {
+    await using folder = await open();
+    const inputCounts: number[] = [];
+    const write = folder.writeEpisode.bind(folder);
+    folder.writeEpisode = async (episode) => {
+      const lines = await recordedLines();
+      const ids = lines.filter(({ type }) => type === "inputs").map(({ rolloutId }) => rolloutId);
+      inputCounts.push(ids.filter((id) => id === episode.rolloutId).length);
+      return await write(episode);
+    };
+    await playOn(folder);
+    expect(inputCounts).toEqual([2, 2]);
+  });
+
+  test("a failed episode that is to be played again is not played from its recording", async () => {
+    const outage = new RolloutError("environment/exception", "The bulb is broken");
+    {
+      await using folder = await open();
+      const broken: Environment = {
+        ...environment,
+        open: async () => await Promise.reject(outage),
+      };
+      await playLamps(folder, broken);
+    }
+    // As if the machine had gone down before the recordings were closed.
+    const file = path.join(dir, "recording.jsonl");
+    const lines = (await readFile(file, "utf8")).split("\n");
+    await writeFile(file, lines.filter((line) => !line.includes('"type":"end"')).join("\n"));
+    await using folder = await open(true);
+    const episodes = await playOn(folder);
+    expect(episodes.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
+      ["completed", 2],
+      ["completed", 2],
+    ]);
+  });
+
+  test("the recording of another run is not gone on with, and that counts as no failure", async () => {
+    {
+      await using folder = await open();
+      folder.writeEpisode = async () => await Promise.reject(new UsageError("gone"));
+      await expect(playOn(folder)).rejects.toThrow("gone");
+    }
+    const file = path.join(dir, "recording.jsonl");
+    await writeFile(file, (await readFile(file, "utf8")).replaceAll('"seed":1,', '"seed":9,'));
+    await using folder = await open();
+    const episodes = await playOn(folder);
+    expect(episodes.map(({ attempt, seed }) => [attempt, seed])).toEqual([
+      [1, 0],
+      [2, 1],
+    ]);
+    expect(await eventsOf("recording-dropped")).toMatchObject([
+      {
+        rolloutId: "lamp/test/0#1",
+        attempt: 1,
+        message: "it is the recording of another run's attempt",
+      },
+    ]);
+  });
+
+  test("no secret that a server repeats is in it, whether it refuses or samples", async () => {
+    const secret = "sk-very-secret-key";
+    await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
+    const recording = new RecordingJournal({
+      journal,
+      clock: { after: () => () => {} },
+      redactor: new Redactor([secret]),
+      onFailure: () => {},
+    });
+    const attempt = recording.begin(start);
+    const asked = { type: "generation", promptHash: "00", readings: 1 } as const;
+    const message = `401: ${secret} is no key`;
+    attempt.add({
+      times: [],
+      inputs: [
+        { ...asked, outcome: { error: { code: "engine/bad-request", message } } },
+        {
+          ...asked,
+          outcome: {
+            value: {
+              outputIds: [7],
+              logprobs: [-0.5],
+              finish: { type: "stop" },
+              pieces: [
+                { requestId: "r", tokenCount: 1, policyVersion: `of ${secret}`, finish: "stop" },
+              ],
+              discarded: [],
+            },
+          },
+        },
+      ],
+    });
+    await recording.flush();
+    const text = await readFile(path.join(dir, "recording.jsonl"), "utf8");
+    expect(text).not.toContain(secret);
+    const lines = text.split("\n").slice(0, -1);
+    const { inputs } = joinLines(lines.map((line) => Buffer.from(line)))!.inputs;
+    expect(inputs).toMatchObject([
+      { outcome: { error: { message: "401: [redacted] is no key" } } },
+      {
+        outcome: {
+          value: {
+            outputIds: [7],
+            logprobs: [-0.5],
+            pieces: [{ policyVersion: "of [redacted]" }],
+          },
+        },
+      },
+    ]);
+  });
+
+  test("inputs whose beginning is damaged do not mix with those of the play that began anew", async () => {
+    await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
+    const options = { journal, clock: { after: () => () => {} }, onFailure: () => {} };
+    const recording = new RecordingJournal(options);
+    recording.begin(start).add({ ...late, times: [1] });
+    recording.begin(start).add({ ...late, times: [2] });
+    await recording.flush();
+    const [, ...lines] = (await readFile(path.join(dir, "recording.jsonl"), "utf8"))
+      .split("\n")
+      .slice(0, -1);
+    expect(joinLines(lines.map((line) => Buffer.from(line)))!.inputs.times).toEqual([2]);
+  });
+
+  test("who waits for what is recorded waits for what is being written, too", async () => {
+    const held = withResolvers();
+    const written: number[] = [];
+    const journal = {
+      appendLines: async (lines: readonly unknown[]) => {
+        await held.promise;
+        written.push(lines.length);
+      },
+    } as unknown as JsonlJournal;
+    const recording = new RecordingJournal({
+      ...{ journal, clock: { after: () => () => {} }, onFailure: () => {} },
+    });
+    recording.begin(start);
+    void recording.flush();
+    const second = recording.flush().then(() => written.push(-1));
+    held.resolve();
+    await second;
+    expect(written).toEqual([1, -1]);
+  });
+});
