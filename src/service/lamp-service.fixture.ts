@@ -50,7 +50,10 @@ export async function openLamps(
       limits: defaultLimits,
       now: () => 1000,
     },
-    manifest: testManifest,
+    manifest: {
+      ...testManifest,
+      found: { ...testManifest.found, vocabularySize: characterRenderer().codec.vocabularySize },
+    },
     concurrency: 4,
     attempts: 1,
     maxQueued: 1000,

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setMaxListeners } from "node:events";
 import { isDeepStrictEqual } from "node:util";
+import { RolloutError } from "../errors.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -242,7 +243,7 @@ export class RolloutService implements AsyncDisposable {
     await this.#policy.update(version, {
       check: () => this.#isNewVersion(version, weights),
       update: async () => {
-        if (weights !== undefined) await loadWeights!(weights, version);
+        if (weights !== undefined) await load(() => loadWeights!(weights, version));
         await this.#append({ type: "policy", version, ...(weights !== undefined && { weights }) });
         this.#weights = weights;
       },
@@ -400,5 +401,15 @@ export class RolloutService implements AsyncDisposable {
       if (!(error instanceof ServiceError)) this.#fail(error);
       throw error;
     }
+  }
+}
+
+/** An engine that does not take weights is an outage, which is told and gone on from. */
+async function load(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    throw new ServiceError("engine-failed", error.message, { cause: error });
   }
 }
