@@ -1,6 +1,7 @@
 import { planRun, type RunPlan } from "../run/plan-run.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
+import { takeTurn } from "../internal/take-turn.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import { ServiceError } from "./service-error.ts";
 
@@ -75,5 +76,27 @@ export function planBatch(environment: Environment, request: BatchRequest): RunP
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     throw new ServiceError("bad-request", `"tasks" is wrong: ${error.message}`, { cause: error });
+  }
+}
+
+/**
+ * Draws each task of a plan, in turns with others: one that cannot be played is refused here, where it
+ * would stop everything later.
+ *
+ * @throws ServiceError `bad-request` for a task that cannot be drawn, or has the id of another.
+ */
+export async function drawTasks(plan: RunPlan): Promise<void> {
+  const { scope } = plan;
+  const ids = new Set<string>();
+  for (const [place, index] of scope.taskIndexes.entries()) {
+    await takeTurn();
+    try {
+      ids.add(plan.at(place * scope.sampleCount).task.id);
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      throw new ServiceError("bad-request", `"tasks" is wrong: ${error.message}`, { cause: error });
+    }
+    if (ids.size > place) continue;
+    throw new ServiceError("bad-request", `"tasks" is wrong: ${index} has the id of another task`);
   }
 }

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Environment } from "../environment/environment.ts";
+import { lamps } from "../run/lamp-run.fixture.ts";
 import { caller, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 import { serveRollouts } from "./server/serve-rollouts.ts";
 
@@ -41,6 +43,28 @@ describe("what the service refuses", () => {
     expect(refused.status).toBe(status);
     expect((refused.body as { error: { message: string } }).error.message).toContain(message);
     expect(service.batches).toEqual([]);
+  });
+
+  test("tasks that the environment cannot give, which would stop all others later", async () => {
+    const broken: Environment = {
+      ...lamps(50),
+      task(split, index) {
+        if (index === 3) throw new Error("no such lamp");
+        return { ...lamps(50).task(split, index), ...(index > 9 && { id: "lamp" }) };
+      },
+    };
+    await using service = await openLamps(dir, { environment: broken });
+    const call = caller(service);
+    for (const [tasks, message] of [
+      [[1, 3], "no such lamp"],
+      [[11, 12], "12 has the id of another task"],
+    ] as const) {
+      const refused = await call("POST", "/v1/batches", { ...twoLamps, tasks });
+      expect(refused.status).toBe(400);
+      expect((refused.body as { error: { message: string } }).error.message).toContain(message);
+    }
+    await call("POST", "/v1/batches", twoLamps);
+    expect((await call("GET", "/v1/groups?batch=b1")).body).toHaveLength(3);
   });
 
   test("bodies that are no JSON object, too large, or not said to be JSON", async () => {

@@ -1,6 +1,7 @@
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { findToolCallParser } from "../parser/registry.ts";
@@ -32,13 +33,20 @@ let pid = 100;
 /** Opens a service with fifty lamps, as a process of its own. */
 export async function openLamps(
   dir: string,
-  { engine = lampEngine(), ...options }: Partial<RolloutServiceOptions> & { engine?: Engine } = {},
+  {
+    engine = lampEngine(),
+    environment = lamps(50),
+    ...options
+  }: Partial<RolloutServiceOptions> & {
+    readonly engine?: Engine;
+    readonly environment?: Environment;
+  } = {},
 ): Promise<RolloutService> {
   pid += 1;
   return await RolloutService.open({
     dir,
     setup: {
-      environment: { ...lamps(50), repeatable: true },
+      environment: { ...environment, repeatable: true },
       user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
       engine,
       renderer: characterRenderer(),

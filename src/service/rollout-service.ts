@@ -12,7 +12,7 @@ import type { RunManifest } from "../run/run-folder.ts";
 import { RunLock, type LockOptions } from "../run/run-lock.ts";
 import type { StartRunOptions } from "../run/start-run.ts";
 import type { BatchRequest } from "./batch-request.ts";
-import { Batch, planBatch, type BatchStatus } from "./batch.ts";
+import { Batch, drawTasks, planBatch, type BatchStatus } from "./batch.ts";
 import { GroupStore } from "./group-store.ts";
 import { playBatch } from "./play-batch.ts";
 import { PolicyControl } from "./policy-control.ts";
@@ -149,17 +149,15 @@ export class RolloutService implements AsyncDisposable {
   async submit(
     request: BatchRequest,
   ): Promise<{ readonly status: BatchStatus; readonly isNew: boolean }> {
-    const known = this.#byKey.get(request.key);
-    if (known !== undefined) {
-      if (!isDeepStrictEqual(known.batch.request, request)) {
-        const message = `The key was used for ${known.batch.id}, which asked for something else`;
-        throw new ServiceError("key-reused", message);
-      }
-      await known.accepted;
-      return { status: known.batch.status, isNew: false };
-    }
+    const known = await this.#knownBatch(request);
+    if (known !== undefined) return known;
     this.#requireRunning();
-    planBatch(this.#options.setup.environment, request);
+    this.#requireRoom(request);
+    await drawTasks(planBatch(this.#options.setup.environment, request));
+    // Meanwhile the same may have been asked for, or all been stopped.
+    const raced = await this.#knownBatch(request);
+    if (raced !== undefined) return raced;
+    this.#requireRunning();
     this.#requireRoom(request);
     const atMs = this.#options.setup.now();
     const batch = new Batch({ number: this.#batches.size + 1, request, atMs });
@@ -291,6 +289,20 @@ export class RolloutService implements AsyncDisposable {
     }
     this.#policy.restore(version, isPaused);
     for (const batch of this.#batches.values()) if (!batch.hasEnded) this.#enqueue(batch);
+  }
+
+  /** The batch that has the key already. */
+  async #knownBatch(
+    request: BatchRequest,
+  ): Promise<{ readonly status: BatchStatus; readonly isNew: false } | undefined> {
+    const known = this.#byKey.get(request.key);
+    if (known === undefined) return undefined;
+    if (!isDeepStrictEqual(known.batch.request, request)) {
+      const message = `The key was used for ${known.batch.id}, which asked for something else`;
+      throw new ServiceError("key-reused", message);
+    }
+    await known.accepted;
+    return { status: known.batch.status, isNew: false };
   }
 
   #find(id: string): Batch {
