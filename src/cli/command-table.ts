@@ -30,6 +30,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/gateway.ts")).defineGateway,
   },
   {
+    name: "serve",
+    summary: "play rollouts that a trainer asks for over HTTP, and stream each group as it ends",
+    load: async () => (await import("./commands/serve.ts")).defineServe,
+  },
+  {
     name: "demo",
     summary: "play the whole way on this machine alone, no GPU or key needed",
     load: async () => (await import("./commands/demo.ts")).defineDemo,

@@ -20,6 +20,11 @@ export interface ServePlace {
   readonly opensSessions: boolean;
 }
 
+/** Whether an address is this machine's own alone. */
+export function isLocalHost(host: string): boolean {
+  return /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/.test(host);
+}
+
 /**
  * Starts to listen.
  *
@@ -27,7 +32,7 @@ export interface ServePlace {
  */
 export async function serveGateway(gateway: Gateway, place: ServePlace): Promise<ServedGateway> {
   const { host, port, adminToken, opensSessions } = place;
-  const isLocal = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/.test(host);
+  const isLocal = isLocalHost(host);
   if (!isLocal && adminToken === undefined) {
     throw new UsageError(
       `Cannot listen on ${host} without --admin-token-env: everybody could open and end sessions`,
@@ -52,7 +57,12 @@ export async function serveGateway(gateway: Gateway, place: ServePlace): Promise
   };
 }
 
-async function listen(options: Parameters<typeof serve>[0]): Promise<Server> {
+/**
+ * Listens with a handler of requests.
+ *
+ * @throws UsageError for an address that is taken.
+ */
+export async function listen(options: Parameters<typeof serve>[0]): Promise<Server> {
   return await new Promise((resolve, reject) => {
     const server = serve(options, () => resolve(server)) as Server;
     // Idle connections must not be closed under a client's next request.

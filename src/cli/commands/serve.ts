@@ -1,0 +1,75 @@
+import type { Command } from "commander";
+import { UsageError, describeError } from "../../errors.ts";
+import {
+  readServiceConfig,
+  serviceSettings,
+  type ServiceConfig,
+} from "../../service/service-settings.ts";
+import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
+import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { hideSecrets, writeError, writeOut } from "../write-out.ts";
+
+/** Every setting of the command: a flag each, and the keys of its configuration file. */
+const settings = [...serviceSettings, ...displaySettings];
+
+/** `turnwright serve`: plays rollouts that a trainer asks for over HTTP. */
+export function defineServe(command: Command): void {
+  command.description(
+    "Plays groups of rollouts that a trainer asks for over HTTP, and streams each as it ends: exact\n" +
+      "sampled ids with logprobs, mask and reward. What was accepted survives a restart on the same\n" +
+      "--out. docs/service.md has the calls; GET /openapi.json describes them.",
+  );
+  addConfigOption(command);
+  addSettings(command, settings);
+  command.action(async (flags: Record<string, unknown>) => {
+    const given = await givenSettings(settings, flags);
+    await serve(readServiceConfig(pickSettings(serviceSettings, given)), readDisplay(given));
+  });
+}
+
+async function serve(config: ServiceConfig, display: Display): Promise<void> {
+  const { createService } = await import("../../service/create-service.ts");
+  const { serveRollouts } = await import("../../service/server/serve-rollouts.ts");
+  const { createRunRedactor } = await import("../../setup/run-secrets.ts");
+  const { readVersion } = await import("../../setup/version.ts");
+  const { stopOnInterrupt } = await import("../interrupt.ts");
+  hideSecrets(createRunRedactor(config.run, process.env));
+  const token = readToken(config.tokenEnv);
+  const signal = stopOnInterrupt();
+  const note = (text: string): void => {
+    if (!display.quiet) writeError(`note: ${text}\n`);
+  };
+  await using created = await createService(config, { signal, lock: { onWait: note, signal } });
+  const { service, warnings } = created;
+  for (const text of warnings) note(text);
+  const { batches, queuedAttempts } = service.health;
+  if (batches > 0) note(`${batches} batches of an earlier start go on: ${queuedAttempts} attempts`);
+  await using served = await serveRollouts(service, {
+    ...{ host: config.host, port: config.port, version: await readVersion() },
+    ...(token !== undefined && { token }),
+    onTrouble: (error) => writeError(`trouble: ${describeError(error)}\n`),
+  });
+  const { url } = served;
+  await writeOut(
+    display.json
+      ? `${JSON.stringify({ type: "listening", url, folder: config.dir })}\n`
+      : `listening   ${url}\ndata        ${config.dir}\n`,
+  );
+  await Promise.race([aborted(signal), service.failed]);
+  // Streams get their last line before the connections are closed.
+  service.stop();
+}
+
+function readToken(variable: string | undefined): string | undefined {
+  if (variable === undefined) return undefined;
+  const token = process.env[variable];
+  if (token !== undefined && token !== "") return token;
+  throw new UsageError(`Cannot read --token-env: the variable ${variable} is not set`);
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

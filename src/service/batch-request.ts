@@ -1,0 +1,93 @@
+import type { SamplingParameters } from "../engine/engine.ts";
+import {
+  checkMembers,
+  numberWithin,
+  optional,
+  textOf,
+  wholeNumber,
+  type MemberRule,
+} from "./read-members.ts";
+import { ServiceError } from "./service-error.ts";
+
+/** What a batch asks for. JSON-able; docs/service.md has what each member means. */
+export interface BatchRequest {
+  readonly key: string;
+  readonly split: string;
+  readonly tasks: readonly number[];
+  readonly samples: number;
+  readonly seed: number;
+  readonly sampling: Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP">;
+  readonly deadlineS?: number;
+  readonly minPolicyVersion?: number;
+}
+
+/** Most attempts of one batch. */
+export const maxBatchAttempts = 65_536;
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const rules = {
+  key: textOf(1, 200),
+  split: textOf(1, 200),
+  tasks: {
+    expected: "a list of 1 or more task indexes",
+    isRight: (value) =>
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.every((index) => Number.isSafeInteger(index) && index >= 0),
+  },
+  samples: wholeNumber(1),
+  seed: optional(wholeNumber(0)),
+  sampling: { expected: "an object", isRight: isObject, isOptional: true },
+  deadlineS: optional({
+    expected: "a number of seconds above 0",
+    isRight: (value) => typeof value === "number" && value > 0 && Number.isFinite(value),
+  }),
+  minPolicyVersion: optional(wholeNumber(0)),
+} satisfies Record<keyof BatchRequest, MemberRule>;
+
+const samplingRules = {
+  temperature: optional(numberWithin(0, 100)),
+  topP: optional(numberWithin(0, 1)),
+  topK: optional({
+    expected: "an integer of at least 1, or -1 for all",
+    isRight: (value) => Number.isSafeInteger(value) && (value === -1 || (value as number) >= 1),
+  }),
+  minP: optional(numberWithin(0, 1)),
+} satisfies Record<keyof BatchRequest["sampling"], MemberRule>;
+
+/**
+ * Reads what a batch asks for, defaults filled in. Whether there are such tasks is not looked up.
+ *
+ * @throws ServiceError `bad-request` that names the member, or `too-large`.
+ */
+export function readBatchRequest(body: object): BatchRequest {
+  checkMembers(body, rules);
+  const asked = body as Omit<BatchRequest, "seed" | "sampling"> & Partial<BatchRequest>;
+  const { key, split, tasks, samples, seed = 0 } = asked;
+  const { sampling = {}, deadlineS, minPolicyVersion } = asked;
+  checkMembers(sampling, samplingRules, "sampling.");
+  const attempts = tasks.length * samples;
+  if (attempts > maxBatchAttempts) {
+    throw new ServiceError(
+      "too-large",
+      `The batch has ${attempts} attempts, at most ${maxBatchAttempts} are taken: submit several`,
+    );
+  }
+  if (!Number.isSafeInteger(seed + attempts)) {
+    throw new ServiceError("bad-request", `"seed" is wrong: the attempts' seeds pass 2^53`);
+  }
+  const { temperature, topP, topK, minP } = sampling;
+  return {
+    ...{ key, split, tasks, samples, seed },
+    sampling: {
+      ...(temperature !== undefined && { temperature }),
+      ...(topP !== undefined && { topP }),
+      ...(topK !== undefined && { topK }),
+      ...(minP !== undefined && { minP }),
+    },
+    ...(deadlineS !== undefined && { deadlineS }),
+    ...(minPolicyVersion !== undefined && { minPolicyVersion }),
+  };
+}

@@ -1,0 +1,102 @@
+import { planRun, type RunPlan } from "../run/plan-run.ts";
+import type { Environment } from "../environment/environment.ts";
+import { UsageError } from "../errors.ts";
+import { takeTurn } from "../internal/take-turn.ts";
+import type { BatchRequest } from "./batch-request.ts";
+import { ServiceError } from "./service-error.ts";
+
+/** What callers are told of a batch. */
+export interface BatchStatus {
+  readonly batch: string;
+  readonly key: string;
+  readonly state: "queued" | "running" | "finished" | "cancelled";
+  readonly groups: number;
+  readonly finishedGroups: number;
+}
+
+/** Rollouts that were asked for. */
+export class Batch {
+  readonly id: string;
+  /** Counts batches from 1, in the order in which they were accepted. */
+  readonly number: number;
+  readonly request: BatchRequest;
+  /** When it was accepted: milliseconds since the epoch. */
+  readonly atMs: number;
+  /** Aborted, nothing more of it is played. */
+  readonly stop = new AbortController();
+  /** Places of the groups that are there to be read. */
+  readonly delivered = new Set<number>();
+  state: BatchStatus["state"] = "queued";
+  /** Whether its deadline is over. */
+  isLate = false;
+  /** Calls the deadline off; absent where there is none. */
+  callOff: (() => void) | undefined;
+  /** Resolves when what is played of it has come to rest; absent while nothing was. */
+  playing: Promise<void> | undefined;
+
+  constructor(about: Pick<Batch, "number" | "request" | "atMs">) {
+    this.id = `b${about.number}`;
+    this.number = about.number;
+    this.request = about.request;
+    this.atMs = about.atMs;
+  }
+
+  get hasEnded(): boolean {
+    return this.state === "finished" || this.state === "cancelled";
+  }
+
+  /** Attempts that are accepted and in no group that can be read. */
+  get openAttempts(): number {
+    if (this.hasEnded) return 0;
+    return (this.request.tasks.length - this.delivered.size) * this.request.samples;
+  }
+
+  get status(): BatchStatus {
+    return {
+      ...{ batch: this.id, key: this.request.key, state: this.state },
+      groups: this.request.tasks.length,
+      finishedGroups: this.delivered.size,
+    };
+  }
+}
+
+/**
+ * Plans what a batch asks for.
+ *
+ * @throws ServiceError `bad-request` for tasks that the environment does not have.
+ */
+export function planBatch(environment: Environment, request: BatchRequest): RunPlan {
+  const { split, tasks, samples, seed } = request;
+  if (!Object.hasOwn(environment.splits, split)) {
+    const known = Object.keys(environment.splits).join(", ");
+    throw new ServiceError("bad-request", `"split" is wrong: expected one of ${known}`);
+  }
+  try {
+    return planRun(environment, { split, taskIndexes: tasks, sampleCount: samples, seed });
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new ServiceError("bad-request", `"tasks" is wrong: ${error.message}`, { cause: error });
+  }
+}
+
+/**
+ * Draws each task of a plan, in turns with others: one that cannot be played is refused here, where it
+ * would stop everything later.
+ *
+ * @throws ServiceError `bad-request` for a task that cannot be drawn, or has the id of another.
+ */
+export async function drawTasks(plan: RunPlan): Promise<void> {
+  const { scope } = plan;
+  const ids = new Set<string>();
+  for (const [place, index] of scope.taskIndexes.entries()) {
+    await takeTurn();
+    try {
+      ids.add(plan.at(place * scope.sampleCount).task.id);
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      throw new ServiceError("bad-request", `"tasks" is wrong: ${error.message}`, { cause: error });
+    }
+    if (ids.size > place) continue;
+    throw new ServiceError("bad-request", `"tasks" is wrong: ${index} has the id of another task`);
+  }
+}

@@ -1,0 +1,213 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Engine, Generation } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
+import { systemClock } from "../internal/clock.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-service-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+interface Group {
+  readonly attempts: readonly {
+    readonly rolloutId: string;
+    readonly outcome: string;
+    readonly reward?: number;
+    readonly rows: readonly {
+      readonly policyVersions: readonly string[];
+      readonly lossMask: readonly number[];
+    }[];
+  }[];
+}
+
+function groupsOf(body: unknown): readonly Group[] {
+  return (body as readonly string[])
+    .slice(0, -1)
+    .map((line) => (JSON.parse(line) as { readonly group: Group }).group);
+}
+
+function versionsOf(groups: readonly Group[]): readonly string[] {
+  const rows = groups.flatMap(({ attempts }) => attempts.flatMap((attempt) => attempt.rows));
+  return [
+    ...new Set(
+      rows.flatMap(({ policyVersions, lossMask }) =>
+        policyVersions.filter((_, index) => lossMask[index] === 1),
+      ),
+    ),
+  ];
+}
+
+/** Samples the first half of each turn, then waits to be cut short; what is left comes at once. */
+function halting(): { readonly engine: Engine; readonly isHalted: Promise<void> } {
+  const halted = withResolvers();
+  const inner = lampEngine();
+  return {
+    isHalted: halted.promise,
+    engine: {
+      ...inner,
+      async generate(request, options): Promise<Generation> {
+        const whole = await inner.generate(request, options);
+        const isRest = request.requestId.endsWith("w1;");
+        const half = whole.outputIds.length >> 1;
+        const outputIds = isRest ? whole.outputIds.slice(half) : whole.outputIds.slice(0, half);
+        const { cutShort } = options ?? {};
+        if (!isRest) {
+          halted.resolve();
+          await new Promise((resolve) => cutShort?.addEventListener("abort", resolve));
+        }
+        const [piece] = whole.pieces;
+        return {
+          ...whole,
+          outputIds,
+          logprobs: outputIds.map(() => -0.5),
+          finish: isRest ? whole.finish : { type: "length" },
+          pieces: [{ ...piece!, tokenCount: outputIds.length, finish: isRest ? "stop" : "abort" }],
+        };
+      },
+    },
+  };
+}
+
+describe("steering the service", () => {
+  test("each token carries the version that was announced before it was sampled", async () => {
+    const { engine, isHalted } = halting();
+    const loaded: string[] = [];
+    await using service = await openLamps(dir, {
+      engine,
+      loadWeights: async (weights, version) => void loaded.push(`${weights}@${version}`),
+    });
+    const call = caller(service);
+    await call("POST", "/v1/policy", { version: 12 });
+    await call("POST", "/v1/batches", { ...twoLamps, tasks: [1], samples: 1 });
+    await isHalted;
+    const announced = await call("POST", "/v1/policy", { version: 13, weights: "/step-13" });
+    expect(announced.body).toEqual({ policyVersion: 13 });
+    const groups = groupsOf((await call("GET", "/v1/groups?batch=b1")).body);
+    expect(versionsOf(groups)).toEqual(["12", "13"]);
+    await call("POST", "/v1/policy", { version: 13, weights: "/step-13" });
+    expect(loaded).toEqual(["/step-13@13"]);
+    for (const body of [{ version: 12 }, { version: 13, weights: "/other" }, { version: 13 }]) {
+      const refused = await call("POST", "/v1/policy", body);
+      expect([refused.status, refused.body]).toMatchObject([
+        409,
+        { error: { code: "version-not-newer" } },
+      ]);
+    }
+  });
+
+  test("weights that the engine does not take leave the version, and sampling goes on", async () => {
+    await using service = await openLamps(dir, {
+      loadWeights: async () => {
+        throw new RolloutError("engine/server-error", "Cannot load /bad: no such folder");
+      },
+    });
+    const call = caller(service);
+    await call("POST", "/v1/policy", { version: 1 });
+    const refused = await call("POST", "/v1/policy", { version: 2, weights: "/bad" });
+    expect([refused.status, refused.body]).toEqual([
+      502,
+      { error: { code: "engine-failed", message: "Cannot load /bad: no such folder" } },
+    ]);
+    expect(service.health.policyVersion).toBe(1);
+    await call("POST", "/v1/batches", twoLamps);
+    expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["1"]);
+  });
+
+  test("an engine that cannot be told to load weights is said to be one", async () => {
+    await using service = await openLamps(dir);
+    const refused = await caller(service)("POST", "/v1/policy", { version: 2, weights: "/w" });
+    expect(refused.status).toBe(400);
+    expect(service.health.policyVersion).toBe(null);
+  });
+
+  test("a batch waits for the policy's version; others do not wait for it", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    await call("POST", "/v1/batches", { ...twoLamps, key: "later", minPolicyVersion: 2 });
+    await call("POST", "/v1/batches", twoLamps);
+    await call("GET", "/v1/groups?batch=b2");
+    expect((await call("GET", "/v1/batches/b1")).body).toMatchObject({ state: "queued" });
+    await call("POST", "/v1/policy", { version: 2 });
+    expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["2"]);
+  });
+
+  test("while it is paused nothing is sampled, and both calls may be repeated", async () => {
+    let asked = 0;
+    await using service = await openLamps(dir, { engine: lampEngine(() => (asked += 1)) });
+    const call = caller(service);
+    for (let each = 0; each < 2; each++) {
+      expect((await call("POST", "/v1/pause")).body).toEqual({ state: "paused" });
+    }
+    await call("POST", "/v1/batches", twoLamps);
+    await call("POST", "/v1/policy", { version: 4 });
+    expect([asked, service.health.state]).toEqual([0, "paused"]);
+    for (let each = 0; each < 2; each++) {
+      expect((await call("POST", "/v1/resume", {})).body).toEqual({ state: "running" });
+    }
+    await call("GET", "/v1/groups?batch=b1");
+    expect(asked).toBe(4);
+  });
+
+  test("cancelling ends what is played, and keeps the groups that are finished", async () => {
+    const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
+      if (!sessionId.startsWith("lamp/test/7")) return;
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    await using service = await openLamps(dir, { engine });
+    const call = caller(service);
+    await call("POST", "/v1/batches", twoLamps);
+    while (service.groups.lastCursor === 0) await new Promise((resolve) => setImmediate(resolve));
+    const cancelled = { batch: "b1", state: "cancelled", finishedGroups: 1 };
+    expect((await call("DELETE", "/v1/batches/b1")).body).toMatchObject(cancelled);
+    const lines = (await call("GET", "/v1/groups?batch=b1")).body as readonly string[];
+    expect(lines.length).toBe(2);
+    expect(JSON.parse(lines[1]!)).toEqual({ type: "end", cursor: 1, state: "cancelled" });
+    expect(service.health.runningAttempts).toBe(0);
+    expect((await call("DELETE", "/v1/batches")).body).toMatchObject({ batches: [cancelled] });
+  });
+
+  test("behind its deadline a batch tells what it has, and the rest as given up", async () => {
+    let timer: { readonly ms: number; readonly callback: () => void } | undefined;
+    const after = (ms: number, callback: () => void) => {
+      timer = { ms, callback };
+      return () => {};
+    };
+    const clock = { ...systemClock, after };
+    const halted = withResolvers();
+    const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
+      if (sessionId !== "lamp/test/7#1") return;
+      halted.resolve();
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    await using service = await openLamps(dir, { engine, clock, concurrency: 1 });
+    const call = caller(service);
+    await call("POST", "/v1/batches", { ...twoLamps, deadlineS: 60 });
+    await halted.promise;
+    expect(timer?.ms).toBe(60_000);
+    timer!.callback();
+    const groups = groupsOf((await call("GET", "/v1/groups?batch=b1")).body);
+    const attempts = groups.flatMap((group) => group.attempts);
+    expect(
+      attempts.map(({ rolloutId, outcome, reward, rows }) => [
+        rolloutId,
+        outcome,
+        reward,
+        rows.length,
+      ]),
+    ).toEqual([
+      ["lamp/test/4#0", "completed", 0, 1],
+      ["lamp/test/4#1", "completed", 0, 1],
+      ["lamp/test/7#0", "completed", 0, 1],
+      ["lamp/test/7#1", "aborted", undefined, 0],
+    ]);
+    expect(service.batch("b1").state).toBe("finished");
+  });
+});

@@ -1,0 +1,41 @@
+import type { EpisodeAssignment } from "../episode/episode-setup.ts";
+import type { Episode } from "../episode/episode.ts";
+import { episodeSamples } from "../run/episode-samples.ts";
+import type { Task } from "../task.ts";
+
+/** A group as docs/service.md has it. */
+export function describeGroup(
+  about: { readonly batch: string; readonly key: string; readonly task: Task },
+  attempts: readonly object[],
+): object {
+  const { batch, key, task } = about;
+  const { id, split, index } = task;
+  return { batch, key, groupId: id, taskId: id, split, taskIndex: index, attempts };
+}
+
+/** An attempt that was played. */
+export function describeAttempt(episode: Episode): object {
+  const { rolloutId, sampleIndex, seed, outcome, stopReason, reward, failure } = episode;
+  const { environment, counts, durationMs, rewardDetails, userUsage, turns } = episode;
+  const sum = (of: (turn: Episode["turns"][number]) => number): number =>
+    turns.reduce((total, turn) => total + of(turn), 0);
+  return {
+    ...{ rolloutId, sampleIndex, seed, outcome, stopReason },
+    ...(reward !== undefined && { reward }),
+    ...(failure !== undefined && { failure }),
+    rows: episodeSamples(episode),
+    ...{ environment, turnCount: counts.turnCount },
+    engineMs: sum(({ engineMs }) => engineMs),
+    environmentMs: sum(({ environmentMs }) => environmentMs),
+    ...{ durationMs, ...(rewardDetails !== undefined && { rewardDetails }), userUsage },
+  };
+}
+
+/** An attempt that was given up before it ended. */
+export function describeGivenUp(
+  { rolloutId, sampleIndex, seed }: Omit<EpisodeAssignment, "task">,
+  environment: string,
+): object {
+  const end = { outcome: "aborted", stopReason: "interrupted", rows: [] };
+  return { rolloutId, sampleIndex, seed, ...end, environment };
+}

@@ -1,0 +1,164 @@
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { systemClock, type Clock } from "../internal/clock.ts";
+import { encodeLine, type EncodedLine } from "../run/encode-line.ts";
+import { diskFiles, type Files } from "../run/files.ts";
+import { writeWhole } from "../run/write-whole.ts";
+import type { GroupEntry, ServiceJournal } from "./service-journal.ts";
+
+/** Bytes of a group that are in memory at once for each reader. */
+const blockSize = 256 * 1024;
+
+/**
+ * The finished groups, a file each, as the lines that readers are sent. A group has its cursor for good
+ * once its entry is in the journal; a file without an entry is what a crash left, and is replaced.
+ */
+export class GroupStore {
+  readonly #dir: string;
+  readonly #files: Files;
+  readonly #journal: ServiceJournal;
+  readonly #entries: GroupEntry[] = [];
+  readonly #ofBatch = new Map<string, GroupEntry[]>();
+  readonly #waiting = new Set<() => void>();
+  #acknowledged = 0;
+  /** Cursors follow each other in the journal, so groups are added one by one. */
+  #adding: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    dir: string,
+    { journal, files = diskFiles }: { readonly journal: ServiceJournal; readonly files?: Files },
+  ) {
+    this.#dir = dir;
+    this.#journal = journal;
+    this.#files = files;
+  }
+
+  /** The cursor up to which groups were acknowledged. */
+  get acknowledged(): number {
+    return this.#acknowledged;
+  }
+
+  /** Groups that were not acknowledged. */
+  get unreadCount(): number {
+    return this.#entries.length - Math.min(this.#acknowledged, this.#entries.length);
+  }
+
+  /** The cursor of the newest group. */
+  get lastCursor(): number {
+    return this.#entries.length;
+  }
+
+  /** Takes up what the journal says of earlier starts, in its order. */
+  restore(entry: GroupEntry): void {
+    this.#entries.push(entry);
+    const others = this.#ofBatch.get(entry.batch);
+    if (others === undefined) this.#ofBatch.set(entry.batch, [entry]);
+    else others.push(entry);
+  }
+
+  restoreAcknowledged(cursor: number): void {
+    this.#acknowledged = cursor;
+  }
+
+  /** Removes the files that nobody will ask for: acknowledged ones, and what crashes left. */
+  async tidy(): Promise<void> {
+    for (const name of await readdir(this.#dir)) {
+      const cursor = Number(/^(\d+)\.json$/.exec(name)?.[1] ?? Number.NaN);
+      const isWanted = cursor > this.#acknowledged && cursor <= this.lastCursor;
+      if (!isWanted) await this.#files.remove(path.join(this.#dir, name));
+    }
+  }
+
+  /** Stores a group; resolves with its entry once it cannot be lost any more. */
+  async add(
+    { batch, groupIndex }: Pick<GroupEntry, "batch" | "groupIndex">,
+    group: object,
+  ): Promise<void> {
+    const added = this.#adding.then(async () => {
+      const cursor = this.lastCursor + 1;
+      const line = await encodeLine({ type: "group", cursor, group });
+      await writeWhole(this.#fileOf(cursor), blocksOf(line), { files: this.#files });
+      const entry: GroupEntry = { type: "group", cursor, batch, groupIndex };
+      await this.#journal.append(entry);
+      this.restore(entry);
+      this.wake();
+    });
+    this.#adding = added.catch(() => {});
+    await added;
+  }
+
+  /** The first group behind a cursor, of all or of one batch. */
+  next(cursor: number, batch?: string): GroupEntry | undefined {
+    if (batch === undefined) return this.#entries[cursor];
+    const entries = this.#ofBatch.get(batch) ?? [];
+    let low = 0;
+    let high = entries.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (entries[middle]!.cursor > cursor) high = middle;
+      else low = middle + 1;
+    }
+    return entries[low];
+  }
+
+  /** The line of a group, line feed included, in pieces; only one is in memory at a time. */
+  async *read({ cursor }: GroupEntry): AsyncGenerator<Uint8Array> {
+    const file = await this.#files.open(this.#fileOf(cursor), "read");
+    try {
+      for (let position = 0; ;) {
+        const block = Buffer.allocUnsafe(blockSize);
+        const length = await file.read(block, position);
+        if (length === 0) return;
+        yield block.subarray(0, length);
+        position += length;
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Forgets the groups up to a cursor; a smaller one than before changes nothing. */
+  async acknowledge(cursor: number): Promise<void> {
+    const before = this.#acknowledged;
+    if (cursor <= before) return;
+    await this.#journal.append({ type: "acknowledged", cursor });
+    // Two may acknowledge at once.
+    this.#acknowledged = Math.max(this.#acknowledged, cursor);
+    for (let each = before + 1; each <= cursor; each++) {
+      await this.#files.remove(this.#fileOf(each));
+    }
+  }
+
+  /** Lets all who wait look again. */
+  wake(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Waits until there is something new or the time is over, which is false. */
+  async changed(
+    ms: number,
+    { signal, clock = systemClock }: { readonly signal: AbortSignal; readonly clock?: Clock },
+  ): Promise<boolean> {
+    if (signal.aborted) return true;
+    return await new Promise((resolve) => {
+      const end = (hasChanged: boolean): void => {
+        callOff();
+        this.#waiting.delete(wake);
+        signal.removeEventListener("abort", wake);
+        resolve(hasChanged);
+      };
+      const wake = (): void => end(true);
+      const callOff = clock.after(ms, () => end(false));
+      this.#waiting.add(wake);
+      signal.addEventListener("abort", wake, { once: true });
+    });
+  }
+
+  #fileOf(cursor: number): string {
+    return path.join(this.#dir, `${cursor}.json`);
+  }
+}
+
+async function* blocksOf({ blocks }: EncodedLine): AsyncGenerator<Uint8Array> {
+  yield* blocks;
+}

@@ -1,0 +1,98 @@
+import { systemClock, type Clock } from "../internal/clock.ts";
+import type { RolloutService } from "./rollout-service.ts";
+import { ServiceError } from "./service-error.ts";
+
+/** Which groups a reader asks for. */
+export interface GroupWish {
+  /** Groups up to it are passed over. */
+  readonly cursor: number;
+  /** Only this one's. */
+  readonly batch?: string;
+}
+
+/** Silence after which a stream says that it waits, in milliseconds. */
+const waitMs = 10_000;
+
+/**
+ * Streams finished groups as lines of JSON. It reads on from the disk when the reader has taken what
+ * was read, so that a reader that stalls costs one block of memory.
+ *
+ * @throws ServiceError `not-found` for an unknown batch, `cursor-gone` for groups that are forgotten.
+ */
+export function streamGroups(
+  service: RolloutService,
+  wish: GroupWish,
+  {
+    clock = systemClock,
+    onEnd = () => {},
+  }: {
+    readonly clock?: Clock;
+    /** Told once, when the stream has ended or its reader has left. */
+    readonly onEnd?: () => void;
+  } = {},
+): ReadableStream<Uint8Array> {
+  const { cursor, batch } = wish;
+  if (batch !== undefined) service.batch(batch);
+  const { groups } = service;
+  const first = groups.next(cursor, batch);
+  if (first !== undefined && first.cursor <= groups.acknowledged) {
+    throw new ServiceError(
+      "cursor-gone",
+      `Groups behind the cursor ${cursor} were acknowledged, up to ${groups.acknowledged}: ask from there`,
+    );
+  }
+  const left = new AbortController();
+  const lines = linesOf(service, wish, { clock, signal: left.signal });
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await lines.next();
+          if (done !== true) {
+            controller.enqueue(value);
+            return;
+          }
+        } catch (error) {
+          onEnd();
+          throw error;
+        }
+        onEnd();
+        controller.close();
+      },
+      async cancel() {
+        left.abort();
+        onEnd();
+        await lines.return(undefined);
+      },
+    },
+    // Nothing is read before it is asked for.
+    { highWaterMark: 0 },
+  );
+}
+
+async function* linesOf(
+  service: RolloutService,
+  { cursor, batch }: GroupWish,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array, undefined, undefined> {
+  const { groups } = service;
+  const write = (line: object): Uint8Array => Buffer.from(`${JSON.stringify(line)}\n`);
+  while (!signal.aborted) {
+    const entry = groups.next(cursor, batch);
+    if (entry !== undefined) {
+      yield* groups.read(entry);
+      cursor = entry.cursor;
+      continue;
+    }
+    const state = batch === undefined ? "running" : service.batch(batch).state;
+    if (state === "finished" || state === "cancelled") {
+      yield write({ type: "end", cursor, state });
+      return;
+    }
+    if (service.stopping.aborted) {
+      yield write({ type: "end", cursor, state: "stopping" });
+      return;
+    }
+    if (!(await groups.changed(waitMs, { signal, clock }))) yield write({ type: "wait" });
+  }
+}

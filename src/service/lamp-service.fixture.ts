@@ -1,0 +1,109 @@
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
+import { defaultLimits } from "../episode/limits.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { lamps } from "../run/lamp-run.fixture.ts";
+import { fakeMachine } from "../run/machine.fixture.ts";
+import { testManifest } from "../run/run-folder.fixture.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import type { BatchRequest } from "./batch-request.ts";
+import { RolloutService, type RolloutServiceOptions } from "./rollout-service.ts";
+import { createServiceApp, type ServiceAppOptions } from "./server/service-app.ts";
+
+/** Says goodbye at once, after whatever `before` waits for. */
+export function lampEngine(
+  before: (...call: Parameters<Engine["generate"]>) => unknown = () => {},
+): Engine {
+  return {
+    ...preparedEngine([]),
+    async generate(...call) {
+      await before(...call);
+      call[1]?.signal?.throwIfAborted();
+      return await preparedEngine([says("Goodbye!")]).generate(...call);
+    },
+  };
+}
+
+let pid = 100;
+
+/** Opens a service with fifty lamps, as a process of its own. */
+export async function openLamps(
+  dir: string,
+  {
+    engine = lampEngine(),
+    environment = lamps(50),
+    ...options
+  }: Partial<RolloutServiceOptions> & {
+    readonly engine?: Engine;
+    readonly environment?: Environment;
+  } = {},
+): Promise<RolloutService> {
+  pid += 1;
+  return await RolloutService.open({
+    dir,
+    setup: {
+      environment: { ...environment, repeatable: true },
+      user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+      engine,
+      renderer: characterRenderer(),
+      agent: toolCallingAgent({
+        parser: findToolCallParser("qwen25"),
+        toolUsePolicy: toolUsePolicies.many,
+      }),
+      sampling: {},
+      limits: defaultLimits,
+      now: () => 1000,
+    },
+    manifest: {
+      ...testManifest,
+      found: { ...testManifest.found, vocabularySize: characterRenderer().codec.vocabularySize },
+    },
+    concurrency: 4,
+    attempts: 1,
+    maxQueued: 1000,
+    lock: { machine: fakeMachine({ pid }) },
+    ...options,
+  });
+}
+
+/** What a caller gets, with the body read. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+/** Calls a service without a network. */
+export function caller(
+  service: RolloutService,
+  options: Partial<ServiceAppOptions> = {},
+): (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Answer> {
+  const app = createServiceApp(service, { version: "0.1.0", checksHost: true, ...options });
+  return async (method, path, body, init = {}) => {
+    const sent =
+      body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+    const response = await app.request(path, { method, ...sent, ...init });
+    const text = await response.text();
+    const isLines = response.headers.get("content-type") === "application/x-ndjson";
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isLines ? text.split("\n").slice(0, -1) : JSON.parse(text),
+    };
+  };
+}
+
+/** Two attempts at each of two lamps. */
+export const twoLamps = {
+  key: "step-1",
+  split: "test",
+  tasks: [4, 7],
+  samples: 2,
+  seed: 5,
+} satisfies Partial<BatchRequest>;

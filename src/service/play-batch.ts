@@ -1,0 +1,169 @@
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import type { Episode } from "../episode/episode.ts";
+import type { PlannedEpisode, RunPlan } from "../run/plan-run.ts";
+import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/run-folder.ts";
+import { startRun, type AdmissionGate, type StartRunOptions } from "../run/start-run.ts";
+import { planSource } from "../run/task-source.ts";
+import { planBatch, type Batch } from "./batch.ts";
+import { describeAttempt, describeGivenUp, describeGroup } from "./describe-group.ts";
+
+/** What batches are played with. */
+export interface BatchPlay {
+  /** The batch's folder. */
+  readonly dir: string;
+  readonly setup: StartRunOptions["setup"];
+  /** What all batches share of `run.json`. */
+  readonly manifest: RunManifest;
+  readonly folder: Omit<RunFolderOptions, "retryFailed">;
+  /** Places of all batches. */
+  readonly places: AdmissionGate;
+  readonly concurrency: number;
+  /** Plays of an attempt before its failure is final. */
+  readonly attempts: number;
+  readonly redactor?: Redactor;
+  readonly deliver: (groupIndex: number, group: object) => Promise<void>;
+}
+
+/** Groups that are read back from the disk at once. */
+const readTogether = 16;
+
+/** Groups that wait to be stored before no further ones are begun. */
+const ahead = 4;
+
+/** Places in the queue that each batch has: more than it can have groups. */
+const batchSpan = 65_536;
+
+/**
+ * Plays what is left of a batch and delivers each group as it ends, those too that an earlier start
+ * finished and did not deliver. Once the batch's time is over, the rest is delivered as given up.
+ *
+ * @returns whether all of its groups are delivered.
+ */
+export async function playBatch(batch: Batch, play: BatchPlay): Promise<boolean> {
+  const plan = planBatch(play.setup.environment, batch.request);
+  await using folder = await RunFolder.open(play.dir, manifestOf(batch, play), {
+    ...play.folder,
+    retryFailed: false,
+  });
+  const ended = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
+  await deliverStored(batch, { play, plan, folder, ended, isGivenUp: false });
+  if (!batch.stop.signal.aborted) {
+    await playRest(batch, { play, plan, folder, onEpisode: (id) => ended.add(id) });
+  }
+  if (batch.isLate && batch.state !== "cancelled") {
+    await deliverStored(batch, { play, plan, folder, ended, isGivenUp: true });
+  }
+  return batch.delivered.size === batch.request.tasks.length;
+}
+
+async function playRest(
+  batch: Batch,
+  rest: {
+    readonly play: BatchPlay;
+    readonly plan: RunPlan;
+    readonly folder: RunFolder;
+    readonly onEpisode: (rolloutId: string) => void;
+  },
+): Promise<void> {
+  const { play, plan, folder, onEpisode } = rest;
+  const { setup, concurrency, attempts, redactor, places } = play;
+  const sampling: EpisodeSetup["sampling"] = { ...setup.sampling, ...batch.request.sampling };
+  const gate: AdmissionGate = {
+    admit: async ({ priority, signal }) =>
+      await places.admit({ priority: batch.number * batchSpan + priority, signal }),
+  };
+  const run = startRun({
+    source: planSource(plan),
+    setup: { ...setup, sampling },
+    grouping: { size: batch.request.samples, attempts },
+    admission: { concurrency, gate, ahead },
+    seed: batch.request.seed,
+    // What failed is told as failed; whoever asked decides whether to go on.
+    maxFailuresInRow: Infinity,
+    ...{ folder, redeliver: true, signal: batch.stop.signal },
+    ...(redactor && { redactor }),
+    onEpisode: ({ rolloutId }) => onEpisode(rolloutId),
+  });
+  for await (const { groupIndex, task, episodes } of run) {
+    // One that is handed out again was delivered before the folder could note that it was taken.
+    if (batch.delivered.has(groupIndex) || batch.state === "cancelled") continue;
+    await play.deliver(
+      groupIndex,
+      describeGroup({ ...naming(batch), task }, episodes.map(describeAttempt)),
+    );
+  }
+  await run.result;
+}
+
+/** Delivers groups from what is on the disk: the whole ones, or all with what is missing given up. */
+async function deliverStored(
+  batch: Batch,
+  stored: {
+    readonly play: BatchPlay;
+    readonly plan: RunPlan;
+    readonly folder: RunFolder;
+    readonly ended: ReadonlySet<string>;
+    readonly isGivenUp: boolean;
+  },
+): Promise<void> {
+  const { play, plan, folder, ended, isGivenUp } = stored;
+  // Drawing the tasks of a long plan takes seconds.
+  if (ended.size === 0 && !isGivenUp) return;
+  const { tasks, samples } = batch.request;
+  let chunk: (readonly PlannedEpisode[])[] = [];
+  const deliverChunk = async (): Promise<void> => {
+    const wanted = chunk.flat().map(({ rolloutId }) => rolloutId);
+    const found = await folder.readEpisodes(new Set(wanted.filter((id) => ended.has(id))));
+    const episodes = new Map(found.map((episode) => [episode.rolloutId, episode]));
+    for (const planned of chunk) {
+      const { task, groupIndex } = planned[0]!;
+      const attempts = planned.map((one) => describeStored(one, episodes.get(one.rolloutId)));
+      await play.deliver(groupIndex, describeGroup({ ...naming(batch), task }, attempts));
+    }
+    chunk = [];
+  };
+  for (let groupIndex = 0; groupIndex < tasks.length; groupIndex++) {
+    if (batch.delivered.has(groupIndex)) continue;
+    const planned = Array.from({ length: samples }, (_, index) =>
+      plan.at(groupIndex * samples + index),
+    );
+    if (!isGivenUp && !planned.every(({ rolloutId }) => ended.has(rolloutId))) continue;
+    chunk.push(planned);
+    if (chunk.length === readTogether) await deliverChunk();
+  }
+  await deliverChunk();
+}
+
+function describeStored(planned: PlannedEpisode, episode: Episode | undefined): object {
+  return episode === undefined
+    ? describeGivenUp(planned, planned.task.environment)
+    : describeAttempt(episode);
+}
+
+function naming({ id, request }: Batch): { readonly batch: string; readonly key: string } {
+  return { batch: id, key: request.key };
+}
+
+/** What `run.json` says of a batch: an ordinary run, which all commands that read runs can read. */
+function manifestOf({ request }: Batch, { manifest, setup }: BatchPlay): RunManifest {
+  const { split, tasks, samples, seed, sampling } = request;
+  const settings = {
+    ...{ split, tasks: tasks.join(","), samples, seed },
+    ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
+    ...(sampling.topP !== undefined && { "top-p": sampling.topP }),
+    ...(sampling.topK !== undefined && { "top-k": sampling.topK }),
+    ...(sampling.minP !== undefined && { "min-p": sampling.minP }),
+  };
+  const { settings: shared } = manifest.found as { readonly settings?: object };
+  const scope = { split, taskIndexes: tasks, sampleCount: samples, seed };
+  return {
+    ...manifest,
+    configuration: { ...manifest.configuration, ...settings },
+    found: {
+      ...manifest.found,
+      plan: { environment: setup.environment.name, ...scope },
+      settings: { ...shared, ...settings },
+    },
+  };
+}

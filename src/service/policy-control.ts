@@ -1,0 +1,95 @@
+import type { Engine } from "../engine/engine.ts";
+import { PolicyGate } from "../run/policy-gate.ts";
+
+/** Pauses sampling for all batches at once, and says which version of the policy samples. */
+export class PolicyControl {
+  readonly #gate: PolicyGate;
+  #version: number | undefined;
+  #isPaused = false;
+  /** One call after the other: a pause that comes during an update waits for it. */
+  #doing: Promise<unknown> = Promise.resolve();
+
+  constructor(engine: Engine) {
+    this.#gate = new PolicyGate({
+      kind: engine.kind,
+      describe: async (options) => await engine.describe(options),
+      close: async () => await engine.close(),
+      ...(engine.score && { score: async (...call) => await engine.score!(...call) }),
+      generate: async (request, options) => {
+        // It cannot change before the call has ended: the gate waits for that.
+        const version = this.#version;
+        const generation = await engine.generate(request, options);
+        if (version === undefined) return generation;
+        const policyVersion = String(version);
+        const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion }));
+        return { ...generation, pieces };
+      },
+    });
+  }
+
+  /** The engine as batches see it. */
+  get engine(): Engine {
+    return this.#gate.engine;
+  }
+
+  /** The version that was announced last; absent before the first. */
+  get version(): number | undefined {
+    return this.#version;
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** Takes up what an earlier start knew. */
+  restore(version: number | undefined, isPaused: boolean): void {
+    this.#version = version;
+    this.#isPaused = isPaused;
+    if (isPaused) void this.#gate.close("hold");
+  }
+
+  /** Cuts sampling short, to be gone on with; resolves when the engine is idle and `note` has noted it. */
+  async pause(note: () => Promise<void>): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#gate.close("interrupt");
+      this.#isPaused = true;
+      await note();
+    });
+  }
+
+  async resume(note: () => Promise<void>): Promise<void> {
+    await this.#inTurn(async () => {
+      await note();
+      this.#isPaused = false;
+      this.#gate.open();
+    });
+  }
+
+  /**
+   * Changes the policy: cuts sampling short, lets `update` do it, and goes on, by the weights before where
+   * that throws.
+   *
+   * @param check - Throws where the version is not to be taken; false where it is there already.
+   */
+  async update(
+    version: number,
+    { check, update }: { readonly check: () => boolean; readonly update: () => Promise<void> },
+  ): Promise<void> {
+    await this.#inTurn(async () => {
+      if (!check()) return;
+      await this.#gate.close("interrupt");
+      try {
+        await update();
+        this.#version = version;
+      } finally {
+        if (!this.#isPaused) this.#gate.open();
+      }
+    });
+  }
+
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#doing.then(work);
+    this.#doing = done.catch(() => {});
+    await done;
+  }
+}

@@ -1,0 +1,112 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Engine } from "../engine/engine.ts";
+import { verifyRun } from "../audit/verify-run.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-service-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+/** Answers the first `count` calls; those after them wait until they are given up. */
+function answering(count: number, onMore: () => void = () => {}): Engine {
+  let asked = 0;
+  return lampEngine(async (_request, { signal } = {}) => {
+    asked += 1;
+    if (asked <= count) return;
+    onMore();
+    await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+  });
+}
+
+interface Told {
+  readonly cursor: number;
+  readonly group: { readonly taskIndex: number };
+}
+
+async function toldGroups(call: ReturnType<typeof caller>): Promise<readonly Told[]> {
+  const lines = (await call("GET", "/v1/groups?batch=b1")).body as readonly string[];
+  return lines.slice(0, -1).map((line) => JSON.parse(line) as Told);
+}
+
+const sixLamps = { ...twoLamps, tasks: [1, 2, 3, 4, 5, 6] };
+
+describe("a service that starts again", () => {
+  test.each([1, 2, 3, 5, 7, 8, 11, 12])(
+    "goes on after it was stopped behind %i attempts: no group is lost or told twice",
+    async (count) => {
+      {
+        const halted = withResolvers();
+        const engine = answering(count, halted.resolve);
+        await using service = await openLamps(dir, { engine });
+        const call = caller(service);
+        await call("POST", "/v1/batches", sixLamps);
+        await Promise.race([halted.promise, call("GET", "/v1/groups?batch=b1")]);
+      }
+      await using service = await openLamps(dir);
+      const call = caller(service);
+      const told = await toldGroups(call);
+      expect(told.map(({ cursor }) => cursor)).toEqual([1, 2, 3, 4, 5, 6]);
+      const tasks = told.map(({ group }) => group.taskIndex);
+      expect(tasks.toSorted((one, other) => one - other)).toEqual(sixLamps.tasks);
+      expect((await call("POST", "/v1/batches", sixLamps)).status).toBe(200);
+      expect((await verifyRun(path.join(dir, "batches/b1"))).violations).toEqual([]);
+    },
+  );
+
+  test("tells a group whose file a crash left without its entry in the journal", async () => {
+    {
+      await using service = await openLamps(dir);
+      const call = caller(service);
+      await call("POST", "/v1/batches", sixLamps);
+      await toldGroups(call);
+    }
+    // As a crash between the file and its entry leaves it: the run's folder knows the episodes.
+    const journal = path.join(dir, "service.jsonl");
+    const lines = (await readFile(journal, "utf8")).split("\n");
+    const kept = lines.filter((line) => !/"cursor":[3-6],|batch-ended/.test(line));
+    await writeFile(journal, kept.join("\n"));
+    await using service = await openLamps(dir, { engine: answering(0) });
+    const told = await toldGroups(caller(service));
+    expect(told.map(({ cursor }) => cursor)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(new Set(told.map(({ group }) => group.taskIndex)).size).toBe(6);
+  });
+
+  test("keeps what was cancelled, acknowledged, announced and paused", async () => {
+    {
+      await using service = await openLamps(dir, { engine: answering(2) });
+      const call = caller(service);
+      await call("POST", "/v1/batches", { ...twoLamps, key: "a", tasks: [1], samples: 1 });
+      await toldGroups(call);
+      await call("POST", "/v1/batches", { ...twoLamps, key: "b" });
+      await call("DELETE", "/v1/batches/b2");
+      await call("POST", "/v1/groups/ack", { cursor: 1 });
+      await call("POST", "/v1/policy", { version: 3 });
+      await call("POST", "/v1/pause");
+    }
+    await using service = await openLamps(dir);
+    expect(service.health).toMatchObject({
+      ...{ state: "paused", policyVersion: 3, batches: 0, unreadGroups: 0 },
+    });
+    expect(service.batches.map(({ state }) => state)).toEqual(["finished", "cancelled"]);
+    const call = caller(service);
+    expect((await call("GET", "/v1/groups")).status).toBe(410);
+  });
+
+  test("refuses a data folder that another process writes", async () => {
+    await using _service = await openLamps(dir);
+    const { fakeMachine } = await import("../run/machine.fixture.ts");
+    const machine = fakeMachine(
+      { pid: 9 },
+      Array.from({ length: 1000 }, (_, pid) => pid),
+    );
+    await expect(openLamps(dir, { lock: { machine } })).rejects.toThrow("run.lock");
+  });
+});

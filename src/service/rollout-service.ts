@@ -1,0 +1,427 @@
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import { setMaxListeners } from "node:events";
+import { isDeepStrictEqual } from "node:util";
+import { RolloutError } from "../errors.ts";
+import { systemClock, type Clock } from "../internal/clock.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { createAdmissionGate } from "../run/admission.ts";
+import type { RecordPolicy } from "../run/read-recording.ts";
+import type { RunManifest } from "../run/run-folder.ts";
+import { RunLock, type LockOptions } from "../run/run-lock.ts";
+import type { StartRunOptions } from "../run/start-run.ts";
+import type { BatchRequest } from "./batch-request.ts";
+import { Batch, drawTasks, planBatch, type BatchStatus } from "./batch.ts";
+import { GroupStore } from "./group-store.ts";
+import { playBatch } from "./play-batch.ts";
+import { PolicyControl } from "./policy-control.ts";
+import { openServiceJournal, type ServiceEntry, type ServiceJournal } from "./service-journal.ts";
+import { ServiceError } from "./service-error.ts";
+
+/** What a service plays with, and where it keeps what it accepted. */
+export interface RolloutServiceOptions {
+  /** The data folder: one process at a time; the next start on it goes on. */
+  readonly dir: string;
+  readonly setup: StartRunOptions["setup"];
+  /** What the folders of all batches say in `run.json`. */
+  readonly manifest: RunManifest;
+  /** Attempts at once, over all batches. */
+  readonly concurrency: number;
+  /** Plays of an attempt before its failure is final. */
+  readonly attempts: number;
+  /** Attempts that may be accepted and unfinished. */
+  readonly maxQueued: number;
+  readonly record?: RecordPolicy;
+  readonly redactor?: Redactor;
+  /**
+   * Has the engine load weights. Absent where it cannot be told to.
+   *
+   * @throws RolloutError where it does not; it has the ones before, then.
+   */
+  readonly loadWeights?: (weights: string, version: number) => Promise<void>;
+  readonly lock?: Omit<LockOptions, "files">;
+  readonly clock?: Clock;
+}
+
+/** How the service is. JSON-able. */
+export interface ServiceHealth {
+  readonly state: "running" | "paused" | "stopping";
+  readonly environment: string;
+  readonly policyVersion: number | null;
+  readonly batches: number;
+  readonly queuedAttempts: number;
+  readonly runningAttempts: number;
+  readonly unreadGroups: number;
+}
+
+/** Batches that are played at once, so that the last attempts of one leave no place empty. */
+const batchesAtOnce = 8;
+
+/** Plays batches of rollouts that others ask for, and keeps their groups until they are taken. */
+export class RolloutService implements AsyncDisposable {
+  readonly groups: GroupStore;
+  /** Rejects where the service cannot go on, such as on a full disk. Never resolves. */
+  readonly failed: Promise<never>;
+  readonly #fail: (reason: unknown) => void;
+  readonly #options: RolloutServiceOptions;
+  readonly #lock: RunLock;
+  readonly #journal: ServiceJournal;
+  readonly #policy: PolicyControl;
+  readonly #places: ReturnType<typeof createAdmissionGate>;
+  readonly #batches = new Map<string, Batch>();
+  readonly #byKey = new Map<string, { readonly batch: Batch; readonly accepted: Promise<void> }>();
+  readonly #stop = new AbortController();
+  /** Accepted and not begun, oldest first. */
+  #queue: Batch[] = [];
+  #playingCount = 0;
+  #weights: string | undefined;
+
+  private constructor(
+    options: RolloutServiceOptions,
+    open: { readonly lock: RunLock; readonly journal: ServiceJournal },
+  ) {
+    this.#options = options;
+    this.#lock = open.lock;
+    this.#journal = open.journal;
+    this.#policy = new PolicyControl(options.setup.engine);
+    this.#places = createAdmissionGate({ concurrency: options.concurrency });
+    this.groups = new GroupStore(path.join(options.dir, "groups"), { journal: open.journal });
+    const { promise, reject } = withResolvers<never>();
+    this.failed = promise;
+    this.#fail = reject;
+    // Whoever awaits it is told.
+    promise.catch(() => {});
+    setMaxListeners(0, this.#stop.signal);
+  }
+
+  /**
+   * Opens a data folder and goes on with what was accepted there.
+   *
+   * @throws UsageError where another process writes the folder, or it cannot be used.
+   */
+  static async open(options: RolloutServiceOptions): Promise<RolloutService> {
+    const { dir } = options;
+    await mkdir(path.join(dir, "groups"), { recursive: true });
+    await mkdir(path.join(dir, "batches"), { recursive: true });
+    const lock = await RunLock.take(dir, options.lock);
+    try {
+      const guard = (): Promise<void> => lock.confirm();
+      const { journal, entries } = await openServiceJournal(dir, { guard });
+      const service = new RolloutService(options, { lock, journal });
+      service.#restore(entries);
+      await service.groups.tidy();
+      service.#schedule();
+      return service;
+    } catch (error) {
+      await lock[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Aborted once the service is stopping. */
+  get stopping(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  get health(): ServiceHealth {
+    const batches = [...this.#batches.values()].filter(({ hasEnded }) => !hasEnded);
+    const open = batches.reduce((sum, { openAttempts }) => sum + openAttempts, 0);
+    const running = this.#places.state.admitted;
+    const calm = this.#policy.isPaused ? "paused" : "running";
+    return {
+      state: this.#stop.signal.aborted ? "stopping" : calm,
+      environment: this.#options.setup.environment.name,
+      policyVersion: this.#policy.version ?? null,
+      batches: batches.length,
+      queuedAttempts: Math.max(0, open - running),
+      runningAttempts: running,
+      unreadGroups: this.groups.unreadCount,
+    };
+  }
+
+  /**
+   * Accepts a batch; resolves once it survives a restart.
+   *
+   * @returns whether it is new: the same key again is the same batch.
+   * @throws ServiceError `bad-request`, `key-reused`, `queue-full` or `stopping`.
+   */
+  async submit(
+    request: BatchRequest,
+  ): Promise<{ readonly status: BatchStatus; readonly isNew: boolean }> {
+    const known = await this.#knownBatch(request);
+    if (known !== undefined) return known;
+    this.#requireRunning();
+    this.#requireRoom(request);
+    await drawTasks(planBatch(this.#options.setup.environment, request));
+    // Meanwhile the same may have been asked for, or all been stopped.
+    const raced = await this.#knownBatch(request);
+    if (raced !== undefined) return raced;
+    this.#requireRunning();
+    this.#requireRoom(request);
+    const atMs = this.#options.setup.now();
+    const batch = new Batch({ number: this.#batches.size + 1, request, atMs });
+    this.#batches.set(batch.id, batch);
+    const accepted = this.#append({ type: "batch", batch: batch.id, atMs, request });
+    this.#byKey.set(request.key, { batch, accepted });
+    await accepted;
+    this.#enqueue(batch);
+    this.#schedule();
+    return { status: batch.status, isNew: true };
+  }
+
+  /** @throws ServiceError `not-found`. */
+  batch(id: string): BatchStatus {
+    return this.#find(id).status;
+  }
+
+  /** All batches, oldest first. */
+  get batches(): readonly BatchStatus[] {
+    return Array.from(this.#batches.values(), ({ status }) => status);
+  }
+
+  /** Gives up what is not finished of a batch. */
+  async cancel(id: string): Promise<BatchStatus> {
+    const batch = this.#find(id);
+    if (!batch.hasEnded) {
+      this.#requireRunning();
+      this.#queue = this.#queue.filter((other) => other !== batch);
+      batch.state = "cancelled";
+      batch.callOff?.();
+      await this.#append({ type: "batch-ended", batch: id, state: "cancelled" });
+      batch.stop.abort(new DOMException("the batch was cancelled", "AbortError"));
+      this.groups.wake();
+    }
+    await batch.playing;
+    return batch.status;
+  }
+
+  async cancelAll(): Promise<readonly BatchStatus[]> {
+    await Promise.all(Array.from(this.#batches.keys(), async (id) => await this.cancel(id)));
+    return this.batches;
+  }
+
+  /** @throws ServiceError `bad-request` for a cursor that no group has yet. */
+  async acknowledge(cursor: number): Promise<void> {
+    const { lastCursor } = this.groups;
+    if (cursor > lastCursor) {
+      throw new ServiceError(
+        "bad-request",
+        `"cursor" is wrong: the newest group has ${lastCursor}`,
+      );
+    }
+    await this.#orFail(this.groups.acknowledge(cursor));
+  }
+
+  /** Ends the sampling under way, to be gone on with; resolves once the engine is idle. */
+  async pause(): Promise<void> {
+    this.#requireRunning();
+    await this.#policy.pause(() => this.#append({ type: "paused", isPaused: true }));
+  }
+
+  async resume(): Promise<void> {
+    this.#requireRunning();
+    await this.#policy.resume(() => this.#append({ type: "paused", isPaused: false }));
+  }
+
+  /**
+   * Announces a version of the policy, and has the engine load its weights where they are named.
+   *
+   * @throws ServiceError `version-not-newer`, `bad-request` or `engine-failed`.
+   */
+  async announce(version: number, weights?: string): Promise<void> {
+    this.#requireRunning();
+    const { loadWeights } = this.#options;
+    if (weights !== undefined && loadWeights === undefined) {
+      const message =
+        `"weights" is wrong: the service cannot have this engine (${this.#options.setup.engine.kind}) ` +
+        "load any; update it yourself and announce the version without them";
+      throw new ServiceError("bad-request", message);
+    }
+    await this.#policy.update(version, {
+      check: () => this.#isNewVersion(version, weights),
+      update: async () => {
+        if (weights !== undefined) await load(() => loadWeights!(weights, version));
+        await this.#append({ type: "policy", version, ...(weights !== undefined && { weights }) });
+        this.#weights = weights;
+      },
+    });
+    this.#schedule();
+  }
+
+  /** Accepts nothing more and lets streams end; what is played comes to rest. */
+  stop(): void {
+    this.#stop.abort(new DOMException("the service is stopping", "AbortError"));
+    for (const batch of this.#batches.values()) batch.callOff?.();
+    this.groups.wake();
+  }
+
+  /** Stops what is played, which the next start goes on with, and gives the folder back. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await using _lock = this.#lock;
+    await using _journal = this.#journal;
+    await using _places = this.#places;
+    this.stop();
+    for (const batch of this.#batches.values()) await batch.playing;
+  }
+
+  #restore(entries: readonly ServiceEntry[]): void {
+    let isPaused = false;
+    let version: number | undefined;
+    for (const entry of entries) {
+      if (entry.type === "batch") {
+        const { request, atMs } = entry;
+        const batch = new Batch({ number: this.#batches.size + 1, request, atMs });
+        this.#batches.set(batch.id, batch);
+        this.#byKey.set(request.key, { batch, accepted: Promise.resolve() });
+      } else if (entry.type === "group") {
+        this.groups.restore(entry);
+        this.#batches.get(entry.batch)?.delivered.add(entry.groupIndex);
+      } else if (entry.type === "batch-ended") {
+        const batch = this.#batches.get(entry.batch);
+        if (batch !== undefined) batch.state = entry.state;
+      } else if (entry.type === "acknowledged") this.groups.restoreAcknowledged(entry.cursor);
+      else if (entry.type === "paused") isPaused = entry.isPaused;
+      else {
+        version = entry.version;
+        this.#weights = entry.weights;
+      }
+    }
+    this.#policy.restore(version, isPaused);
+    for (const batch of this.#batches.values()) if (!batch.hasEnded) this.#enqueue(batch);
+  }
+
+  /** The batch that has the key already. */
+  async #knownBatch(
+    request: BatchRequest,
+  ): Promise<{ readonly status: BatchStatus; readonly isNew: false } | undefined> {
+    const known = this.#byKey.get(request.key);
+    if (known === undefined) return undefined;
+    if (!isDeepStrictEqual(known.batch.request, request)) {
+      const message = `The key was used for ${known.batch.id}, which asked for something else`;
+      throw new ServiceError("key-reused", message);
+    }
+    await known.accepted;
+    return { status: known.batch.status, isNew: false };
+  }
+
+  #find(id: string): Batch {
+    const batch = this.#batches.get(id);
+    if (batch === undefined) throw new ServiceError("not-found", "There is no such batch");
+    return batch;
+  }
+
+  #requireRunning(): void {
+    if (!this.#stop.signal.aborted) return;
+    throw new ServiceError("stopping", "The service is stopping: call again when it is back");
+  }
+
+  #requireRoom({ tasks, samples }: BatchRequest): void {
+    const open = [...this.#batches.values()].reduce((sum, batch) => sum + batch.openAttempts, 0);
+    const { maxQueued } = this.#options;
+    if (open + tasks.length * samples <= maxQueued) return;
+    throw new ServiceError(
+      "queue-full",
+      `${open} attempts are accepted and unfinished, at most ${maxQueued} may be: submit again later`,
+    );
+  }
+
+  #isNewVersion(version: number, weights: string | undefined): boolean {
+    const { version: current } = this.#policy;
+    if (current === undefined || version > current) return true;
+    if (version === current && weights === this.#weights) return false;
+    throw new ServiceError(
+      "version-not-newer",
+      version === current
+        ? `Version ${version} was announced with other weights`
+        : `The policy has the version ${current}: expected a higher one than ${version}`,
+    );
+  }
+
+  #enqueue(batch: Batch): void {
+    this.#queue.push(batch);
+    const { deadlineS } = batch.request;
+    if (deadlineS === undefined) return;
+    const restMs = batch.atMs + deadlineS * 1000 - this.#options.setup.now();
+    const { clock = systemClock } = this.#options;
+    batch.callOff = clock.after(Math.max(0, restMs), () => {
+      batch.isLate = true;
+      batch.stop.abort(new DOMException("the batch's deadline is over", "TimeoutError"));
+      // Nothing of it is played any more, so it needs no place.
+      if (this.#queue.includes(batch)) this.#begin(batch);
+    });
+  }
+
+  /** Begins the oldest batches that may be played, as far as there are places. */
+  #schedule(): void {
+    for (const batch of [...this.#queue]) {
+      if (this.#playingCount >= batchesAtOnce || this.#stop.signal.aborted) return;
+      const { minPolicyVersion = -1 } = batch.request;
+      if ((this.#policy.version ?? -1) >= minPolicyVersion) this.#begin(batch);
+    }
+  }
+
+  #begin(batch: Batch): void {
+    if (this.#stop.signal.aborted) return;
+    this.#queue = this.#queue.filter((other) => other !== batch);
+    batch.state = "running";
+    this.#playingCount += 1;
+    batch.playing = this.#orFail(this.#play(batch))
+      .catch(() => {})
+      .finally(() => {
+        this.#playingCount -= 1;
+        this.#schedule();
+      });
+  }
+
+  async #play(batch: Batch): Promise<void> {
+    const { setup, manifest, concurrency, attempts, record, redactor, lock } = this.#options;
+    const onStop = (): void => batch.stop.abort(this.#stop.signal.reason);
+    this.#stop.signal.addEventListener("abort", onStop, { once: true });
+    try {
+      const isWhole = await playBatch(batch, {
+        dir: path.join(this.#options.dir, "batches", batch.id),
+        setup: { ...setup, engine: this.#policy.engine },
+        ...{ manifest, concurrency, attempts, places: this.#places },
+        folder: { ...(record && { record }), ...(lock && { lock }) },
+        ...(redactor && { redactor }),
+        deliver: async (groupIndex, group) => {
+          await this.groups.add({ batch: batch.id, groupIndex }, group);
+          batch.delivered.add(groupIndex);
+        },
+      });
+      if (!isWhole || batch.hasEnded) return;
+      // It follows from what is on the disk already, and a cancellation comes too late from here on.
+      batch.state = "finished";
+      batch.callOff?.();
+      await this.#journal.append({ type: "batch-ended", batch: batch.id, state: "finished" });
+      this.groups.wake();
+    } finally {
+      this.#stop.signal.removeEventListener("abort", onStop);
+    }
+  }
+
+  async #append(entry: ServiceEntry): Promise<void> {
+    await this.#orFail(this.#journal.append(entry));
+  }
+
+  /** What the disk refuses ends the service: it could promise nothing any more. */
+  async #orFail<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof ServiceError)) this.#fail(error);
+      throw error;
+    }
+  }
+}
+
+/** An engine that does not take weights is an outage, which is told and gone on from. */
+async function load(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    throw new ServiceError("engine-failed", error.message, { cause: error });
+  }
+}

@@ -1,0 +1,70 @@
+import { ClientError } from "../../gateway/client-error.ts";
+import { readBody } from "../../gateway/server/read-request.ts";
+import { ServiceError } from "../service-error.ts";
+
+/** Larger bodies are refused, in bytes. */
+export const maxBodySize = 8 * 1024 * 1024;
+
+/**
+ * Reads a body that is a JSON object, or nothing where that is allowed.
+ *
+ * @throws ServiceError `too-large` or `bad-request`.
+ */
+export async function readCall(
+  request: Request,
+  { mayBeEmpty = false }: { readonly mayBeEmpty?: boolean } = {},
+): Promise<object> {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(await readBody(request, maxBodySize));
+  } catch (cause) {
+    if (cause instanceof ClientError) throw new ServiceError("too-large", cause.message, { cause });
+    throw new ServiceError("bad-request", "Cannot read the body: expected UTF-8", { cause });
+  }
+  if (text.trim() === "" && mayBeEmpty) return {};
+  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/json") {
+    throw new ServiceError("bad-request", "Cannot read the body: send it as application/json");
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ServiceError("bad-request", "Cannot read the body: expected JSON", { cause });
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new ServiceError("bad-request", "Cannot read the body: expected a JSON object");
+}
+
+/**
+ * Reads the parameters of a call's address.
+ *
+ * @throws ServiceError `bad-request` for one that is unknown or given twice.
+ */
+export function readParameters(
+  url: URL,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const [name, value] of url.searchParams) {
+    if (!names.includes(name)) {
+      const known = names.length === 0 ? "none" : names.join(", ");
+      throw new ServiceError(
+        "bad-request",
+        `There is no parameter ${JSON.stringify(name)}: expected ${known}`,
+      );
+    }
+    if (Object.hasOwn(found, name)) {
+      throw new ServiceError("bad-request", `The parameter "${name}" is given twice`);
+    }
+    found[name] = value;
+  }
+  return found;
+}
+
+/** @throws ServiceError `bad-request` for a cursor that is none. */
+export function readCursor(text: string | undefined): number {
+  const cursor = Number(text ?? "0");
+  if (/^\d{1,16}$/.test(text ?? "0") && Number.isSafeInteger(cursor)) return cursor;
+  throw new ServiceError("bad-request", `"cursor" is wrong: expected an integer of at least 0`);
+}

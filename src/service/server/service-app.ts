@@ -1,0 +1,172 @@
+import { Hono, type Context } from "hono";
+import { describeError } from "../../errors.ts";
+import { ClientError } from "../../gateway/client-error.ts";
+import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
+import { readBatchRequest } from "../batch-request.ts";
+import { streamGroups } from "../group-stream.ts";
+import { checkMembers, optional, textOf, wholeNumber } from "../read-members.ts";
+import type { RolloutService } from "../rollout-service.ts";
+import { ServiceError } from "../service-error.ts";
+import { metricsText } from "./metrics-text.ts";
+import { openApi } from "./open-api.ts";
+import { readCall, readCursor, readParameters } from "./read-call.ts";
+
+/** Who may call, and what the service says of itself. */
+export interface ServiceAppOptions {
+  /** Turnwright's version. */
+  readonly version: string;
+  /** Needed for each call; absent: whoever reaches the service may. */
+  readonly token?: string;
+  /** Whether calls must be meant for this machine by name (see `AccessRules`). */
+  readonly checksHost: boolean;
+  /** Told of our own bugs. */
+  readonly onTrouble?: (error: unknown) => void;
+}
+
+/** Streams that may be open at once: each holds a file and a block of memory. */
+const maxStreams = 64;
+
+type Handler = (context: Context) => Response | Promise<Response>;
+
+/** The service over HTTP, as docs/service.md has it. */
+export function createServiceApp(service: RolloutService, options: ServiceAppOptions): Hono {
+  const app = new Hono();
+  app.use(async ({ req }, next) => {
+    requireCaller(req.raw, options);
+    await next();
+  });
+  for (const [path, methods] of Object.entries(routesOf(service, options))) {
+    for (const [method, handler] of Object.entries(methods)) app.on(method, path, handler);
+    const allowed = Object.keys(methods).join(", ");
+    app.all(path, ({ req }) => {
+      const message = `There is no ${req.method} here: expected ${allowed}`;
+      return errorResponse(new ServiceError("bad-method", message), allowed);
+    });
+  }
+  app.notFound(() => errorResponse(new ServiceError("not-found", "There is no such path")));
+  app.onError((error) => {
+    const known = toServiceError(error);
+    if (known.code === "internal") options.onTrouble?.(error);
+    return errorResponse(known);
+  });
+  return app;
+}
+
+function requireCaller(request: Request, { token, checksHost }: ServiceAppOptions): void {
+  requireLocal(request, { checksHost, opensSessions: false });
+  if (token === undefined || isSame(bearerOf(request.headers) ?? "", token)) return;
+  throw new ServiceError("unauthorized", "The token is missing or wrong");
+}
+
+function routesOf(
+  service: RolloutService,
+  { version }: ServiceAppOptions,
+): Readonly<Record<string, Readonly<Record<string, Handler>>>> {
+  const plain = ({ req }: Context): void => void readParameters(new URL(req.url), []);
+  return {
+    "/v1/batches": {
+      POST: async (context) => {
+        plain(context);
+        const request = readBatchRequest(await readCall(context.req.raw));
+        const { status, isNew } = await service.submit(request);
+        return context.json(status, isNew ? 201 : 200);
+      },
+      GET: (context) => {
+        plain(context);
+        return context.json({ batches: service.batches });
+      },
+      DELETE: async (context) => {
+        plain(context);
+        return context.json({ batches: await service.cancelAll() });
+      },
+    },
+    "/v1/batches/:id": {
+      GET: ({ req, json }) => json(service.batch(req.param("id") ?? "")),
+      DELETE: async ({ req, json }) => json(await service.cancel(req.param("id") ?? "")),
+    },
+    "/v1/groups": { GET: groupsHandler(service) },
+    "/v1/groups/ack": {
+      POST: async ({ req, json }) => {
+        const body = await readCall(req.raw);
+        checkMembers(body, { cursor: wholeNumber(0) });
+        const { cursor } = body as { readonly cursor: number };
+        await service.acknowledge(cursor);
+        return json({ cursor });
+      },
+    },
+    "/v1/policy": {
+      POST: async ({ req, json }) => {
+        const body = await readCall(req.raw);
+        checkMembers(body, { version: wholeNumber(0), weights: optional(textOf(1, 4096)) });
+        const announced = body as { readonly version: number; readonly weights?: string };
+        await service.announce(announced.version, announced.weights);
+        return json({ policyVersion: announced.version });
+      },
+    },
+    "/v1/pause": {
+      POST: async ({ req, json }) => {
+        checkMembers(await readCall(req.raw, { mayBeEmpty: true }), {});
+        await service.pause();
+        return json({ state: "paused" });
+      },
+    },
+    "/v1/resume": {
+      POST: async ({ req, json }) => {
+        checkMembers(await readCall(req.raw, { mayBeEmpty: true }), {});
+        await service.resume();
+        return json({ state: "running" });
+      },
+    },
+    "/v1/health": {
+      GET: ({ json }) => {
+        const { state, ...health } = service.health;
+        return json({ state, turnwright: version, ...health });
+      },
+    },
+    "/metrics": {
+      GET: ({ body }) =>
+        body(metricsText(service.health, service.groups), 200, {
+          "content-type": "text/plain; version=0.0.4; charset=utf-8",
+        }),
+    },
+    "/openapi.json": { GET: ({ json }) => json(openApi(version)) },
+  };
+}
+
+function groupsHandler(service: RolloutService): Handler {
+  let openCount = 0;
+  return ({ req }) => {
+    const { cursor, batch } = readParameters(new URL(req.url), ["cursor", "batch"]);
+    if (openCount >= maxStreams) {
+      const message = `${openCount} streams of groups are open, at most ${maxStreams} may be`;
+      throw new ServiceError("queue-full", message);
+    }
+    const wish = { cursor: readCursor(cursor), ...(batch !== undefined && { batch }) };
+    const lines = streamGroups(service, wish, {
+      onEnd: () => {
+        openCount -= 1;
+      },
+    });
+    openCount += 1;
+    return new Response(lines, {
+      headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" },
+    });
+  };
+}
+
+function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof ClientError && error.kind === "forbidden") {
+    return new ServiceError("forbidden", error.message);
+  }
+  return new ServiceError("internal", `A bug of the service: ${describeError(error)}`);
+}
+
+function errorResponse(error: ServiceError, allow?: string): Response {
+  const { status, code, message, retryAfterS } = error;
+  const headers = new Headers({ "content-type": "application/json" });
+  if (retryAfterS !== undefined) headers.set("retry-after", String(retryAfterS));
+  if (code === "unauthorized") headers.set("www-authenticate", "Bearer");
+  if (allow !== undefined) headers.set("allow", allow);
+  return new Response(JSON.stringify({ error: { code, message } }), { status, headers });
+}

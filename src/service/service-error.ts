@@ -1,0 +1,39 @@
+/** What the service answers a call with that it does not do; docs/service.md says when. */
+export type ServiceErrorCode = keyof typeof statuses;
+
+const statuses = {
+  "bad-request": 400,
+  unauthorized: 401,
+  forbidden: 403,
+  "not-found": 404,
+  "bad-method": 405,
+  "key-reused": 409,
+  "version-not-newer": 409,
+  "cursor-gone": 410,
+  "too-large": 413,
+  "queue-full": 429,
+  internal: 500,
+  "engine-failed": 502,
+  stopping: 503,
+} as const;
+
+/** A call that is refused. Its message goes to the caller: it names what is wrong and what to do. */
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+  readonly code: ServiceErrorCode;
+
+  constructor(code: ServiceErrorCode, message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.code = code;
+  }
+
+  /** The status of the HTTP reply. */
+  get status(): number {
+    return statuses[this.code];
+  }
+
+  /** Seconds after which to call again; absent where that is no use. */
+  get retryAfterS(): number | undefined {
+    return this.code === "queue-full" || this.code === "stopping" ? 5 : undefined;
+  }
+}

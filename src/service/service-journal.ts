@@ -1,0 +1,70 @@
+import path from "node:path";
+import { diskFiles, type Files } from "../run/files.ts";
+import { JsonlJournal } from "../run/jsonl-journal.ts";
+import { scanLines } from "../run/line-ranges.ts";
+import { UsageError } from "../errors.ts";
+import type { BatchRequest } from "./batch-request.ts";
+
+/** One line of `service.jsonl`: what a start of the service must know of earlier ones. */
+export type ServiceEntry =
+  | {
+      readonly type: "batch";
+      readonly batch: string;
+      readonly atMs: number;
+      readonly request: BatchRequest;
+    }
+  | GroupEntry
+  | {
+      readonly type: "batch-ended";
+      readonly batch: string;
+      readonly state: "finished" | "cancelled";
+    }
+  | { readonly type: "acknowledged"; readonly cursor: number }
+  | { readonly type: "policy"; readonly version: number; readonly weights?: string }
+  | { readonly type: "paused"; readonly isPaused: boolean };
+
+/** A group that is there to be read. */
+export interface GroupEntry {
+  readonly type: "group";
+  readonly cursor: number;
+  readonly batch: string;
+  readonly groupIndex: number;
+}
+
+/** The service's memory: append-only, each line on the disk before anybody is told of it. */
+export interface ServiceJournal extends AsyncDisposable {
+  append(entry: ServiceEntry): Promise<void>;
+}
+
+/**
+ * Opens the journal of a data folder and reads what earlier starts wrote.
+ *
+ * @param guard - Asked before each write whether the folder is still this process's.
+ * @throws UsageError where the disk refuses, or a line is not the journal's.
+ */
+export async function openServiceJournal(
+  dir: string,
+  { files = diskFiles, guard }: { readonly files?: Files; readonly guard: () => Promise<void> },
+): Promise<{ readonly journal: ServiceJournal; readonly entries: readonly ServiceEntry[] }> {
+  const file = path.join(dir, "service.jsonl");
+  // Opened first: that cuts off what a crash left of a last line.
+  const journal = await JsonlJournal.open(file, { files, guard });
+  const entries: ServiceEntry[] = [];
+  try {
+    await scanLines(files, file, ({ bytes }) => {
+      try {
+        entries.push(JSON.parse(bytes.toString("utf8")) as ServiceEntry);
+      } catch (error) {
+        throw new UsageError(
+          `Cannot read ${file}: its line ${entries.length + 1} is damaged; put a copy of it back or ` +
+            "choose another --out",
+          { cause: error },
+        );
+      }
+    });
+  } catch (error) {
+    await journal[Symbol.asyncDispose]();
+    throw error;
+  }
+  return { journal, entries };
+}

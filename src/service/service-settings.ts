@@ -1,0 +1,85 @@
+import { UsageError } from "../errors.ts";
+import { readRunConfig, runSettings, type RunConfig } from "../setup/run-config.ts";
+import {
+  completeSettings,
+  count,
+  given,
+  text,
+  type GivenSettings,
+  type Setting,
+} from "../setup/setting.ts";
+
+/** What a service has of its own. */
+const ownSettings = [
+  {
+    name: "host",
+    kind: text,
+    value: "address",
+    help: "address to listen on; any but this machine's own needs --token-env",
+    default: "127.0.0.1",
+    operational: true,
+  },
+  {
+    name: "port",
+    kind: count(0),
+    value: "n",
+    help: "port to listen on; 0: any",
+    default: 8799,
+    operational: true,
+  },
+  {
+    name: "token-env",
+    kind: text,
+    value: "variable",
+    help: "environment variable that holds the token which each call must bring",
+    operational: true,
+  },
+  {
+    name: "max-queued",
+    kind: count(1),
+    value: "n",
+    help: "attempts that may be accepted and unfinished",
+    default: 262_144,
+    operational: true,
+  },
+] as const satisfies readonly Setting[];
+
+/** What each batch says for itself, or does not go together with a service. */
+const notServed: ReadonlySet<string> = new Set([
+  ...["split", "tasks", "samples", "seed", "format", "retry-failed", "max-failures"],
+]);
+
+const sharedSettings: readonly Setting[] = runSettings.filter(({ name }) => !notServed.has(name));
+
+/** Every setting of `turnwright serve`. */
+export const serviceSettings: readonly Setting[] = [...sharedSettings, ...ownSettings];
+
+/** What a service plays, where it listens, and what it takes. */
+export interface ServiceConfig {
+  /** Its scope is none: batches say which tasks. */
+  readonly run: RunConfig;
+  readonly dir: string;
+  readonly host: string;
+  readonly port: number;
+  readonly tokenEnv?: string;
+  readonly maxQueued: number;
+}
+
+/**
+ * Reads a service's settings.
+ *
+ * @throws UsageError for what is unknown, missing or of the wrong kind.
+ */
+export function readServiceConfig(settings: GivenSettings): ServiceConfig {
+  const own = new Set<string>(ownSettings.map(({ name }) => name));
+  const entries = Object.entries(settings);
+  const values = completeSettings<(typeof ownSettings)[number]>(
+    ownSettings,
+    Object.fromEntries(entries.filter(([name]) => own.has(name))),
+  );
+  const run = readRunConfig(Object.fromEntries(entries.filter(([name]) => !own.has(name))));
+  const { host, port, "token-env": tokenEnv, "max-queued": maxQueued } = values;
+  if (port > 65_535) throw new UsageError(`Cannot use --port ${port}: at most 65535`);
+  const dir = run.conduct.dir ?? "runs/service";
+  return { run, dir, host, port, maxQueued, ...given({ tokenEnv }) };
+}

@@ -1,0 +1,153 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { verifySample } from "../trajectory/verify-sample.ts";
+import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-service-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+interface Line {
+  readonly type: string;
+  readonly cursor: number;
+  readonly state?: string;
+  readonly group: {
+    readonly taskIndex: number;
+    readonly batch: string;
+    readonly attempts: readonly Readonly<Record<string, unknown>>[];
+  };
+}
+
+function parsed(body: unknown): readonly Line[] {
+  return (body as readonly string[]).map((line) => JSON.parse(line) as Line);
+}
+
+describe("the rollout service", () => {
+  test("plays a batch and streams its groups with their rows, to the last line", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    const accepted = await call("POST", "/v1/batches", twoLamps);
+    expect(accepted.status).toBe(201);
+    expect(accepted.body).toMatchObject({ batch: "b1", key: "step-1", groups: 2 });
+    const { body, headers } = await call("GET", "/v1/groups?batch=b1");
+    expect(headers.get("content-type")).toBe("application/x-ndjson");
+    const lines = parsed(body);
+    expect(lines.map(({ type, cursor, state }) => [type, cursor, state])).toEqual([
+      ["group", 1, undefined],
+      ["group", 2, undefined],
+      ["end", 2, "finished"],
+    ]);
+    const groups = lines
+      .slice(0, 2)
+      .map(({ group }) => group)
+      .toSorted((one, other) => one.taskIndex - other.taskIndex);
+    expect(groups).toMatchObject([
+      { batch: "b1", key: "step-1", groupId: "lamp/test/4", taskId: "lamp/test/4", split: "test" },
+      { batch: "b1", key: "step-1", groupId: "lamp/test/7", taskId: "lamp/test/7", split: "test" },
+    ]);
+    const attempts = groups.flatMap((group) => group.attempts);
+    expect(attempts.map(({ rolloutId, seed, reward }) => [rolloutId, seed, reward])).toEqual([
+      ["lamp/test/4#0", 5, 0],
+      ["lamp/test/4#1", 6, 0],
+      ["lamp/test/7#0", 7, 0],
+      ["lamp/test/7#1", 8, 0],
+    ]);
+    for (const { rows } of attempts) {
+      expect(rows).toHaveLength(1);
+      expect(verifySample((rows as readonly unknown[])[0])).toEqual([]);
+    }
+    expect((await call("GET", "/v1/batches/b1")).body).toEqual({
+      ...{ batch: "b1", key: "step-1", state: "finished", groups: 2, finishedGroups: 2 },
+    });
+  });
+
+  test("goes on behind a cursor with the same bytes", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    await call("POST", "/v1/batches", twoLamps);
+    const whole = (await call("GET", "/v1/groups?batch=b1")).body as string[];
+    const rest = (await call("GET", "/v1/groups?batch=b1&cursor=1")).body;
+    expect(rest).toEqual(whole.slice(1));
+    expect((await call("GET", "/v1/groups?batch=b1&cursor=2")).body).toEqual(whole.slice(2));
+  });
+
+  test("takes the same key for the same batch, also where both come at once", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    const answers = await Promise.all([
+      call("POST", "/v1/batches", twoLamps),
+      call("POST", "/v1/batches", { ...twoLamps, sampling: {} }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([201, 200]);
+    expect((await call("GET", "/v1/batches")).body).toMatchObject({ batches: [{ batch: "b1" }] });
+    const other = await call("POST", "/v1/batches", { ...twoLamps, tasks: [4] });
+    expect([other.status, other.body]).toMatchObject([409, { error: { code: "key-reused" } }]);
+  });
+
+  test("reads no group before it is asked for", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    await call("POST", "/v1/batches", { ...twoLamps, tasks: [1, 2, 3, 4, 5, 6] });
+    await call("GET", "/v1/groups?batch=b1");
+    let readCount = 0;
+    const { groups } = service;
+    const read = groups.read.bind(groups);
+    groups.read = (entry) => {
+      readCount += 1;
+      return read(entry);
+    };
+    const { streamGroups } = await import("./group-stream.ts");
+    const reader = streamGroups(service, { cursor: 0, batch: "b1" }).getReader();
+    await reader.read();
+    expect(readCount).toBe(1);
+    await reader.read();
+    expect(readCount).toBe(2);
+    await reader.cancel();
+  });
+
+  test("hands out the first group while others are played", async () => {
+    const held = withResolvers();
+    const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
+      if (sessionId !== "lamp/test/7#1") return;
+      await Promise.race([
+        held.promise,
+        new Promise((resolve) => signal?.addEventListener("abort", resolve)),
+      ]);
+    });
+    await using service = await openLamps(dir, { engine });
+    const call = caller(service);
+    await call("POST", "/v1/batches", twoLamps);
+    const { streamGroups } = await import("./group-stream.ts");
+    const reader = streamGroups(service, { cursor: 0 }).getReader();
+    const { value } = await reader.read();
+    expect(JSON.parse(Buffer.from(value!).toString())).toMatchObject({
+      ...{ type: "group", cursor: 1, group: { taskIndex: 4 } },
+    });
+    expect((await call("GET", "/v1/batches/b1")).body).toMatchObject({ state: "running" });
+    held.resolve();
+    await reader.read();
+    await reader.cancel();
+  });
+
+  test("forgets acknowledged groups, and says so to who asks for them", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    await call("POST", "/v1/batches", twoLamps);
+    await call("GET", "/v1/groups?batch=b1");
+    expect((await call("POST", "/v1/groups/ack", { cursor: 1 })).body).toEqual({ cursor: 1 });
+    expect(await readdir(path.join(dir, "groups"))).toEqual(["2.json"]);
+    const gone = await call("GET", "/v1/groups?batch=b1");
+    expect([gone.status, gone.body]).toMatchObject([410, { error: { code: "cursor-gone" } }]);
+    expect((await call("GET", "/v1/groups?batch=b1&cursor=1")).body).toHaveLength(2);
+    expect((await call("POST", "/v1/groups/ack", { cursor: 0 })).body).toEqual({ cursor: 0 });
+    expect((await call("POST", "/v1/groups/ack", { cursor: 3 })).status).toBe(400);
+    expect(service.health.unreadGroups).toBe(1);
+  });
+});
