@@ -20,6 +20,12 @@ const episode = [
 /** Every command. Only the one that is called is loaded. */
 export const commandTable: readonly CommandEntry[] = [
   {
+    name: "init",
+    summary: "begin a project with an environment of its own, its test and its configuration",
+    arguments: [["[dir]", "its folder (default: this one)"]],
+    load: async () => (await import("./commands/init.ts")).defineInit,
+  },
+  {
     name: "rollout",
     summary: "play episodes against an inference engine, write training samples",
     load: async () => (await import("./commands/rollout.ts")).defineRollout,
