@@ -119,6 +119,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/env.ts")).defineEnv,
   },
   {
+    name: "serve-test",
+    summary: "play an inference server without a model, to try clients and environments",
+    load: async () => (await import("./commands/serve-test.ts")).defineServeTest,
+  },
+  {
     name: "parse",
     summary: "read tool calls from sampled text",
     load: async () => (await import("./commands/parse.ts")).defineParse,
