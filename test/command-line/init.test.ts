@@ -5,7 +5,10 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import Ajv from "ajv";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runCli } from "../support/run-cli.ts";
+import { createRenderer } from "../../src/renderer/create-renderer.ts";
+import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
+import { smallModelFolder } from "../support/small-model.ts";
+import { jsonLines, runCli } from "../support/run-cli.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -86,6 +89,33 @@ describe("turnwright init", () => {
     // The module is looked for in the folder that the command is called in.
     expect(stderr).toMatch(/^turnwright: Cannot find environment .\/my-environment.js: /);
     expect(status).toBe(2);
+  });
+
+  test("whose environment passes the check", async () => {
+    const file = path.join(project, "my-environment.js");
+    const { status, stdout } = await runCli(["env", "check", file]);
+    expect(stdout).toMatch(
+      /^my-environment: 5 tasks, \d+ episodes, \d+ steps; 0 errors, 0 warnings\n$/,
+    );
+    expect(status).toBe(0);
+  });
+
+  test("whose configuration leads to rows that verify", async () => {
+    const turns = ['<tool_call>\n{"name": "list_lamps", "arguments": {}}\n</tool_call>', "Done."];
+    const renderer = await createRenderer({ modelDir: smallModelFolder });
+    await using server = await startSglangTestServer({
+      policy: await textPolicy(turns, { renderer }),
+    });
+    const out = path.join(project, "runs/first");
+    const { status, stderr } = await runCli([
+      ...["rollout", "--config", path.join(project, "turnwright.json"), "--quiet"],
+      ...["--env", path.join(project, "my-environment.js"), "--out", out],
+      ...["--url", server.url, "--model", smallModelFolder, "--samples", "3"],
+    ]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(await runCli(["verify", out])).toMatchObject({ status: 0 });
+    const rows = jsonLines(await content("runs/first/samples.jsonl"));
+    expect(rows.length).toBe(3 * 3);
   });
 
   test("leaves a folder alone that has one of its files", async () => {
