@@ -46,6 +46,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/demo.ts")).defineDemo,
   },
   {
+    name: "completion",
+    summary: "let the shell complete commands and flags",
+    group: "Begin:",
+    load: async () => (await import("./commands/completion.ts")).defineCompletion,
+  },
+  {
     name: "rollout",
     summary: "play episodes against an inference engine, write training samples",
     group: "Play:",
