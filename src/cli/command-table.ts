@@ -49,7 +49,10 @@ export const commandTable: readonly CommandEntry[] = [
     name: "completion",
     summary: "let the shell complete commands and flags",
     group: "Begin:",
-    load: async () => (await import("./commands/completion.ts")).defineCompletion,
+    load: async () => {
+      const { defineCompletion } = await import("./commands/completion.ts");
+      return (command) => defineCompletion(command, commandTable);
+    },
   },
   {
     name: "rollout",

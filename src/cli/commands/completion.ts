@@ -1,11 +1,16 @@
 import { Argument, Command } from "commander";
-import { commandTable } from "../command-table.ts";
 import { writeOut } from "../write-out.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 
+/** A command that can be completed. */
+interface CompletedCommand {
+  readonly name: string;
+  readonly load: () => Promise<(command: Command) => void>;
+}
+
 /** `turnwright completion`: a script by which a shell completes commands, flags and their choices. */
-export function defineCompletion(command: Command): void {
+export function defineCompletion(command: Command, table: readonly CompletedCommand[]): void {
   command
     .description(
       "Prints a script that lets the shell complete commands, flags and what they may be given:\n" +
@@ -14,7 +19,7 @@ export function defineCompletion(command: Command): void {
     )
     .addArgument(new Argument("<shell>", "whose").choices(shells))
     .action(async (shell: (typeof shells)[number]) => {
-      const words = await completionWords();
+      const words = await completionWords(table);
       await writeOut(shell === "fish" ? fishScript(words) : bashScript(words, shell));
     });
 }
@@ -22,9 +27,9 @@ export function defineCompletion(command: Command): void {
 /** What may follow a call that begins so: `""`, `env`, `env check`, or `rollout --engine`. */
 type CompletionWords = ReadonlyMap<string, readonly string[]>;
 
-async function completionWords(): Promise<CompletionWords> {
-  const words = new Map([["", commandTable.map(({ name }) => name)]]);
-  for (const { name, load } of commandTable) {
+async function completionWords(table: readonly CompletedCommand[]): Promise<CompletionWords> {
+  const words = new Map([["", table.map(({ name }) => name)]]);
+  for (const { name, load } of table) {
     const command = new Command(name);
     (await load())(command);
     addWords(words, name, command);

@@ -13,7 +13,8 @@ import { rolloutSettings } from "./rollout.ts";
 const templates: Readonly<Record<string, string>> = {
   "package.json": "package.json",
   "my-environment.js": "my-environment.js",
-  "my-environment.test.js": "my-environment.test.js",
+  // The package's own tests stay out of it by their names.
+  "test-of-my-environment.js": "my-environment.test.js",
   "turnwright.json": "turnwright.json",
   "README.md": "README.md",
   // No package can hold a file of that name.
