@@ -210,6 +210,12 @@ export type { HubVariables } from "./hub/hub-place.ts";
 export { evaluate, type EvaluateOptions } from "./library/evaluate.ts";
 export { readRun, type ReadRun } from "./library/read-run.ts";
 export { rollout } from "./library/rollout.ts";
+export {
+  checkEnvironment,
+  type CheckOptions,
+  type EnvironmentCheck,
+  type EnvironmentProblem,
+} from "./library/check-environment.ts";
 export type {
   CamelCase,
   LibrarySettings,

@@ -1,9 +1,21 @@
 import type { Command } from "commander";
 
+/** What a command is for; the help lists the groups in this order. */
+export type CommandGroup =
+  | "Begin:"
+  | "Play:"
+  | "Look at runs:"
+  | "Train:"
+  | "Environments and servers:"
+  | "Take models apart:";
+
 /** A command, as far as the list of commands shows it. */
 export interface CommandEntry {
   readonly name: string;
   readonly summary: string;
+  readonly group: CommandGroup;
+  /** Whole calls, for its own help. */
+  readonly examples?: readonly string[];
   /** Its arguments, as commander spells them, with what each is. */
   readonly arguments?: readonly (readonly [spelling: string, help: string])[];
   /** Imports what the command needs; gives it its options and its action. */
@@ -20,80 +32,114 @@ const episode = [
 /** Every command. Only the one that is called is loaded. */
 export const commandTable: readonly CommandEntry[] = [
   {
+    name: "init",
+    summary: "begin a project with an environment of its own, its test and its configuration",
+    group: "Begin:",
+    examples: ["turnwright init my-environment"],
+    arguments: [["[dir]", "its folder (default: this one)"]],
+    load: async () => (await import("./commands/init.ts")).defineInit,
+  },
+  {
+    name: "demo",
+    summary: "play the whole way on this machine alone, no GPU or key needed",
+    group: "Begin:",
+    load: async () => (await import("./commands/demo.ts")).defineDemo,
+  },
+  {
+    name: "completion",
+    summary: "let the shell complete commands and flags",
+    group: "Begin:",
+    load: async () => {
+      const { defineCompletion } = await import("./commands/completion.ts");
+      return (command) => defineCompletion(command, commandTable);
+    },
+  },
+  {
     name: "rollout",
     summary: "play episodes against an inference engine, write training samples",
+    group: "Play:",
+    examples: [
+      "turnwright rollout --env storefront --user scripted --url http://127.0.0.1:30000 --model MODEL_FOLDER --out runs/first",
+      "turnwright rollout --env ./my-environment.js --split train --tasks 0-31 --samples 8 --config turnwright.json",
+    ],
     load: async () => (await import("./commands/rollout.ts")).defineRollout,
   },
   {
     name: "gateway",
     summary: "serve agents of any kind, and write what they sample as training samples",
+    group: "Play:",
     load: async () => (await import("./commands/gateway.ts")).defineGateway,
   },
   {
     name: "serve",
     summary: "play rollouts that a trainer asks for over HTTP, and stream each group as it ends",
+    group: "Train:",
     load: async () => (await import("./commands/serve.ts")).defineServe,
-  },
-  {
-    name: "demo",
-    summary: "play the whole way on this machine alone, no GPU or key needed",
-    load: async () => (await import("./commands/demo.ts")).defineDemo,
   },
   {
     name: "eval",
     summary: "measure a policy: pass^k, pass@k, reward, cost, what went wrong",
+    group: "Play:",
+    examples: [
+      "turnwright eval --env storefront --user scripted --trials 4 --url http://127.0.0.1:30000 --model MODEL_FOLDER --out runs/eval",
+    ],
     load: async () => (await import("./commands/eval.ts")).defineEval,
-  },
-  {
-    name: "report",
-    summary: "evaluate a run that was played already",
-    arguments: [run],
-    load: async () => (await import("./commands/report.ts")).defineReport,
-  },
-  {
-    name: "eval-metrics",
-    summary: "compute average reward, pass^k and pass@k from rewards",
-    load: async () => (await import("./commands/eval-metrics.ts")).defineEvalMetrics,
-  },
-  {
-    name: "show",
-    summary: "print one conversation of a run: what was said and called, and why it got its reward",
-    arguments: [run, ["[episode]", "its id, or the end of it such as 7#3, or a task's number"]],
-    load: async () => (await import("./commands/show.ts")).defineShow,
   },
   {
     name: "replay",
     summary: "play recorded episodes again without an engine: the same to the byte, or where not",
+    group: "Play:",
     arguments: [recorded, episode],
     load: async () => (await import("./commands/replay.ts")).defineReplay,
   },
   {
     name: "fork",
     summary: "sample a recorded episode anew from one of its turns on",
+    group: "Play:",
     arguments: [recorded, ["<episode>", "its id, or the end of it such as 7#3"]],
     load: async () => (await import("./commands/fork.ts")).defineFork,
   },
   {
+    name: "report",
+    summary: "evaluate a run that was played already",
+    group: "Look at runs:",
+    arguments: [run],
+    load: async () => (await import("./commands/report.ts")).defineReport,
+  },
+  {
+    name: "eval-metrics",
+    summary: "compute average reward, pass^k and pass@k from rewards",
+    group: "Look at runs:",
+    load: async () => (await import("./commands/eval-metrics.ts")).defineEvalMetrics,
+  },
+  {
+    name: "show",
+    summary: "print one conversation of a run: what was said and called, and why it got its reward",
+    group: "Look at runs:",
+    examples: ["turnwright show runs/first 7#3"],
+    arguments: [run, ["[episode]", "its id, or the end of it such as 7#3, or a task's number"]],
+    load: async () => (await import("./commands/show.ts")).defineShow,
+  },
+  {
     name: "bundle",
     summary: "write one episode with all that it takes to play it again, for a bug report",
+    group: "Look at runs:",
     arguments: [recorded, ["<episode>", "its id, or the end of it such as 7#3"]],
     load: async () => (await import("./commands/bundle.ts")).defineBundle,
   },
   {
     name: "view",
     summary: "show runs in the browser, down to the token",
+    group: "Look at runs:",
+    examples: ["turnwright view runs/first runs/second"],
     arguments: [["<runs...>", "runs' folders"]],
     load: async () => (await import("./commands/view.ts")).defineView,
   },
   {
-    name: "export",
-    summary: "write a run's rows as a trainer reads them",
-    arguments: [run],
-    load: async () => (await import("./commands/export.ts")).defineExport,
-  },
-  {
     name: "compare",
     summary: "compare two runs task by task, with a paired test",
+    group: "Look at runs:",
+    examples: ["turnwright compare runs/before runs/after"],
     arguments: [
       ["<a>", "a run's folder, or a results file of τ-bench"],
       ["<b>", "another"],
@@ -103,43 +149,69 @@ export const commandTable: readonly CommandEntry[] = [
   {
     name: "identify-errors",
     summary: "let a judge model say who is to blame for unsuccessful episodes, and for what",
+    group: "Look at runs:",
     arguments: [run],
     load: async () => (await import("./commands/identify-errors.ts")).defineIdentifyErrors,
   },
   {
+    name: "export",
+    summary: "write a run's rows as a trainer reads them",
+    group: "Train:",
+    arguments: [run],
+    load: async () => (await import("./commands/export.ts")).defineExport,
+  },
+  {
     name: "verify",
     summary: "check runs and samples against the token invariants",
+    group: "Train:",
+    examples: ["turnwright verify runs/first"],
     arguments: [["<paths...>", "runs' folders, or samples.jsonl files"]],
     load: async () => (await import("./commands/verify.ts")).defineVerify,
   },
   {
     name: "env",
     summary: "list environments, and play them without a model",
+    group: "Environments and servers:",
     load: async () => (await import("./commands/env.ts")).defineEnv,
+  },
+  {
+    name: "serve-test",
+    summary: "play an inference server without a model, to try clients and environments",
+    group: "Environments and servers:",
+    examples: [
+      "turnwright serve-test --protocol vllm --port 8000",
+      'turnwright serve-test --policy text --policy-options \'{"turns":["Hello!"],"modelDir":"MODEL_FOLDER"}\'',
+    ],
+    load: async () => (await import("./commands/serve-test.ts")).defineServeTest,
   },
   {
     name: "parse",
     summary: "read tool calls from sampled text",
+    group: "Take models apart:",
     load: async () => (await import("./commands/parse.ts")).defineParse,
   },
   {
     name: "reason",
     summary: "part reasoning from the rest of sampled text",
+    group: "Take models apart:",
     load: async () => (await import("./commands/reason.ts")).defineReason,
   },
   {
     name: "render",
     summary: "render conversations with a chat template",
+    group: "Take models apart:",
     load: async () => (await import("./commands/render.ts")).defineRender,
   },
   {
     name: "delta",
     summary: "show what the environment adds to the ledger after a turn",
+    group: "Take models apart:",
     load: async () => (await import("./commands/delta.ts")).defineDelta,
   },
   {
     name: "template",
     summary: "measure a chat template: the capability card",
+    group: "Take models apart:",
     load: async () => (await import("./commands/template.ts")).defineTemplate,
   },
 ];

@@ -12,8 +12,14 @@ async function main(args: readonly string[]): Promise<void> {
     .version(await readVersion())
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage()}` });
   const [wanted] = args.filter((arg) => arg !== "help");
-  for (const { name, summary, arguments: given = [], load } of commandTable) {
-    const command = program.command(name).summary(summary);
+  program.addHelpText("after", `\nExamples:\n${firstCalls.map((call) => `  ${call}\n`).join("")}`);
+  for (const entry of commandTable) {
+    const { name, summary, group, examples = [], arguments: given = [], load } = entry;
+    const command = program.command(name).summary(summary).helpGroup(group);
+    if (examples.length > 0) {
+      const title = examples.length === 1 ? "Example" : "Examples";
+      command.addHelpText("after", `\n${title}:\n  ${examples.join("\n  ")}`);
+    }
     for (const [spelling, help] of given) command.argument(spelling, help);
     if (name === wanted) (await load())(command);
   }
@@ -22,6 +28,13 @@ async function main(args: readonly string[]): Promise<void> {
   }
   await program.parseAsync(args, { from: "user" });
 }
+
+/** Where to begin, in this order. */
+const firstCalls = [
+  "turnwright demo                        the whole way, on this machine alone",
+  "turnwright init my-environment         a project of your own",
+  "turnwright rollout --help              every setting of a run",
+];
 
 /** One line, in the form of all our complaints. */
 function writeComplaint(text: string): void {

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option as CommanderOption } from "c
 import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import { checkNumber, checkSettings, type GivenSettings, type Setting } from "../setup/setting.ts";
+import { schemaKey } from "../setup/settings-schema.ts";
 
 /** Adds the settings to a command as flags. */
 export function addSettings(command: Command, table: readonly Setting[]): Command {
@@ -69,8 +70,9 @@ async function readConfiguration(file: string, table: readonly Setting[]): Promi
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new UsageError(`Cannot read the configuration ${file}: expected one JSON object`);
   }
-  checkSettings(table, value as GivenSettings, file);
-  return value as GivenSettings;
+  const { [schemaKey]: _, ...settings } = value as GivenSettings;
+  checkSettings(table, settings, file);
+  return settings;
 }
 
 function camelCase(name: string): string {

@@ -1,6 +1,8 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { environmentNames, isTauName } from "../../setup/environment-names.ts";
 import { findBundle, loadEnvironment } from "../../setup/environments.ts";
+import { checkNumber, count } from "../../setup/setting.ts";
+import type { CheckFlags } from "../print-environment-check.ts";
 import { answerJsonLines, toLinesInput } from "../json-lines.ts";
 import { addEnvImportCommands } from "./env-import.ts";
 import { writeError, writeOut } from "../write-out.ts";
@@ -52,7 +54,33 @@ export function defineEnv(env: Command): void {
       const lines = await openEnvironmentLines(name, flags.data);
       process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.play);
     });
+  env
+    .command("check")
+    .summary("play an environment with hostile agents, and say what would spoil a run")
+    .description(
+      "Plays tasks of each split with agents that say and call what agents should not, and prints a\n" +
+        "line for each thing that would spoil a run: what throws or hangs for a model's mistake, answers\n" +
+        "that are none, tasks that differ each time, episodes that see each other. Status 1 where there\n" +
+        "is an error.",
+    )
+    .argument("<environment>", environmentHelp)
+    .option("--data <dir>", "a τ-bench bundle folder")
+    .addOption(countOption("--tasks <n>", "tasks of each split (default: 3)"))
+    .addOption(countOption("--timeout <seconds>", "longest time for one call (default: 10)"))
+    .option("--json", "print one JSON object")
+    .action(async (name: string, flags: CheckFlags) => {
+      const { printEnvironmentCheck } = await import("../print-environment-check.ts");
+      process.exitCode = await printEnvironmentCheck(name, flags);
+    });
   addEnvImportCommands(env);
+}
+
+function countOption(flag: string, help: string): Option {
+  return new Option(flag, help).argParser((text) => {
+    const problem = checkNumber(text.trim() === "" ? Number.NaN : Number(text), count(1));
+    if (problem === undefined) return Number(text);
+    throw new InvalidArgumentError(problem);
+  });
 }
 
 const environmentHelp = "such as tau-retail, or a module such as ./lamps.js";

@@ -5,7 +5,7 @@ import { addConfigOption, addSettings, givenSettings } from "../option.ts";
 import { writeOut } from "../write-out.ts";
 
 /** Every setting of `turnwright rollout`: a flag each, and the keys of its configuration file. */
-const rolloutSettings = [...runSettings, ...displaySettings];
+export const rolloutSettings = [...runSettings, ...displaySettings];
 
 /** `turnwright rollout`: plays episodes against an inference engine and writes training samples. */
 export function defineRollout(command: Command): void {

@@ -1,0 +1,41 @@
+import { checkEnvironment } from "../library/check-environment.ts";
+import { loadEnvironment, loadOwnUser } from "../setup/environments.ts";
+import { stopOnInterrupt } from "./interrupt.ts";
+import { writeOut } from "./write-out.ts";
+
+/** Flags of `turnwright env check`. */
+export interface CheckFlags {
+  readonly data?: string;
+  /** Tasks of each split. */
+  readonly tasks?: number;
+  /** In seconds. */
+  readonly timeout?: number;
+  readonly json?: boolean;
+}
+
+/**
+ * Checks an environment by its name or module, and prints what was found. The status of the process: 1
+ * where there is an error.
+ */
+export async function printEnvironmentCheck(name: string, flags: CheckFlags): Promise<0 | 1> {
+  const environment = await loadEnvironment(name, flags.data);
+  const user = await loadOwnUser(name);
+  const check = await checkEnvironment(environment, {
+    ...(user === undefined ? {} : { user }),
+    ...(flags.tasks === undefined ? {} : { taskCount: flags.tasks }),
+    ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1000 }),
+    signal: stopOnInterrupt(),
+  });
+  const { problems, taskCount, episodeCount, stepCount } = check;
+  const errorCount = problems.filter(({ severity }) => severity === "error").length;
+  if (flags.json === true) {
+    await writeOut(`${JSON.stringify({ environment: environment.name, ...check })}\n`);
+  } else {
+    for (const { severity, message } of problems) await writeOut(`${severity}: ${message}\n`);
+    await writeOut(
+      `${environment.name}: ${taskCount} tasks, ${episodeCount} episodes, ${stepCount} steps; ` +
+        `${errorCount} errors, ${problems.length - errorCount} warnings\n`,
+    );
+  }
+  return errorCount > 0 ? 1 : 0;
+}

@@ -1,0 +1,117 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describeError } from "../errors.ts";
+import type { Environment } from "../environment/environment.ts";
+import { toolParameters, type ToolDefinition } from "../message.ts";
+import { isPyDict } from "../python/value.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import type { Task } from "../task.ts";
+
+/** What is wrong with the definitions of tools, in one line each. */
+export function checkTools(tools: readonly ToolDefinition[]): readonly string[] {
+  const problems: string[] = [];
+  const names = new Set<string>();
+  for (const tool of tools) {
+    const { name } = tool;
+    if (names.has(name)) problems.push(`two tools are called ${name}, expected names of their own`);
+    names.add(name);
+    if (!/^[\w-]{1,64}$/.test(name)) {
+      problems.push(
+        `tool ${JSON.stringify(name)}: expected a name of 1 to 64 letters, digits, _ and -`,
+      );
+    }
+    const body = tool.openai.get("function");
+    const description = isPyDict(body) ? body.get("description") : undefined;
+    if (typeof description !== "string" || description.trim() === "") {
+      problems.push(`tool ${name}: it has no description, expected one for the model to go by`);
+    }
+    const problem = schemaProblem(tool);
+    if (problem !== undefined) problems.push(`tool ${name}: ${problem}`);
+  }
+  return problems;
+}
+
+function schemaProblem(tool: ToolDefinition): string | undefined {
+  const schema = toolParameters(tool);
+  if (schema === undefined) return undefined;
+  if (!isPyDict(schema) || schema.get("type") !== "object") {
+    return 'its parameters are no schema of an object, expected {"type": "object", "properties": {…}}';
+  }
+  try {
+    const plain = JSON.parse(stringifyPythonJson(schema)) as object;
+    new Ajv2020({ strict: false, validateFormats: false, logger: false }).compile(plain);
+    return undefined;
+  } catch (error) {
+    return `its parameters are no JSON Schema (${describeError(error)})`;
+  }
+}
+
+/** The tasks of each split that are played, and what is wrong with how tasks are drawn. */
+export function checkTasks(
+  environment: Environment,
+  count: number,
+): { readonly tasks: readonly Task[]; readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  const tasks: Task[] = [];
+  const ids = new Set<string>();
+  for (const [split, size] of Object.entries(environment.splits)) {
+    for (const index of spread(size, count)) {
+      const place = `task(${JSON.stringify(split)}, ${index})`;
+      try {
+        const task = environment.task(split, index);
+        const found = taskProblems(task, environment.task(split, index));
+        if (task.split !== split || task.index !== index || task.environment !== environment.name) {
+          found.push("it is said to be another's, expected its environment, split and index");
+        }
+        if (ids.has(task.id)) found.push(`its id ${task.id} is another task's too`);
+        ids.add(task.id);
+        problems.push(...found.map((problem) => `${place}: ${problem}`));
+        tasks.push(task);
+      } catch (error) {
+        problems.push(`${place}: ${describeError(error)}`);
+      }
+    }
+    problems.push(...refusalProblems(environment, split, size));
+  }
+  problems.push(...refusalProblems(environment, "no-such-split", 0));
+  if (tasks.length === 0) problems.push("there is no task to play, expected one in some split");
+  return { tasks, problems };
+}
+
+function taskProblems(task: Task, again: Task): string[] {
+  const problems: string[] = [];
+  const text = JSON.stringify(task, bigintAsText);
+  if (text !== JSON.stringify(again, bigintAsText)) {
+    problems.push("it is another one each time, expected a function of split and index");
+  }
+  if (typeof task.instruction !== "string" || task.instruction.trim() === "") {
+    problems.push("it has no instruction, expected what the user wants in words");
+  }
+  return problems;
+}
+
+function bigintAsText(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? `${value}n` : value;
+}
+
+/** An index that there is not must be refused: else a run plays tasks that nobody wrote. */
+function refusalProblems(environment: Environment, split: string, index: number): string[] {
+  const place = `task(${JSON.stringify(split)}, ${index})`;
+  try {
+    environment.task(split, index);
+    return [`${place} is out of range and gives a task, expected a UsageError`];
+  } catch (error) {
+    // By its name: a module may have found another copy of this package.
+    if (error instanceof Error && error.name === "UsageError") return [];
+    return [`${place} is out of range: ${describeError(error)}, expected a UsageError`];
+  }
+}
+
+/** Indexes over a whole range, its ends among them. */
+function spread(size: number, count: number): readonly number[] {
+  if (size <= count) return Array.from({ length: size }, (_, index) => index);
+  const last = size - 1;
+  const indexes = Array.from({ length: count }, (_, n) =>
+    Math.round((n * last) / Math.max(1, count - 1)),
+  );
+  return [...new Set(indexes)];
+}

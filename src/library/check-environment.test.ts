@@ -1,0 +1,169 @@
+import { describe, expect, test } from "vitest";
+import desk from "../../examples/library-desk.ts";
+import { createEnvironment, createUser } from "../../examples/lamps.ts";
+import { createStorefront, storefrontUser } from "../../environments/storefront/index.ts";
+import { defineEnvironment } from "../environment/define-environment.ts";
+import type { Environment, World } from "../environment/environment.ts";
+import { checkEnvironment } from "./check-environment.ts";
+
+test.each([
+  ["the library desk", desk as Environment, undefined],
+  ["the lamps", createEnvironment() as Environment, createUser()],
+  ["the shop", createStorefront() as Environment, storefrontUser()],
+])("checkEnvironment() finds no error in %s", async (_, environment, user) => {
+  const { problems, taskCount, stepCount } = await checkEnvironment(environment, {
+    ...(user === undefined ? {} : { user }),
+    taskCount: 2,
+  });
+  expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
+  expect(taskCount).toBeGreaterThanOrEqual(2);
+  expect(stepCount).toBeGreaterThan(50);
+});
+
+/** The lamps, with something about them or their worlds replaced. */
+function broken(
+  change: Partial<Environment>,
+  inWorld: (world: World) => Partial<World> = () => ({}),
+): Environment {
+  const lamps = createEnvironment() as Environment;
+  return {
+    ...lamps,
+    async open(task, options) {
+      const world = await lamps.open(task, options);
+      return {
+        begin: (given) => world.begin(given),
+        step: (action, given) => world.step(action, given),
+        score: (given) => world.score(given),
+        userUsage: () => world.userUsage(),
+        [Symbol.asyncDispose]: async () => {
+          await world[Symbol.asyncDispose]();
+        },
+        ...inWorld(world),
+      };
+    },
+    ...change,
+  };
+}
+
+const lamps = createEnvironment() as Environment;
+let drawn = 0;
+let shared = 0;
+
+describe("checkEnvironment() says what would spoil a run:", () => {
+  test.each<readonly [string, Environment, string]>([
+    [
+      "a tool that throws for a wrong argument",
+      broken({}, (world) => ({
+        async step(action, given) {
+          if (action.type === "call" && action.arguments.get("level") === null) {
+            throw new TypeError("level is null");
+          }
+          return await world.step(action, given);
+        },
+      })),
+      "an agent that calls set_lamp with level: null: Cannot answer tool set_lamp: level is null",
+    ],
+    [
+      "a forgotten return",
+      broken({}, (world) => ({
+        step: async (action, given) =>
+          action.type === "say" ? await world.step(action, given) : (undefined as never),
+      })),
+      "an agent that calls a tool that there is not: Cannot use the answer of world.step() for tool " +
+        "no_such_tool: it returned nothing (a forgotten return?), expected a Step",
+    ],
+    [
+      "a reward that is none",
+      broken({}, () => ({ score: async () => ({ reward: Number.NaN, details: {} }) })),
+      "an agent that does nothing: Cannot use the answer of world.score(): reward is NaN, expected a finite number",
+    ],
+    [
+      "a world that cannot be disposed of",
+      broken({}, () => ({
+        [Symbol.asyncDispose]: async () => {
+          throw new Error("it is gone");
+        },
+      })),
+      "an agent that does nothing: Cannot dispose of the world: it is gone",
+    ],
+    [
+      "tasks that are drawn by chance",
+      broken({
+        task: (split, index) => ({ ...lamps.task(split, index), instruction: `${(drawn += 1)}` }),
+      }),
+      'task("train", 0): it is another one each time, expected a function of split and index',
+    ],
+    [
+      "an index out of range that is a task",
+      broken({ task: (split) => lamps.task(split === "test" ? split : "train", 0) }),
+      'task("train", 10000) is out of range and gives a task, expected a UsageError',
+    ],
+    [
+      "a state that all episodes share",
+      broken({}, () => ({ score: async () => ({ reward: -(shared += 1), details: {} }) })),
+      "task lamps/train/0: an agent that does nothing is scored differently after others have played",
+    ],
+    [
+      "answers by chance where they are said to be repeatable",
+      broken({ repeatable: true }, () => ({
+        score: async () => ({ reward: -(shared += 1), details: {} }),
+      })),
+      "task lamps/train/0: an agent that says nothing in words is answered or scored differently the second time",
+    ],
+    [
+      "a refusal that changes the state",
+      broken({}, () => ({ stateHash: async () => `${(shared += 1)}` })),
+      "tool no_such_tool says that it refused, and has changed the state all the same, expected no change",
+    ],
+    [
+      "two tools of a name",
+      broken({ tools: [...lamps.tools, ...lamps.tools] }),
+      "two tools are called list_lamps, expected names of their own",
+    ],
+  ])("%s", async (_, environment, message) => {
+    const { problems } = await checkEnvironment(environment, { taskCount: 1 });
+    const errors = problems.filter(({ severity }) => severity === "error");
+    expect(errors.map((problem) => problem.message.slice(0, message.length))).toContain(message);
+  });
+
+  test("a tool that hangs, which is waited for once", async () => {
+    // Each wait is over once all else that can happen has happened.
+    let isHanging = false;
+    const clock = {
+      after(_ms: number, expire: () => void) {
+        const check = setInterval(() => isHanging && expire(), 1);
+        return () => clearInterval(check);
+      },
+    };
+    const hanging = broken({}, (world) => ({
+      async step(action, given) {
+        if (action.type !== "call" || action.name !== "set_lamp")
+          return await world.step(action, given);
+        isHanging = true;
+        return await new Promise<never>(() => undefined);
+      },
+    }));
+    const { problems } = await checkEnvironment(hanging, { taskCount: 1, clock });
+    expect(problems).toEqual([
+      {
+        severity: "error",
+        message:
+          "an agent that calls set_lamp without arguments: Cannot answer tool set_lamp: no answer within 10000 ms",
+      },
+    ]);
+  });
+
+  test("a reward for doing nothing", async () => {
+    const generous = defineEnvironment({
+      ...{ name: "generous", tasks: [{ instruction: "Hello." }], policy: "", tools: {} },
+      score: () => 1,
+    });
+    expect((await checkEnvironment(generous as Environment)).problems).toEqual([
+      {
+        severity: "warning",
+        message:
+          "an agent that does nothing is rewarded in 1 of 1 tasks, expected that in few: it is what a policy learns first",
+      },
+    ]);
+  });
+});

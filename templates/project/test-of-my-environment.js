@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { rollout, verifySample } from "turnwright";
+import { characterRenderer, startSglangTestServer, textPolicy } from "turnwright/testing";
+import environment from "./my-environment.js";
+
+/** A renderer without a model: each character is a token. Nothing is downloaded. */
+const renderer = characterRenderer();
+
+/** What the scripted policy writes, turn by turn: the first attempt does the work, the second does not. */
+const turns = {
+  "my-environment/test/0#0": [call("set_lamp", { room: "kitchen", level: 5 }), "The lamp is at 5."],
+  "my-environment/test/0#1": [call("set_lamp", { room: "cellar", level: 5 }), "Sorry."],
+};
+
+let server;
+before(async () => {
+  const policy = await textPolicy((rolloutId) => turns[rolloutId] ?? [], { renderer });
+  server = await startSglangTestServer({ policy });
+});
+after(() => server.close());
+
+test("the kitchen's lamp is set, and a wrong room is no reward", async () => {
+  const rewards = {};
+  const options = { environment, renderer, url: server.url, tasks: "0", samples: 2 };
+  for await (const { episode, samples } of rollout(options)) {
+    rewards[episode.rolloutId] = episode.reward;
+    // Ids, logprobs, mask and reward hold against each other.
+    for (const sample of samples) assert.deepEqual(verifySample(sample), []);
+  }
+  assert.deepEqual(rewards, { "my-environment/test/0#0": 1, "my-environment/test/0#1": 0 });
+});
+
+/** A call as Qwen 2.5 writes it. */
+function call(name, given) {
+  return `<tool_call>\n${JSON.stringify({ name, arguments: given })}\n</tool_call>`;
+}

@@ -1,0 +1,37 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { runCli } from "../support/run-cli.ts";
+
+const { stdout: script } = await runCli(["completion", "bash"]);
+
+/** What bash would offer for the last of the words. */
+function complete(...words: string[]): string[] {
+  const list = ["turnwright", ...words].map((word) => `'${word}'`).join(" ");
+  const ask = `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _turnwright; echo "\${COMPREPLY[@]}"`;
+  const { stdout, stderr } = spawnSync("bash", ["-c", `${script}\n${ask}`], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  return stdout.trim().split(" ");
+}
+
+test("bash completes commands, flags and choices", () => {
+  expect(complete("serve")).toEqual(["serve-test"]);
+  expect(complete("rollout", "--max-t")).toContain("--max-turns");
+  expect(complete("serve-test", "--protocol", "")).toEqual(["sglang", "vllm", "llama-cpp"]);
+  expect(complete("rollout", "--quiet", "--engine", "ll")).toEqual(["llama-cpp", "llama"]);
+  expect(complete("env", "ch")).toEqual(["check"]);
+  expect(complete("env", "check", "./a.js", "--t")).toEqual(["--tasks", "--timeout"]);
+  // A file's name is left to bash.
+  expect(complete("rollout", "--config", "")).toEqual([""]);
+});
+
+test("the scripts of zsh and fish know the same, and another shell is refused", async () => {
+  const { stdout: zsh } = await runCli(["completion", "zsh"]);
+  expect(zsh).toBe(`autoload -U +X bashcompinit && bashcompinit\n${script}`);
+  const { stdout: fish } = await runCli(["completion", "fish"]);
+  expect(fish).toContain(
+    "complete -c turnwright -n '__fish_seen_subcommand_from serve-test' -l protocol -x -a 'sglang vllm llama-cpp'\n",
+  );
+  expect((await runCli(["completion", "tcsh"])).stderr).toMatch(
+    /Allowed choices are bash, zsh, fish\./,
+  );
+});

@@ -1,0 +1,132 @@
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import Ajv from "ajv";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createRenderer } from "../../src/renderer/create-renderer.ts";
+import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
+import { smallModelFolder } from "../support/small-model.ts";
+import { jsonLines, runCli } from "../support/run-cli.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+let scratch = "";
+let project = "";
+let created: Awaited<ReturnType<typeof runCli>>;
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-init-"));
+  project = path.join(scratch, "My Lamps");
+  created = await runCli(["init", project]);
+  // What `npm install` would bring.
+  await mkdir(path.join(project, "node_modules"));
+  await symlink(root, path.join(project, "node_modules/turnwright"));
+  await symlink(path.join(root, "node_modules/zod"), path.join(project, "node_modules/zod"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+async function content(file: string): Promise<string> {
+  return await readFile(path.join(project, file), "utf8");
+}
+
+describe("turnwright init", () => {
+  test("writes a project and says what comes next", async () => {
+    expect(created).toEqual({
+      status: 0,
+      stdout:
+        `Created a project in ${project}. Next:\n  cd "${project}"\n  npm install\n  npm test\n` +
+        "  npx turnwright env check ./my-environment.js\n",
+      stderr: "",
+    });
+    expect((await readdir(project)).filter((name) => name !== "node_modules").toSorted()).toEqual([
+      ".gitignore",
+      "README.md",
+      "my-environment.js",
+      "my-environment.test.js",
+      "package.json",
+      "turnwright.json",
+      "turnwright.schema.json",
+    ]);
+    const { version } = JSON.parse(await readFile(path.join(root, "package.json"), "utf8")) as {
+      version: string;
+    };
+    expect(JSON.parse(await content("package.json"))).toMatchObject({
+      name: "my-lamps",
+      dependencies: { turnwright: `^${version}` },
+    });
+    expect(await content("README.md")).toMatch(/^# my-lamps\n/);
+  });
+
+  test("whose own test passes", async () => {
+    const env = { ...process.env };
+    // Else Node takes itself for a test of the runner that runs this one.
+    delete env["NODE_TEST_CONTEXT"];
+    const child = spawn(process.execPath, ["--test"], {
+      ...{ cwd: project, env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+    const status = await new Promise((resolve) => child.once("close", resolve));
+    expect(output).toMatch(/pass 1\b/);
+    expect(status, output).toBe(0);
+  });
+
+  test("whose configuration fits its schema, and is read", async () => {
+    const isValid = new Ajv.Ajv({ strict: true }).compile(
+      JSON.parse(await content("turnwright.schema.json")) as object,
+    );
+    const configuration = JSON.parse(await content("turnwright.json")) as object;
+    expect(isValid(configuration)).toBe(true);
+    expect(isValid({ ...configuration, trials: 2 })).toBe(true);
+    expect(isValid({ ...configuration, "max-turn": 2 })).toBe(false);
+    const config = path.join(project, "turnwright.json");
+    const { status, stderr } = await runCli(["rollout", "--config", config]);
+    // The module is looked for in the folder that the command is called in.
+    expect(stderr).toMatch(/^turnwright: Cannot find environment .\/my-environment.js: /);
+    expect(status).toBe(2);
+  });
+
+  test("whose environment passes the check", async () => {
+    const file = path.join(project, "my-environment.js");
+    const { status, stdout } = await runCli(["env", "check", file]);
+    expect(stdout).toMatch(
+      /^my-environment: 5 tasks, \d+ episodes, \d+ steps; 0 errors, 0 warnings\n$/,
+    );
+    expect(status).toBe(0);
+  });
+
+  test("whose configuration leads to rows that verify", async () => {
+    const turns = ['<tool_call>\n{"name": "list_lamps", "arguments": {}}\n</tool_call>', "Done."];
+    const renderer = await createRenderer({ modelDir: smallModelFolder });
+    await using server = await startSglangTestServer({
+      policy: await textPolicy(turns, { renderer }),
+    });
+    const out = path.join(project, "runs/first");
+    const { status, stderr } = await runCli([
+      ...["rollout", "--config", path.join(project, "turnwright.json"), "--quiet"],
+      ...["--env", path.join(project, "my-environment.js"), "--out", out],
+      ...["--url", server.url, "--model", smallModelFolder, "--samples", "3"],
+    ]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(await runCli(["verify", out])).toMatchObject({ status: 0 });
+    const rows = jsonLines(await content("runs/first/samples.jsonl"));
+    expect(rows.length).toBe(3 * 3);
+  });
+
+  test("leaves a folder alone that has one of its files", async () => {
+    const dir = path.join(scratch, "taken");
+    await mkdir(dir);
+    await writeFile(path.join(dir, "package.json"), "{}");
+    expect(await runCli(["init", dir])).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: `turnwright: Cannot create a project in ${dir}: package.json is there already, expected a folder without it\n`,
+    });
+    expect(await readdir(dir)).toEqual(["package.json"]);
+  });
+});
