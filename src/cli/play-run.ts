@@ -3,7 +3,7 @@ import type { RunResult } from "../run/run-rollouts.ts";
 import { createRun, type Run } from "../setup/create-run.ts";
 import type { RunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
-import type { Display } from "./display-settings.ts";
+import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
 import { createProgressLine } from "./progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "./write-out.ts";
@@ -22,7 +22,7 @@ export interface PlayedRun extends Pick<Run, "environment" | "plan"> {
  */
 export async function playRun(
   config: RunConfig,
-  display: Display,
+  display: RunDisplay,
   finish: (run: PlayedRun) => Promise<void>,
 ): Promise<void> {
   hideSecrets(createRunRedactor(config, process.env));
@@ -35,6 +35,7 @@ export async function playRun(
   };
   await using folder = await run.openFolder(note);
   for (const text of folder.notes) note(text);
+  await using _viewer = display.view ? await openViewer(folder.dir) : undefined;
   const result = await showPlay(run, { folder, display, signal });
   await finish({ result, folder, environment: run.environment, plan: run.plan });
   if (result.end === "interrupted") process.exitCode = 130;
@@ -43,11 +44,20 @@ export async function playRun(
   if (result.end === "too-many-failures" || isAllFailed) process.exitCode = 1;
 }
 
+/** Shows the run's folder in the browser; standard output stays what the command is asked for. */
+async function openViewer(dir: string): Promise<AsyncDisposable> {
+  const { startViewer } = await import("../viewer/server.ts");
+  const { openRuns } = await import("../viewer/source/run-index.ts");
+  const viewer = await startViewer(await openRuns([dir]), { port: 0 });
+  writeError(`the run can be looked at while it is played: ${viewer.url}\n`);
+  return viewer;
+}
+
 async function showPlay(
   run: Run,
   options: {
     readonly folder: RunFolder;
-    readonly display: Display;
+    readonly display: RunDisplay;
     readonly signal: AbortSignal;
   },
 ): Promise<RunResult> {

@@ -56,7 +56,7 @@ export function describeProgress(progress: RunProgress): string {
   const { planned, finished, running, rewardMean, sampledTokensPerSecond, failures, retried } =
     progress;
   const parts = [
-    `${finished}/${planned} done`,
+    planned === undefined ? `${finished} done` : `${finished}/${planned} done`,
     `${running} running`,
     `reward ${rewardMean === undefined ? "–" : rewardMean.toFixed(3)}`,
     `${formatCount(sampledTokensPerSecond)} tok/s`,

@@ -1,7 +1,8 @@
+import { openLoadGate } from "./load-gate.ts";
 import type { RunPlan } from "./plan-run.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { startRun, type RunResult, type StartRunOptions } from "./start-run.ts";
-import { planSource } from "./task-source.ts";
+import { planSource, type TaskSource } from "./task-source.ts";
 
 export type { RunResult } from "./start-run.ts";
 
@@ -12,8 +13,12 @@ export interface RunOptions extends Pick<
 > {
   readonly plan: RunPlan;
   readonly folder: RunFolder;
+  /** Where the tasks come from instead of the plan, which then says how large groups are. */
+  readonly source?: TaskSource;
   /** Episodes played at once. At least 1. */
   readonly concurrency: number;
+  /** Whether fewer are played at once while the engine is full. Default false. */
+  readonly followLoad?: boolean;
   /** How often an episode is played before its failure is final. At least 1. */
   readonly attempts: number;
   /** The run stops when this many episodes have failed in a row: something is down for good. */
@@ -30,13 +35,14 @@ export interface RunOptions extends Pick<
  * @throws whatever `playEpisode()` throws on our own bugs, after the other episodes were stopped.
  */
 export async function runRollouts(options: RunOptions): Promise<RunResult> {
-  const { attempts, concurrency, plan, ...rest } = options;
+  const { attempts, concurrency, followLoad = false, plan, ...rest } = options;
   const { sampleCount, seed } = plan.scope;
+  await using gate = openLoadGate(rest.setup, { concurrency, followLoad });
   const run = startRun({
-    ...rest,
     source: planSource(plan),
+    ...rest,
     grouping: { size: sampleCount, attempts },
-    admission: { concurrency },
+    admission: { concurrency, ...(gate && { gate }) },
     seed,
   });
   for await (const _ of run) {
