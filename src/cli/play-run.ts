@@ -5,7 +5,7 @@ import type { RunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
-import { createProgressLine } from "./progress-line.ts";
+import { createProgressLine, describeNews } from "./progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 
 /** A run that was played, with what it was played in. */
@@ -63,7 +63,8 @@ async function showPlay(
 ): Promise<RunResult> {
   const { folder, display, signal } = options;
   const { now } = run.setup;
-  const line = createProgressLine({ stream: process.stderr, write: writeError, now });
+  const busyShare = () => performance.eventLoopUtilization().utilization;
+  const line = createProgressLine({ stream: process.stderr, write: writeError, now, busyShare });
   if (folder.finished.length > 0 && !display.quiet) {
     writeError(`resuming ${folder.dir}: ${folder.finished.length} episodes are done\n`);
   }
@@ -71,6 +72,10 @@ async function showPlay(
     signal,
     onProgress: (progress) => {
       if (!display.quiet) line.update(progress);
+    },
+    onEngine: (news) => {
+      if (display.json) void writeOut(`${JSON.stringify(news)}\n`);
+      if (!display.quiet) line.say(describeNews(news));
     },
     onEpisode: (episode) => {
       if (!display.json) return;

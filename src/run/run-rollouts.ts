@@ -1,3 +1,5 @@
+import { systemClock } from "../internal/clock.ts";
+import { watchEngine, type EngineNews } from "./engine-watch.ts";
 import { openLoadGate } from "./load-gate.ts";
 import type { RunPlan } from "./plan-run.ts";
 import type { RunFolder } from "./run-folder.ts";
@@ -24,6 +26,8 @@ export interface RunOptions extends Pick<
   /** The run stops when this many episodes have failed in a row: something is down for good. */
   readonly maxFailuresInRow: number;
   readonly signal: AbortSignal;
+  /** Told of outages of the engine; `events.jsonl` tells of them as well. */
+  readonly onEngine?: (news: EngineNews) => void;
 }
 
 /**
@@ -35,12 +39,22 @@ export interface RunOptions extends Pick<
  * @throws whatever `playEpisode()` throws on our own bugs, after the other episodes were stopped.
  */
 export async function runRollouts(options: RunOptions): Promise<RunResult> {
-  const { attempts, concurrency, followLoad = false, plan, ...rest } = options;
+  const { attempts, concurrency, followLoad = false, plan, onEngine, ...rest } = options;
+  const { folder, setup } = options;
   const { sampleCount, seed } = plan.scope;
-  await using gate = openLoadGate(rest.setup, { concurrency, followLoad });
+  await using gate = openLoadGate(setup, { concurrency, followLoad });
+  await using watch = watchEngine(setup.engine, {
+    clock: setup.clock ?? systemClock,
+    onNews: (news) => {
+      onEngine?.(news);
+      // A disk that refuses this refuses the next episode, too, and that ends the run.
+      folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
+    },
+  });
   const run = startRun({
     source: planSource(plan),
     ...rest,
+    setup: { ...setup, engine: watch.engine },
     grouping: { size: sampleCount, attempts },
     admission: { concurrency, ...(gate && { gate }) },
     seed,
