@@ -54,4 +54,16 @@ describe("playRun()", () => {
     });
     await expect(fetch(address)).rejects.toThrow();
   });
+
+  test("serves metrics while it plays, and no longer", async () => {
+    const text = await told(async () => {
+      const display = { json: false, quiet: true, metricsPort: 0 };
+      await playRun(configOf("measured"), display, async ({ result }) => {
+        expect(result.end).toBe("finished");
+      });
+    });
+    const address = /metrics: (http:\/\/127\.0\.0\.1:\d+\/metrics)\n/.exec(text)?.[1] ?? "";
+    expect(address).not.toBe("");
+    await expect(fetch(address)).rejects.toThrow();
+  });
 });

@@ -1,4 +1,6 @@
+import type { MetricsSource } from "../observe/run-metrics.ts";
 import type { RunFolder } from "../run/run-folder.ts";
+import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import { createRun, type Run } from "../setup/create-run.ts";
 import type { RunConfig } from "../setup/run-config.ts";
@@ -53,6 +55,24 @@ async function openViewer(dir: string): Promise<AsyncDisposable> {
   return viewer;
 }
 
+/** What metrics are made of, as far as it is there. */
+interface Watched {
+  progress: RunProgress;
+  admission: NonNullable<MetricsSource["admission"]>;
+}
+
+async function openMetrics(
+  { metricsPort: port }: RunDisplay,
+  watched: Partial<Watched>,
+): Promise<AsyncDisposable | undefined> {
+  if (port === undefined) return undefined;
+  const { startMetricsServer } = await import("../observe/metrics-server.ts");
+  const source = { progress: () => watched.progress, admission: () => watched.admission?.() };
+  const server = await startMetricsServer(source, { port });
+  writeError(`metrics: ${server.url}\n`);
+  return server;
+}
+
 async function showPlay(
   run: Run,
   options: {
@@ -68,9 +88,13 @@ async function showPlay(
   if (folder.finished.length > 0 && !display.quiet) {
     writeError(`resuming ${folder.dir}: ${folder.finished.length} episodes are done\n`);
   }
+  const watched: Partial<Watched> = {};
+  await using _metrics = await openMetrics(display, watched);
   const result = await run.play(folder, {
     signal,
+    onAdmission: (admission) => Object.assign(watched, { admission }),
     onProgress: (progress) => {
+      watched.progress = progress;
       if (!display.quiet) line.update(progress);
     },
     onEngine: (news) => {

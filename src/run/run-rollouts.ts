@@ -1,5 +1,6 @@
 import { systemClock } from "../internal/clock.ts";
 import { watchEngine, type EngineNews } from "./engine-watch.ts";
+import type { EngineGate } from "./admission.ts";
 import { openLoadGate } from "./load-gate.ts";
 import type { RunPlan } from "./plan-run.ts";
 import type { RunFolder } from "./run-folder.ts";
@@ -26,6 +27,8 @@ export interface RunOptions extends Pick<
   /** The run stops when this many episodes have failed in a row: something is down for good. */
   readonly maxFailuresInRow: number;
   readonly signal: AbortSignal;
+  /** Told once how to see who waits to be admitted; never where the engine's load is not followed. */
+  readonly onAdmission?: (state: () => EngineGate["state"]) => void;
   /** Told of outages of the engine; `events.jsonl` tells of them as well. */
   readonly onEngine?: (news: EngineNews) => void;
 }
@@ -39,10 +42,19 @@ export interface RunOptions extends Pick<
  * @throws whatever `playEpisode()` throws on our own bugs, after the other episodes were stopped.
  */
 export async function runRollouts(options: RunOptions): Promise<RunResult> {
-  const { attempts, concurrency, followLoad = false, plan, onEngine, ...rest } = options;
+  const {
+    attempts,
+    concurrency,
+    followLoad = false,
+    plan,
+    onEngine,
+    onAdmission,
+    ...rest
+  } = options;
   const { folder, setup } = options;
   const { sampleCount, seed } = plan.scope;
   await using gate = openLoadGate(setup, { concurrency, followLoad });
+  if (gate !== undefined) onAdmission?.(() => gate.state);
   await using watch = watchEngine(setup.engine, {
     clock: setup.clock ?? systemClock,
     onNews: (news) => {

@@ -488,11 +488,11 @@ class GroupRun implements LiveRun {
       ...(staleness !== undefined && { staleness }),
     };
     if (reason !== undefined) {
-      this.#tally.groupLeftOut();
+      this.#tally.groupLeftOut(staleness);
       await folder?.writeEvent({ type: "group-left-out", ...about, reason });
       return;
     }
-    this.#tally.groupFinished();
+    this.#tally.groupFinished(staleness);
     if (this.#options.redeliver) await folder?.writeEvent({ type: "group-finished", ...about });
     this.#hand(aged);
   }

@@ -22,7 +22,10 @@ import { given } from "./setting.ts";
 import { readVersion } from "./version.ts";
 
 /** What a run is told of while it is played. */
-export type PlayOptions = Pick<RunOptions, "signal" | "onProgress" | "onEpisode" | "onEngine">;
+export type PlayOptions = Pick<
+  RunOptions,
+  "signal" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission"
+>;
 
 /** Everything that a configuration describes, put together and ready to be played. */
 export interface Run extends AsyncDisposable {
