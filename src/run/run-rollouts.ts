@@ -27,6 +27,8 @@ export interface RunOptions extends Pick<
   /** The run stops when this many episodes have failed in a row: something is down for good. */
   readonly maxFailuresInRow: number;
   readonly signal: AbortSignal;
+  /** The model's name in traces. */
+  readonly model?: string;
   /** Told once how to see who waits to be admitted; never where the engine's load is not followed. */
   readonly onAdmission?: (state: () => EngineGate["state"]) => void;
   /** Told of outages of the engine; `events.jsonl` tells of them as well. */
@@ -49,6 +51,7 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
     plan,
     onEngine,
     onAdmission,
+    model,
     ...rest
   } = options;
   const { folder, setup } = options;
@@ -63,10 +66,12 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
       folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
     },
   });
+  const { traceGenerate } = await import("./traced-engine.ts");
+  const generate = traceGenerate(watch.engine, model);
   const run = startRun({
     source: planSource(plan),
     ...rest,
-    setup: { ...setup, engine: watch.engine },
+    setup: { ...setup, engine: { ...watch.engine, generate } },
     grouping: { size: sampleCount, attempts },
     admission: { concurrency, ...(gate && { gate }) },
     seed,

@@ -121,7 +121,16 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
         const { concurrency, followLoad, attempts, maxFailuresInRow } = config.conduct;
         const conduct = { concurrency, followLoad, attempts, maxFailuresInRow };
         const source = sourceOf(config.scope, plan, environment, folder.finished);
-        return await runRollouts({ plan, source, setup, folder, redactor, ...conduct, ...options });
+        return await runRollouts({
+          plan,
+          source,
+          setup,
+          folder,
+          redactor,
+          ...conduct,
+          ...given({ model: description.model }),
+          ...options,
+        });
       },
       [Symbol.asyncDispose]: close,
     };
