@@ -13,7 +13,7 @@ const layers: readonly (readonly string[])[] = [
   ["group"],
   ["run", "sink"],
   ["export"],
-  ["audit", "report"],
+  ["audit", "report", "observe"],
   ["setup"],
   ["library"],
   ["gateway", "service", "cli", "viewer"],

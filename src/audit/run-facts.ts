@@ -3,12 +3,15 @@ import path from "node:path";
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { SampleFacts } from "../trajectory/check-tokens.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
+import type { PassesFacts } from "./check-passes.ts";
 import { isCount, isRow, type RawRow, type Violation } from "../trajectory/violation.ts";
 
 /** What `run.json` says that the other files are checked against. */
 export interface RunFacts {
   readonly sampleFacts: SampleFacts;
   readonly plan: PlanRecord | undefined;
+  /** Where it goes over its tasks again and again. */
+  readonly passes?: PassesFacts;
   /** Whether slime's rows are asked for. */
   readonly hasSlime: boolean;
 }
@@ -49,9 +52,16 @@ export async function readRunFacts(
       mayBeCertain: logprobConvention === "processed" && isGreedy,
     },
     plan: isPlan(plan) ? plan : undefined,
+    ...(isPasses(plan) ? { passes: plan } : {}),
     hasSlime: configuration["format"] === "slime",
   };
   return { facts, manifest, found };
+}
+
+function isPasses(value: unknown): value is RawRow & PassesFacts {
+  if (!isRow(value) || value["isOpen"] !== true) return false;
+  const { passOver, ...rest } = value;
+  return Array.isArray(passOver) && isPlan({ ...rest, taskIndexes: passOver });
 }
 
 function isPlan(value: unknown): value is RawRow & PlanRecord {

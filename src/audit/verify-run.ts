@@ -3,6 +3,7 @@ import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { verifyFile } from "../trajectory/verify-file.ts";
 import { checkEvents, checkSummary, readSummary } from "./check-records.ts";
+import { checkPasses } from "./check-passes.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
 import { checkSlime } from "./check-slime.ts";
 import { EpisodeFile } from "./episode-file.ts";
@@ -52,13 +53,15 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   const finished = summary?.["end"] === "finished" ? summary : undefined;
   const isFinished = finished !== undefined;
   const plan = facts.plan && checkPlan(facts.plan, episodes.episodes);
-  findings.push(...(plan?.findings ?? []));
+  const open = facts.passes && checkPasses(facts.passes, episodes.episodes);
+  const there = plan ?? open;
+  findings.push(...(there?.findings ?? []));
   const missing = (plan?.attempts ?? []).filter((attempt) => !attempt.isFinished);
   if (finished !== undefined) findings.push(...sayMissing(missing));
   findings.push(...(await checkEvents(dir, episodes.episodes, { manifest, isFinished })));
   const slime =
-    plan &&
-    (await checkSlime(dir, plan.attempts, {
+    there &&
+    (await checkSlime(dir, there.attempts, {
       isAsked: facts.hasSlime,
       isFinished,
       isSound: (rolloutId) => episodes.episodes.get(rolloutId)?.isSound ?? true,

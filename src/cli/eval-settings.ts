@@ -8,6 +8,7 @@ import {
   type Setting,
 } from "../setup/setting.ts";
 import { displaySettings, pickSettings } from "./display-settings.ts";
+import { watchSettings } from "./watch-settings.ts";
 
 /** Settings that an evaluation names or defaults otherwise than a rollout. */
 const replaced: Readonly<Record<string, Setting>> = {
@@ -27,6 +28,9 @@ const replaced: Readonly<Record<string, Setting>> = {
   },
 };
 
+/** An evaluation plays each task as often as it has trials. */
+const withoutTrials: ReadonlySet<string> = new Set(["passes", "groups"]);
+
 /** What a report needs to know of the policy's cost. */
 export const priceSettings = [
   {
@@ -45,8 +49,11 @@ export const priceSettings = [
 
 /** Every setting of `turnwright eval`. */
 export const evalSettings: readonly Setting[] = [
-  ...runSettings.map((setting) => replaced[setting.name] ?? setting),
+  ...runSettings
+    .filter(({ name }) => !withoutTrials.has(name))
+    .map((setting) => replaced[setting.name] ?? setting),
   ...displaySettings,
+  ...watchSettings,
   {
     name: "resume",
     kind: flag,

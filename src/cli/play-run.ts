@@ -1,11 +1,13 @@
+import type { MetricsSource } from "../observe/run-metrics.ts";
 import type { RunFolder } from "../run/run-folder.ts";
+import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import { createRun, type Run } from "../setup/create-run.ts";
 import type { RunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
-import type { Display } from "./display-settings.ts";
+import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
-import { createProgressLine } from "./progress-line.ts";
+import { createProgressLine, describeNews } from "./progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 
 /** A run that was played, with what it was played in. */
@@ -22,7 +24,7 @@ export interface PlayedRun extends Pick<Run, "environment" | "plan"> {
  */
 export async function playRun(
   config: RunConfig,
-  display: Display,
+  display: RunDisplay,
   finish: (run: PlayedRun) => Promise<void>,
 ): Promise<void> {
   hideSecrets(createRunRedactor(config, process.env));
@@ -35,6 +37,7 @@ export async function playRun(
   };
   await using folder = await run.openFolder(note);
   for (const text of folder.notes) note(text);
+  await using _viewer = display.view ? await openViewer(folder.dir) : undefined;
   const result = await showPlay(run, { folder, display, signal });
   await finish({ result, folder, environment: run.environment, plan: run.plan });
   if (result.end === "interrupted") process.exitCode = 130;
@@ -43,24 +46,60 @@ export async function playRun(
   if (result.end === "too-many-failures" || isAllFailed) process.exitCode = 1;
 }
 
+/** Shows the run's folder in the browser; standard output stays what the command is asked for. */
+async function openViewer(dir: string): Promise<AsyncDisposable> {
+  const { startViewer } = await import("../viewer/server.ts");
+  const { openRuns } = await import("../viewer/source/run-index.ts");
+  const viewer = await startViewer(await openRuns([dir]), { port: 0 });
+  writeError(`the run can be looked at while it is played: ${viewer.url}\n`);
+  return viewer;
+}
+
+/** What metrics are made of, as far as it is there. */
+interface Watched {
+  progress: RunProgress;
+  admission: NonNullable<MetricsSource["admission"]>;
+}
+
+async function openMetrics(
+  { metricsPort: port }: RunDisplay,
+  watched: Partial<Watched>,
+): Promise<AsyncDisposable | undefined> {
+  if (port === undefined) return undefined;
+  const { startMetricsServer } = await import("../observe/metrics-server.ts");
+  const source = { progress: () => watched.progress, admission: () => watched.admission?.() };
+  const server = await startMetricsServer(source, { port });
+  writeError(`metrics: ${server.url}\n`);
+  return server;
+}
+
 async function showPlay(
   run: Run,
   options: {
     readonly folder: RunFolder;
-    readonly display: Display;
+    readonly display: RunDisplay;
     readonly signal: AbortSignal;
   },
 ): Promise<RunResult> {
   const { folder, display, signal } = options;
   const { now } = run.setup;
-  const line = createProgressLine({ stream: process.stderr, write: writeError, now });
+  const busyShare = () => performance.eventLoopUtilization().utilization;
+  const line = createProgressLine({ stream: process.stderr, write: writeError, now, busyShare });
   if (folder.finished.length > 0 && !display.quiet) {
     writeError(`resuming ${folder.dir}: ${folder.finished.length} episodes are done\n`);
   }
+  const watched: Partial<Watched> = {};
+  await using _metrics = await openMetrics(display, watched);
   const result = await run.play(folder, {
     signal,
+    onAdmission: (admission) => Object.assign(watched, { admission }),
     onProgress: (progress) => {
+      watched.progress = progress;
       if (!display.quiet) line.update(progress);
+    },
+    onEngine: (news) => {
+      if (display.json) void writeOut(`${JSON.stringify(news)}\n`);
+      if (!display.quiet) line.say(describeNews(news));
     },
     onEpisode: (episode) => {
       if (!display.json) return;

@@ -1,8 +1,11 @@
+import type { EngineNews } from "../run/engine-watch.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 
 /** Shows how a run goes: one line that is rewritten on a terminal, a line now and then elsewhere. */
 export interface ProgressLine {
   update(progress: RunProgress): void;
+  /** Writes a line of its own above it. */
+  say(text: string): void;
   /** Shows the last state and ends the line. */
   end(): void;
 }
@@ -13,13 +16,20 @@ export interface ProgressOutput {
   readonly stream: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
   readonly write: (text: string) => void;
   readonly now: () => number;
+  /** How much of the time this process has computed, 0 to 1; absent where nobody measures it. */
+  readonly busyShare?: () => number;
 }
 
 const terminalIntervalMs = 100;
 const plainIntervalMs = 5_000;
 
 /** A progress line on a terminal or, where the stream is piped, plain lines every few seconds. */
-export function createProgressLine({ stream, write, now }: ProgressOutput): ProgressLine {
+export function createProgressLine({
+  stream,
+  write,
+  now,
+  busyShare,
+}: ProgressOutput): ProgressLine {
   const isTerminal = stream.isTTY;
   let shownAtMs = -Infinity;
   let latest: RunProgress | undefined;
@@ -28,7 +38,7 @@ export function createProgressLine({ stream, write, now }: ProgressOutput): Prog
   function show(progress: RunProgress): void {
     shownAtMs = now();
     isShown = true;
-    const text = describeProgress(progress);
+    const text = describeProgress(progress, busyShare?.());
     if (!isTerminal) {
       write(`${text}\n`);
       return;
@@ -44,6 +54,10 @@ export function createProgressLine({ stream, write, now }: ProgressOutput): Prog
       const interval = isTerminal ? terminalIntervalMs : plainIntervalMs;
       if (now() - shownAtMs >= interval) show(progress);
     },
+    say(text) {
+      write(isTerminal ? `\r\u001b[2K${text}\n` : `${text}\n`);
+      if (isTerminal && latest !== undefined) show(latest);
+    },
     end() {
       if (latest !== undefined && !isShown) show(latest);
       if (isTerminal && latest !== undefined) write("\n");
@@ -51,20 +65,60 @@ export function createProgressLine({ stream, write, now }: ProgressOutput): Prog
   };
 }
 
-/** A run's state in one line. */
-export function describeProgress(progress: RunProgress): string {
+/** What there is to say of an engine that is away, or back. */
+export function describeNews({ type, silentMs }: EngineNews): string {
+  const forSeconds = `${Math.round(silentMs / 1_000)} s`;
+  return type === "engine-back"
+    ? `engine answers again after ${forSeconds}`
+    : `engine unreachable for ${forSeconds}, retrying`;
+}
+
+/**
+ * A run's state in one line.
+ *
+ * @param busyShare - How much of the time this process has computed, 0 to 1.
+ */
+export function describeProgress(progress: RunProgress, busyShare?: number): string {
   const { planned, finished, running, rewardMean, sampledTokensPerSecond, failures, retried } =
     progress;
   const parts = [
-    `${finished}/${planned} done`,
+    planned === undefined ? `${finished} done` : `${finished}/${planned} done`,
     `${running} running`,
     `reward ${rewardMean === undefined ? "–" : rewardMean.toFixed(3)}`,
     `${formatCount(sampledTokensPerSecond)} tok/s`,
   ];
+  const left = leftMs(progress);
+  if (left !== undefined) parts.push(`about ${describeSpan(left)} left`);
+  const spent = describeSpent(progress, busyShare);
+  if (spent !== undefined) parts.push(spent);
   const failed = Object.entries(failures).map(([code, count]) => `${code} ×${count}`);
   if (failed.length > 0) parts.push(`failed: ${failed.join(", ")}`);
   if (retried > 0) parts.push(`${retried} retried`);
   return parts.join(" · ");
+}
+
+/** How long the rest takes at the pace of this start; nothing where that is not known. */
+function leftMs({ planned, finished, resumed, elapsedMs }: RunProgress): number | undefined {
+  const played = finished - resumed;
+  if (planned === undefined || played === 0 || finished >= planned) return undefined;
+  return ((planned - finished) * elapsedMs) / played;
+}
+
+/** `40 s`, `12 min` or `3.5 h`. */
+function describeSpan(ms: number): string {
+  if (ms < 90_000) return `${Math.max(1, Math.round(ms / 1_000))} s`;
+  if (ms < 90 * 60_000) return `${Math.round(ms / 60_000)} min`;
+  return `${(ms / 3_600_000).toFixed(1)} h`;
+}
+
+/** What turns have waited for, in shares, and how busy this process itself is. */
+function describeSpent({ spentMs }: RunProgress, busyShare?: number): string | undefined {
+  const { engine, user, environment } = spentMs;
+  const sum = engine + user + environment;
+  if (sum === 0) return undefined;
+  const percent = (share: number): string => `${Math.round(100 * share)} %`;
+  const waits = `waits: model ${percent(engine / sum)}, user ${percent(user / sum)}, tools ${percent(environment / sum)}`;
+  return busyShare === undefined ? waits : `${waits}; we are busy ${percent(busyShare)}`;
 }
 
 /** A count with thousands separated: 12345.6 is `12,346`. */

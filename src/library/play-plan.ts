@@ -3,12 +3,13 @@ import type { Episode } from "../episode/episode.ts";
 import { RolloutError } from "../errors.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
-import type { PlanRecord } from "../run/plan-run.ts";
+import { openLoadGate } from "../run/load-gate.ts";
 import { RunFolder } from "../run/run-folder.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 import { startRun, type RunResult } from "../run/start-run.ts";
-import { planSource } from "../run/task-source.ts";
 import { hashOf } from "../setup/fingerprint.ts";
+import { describePlan, sourceOf } from "../setup/run-passes.ts";
+import { readScopeConfig } from "../setup/scope-config.ts";
 import { given } from "../setup/setting.ts";
 import { describeSettings } from "../setup/stored-settings.ts";
 import { readVersion } from "../setup/version.ts";
@@ -63,13 +64,14 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const { dir } = parts.conduct;
   await using folder = dir === undefined ? undefined : await openFolder(parts, dir);
   const { plan, setup, conduct } = parts;
-  const { concurrency, attempts, maxFailuresInRow } = conduct;
+  const { concurrency, followLoad, attempts, maxFailuresInRow } = conduct;
   const { sampleCount, seed } = plan.scope;
+  await using gate = openLoadGate(setup, { concurrency, followLoad });
   const run = startRun({
     ...{ setup, seed, maxFailuresInRow },
-    source: planSource(plan),
+    source: sourceOf(readScopeConfig(parts.values), plan, setup.environment),
     grouping: { size: sampleCount, attempts },
-    admission: { concurrency },
+    admission: { concurrency, ...given({ gate }) },
     ...{ signal: told.signal, onEpisode: told.onEpisode },
     ...given({ folder, onProgress: told.onProgress }),
   });
@@ -82,7 +84,8 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
   const { environment, renderer } = setup;
   const { configuration, settings } = describeSettings(values);
   const tools = environment.tools.map(({ openai }) => openai);
-  const record = { environment: environment.name, ...plan.scope } satisfies PlanRecord;
+  const scope = readScopeConfig(values);
+  const record = describePlan(scope, { environment: environment.name, ...plan.scope });
   const manifest = {
     format: 1,
     turnwright: await readVersion(),

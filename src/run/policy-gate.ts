@@ -50,6 +50,7 @@ export class PolicyGate {
       generate: (request, options) => this.#generate(request, options ?? {}),
       ...(inner.score && { score: async (...call) => await inner.score!(...call) }),
       describe: async (options) => await inner.describe(options),
+      ...(inner.load && { load: async (options) => await inner.load!(options) }),
       close: async () => await inner.close(),
     };
   }

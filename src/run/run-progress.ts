@@ -40,6 +40,11 @@ export interface RunProgress {
   readonly userUsage: UserSpending;
   /** Groups that ended since this start: those that were handed out, and those that were not. */
   readonly groups: { readonly finished: number; readonly leftOut: number };
+  /**
+   * How many versions of the policy old the oldest token of a group was, over the groups that ended since
+   * this start; absent where no version is known.
+   */
+  readonly staleness?: { readonly mean: number; readonly most: number };
   /** What turns have waited for since this start, milliseconds over all episodes. */
   readonly spentMs: {
     readonly engine: number;
@@ -76,6 +81,9 @@ export class RunTally {
   /** Sampled in this start, turn by turn, so that the rate does not wait for episodes to end. */
   #liveTokenCount = 0;
   readonly #spentMs = { engine: 0, user: 0, environment: 0 };
+  #agedCount = 0;
+  #stalenessSum = 0;
+  #stalenessMost = 0;
   readonly #groups = { finished: 0, leftOut: 0 };
 
   constructor({ planned, now }: { readonly planned?: number; readonly now: () => number }) {
@@ -110,8 +118,9 @@ export class RunTally {
   }
 
   /** A group ended and is handed out. */
-  groupFinished(): void {
+  groupFinished(staleness?: number): void {
     this.#groups.finished++;
+    this.#addStaleness(staleness);
   }
 
   /** A group that ended is too old by the time it would be handed out. */
@@ -121,8 +130,9 @@ export class RunTally {
   }
 
   /** A group ended and is not handed out. */
-  groupLeftOut(): void {
+  groupLeftOut(staleness?: number): void {
     this.#groups.leftOut++;
+    this.#addStaleness(staleness);
   }
 
   episodeFinished(row: FinishedEpisode): void {
@@ -153,10 +163,25 @@ export class RunTally {
       tokenCount: this.#tokenCount,
       userUsage: this.#userUsage,
       groups: { ...this.#groups },
+      ...(this.#agedCount === 0
+        ? {}
+        : {
+            staleness: {
+              mean: this.#stalenessSum / this.#agedCount,
+              most: this.#stalenessMost,
+            },
+          }),
       spentMs: { ...this.#spentMs },
       elapsedMs,
       sampledTokensPerSecond: elapsedMs === 0 ? 0 : (this.#liveTokenCount * 1000) / elapsedMs,
     };
+  }
+
+  #addStaleness(staleness: number | undefined): void {
+    if (staleness === undefined) return;
+    this.#agedCount++;
+    this.#stalenessSum += staleness;
+    this.#stalenessMost = Math.max(this.#stalenessMost, staleness);
   }
 
   #add(row: FinishedEpisode): void {

@@ -1,7 +1,11 @@
+import { systemClock } from "../internal/clock.ts";
+import { watchEngine, type EngineNews } from "./engine-watch.ts";
+import type { EngineGate } from "./admission.ts";
+import { openLoadGate } from "./load-gate.ts";
 import type { RunPlan } from "./plan-run.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { startRun, type RunResult, type StartRunOptions } from "./start-run.ts";
-import { planSource } from "./task-source.ts";
+import { planSource, type TaskSource } from "./task-source.ts";
 
 export type { RunResult } from "./start-run.ts";
 
@@ -12,13 +16,23 @@ export interface RunOptions extends Pick<
 > {
   readonly plan: RunPlan;
   readonly folder: RunFolder;
+  /** Where the tasks come from instead of the plan, which then says how large groups are. */
+  readonly source?: TaskSource;
   /** Episodes played at once. At least 1. */
   readonly concurrency: number;
+  /** Whether fewer are played at once while the engine is full. Default false. */
+  readonly followLoad?: boolean;
   /** How often an episode is played before its failure is final. At least 1. */
   readonly attempts: number;
   /** The run stops when this many episodes have failed in a row: something is down for good. */
   readonly maxFailuresInRow: number;
   readonly signal: AbortSignal;
+  /** The model's name in traces. */
+  readonly model?: string;
+  /** Told once how to see who waits to be admitted; never where the engine's load is not followed. */
+  readonly onAdmission?: (state: () => EngineGate["state"]) => void;
+  /** Told of outages of the engine; `events.jsonl` tells of them as well. */
+  readonly onEngine?: (news: EngineNews) => void;
 }
 
 /**
@@ -30,13 +44,36 @@ export interface RunOptions extends Pick<
  * @throws whatever `playEpisode()` throws on our own bugs, after the other episodes were stopped.
  */
 export async function runRollouts(options: RunOptions): Promise<RunResult> {
-  const { attempts, concurrency, plan, ...rest } = options;
+  const {
+    attempts,
+    concurrency,
+    followLoad = false,
+    plan,
+    onEngine,
+    onAdmission,
+    model,
+    ...rest
+  } = options;
+  const { folder, setup } = options;
   const { sampleCount, seed } = plan.scope;
+  await using gate = openLoadGate(setup, { concurrency, followLoad });
+  if (gate !== undefined) onAdmission?.(() => gate.state);
+  await using watch = watchEngine(setup.engine, {
+    clock: setup.clock ?? systemClock,
+    onNews: (news) => {
+      onEngine?.(news);
+      // A disk that refuses this refuses the next episode, too, and that ends the run.
+      folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
+    },
+  });
+  const { traceGenerate } = await import("./traced-engine.ts");
+  const generate = traceGenerate(watch.engine, model);
   const run = startRun({
-    ...rest,
     source: planSource(plan),
+    ...rest,
+    setup: { ...setup, engine: { ...watch.engine, generate } },
     grouping: { size: sampleCount, attempts },
-    admission: { concurrency },
+    admission: { concurrency, ...(gate && { gate }) },
     seed,
   });
   for await (const _ of run) {

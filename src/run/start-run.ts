@@ -524,7 +524,7 @@ class GroupRun implements LiveRun {
     const reason = verdict === true ? this.#versions.reasonToDrop(aged) : verdict || "filtered";
     const { groupIndex, groupId } = aged;
     if (reason !== undefined) {
-      this.#tally.groupLeftOut();
+      this.#tally.groupLeftOut(staleness);
       await this.#leaveOut(aged, reason);
       return;
     }
@@ -532,11 +532,11 @@ class GroupRun implements LiveRun {
       const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
       await folder?.writeEvent({ type: "group-finished", atMs: setup.now(), ...about });
     }
-    this.#hand(whole);
+    this.#hand(whole, staleness);
   }
 
-  #hand(group: EpisodeGroup): void {
-    this.#tally.groupFinished();
+  #hand(group: EpisodeGroup, staleness?: number): void {
+    this.#tally.groupFinished(staleness);
     this.#ready.push(group);
     this.#waiting?.resolve();
     this.#waiting = undefined;

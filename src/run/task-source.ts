@@ -74,6 +74,21 @@ export function taskList(
 }
 
 /**
+ * A source with no more than a number of groups.
+ *
+ * @param most - At least 1; `Infinity` leaves the source as it is.
+ */
+export function boundedSource(source: TaskSource, most: number): TaskSource {
+  if (most === Infinity) return source;
+  const length = Math.min(source.length ?? Infinity, most);
+  return {
+    ...source,
+    length,
+    at: (groupIndex, options) => (groupIndex < length ? source.at(groupIndex, options) : undefined),
+  };
+}
+
+/**
  * Tasks without end: pass after pass over the same ones, each pass in an order of its own that follows
  * from the seed. A group of the second pass is named `…~2`, and so on.
  */

@@ -13,6 +13,13 @@ export const conductSettings = [
     operational: true,
   },
   {
+    name: "follow-load",
+    kind: { type: "choice", choices: ["on", "off"] },
+    help: "play fewer episodes at once while the engine's memory is full or its queue long",
+    default: "on",
+    operational: true,
+  },
+  {
     name: "attempts",
     kind: count(1),
     value: "n",
@@ -59,6 +66,8 @@ export const conductSettings = [
 export interface ConductConfig {
   /** Episodes at once. */
   readonly concurrency: number;
+  /** Whether fewer are played at once while the engine is full. */
+  readonly followLoad: boolean;
   /** Plays of an episode before its failure is final. */
   readonly attempts: number;
   /** Failed episodes in a row that stop the run. */
@@ -89,6 +98,7 @@ export function readConductConfig(
       : DEFAULT_CONCURRENCY;
   return {
     concurrency: values.concurrency ?? fitting,
+    followLoad: values["follow-load"] === "on",
     attempts: values.attempts,
     maxFailuresInRow: values["max-failures"],
     record: values.record,

@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
-import { planRun, type PlanRecord, type RunPlan, type RunScope } from "../run/plan-run.ts";
+import { planRun, type RunPlan, type RunScope } from "../run/plan-run.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { commandLine } from "../run/run-lock.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
@@ -12,6 +12,7 @@ import { createEngine, type Variables } from "./create-engine.ts";
 import { createRunRenderer } from "./create-run-renderer.ts";
 import { createRunUser } from "./create-run-user.ts";
 import { loadEnvironment } from "./environments.ts";
+import { describePlan, sourceOf } from "./run-passes.ts";
 import { toRunScope } from "./run-scope.ts";
 import type { RunConfig } from "./run-config.ts";
 import { describeIdentity } from "./run-identity.ts";
@@ -21,7 +22,10 @@ import { given } from "./setting.ts";
 import { readVersion } from "./version.ts";
 
 /** What a run is told of while it is played. */
-export type PlayOptions = Pick<RunOptions, "signal" | "onProgress" | "onEpisode">;
+export type PlayOptions = Pick<
+  RunOptions,
+  "signal" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission"
+>;
 
 /** Everything that a configuration describes, put together and ready to be played. */
 export interface Run extends AsyncDisposable {
@@ -114,9 +118,19 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
         });
       },
       async play(folder, options) {
-        const { concurrency, attempts, maxFailuresInRow } = config.conduct;
-        const conduct = { concurrency, attempts, maxFailuresInRow };
-        return await runRollouts({ plan, setup, folder, redactor, ...conduct, ...options });
+        const { concurrency, followLoad, attempts, maxFailuresInRow } = config.conduct;
+        const conduct = { concurrency, followLoad, attempts, maxFailuresInRow };
+        const source = sourceOf(config.scope, plan, environment, folder.finished);
+        return await runRollouts({
+          plan,
+          source,
+          setup,
+          folder,
+          redactor,
+          ...conduct,
+          ...given({ model: description.model }),
+          ...options,
+        });
       },
       [Symbol.asyncDispose]: close,
     };
@@ -155,7 +169,7 @@ async function describeRun(
       engine: parts.engine,
       template: parts.renderer.card,
       vocabularySize: parts.renderer.codec.vocabularySize,
-      plan: { environment: parts.environment.name, ...parts.scope } satisfies PlanRecord,
+      plan: describePlan(config.scope, { environment: parts.environment.name, ...parts.scope }),
       settings,
     },
   };

@@ -1,3 +1,4 @@
+import { UsageError } from "../errors.ts";
 import { isModulePath, readEnvironmentName } from "./environment-names.ts";
 import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
@@ -31,6 +32,19 @@ export const scopeSettings = [
     help: "episodes per task: the group's size",
     default: 1,
   },
+  {
+    name: "passes",
+    kind: text,
+    value: "n",
+    help: "passes over the tasks, each in an order of its own: a number, or endless (default: one)",
+  },
+  {
+    name: "groups",
+    kind: count(1),
+    value: "n",
+    help: "with --passes: groups after which the run is at its end",
+    operational: true,
+  },
   { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
 ] as const satisfies readonly Setting[];
 
@@ -50,6 +64,16 @@ export interface ScopeConfig {
   /** Episodes per task: the group's size. */
   readonly sampleCount: number;
   readonly seed: number;
+  /** Absent: the tasks once, in their order. */
+  readonly passes?: PassesConfig;
+}
+
+/** Passes over the tasks, each in an order of its own that follows from the seed. */
+export interface PassesConfig {
+  /** How many; `Infinity` for a run without end. */
+  readonly count: number;
+  /** Groups after which the run is at its end, however many passes are left. */
+  readonly mostGroups?: number;
 }
 
 type ScopeValues = SettingValues<(typeof scopeSettings)[number]>;
@@ -65,7 +89,29 @@ export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentCo
   return { name, ...(data === undefined ? {} : { dataDir: data }) };
 }
 
-/** Reads which tasks are played; whether the environment has them turns out where they are planned. */
-export function readScopeConfig({ split, tasks, samples, seed }: ScopeValues): ScopeConfig {
-  return { split, tasks, sampleCount: samples, seed };
+/**
+ * Reads which tasks are played; whether the environment has them turns out where they are planned.
+ *
+ * @throws UsageError for passes that are no number, and for a bound of groups without passes.
+ */
+export function readScopeConfig(values: ScopeValues): ScopeConfig {
+  const { split, tasks, samples, seed, passes, groups } = values;
+  const scope = { split, tasks, sampleCount: samples, seed };
+  if (passes === undefined) {
+    if (groups === undefined) return scope;
+    throw new UsageError(
+      "Cannot use --groups without --passes: give --passes endless, or choose --tasks",
+    );
+  }
+  const mostGroups = groups === undefined ? {} : { mostGroups: groups };
+  return { ...scope, passes: { count: readPassCount(passes), ...mostGroups } };
+}
+
+function readPassCount(passes: string): number {
+  if (passes === "endless") return Infinity;
+  const count = Number(passes);
+  if (/^\d+$/.test(passes) && Number.isSafeInteger(count) && count >= 1) return count;
+  throw new UsageError(
+    `Cannot use --passes ${passes}: expected a whole number of at least 1, or endless`,
+  );
 }

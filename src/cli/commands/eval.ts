@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { readRunConfig, type RunConfig } from "../../setup/run-config.ts";
 import type { GivenSettings } from "../../setup/setting.ts";
-import { readDisplay } from "../display-settings.ts";
 import { evalSettings, readPrices, toEvalSettings, toRunSettings } from "../eval-settings.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { readRunDisplay } from "../watch-settings.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
 /** `turnwright eval`: how good a policy is, with intervals and reasons. */
@@ -49,7 +49,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
   const { printEvaluation } = await import("../evaluation-text.ts");
   const { playRun } = await import("../play-run.ts");
   const { tauTaskInfo } = await import("../tau-task-info.ts");
-  const display = readDisplay(settings);
+  const display = readRunDisplay(settings);
   await playRun(config, display, async ({ result, folder, environment, plan }) => {
     const { dir } = folder;
     const { end } = result;

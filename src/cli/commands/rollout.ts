@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import { readRunConfig, runSettings, type RunConfig } from "../../setup/run-config.ts";
-import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
+import { displaySettings, pickSettings } from "../display-settings.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { readRunDisplay, watchSettings, type RunDisplay } from "../watch-settings.ts";
 import { writeOut } from "../write-out.ts";
 
 /** Every setting of `turnwright rollout`: a flag each, and the keys of its configuration file. */
-export const rolloutSettings = [...runSettings, ...displaySettings];
+export const rolloutSettings = [...runSettings, ...displaySettings, ...watchSettings];
 
 /** `turnwright rollout`: plays episodes against an inference engine and writes training samples. */
 export function defineRollout(command: Command): void {
@@ -17,12 +18,12 @@ export function defineRollout(command: Command): void {
   addSettings(command, rolloutSettings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(rolloutSettings, flags);
-    await rollout(readRunConfig(pickSettings(runSettings, given)), readDisplay(given));
+    await rollout(readRunConfig(pickSettings(runSettings, given)), readRunDisplay(given));
   });
 }
 
 /** Plays the run that the configuration describes, and prints its summary. */
-export async function rollout(config: RunConfig, display: Display): Promise<void> {
+export async function rollout(config: RunConfig, display: RunDisplay): Promise<void> {
   const { playRun } = await import("../play-run.ts");
   const { printRunSummary } = await import("../run-summary.ts");
   await playRun(config, display, async ({ result, folder }) => {

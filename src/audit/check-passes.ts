@@ -1,0 +1,71 @@
+import { quote, type RawRow } from "../trajectory/violation.ts";
+import type { PlannedAttempt } from "./check-plan.ts";
+import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
+import { findingsIn, type Finding } from "./finding.ts";
+
+/** What `run.json` says of a run that goes over its tasks again and again. */
+export interface PassesFacts {
+  readonly environment: string;
+  readonly split: string;
+  readonly seed: number;
+  /** Attempts per group. */
+  readonly sampleCount: number;
+  /** The tasks of each pass, 0-based. */
+  readonly passOver: readonly number[];
+}
+
+/**
+ * Holds a run's episodes against its passes: an episode's seed says its place in the run, and with it the
+ * pass that its group's name has; none is there twice, and each is of a task that is passed over.
+ *
+ * @returns the attempts that are there, by their places: how many there will be, nobody knows.
+ */
+export function checkPasses(
+  passes: PassesFacts,
+  episodes: ReadonlyMap<string, EpisodeFacts>,
+): { readonly attempts: readonly PlannedAttempt[]; readonly findings: readonly Finding[] } {
+  const found: { line: number; rule: string; detail: string }[] = [];
+  const byPlace = new Map<number, string>();
+  for (const [rolloutId, { place, fields }] of episodes) {
+    const index = fields.seed - passes.seed;
+    const details = compare(passes, rolloutId, fields);
+    const other = byPlace.get(index);
+    if (other !== undefined) details.push(`${rolloutId} is the same attempt as ${other}`);
+    else byPlace.set(index, rolloutId);
+    for (const detail of details) found.push({ line: place.line, rule: "plan", detail });
+  }
+  const attempts = [...byPlace]
+    .toSorted(([one], [other]) => one - other)
+    .map(([index, rolloutId]) => ({
+      ...{ rolloutId, index, label: rolloutId, isFinished: true },
+      groupIndex: Math.floor(index / passes.sampleCount),
+    }));
+  return { attempts, findings: findingsIn(EpisodeFile.fileName, found) };
+}
+
+function compare(
+  { environment, split, seed, sampleCount, passOver }: PassesFacts,
+  rolloutId: string,
+  fields: EpisodeFacts["fields"],
+): string[] {
+  const { taskId, taskIndex, sampleIndex } = fields;
+  const index = fields.seed - seed;
+  if (!Number.isSafeInteger(index) || index < 0) {
+    return [`${rolloutId}: its seed ${quote(fields.seed)} is none of the run's`];
+  }
+  if (!passOver.includes(taskIndex)) {
+    return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
+  }
+  const pass = Math.floor(Math.floor(index / sampleCount) / passOver.length);
+  const groupId = pass === 0 ? taskId : `${taskId}~${pass + 1}`;
+  const expected = { environment, split, groupId, sampleIndex: index % sampleCount };
+  const actual: RawRow = { ...fields };
+  const wrong = Object.entries(expected)
+    .filter(([field, value]) => actual[field] !== value)
+    .map(
+      ([field, value]) =>
+        `${rolloutId}: ${field} is ${quote(actual[field])}, expected ${quote(value)}`,
+    );
+  const name = `${groupId}#${sampleIndex}`;
+  return rolloutId === name ? wrong : [...wrong, `${rolloutId} is by its fields ${name}`];
+}

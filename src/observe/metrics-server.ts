@@ -1,0 +1,53 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { UsageError, describeError } from "../errors.ts";
+import { createRunMetrics, type MetricsSource } from "./run-metrics.ts";
+
+/** Metrics that can be read on this machine. Disposing of it ends that. */
+export interface MetricsServer extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:9464/metrics`. */
+  readonly url: string;
+}
+
+/**
+ * Serves a run's metrics to Prometheus, on this machine only.
+ *
+ * @param port - 0 means any free one.
+ * @throws UsageError where the port is taken.
+ */
+export async function startMetricsServer(
+  source: MetricsSource,
+  { port }: { readonly port: number },
+): Promise<MetricsServer> {
+  const metrics = createRunMetrics(source);
+  const server = createServer((request, response) => {
+    if (request.method !== "GET" || request.url !== "/metrics") {
+      response.writeHead(404).end();
+      return;
+    }
+    void metrics.text().then(
+      (text) => response.writeHead(200, { "content-type": metrics.contentType }).end(text),
+      (error: unknown) => response.writeHead(500).end(describeError(error)),
+    );
+  });
+  try {
+    server.listen(port, "127.0.0.1");
+    await once(server, "listening");
+  } catch (cause) {
+    throw new UsageError(
+      `Cannot use --metrics-port ${port}: ${describeError(cause)}; choose another, or 0 for any`,
+      { cause },
+    );
+  }
+  const { port: taken } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${taken}/metrics`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import type { Engine, Generation } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { watchEngine, type EngineNews } from "./engine-watch.ts";
+import { manualClock } from "./manual-clock.fixture.ts";
+
+const request = {
+  ...{ promptIds: [1], sampling: {}, maxNewTokens: 1, stopTokenIds: [2] },
+  ...{ requestId: "r", sessionId: "s" },
+};
+const generation: Generation = {
+  ...{ outputIds: [2], logprobs: [0], finish: { type: "stop" }, discarded: [] },
+  pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "", finish: "stop" }],
+};
+
+/** An engine that can be away, and answers when it is told to. */
+function wayward() {
+  const answer = withResolvers();
+  const state = { isThere: true, probeCount: 0 };
+  const engine: Engine = {
+    kind: "fake",
+    async generate() {
+      await answer.promise;
+      return generation;
+    },
+    async describe() {
+      state.probeCount += 1;
+      if (!state.isThere) throw new RolloutError("engine/unreachable", "Cannot reach it");
+      return { kind: "fake", logprobConvention: "raw" };
+    },
+    close: async () => {},
+  };
+  return { answer, state, engine };
+}
+
+describe("watchEngine()", () => {
+  test("says within 15 s that an engine is away, each minute again, and when it is back", async () => {
+    const { clock, pass } = manualClock();
+    const { answer, state, engine } = wayward();
+    const news: (EngineNews & { readonly atMs: number })[] = [];
+    const onNews = (each: EngineNews) => news.push({ ...each, atMs: clock.now() });
+    await using watch = watchEngine(engine, { clock, onNews });
+    const turn = watch.engine.generate(request);
+    await pass(4_000);
+    state.isThere = false;
+    await pass(15_000);
+    expect(news).toEqual([{ type: "engine-unreachable", silentMs: 5_000, atMs: 5_000 }]);
+    await pass(60_000);
+    expect(news[1]).toEqual({ type: "engine-unreachable", silentMs: 65_000, atMs: 65_000 });
+    answer.resolve();
+    expect(await turn).toBe(generation);
+    expect(news[2]).toEqual({ type: "engine-back", silentMs: 79_000, atMs: 79_000 });
+    expect(news).toHaveLength(3);
+  });
+
+  test("says nothing of long turns, and asks nothing where nobody waits", async () => {
+    const { clock, pass } = manualClock();
+    const { answer, state, engine } = wayward();
+    const news: EngineNews[] = [];
+    await using watch = watchEngine(engine, { clock, onNews: (each) => news.push(each) });
+    await pass(600_000);
+    expect(state.probeCount).toBe(0);
+    const turn = watch.engine.generate(request);
+    await pass(600_000);
+    answer.resolve();
+    await turn;
+    expect(state.probeCount).toBeGreaterThan(0);
+    expect(news).toEqual([]);
+  });
+});

@@ -1,0 +1,128 @@
+import type { Engine } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
+import type { Clock } from "../internal/clock.ts";
+import { startDeadline } from "../internal/deadline.ts";
+
+/** What is found out about an engine while policy calls wait for it. JSON-able. */
+export interface EngineNews {
+  /** `engine-back`: it answers again. */
+  readonly type: "engine-unreachable" | "engine-back";
+  /** For how long it has not answered, or had not, milliseconds. */
+  readonly silentMs: number;
+}
+
+/** How an engine is watched. */
+export interface EngineWatchOptions {
+  readonly clock: Clock;
+  /** Told when the engine is first found unreachable, each minute that it stays so, and when it is back. */
+  readonly onNews: (news: EngineNews) => void;
+}
+
+/** An engine that is watched. Disposing it ends the watch, not the engine. */
+export interface EngineWatch extends AsyncDisposable {
+  /** Whose calls are noticed. */
+  readonly engine: Engine;
+}
+
+/** With the probe's own time an outage is told of within 15 s. */
+const EVERY_MS = 5_000;
+const PROBE_MS = 4_000;
+const AGAIN_MS = 60_000;
+
+/**
+ * Watches an engine: where calls wait and none has been answered for some seconds, it is asked whether it
+ * is there at all. Long turns and full queues are no news; calls repeat their requests by themselves.
+ */
+export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOptions): EngineWatch {
+  const stop = new AbortController();
+  let runningCount = 0;
+  let answeredAtMs = clock.now();
+  let toldAtMs: number | undefined;
+
+  function noteAnswer(): void {
+    const now = clock.now();
+    if (toldAtMs !== undefined) onNews({ type: "engine-back", silentMs: now - answeredAtMs });
+    toldAtMs = undefined;
+    answeredAtMs = now;
+  }
+
+  async function look(): Promise<void> {
+    if (runningCount === 0 || clock.now() - answeredAtMs < EVERY_MS) return;
+    if (await isReachable(engine, { clock, signal: stop.signal })) {
+      noteAnswer();
+      return;
+    }
+    const now = clock.now();
+    if (stop.signal.aborted || (toldAtMs !== undefined && now - toldAtMs < AGAIN_MS)) return;
+    toldAtMs = now;
+    onNews({ type: "engine-unreachable", silentMs: now - answeredAtMs });
+  }
+
+  async function lookOften(): Promise<void> {
+    const { signal } = stop;
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(EVERY_MS, { signal });
+        await look();
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+    }
+  }
+
+  const watching = lookOften();
+  // Whoever disposes of the watch is told.
+  watching.catch(() => {});
+  return {
+    engine: {
+      ...passOn(engine),
+      async generate(request, options) {
+        // Nobody asked before: that was no silence.
+        if (runningCount === 0 && toldAtMs === undefined) answeredAtMs = clock.now();
+        runningCount += 1;
+        try {
+          const generation = await engine.generate(request, options);
+          noteAnswer();
+          return generation;
+        } finally {
+          runningCount -= 1;
+        }
+      },
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await watching;
+    },
+  };
+}
+
+/** An engine as a plain object, whatever it is made of. */
+function passOn(engine: Engine): Engine {
+  return {
+    kind: engine.kind,
+    generate: async (request, options) => await engine.generate(request, options),
+    ...(engine.score && { score: async (...call) => await engine.score!(...call) }),
+    describe: async (options) => await engine.describe(options),
+    ...(engine.load && { load: async (options) => await engine.load!(options) }),
+    close: async () => await engine.close(),
+  };
+}
+
+/** Whether anything answers. How busy it is costs an engine less to say than what it is. */
+async function isReachable(
+  engine: Engine,
+  { clock, signal: parent }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<boolean> {
+  using deadline = startDeadline({ ms: PROBE_MS, parents: [parent], clock });
+  const { signal } = deadline;
+  try {
+    const load = await engine.load?.({ signal });
+    if (load !== undefined && load.workers.length > 0) return true;
+    await engine.describe({ signal });
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    if (error instanceof RolloutError) return error.code !== "engine/unreachable";
+    throw error;
+  }
+}
