@@ -174,3 +174,5 @@ export type { ClientErrorKind } from "./gateway/client-error.ts";
 export type { SampledTurn } from "./gateway/tree/path-ids.ts";
 export type { KnownTurn } from "./gateway/turn/template-messages.ts";
 export type { ClientCall } from "./gateway/conversation.ts";
+export type { EngineNews } from "./run/engine-watch.ts";
+export type { PassesConfig } from "./setup/scope-config.ts";

@@ -1,4 +1,4 @@
-import type { Input, Inputs } from "../episode/input.ts";
+import type { Inputs } from "../episode/input.ts";
 import type { Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { EncodedLine } from "./encode-line.ts";
