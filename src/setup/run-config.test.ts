@@ -81,12 +81,22 @@ describe("the settings of a run", () => {
     expect(names).toEqual([
       // What these name is compared itself.
       "data",
+      // A run without end goes on as long as it is asked to.
+      "groups",
       ...["url", "engine-mode", "engine-api", "api-key-env", "gguf", "threads", "sequences"],
       ...["model", "few-shot-file"],
       ...["user-url", "user-api-key-env", "user-concurrency"],
       ...["user-input-price", "user-output-price", "user-script"],
       ...["episode-timeout", "user-timeout", "tool-timeout", "engine-timeout"],
-      ...["concurrency", "attempts", "max-failures", "out", "record", "retry-failed"],
+      ...[
+        "concurrency",
+        "follow-load",
+        "attempts",
+        "max-failures",
+        "out",
+        "record",
+        "retry-failed",
+      ],
     ]);
   });
 
