@@ -14,7 +14,7 @@ function complete(...words: string[]): string[] {
 }
 
 test("bash completes commands, flags and choices", () => {
-  expect(complete("serve")).toEqual(["serve-test"]);
+  expect(complete("serve")).toEqual(["serve", "serve-test"]);
   expect(complete("rollout", "--max-t")).toContain("--max-turns");
   expect(complete("serve-test", "--protocol", "")).toEqual(["sglang", "vllm", "llama-cpp"]);
   expect(complete("rollout", "--quiet", "--engine", "ll")).toEqual(["llama-cpp", "llama"]);
