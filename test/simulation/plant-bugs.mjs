@@ -78,8 +78,8 @@ const bugs = [
   [
     "the gate stays closed after new weights",
     "run/start-run.ts",
-    "if (!wasClosed) this.#gate.open();",
-    "void wasClosed;",
+    "if (!this.#isPaused && this.#updateCount === 0) this.#gate.open();",
+    "void this.#isPaused;",
   ],
 ];
 
