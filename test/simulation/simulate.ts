@@ -5,6 +5,7 @@ import type { Engine, GenerateRequest, Generation } from "../../src/engine/engin
 import type { Environment } from "../../src/environment/environment.ts";
 import { seededRandom, type Random } from "../../src/environment/seeded-random.ts";
 import { lamp, lampTask, switchCall } from "../../src/episode/lamp-episode.fixture.ts";
+import type { Input } from "../../src/episode/input.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { RolloutError, UsageError } from "../../src/errors.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
@@ -64,6 +65,14 @@ export async function simulate(seed: number): Promise<Simulated> {
     wrong.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
   }
   return { seed, lives, turns: world.turnCount, wrong };
+}
+
+/** A line of `recording.jsonl`, as far as it is looked at. */
+interface WrittenLine {
+  readonly type: string;
+  readonly rolloutId: string;
+  readonly attempt: number;
+  readonly inputs?: readonly Input[];
 }
 
 class SimulatedWorld {
@@ -183,13 +192,26 @@ class SimulatedWorld {
       if (!finished.has(rolloutId)) this.#wrong.push(`${rolloutId} was reported and is lost`);
     }
     this.#journalled = new Set();
-    for (const rolloutId of this.#expectedIds()) {
-      const recorded = await folder.recordingOf(rolloutId);
-      if (recorded === undefined || recorded.hasEnded) continue;
-      for (const input of recorded.inputs.inputs) {
-        if (input.type !== "generation" || input.isPartial === true) continue;
-        this.#journalled.add(`${rolloutId}:${recorded.begin.attempt} ${input.promptHash}`);
+    // Read as it stands, and not as the product reads it.
+    const latest = new Map<string, number>();
+    const journalled: { readonly rolloutId: string; attempt: number; promptHash: string }[] = [];
+    const lines = this.#disk.text(path.join(dir, "recording.jsonl")).split("\n");
+    // The last one is torn, or empty.
+    for (const line of lines.slice(0, -1)) {
+      const { attempt, inputs = [], rolloutId, type } = JSON.parse(line) as WrittenLine;
+      latest.set(
+        rolloutId,
+        type === "end" ? Infinity : Math.max(latest.get(rolloutId) ?? 0, attempt),
+      );
+      for (const input of inputs) {
+        const isWhole = input.type === "generation" && input.isPartial !== true;
+        if (!isWhole || !("value" in input.outcome)) continue;
+        journalled.push({ rolloutId, attempt, promptHash: input.promptHash });
       }
+    }
+    for (const { rolloutId, attempt, promptHash } of journalled) {
+      if (finished.has(rolloutId) || latest.get(rolloutId) !== attempt) continue;
+      this.#journalled.add(`${rolloutId}:${attempt} ${promptHash}`);
     }
   }
 
