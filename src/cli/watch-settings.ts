@@ -1,10 +1,5 @@
-import {
-  completeSettings,
-  flag,
-  given,
-  type GivenSettings,
-  type Setting,
-} from "../setup/setting.ts";
+import { given } from "../internal/given.ts";
+import { completeSettings, flag, type GivenSettings, type Setting } from "../setup/setting.ts";
 import { pickSettings, readDisplay, type Display } from "./display-settings.ts";
 
 /** How a run can be watched while it is played. */

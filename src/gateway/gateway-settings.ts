@@ -8,11 +8,11 @@ import {
   type RendererConfig,
 } from "../setup/renderer-config.ts";
 import { readSampling, samplingSettings } from "../setup/sampling-config.ts";
+import { given } from "../internal/given.ts";
 import {
   completeSettings,
   count,
   flag,
-  given,
   seconds,
   text,
   type GivenSettings,

@@ -10,7 +10,7 @@ import { startRun, type RunResult } from "../run/start-run.ts";
 import { hashOf } from "../setup/fingerprint.ts";
 import { describePlan, sourceOf } from "../setup/run-passes.ts";
 import { readScopeConfig } from "../setup/scope-config.ts";
-import { given } from "../setup/setting.ts";
+import { given } from "../internal/given.ts";
 import { describeSettings } from "../setup/stored-settings.ts";
 import { readVersion } from "../setup/version.ts";
 import type { OpenParts } from "./open-parts.ts";

@@ -321,9 +321,11 @@ class GroupRun implements LiveRun {
     const tasks = new Map(begun.map(({ groupIndex, task }) => [groupIndex, task]));
     if (source.repeatable !== true) this.#offeredCount += this.#book.reopen(begun);
     if (!redeliver) return;
+    const wanted = new Set(untaken);
+    const rows = this.#book.finishedBefore.filter((row) => wanted.has(row.groupIndex ?? -1));
+    const found = await folder.readEpisodes(new Set(rows.map(({ rolloutId }) => rolloutId)));
     for (const groupIndex of untaken) {
-      const rows = this.#book.finishedBefore.filter((row) => row.groupIndex === groupIndex);
-      const episodes = await folder.readEpisodes(new Set(rows.map(({ rolloutId }) => rolloutId)));
+      const episodes = found.filter((episode) => episode.groupIndex === groupIndex);
       const [first] = episodes;
       const options = { signal: this.#stop.signal };
       const task = tasks.get(groupIndex) ?? (await source.at(groupIndex, options))?.task;

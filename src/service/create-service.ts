@@ -4,7 +4,7 @@ import { createRun } from "../setup/create-run.ts";
 import { loadEnvironment } from "../setup/environments.ts";
 import { readRunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
-import { given } from "../setup/setting.ts";
+import { given } from "../internal/given.ts";
 import { RolloutService, type RolloutServiceOptions } from "./rollout-service.ts";
 import type { ServiceConfig } from "./service-settings.ts";
 

@@ -1,9 +1,9 @@
 import { UsageError } from "../errors.ts";
 import { readRunConfig, runSettings, type RunConfig } from "../setup/run-config.ts";
+import { given } from "../internal/given.ts";
 import {
   completeSettings,
   count,
-  given,
   text,
   type GivenSettings,
   type Setting,

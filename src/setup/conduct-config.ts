@@ -1,7 +1,8 @@
 import type { RecordPolicy } from "../run/read-recording.ts";
 import type { SinkFormat } from "../run/run-folder.ts";
 import type { EngineConfig } from "./engine-config.ts";
-import { count, flag, given, text, type Setting, type SettingValues } from "./setting.ts";
+import { given } from "../internal/given.ts";
+import { count, flag, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** How the run is carried out, and where it is written. */
 export const conductSettings = [

@@ -8,7 +8,8 @@ import { characterRenderer } from "../testing/character-renderer.ts";
 import { agentSettings, readAgentConfig } from "./agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { loadEnvironment } from "./environments.ts";
-import { completeSettings, given as present, type GivenSettings } from "./setting.ts";
+import { given as present } from "../internal/given.ts";
+import { completeSettings, type GivenSettings } from "./setting.ts";
 
 const shared = sharedData();
 const bundle = path.join(shared ?? "", "data/tau-bench");

@@ -2,7 +2,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { HttpEngineOptions } from "../engine/http-engine-options.ts";
 import { UsageError } from "../errors.ts";
 import type { EngineConfig } from "./engine-config.ts";
-import { given } from "./setting.ts";
+import { given } from "../internal/given.ts";
 
 /** Environment variables: keys are read from them. */
 export type Variables = Readonly<Record<string, string | undefined>>;

@@ -10,7 +10,7 @@ import type { Variables } from "./create-engine.ts";
 import { isTauName } from "./environment-names.ts";
 import { findBundle, loadOwnUser } from "./environments.ts";
 import type { EnvironmentConfig } from "./scope-config.ts";
-import { given } from "./setting.ts";
+import { given } from "../internal/given.ts";
 import type { UserConfig } from "./user-config.ts";
 
 /**

@@ -18,7 +18,7 @@ import type { RunConfig } from "./run-config.ts";
 import { describeIdentity } from "./run-identity.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeSettings } from "./stored-settings.ts";
-import { given } from "./setting.ts";
+import { given } from "../internal/given.ts";
 import { readVersion } from "./version.ts";
 
 /** What a run is told of while it is played. */

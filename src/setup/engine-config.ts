@@ -2,7 +2,8 @@ import type { SglangEngineOptions } from "../engine/sglang/sglang-options.ts";
 import type { VllmEngineOptions } from "../engine/vllm/vllm-options.ts";
 import { UsageError } from "../errors.ts";
 import type { limitSettings } from "./limits-config.ts";
-import { count, given, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
+import { given } from "../internal/given.ts";
+import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** The engines that settings can name. */
 export const engineNames = ["sglang", "vllm", "llama-cpp", "llama", "reference"] as const;

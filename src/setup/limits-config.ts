@@ -1,5 +1,6 @@
 import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
-import { count, given, seconds, type Setting, type SettingValues } from "./setting.ts";
+import { given } from "../internal/given.ts";
+import { count, seconds, type Setting, type SettingValues } from "./setting.ts";
 
 /** How far an episode may go. */
 export const limitSettings = [

@@ -11,10 +11,12 @@ import {
   readRecording,
   readRecordingLines,
 } from "../run/read-recording.ts";
+import { openStoredRun } from "../report/read-run.ts";
+import { indexRows } from "../run/row-index.ts";
+import { eventsFile } from "../run/told-episodes.ts";
 import { episodesFile, samplesFile } from "../run/reconcile.ts";
 import type { StoredEpisode } from "../run/replay-episode.ts";
 import type { RunManifest } from "../run/run-manifest.ts";
-import { rolloutIdOfLine } from "../run/sample-line.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { createRun, type Run, type RunSurroundings } from "./create-run.ts";
 import { readRunConfig } from "./run-config.ts";
@@ -85,23 +87,15 @@ function openBundle(bundle: Bundle): RecordedRun {
 
 async function openFolder(dir: string): Promise<RecordedRun> {
   const files = diskFiles;
-  const { openStoredRun } = await import("../report/read-run.ts");
   const { manifest } = await openStoredRun(dir);
   const index = await indexRecordings(dir, { files, wants: () => true });
   const rolloutIds = [...index.keys()];
-  const linesOf = async (name: string, wanted: string): Promise<readonly Buffer[]> => {
-    const found: Buffer[] = [];
-    await scanLines(files, path.join(dir, name), ({ bytes }) => {
-      if (rolloutIdOfLine(bytes) === wanted) found.push(Buffer.from(bytes));
-    });
-    return found;
-  };
   const startedAtMs = (await firstStart(dir)) ?? Date.now();
+  const episodes = await indexRows(files, path.join(dir, episodesFile));
+  const sampleRows = await indexRows(files, path.join(dir, samplesFile));
   const readStored = async (rolloutId: string) => {
-    const rows = (await linesOf(episodesFile, rolloutId)).map((line) => parseEpisodeRow(line));
-    const samples = (await linesOf(samplesFile, rolloutId)).map(
-      (line) => parseJson(line) as Sample,
-    );
+    const rows = (await episodes.read(rolloutId)).map((line) => parseEpisodeRow(line));
+    const samples = (await sampleRows.read(rolloutId)).map((line) => parseJson(line) as Sample);
     return { row: rows.at(-1), samples: samples.toSorted((a, b) => a.segment - b.segment) };
   };
   return {
@@ -120,7 +114,8 @@ async function openFolder(dir: string): Promise<RecordedRun> {
       const ranges = index.get(rolloutId)?.ranges ?? [];
       const lines = await readRecordingLines(dir, { files, ranges });
       const { row, samples } = await readStored(rolloutId);
-      const events = await linesOf("events.jsonl", rolloutId);
+      const told = await indexRows(files, path.join(dir, eventsFile));
+      const events = await told.read(rolloutId);
       return {
         turnwrightBundle: 1,
         manifest,
@@ -136,7 +131,7 @@ async function openFolder(dir: string): Promise<RecordedRun> {
 
 async function firstStart(dir: string): Promise<number | undefined> {
   let atMs: number | undefined;
-  await scanLines(diskFiles, path.join(dir, "events.jsonl"), ({ bytes }) => {
+  await scanLines(diskFiles, path.join(dir, eventsFile), ({ bytes }) => {
     if (atMs !== undefined || !bytes.includes('"run-started"')) return;
     const event = parseJson(bytes) as { readonly atMs?: unknown } | undefined;
     if (typeof event?.atMs === "number") atMs = event.atMs;

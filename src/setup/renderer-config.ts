@@ -4,7 +4,8 @@ import { parsePythonJson } from "../python/json-parse.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { RendererOptions } from "../renderer/create-renderer.ts";
 import type { EngineName } from "./engine-config.ts";
-import { given, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
+import { given } from "../internal/given.ts";
+import { requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** How conversations become ids, and who reads what is sampled. */
 export const rendererSettings = [

@@ -13,7 +13,7 @@ import { fingerprintFile, fingerprintFiles, hashOf, listFiles } from "./fingerpr
 import { findModuleFiles } from "./module-files.ts";
 import type { RunConfig } from "./run-config.ts";
 import type { EnvironmentConfig } from "./scope-config.ts";
-import { given } from "./setting.ts";
+import { given } from "../internal/given.ts";
 
 /** What a run plays with, as it was made of its configuration. */
 interface RunParts {

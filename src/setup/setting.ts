@@ -185,13 +185,3 @@ export function requireSetting<Value>(
   if (value === undefined) throw new UsageError(`Missing --${name}: ${remedy}`);
   return value;
 }
-
-/** The members that have a value. */
-export function given<Members extends Readonly<Record<string, unknown>>>(
-  members: Members,
-): { [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
-  const kept = Object.entries(members).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(kept) as {
-    [Name in keyof Members]?: Exclude<Members[Name], undefined>;
-  };
-}

@@ -1,14 +1,7 @@
 import type { ChatPrices } from "../user/chat-budget.ts";
 import type { ChatModelConfig } from "../user/chat-model-config.ts";
-import {
-  count,
-  given,
-  price,
-  requireSetting,
-  text,
-  type Setting,
-  type SettingValues,
-} from "./setting.ts";
+import { given } from "../internal/given.ts";
+import { count, price, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** Who the agent talks to. */
 export const userSettings = [
