@@ -3,7 +3,8 @@ import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { watchEngine, type EngineNews } from "./engine-watch.ts";
-import { manualClock } from "./manual-clock.fixture.ts";
+import { createClock } from "../internal/clock.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 
 const request = {
   ...{ promptIds: [1], sampling: {}, maxNewTokens: 1, stopTokenIds: [2] },
@@ -13,6 +14,22 @@ const generation: Generation = {
   ...{ outputIds: [2], logprobs: [0], finish: { type: "stop" }, discarded: [] },
   pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "", finish: "stop" }],
 };
+
+/** A clock that stands still until `pass()` lets time go on, and everything happen that it brings about. */
+function standingClock() {
+  const time = manualClock();
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 500) {
+      await settle();
+      await time.advance(Math.min(500, ms - passed));
+    }
+    await settle();
+  };
+  return { clock: createClock(time), pass };
+}
 
 /** An engine that can be away, and answers when it is told to. */
 function wayward() {
@@ -36,7 +53,7 @@ function wayward() {
 
 describe("watchEngine()", () => {
   test("says within 15 s that an engine is away, each minute again, and when it is back", async () => {
-    const { clock, pass } = manualClock();
+    const { clock, pass } = standingClock();
     const { answer, state, engine } = wayward();
     const news: (EngineNews & { readonly atMs: number })[] = [];
     const onNews = (each: EngineNews) => news.push({ ...each, atMs: clock.now() });
@@ -55,7 +72,7 @@ describe("watchEngine()", () => {
   });
 
   test("says nothing of long turns, and asks nothing where nobody waits", async () => {
-    const { clock, pass } = manualClock();
+    const { clock, pass } = standingClock();
     const { answer, state, engine } = wayward();
     const news: EngineNews[] = [];
     await using watch = watchEngine(engine, { clock, onNews: (each) => news.push(each) });
