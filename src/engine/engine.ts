@@ -180,6 +180,11 @@ export interface GenerateOptions {
    * hands on to a slow reader keeps a bounded queue of their own. What it throws, the call throws.
    */
   readonly onTokens?: ((tokens: StreamedTokens) => void) | undefined;
+  /**
+   * Told with `true` when the call is held up by whoever owns the policy, such as while its weights are
+   * changed, and with `false` when it is not any more: no time limit runs meanwhile.
+   */
+  readonly onHeld?: ((isHeld: boolean) => void) | undefined;
 }
 
 /** An inference engine that takes token ids and returns token ids with their logprobs. */

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { assertInvariant } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
+import { startPausableTimer, type PausableTimer } from "../internal/pausable-timer.ts";
 
 /**
  * Watches the calls that an episode makes to code that is not ours, one after the other: each has a time
@@ -11,12 +12,14 @@ import type { Clock } from "../internal/clock.ts";
  */
 export class CallWatch implements Disposable {
   readonly #caller: AbortSignal;
-  readonly #clock: Pick<Clock, "after">;
+  readonly #clock: Pick<Clock, "after" | "now">;
   readonly #controller = new AbortController();
   /** Ends the wait for the call under way. */
   #interrupt: ((reason: unknown) => void) | undefined;
+  /** Of the call under way. */
+  #timer: PausableTimer | undefined;
 
-  constructor(caller: AbortSignal, clock: Pick<Clock, "after">) {
+  constructor(caller: AbortSignal, clock: Pick<Clock, "after" | "now">) {
     this.#caller = caller;
     this.#clock = clock;
     // Code that listens and never stops does so at most once a call.
@@ -30,6 +33,15 @@ export class CallWatch implements Disposable {
     this.#controller.abort(reason);
     this.#interrupt?.(reason);
   };
+
+  /** The time of the call under way stands still until `goOn()`. */
+  pause(): void {
+    this.#timer?.pause();
+  }
+
+  goOn(): void {
+    this.#timer?.goOn();
+  }
 
   /** @throws the caller's reason where the caller has aborted. */
   throwIfAborted(): void {
@@ -51,12 +63,12 @@ export class CallWatch implements Disposable {
     this.throwIfAborted();
     assertInvariant(this.#interrupt === undefined, "an episode makes one call at a time");
     return await new Promise<Result>((resolve, reject) => {
-      let callOff: (() => void) | undefined;
       let isOver = false;
       const end = (): boolean => {
         if (isOver) return false;
         isOver = true;
-        callOff?.();
+        this.#timer?.callOff();
+        this.#timer = undefined;
         this.#interrupt = undefined;
         return true;
       };
@@ -68,7 +80,7 @@ export class CallWatch implements Disposable {
         this.#controller.abort(new DOMException(`The limit of ${ms} ms is over`, "TimeoutError"));
       };
       this.#interrupt = fail;
-      if (ms !== Infinity) callOff = this.#clock.after(ms, expire);
+      this.#timer = startPausableTimer(ms, expire, this.#clock);
       try {
         Promise.resolve(work(this.#controller.signal)).then((result) => {
           if (end()) resolve(result);

@@ -75,12 +75,10 @@ export async function playEpisode(
   using watch = new CallWatch(signal, clock);
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [interrupt], clock });
-  const endsAtMs = clock.now() + leftMs;
   const play = startPlay(assignment, setup, {
     watch,
     clock,
     time,
-    endsAtMs,
     player,
     interrupt,
     forkAt,
@@ -131,7 +129,7 @@ export async function playEpisode(
 function startPlay(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  around: Pick<Play, "watch" | "clock" | "time" | "endsAtMs" | "player" | "interrupt" | "forkAt">,
+  around: Pick<Play, "watch" | "clock" | "time" | "player" | "interrupt" | "forkAt">,
 ): Play {
   return {
     assignment,

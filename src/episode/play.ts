@@ -25,8 +25,6 @@ export interface Play {
   readonly forkAt: number | undefined;
   /** The episode's; its signal aborts with `interrupt` as well. */
   readonly time: Deadline;
-  /** When the episode's time is over, by the clock. */
-  readonly endsAtMs: number;
   readonly recorder: TrajectoryRecorder;
   readonly messages: Message[];
   readonly turns: TurnRecord[];
@@ -46,8 +44,8 @@ export interface TurnsEnd {
 }
 
 /** Whether the episode may no longer ask the policy for anything. */
-export function isTimeOver({ clock, endsAtMs, time, player }: Play): boolean {
-  return player.isLate(() => time.expired || clock.now() >= endsAtMs);
+export function isTimeOver({ time, player }: Play): boolean {
+  return player.isLate(() => time.expired || time.leftMs() <= 0);
 }
 
 /** Calls code that is not ours on behalf of the episode (see `crossBoundary()`). */

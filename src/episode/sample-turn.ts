@@ -92,17 +92,19 @@ function ended(stopReason: TurnsEnd["stopReason"]): Sampling {
 }
 
 async function generate(play: Play, request: GenerateRequest): Promise<Sampled> {
-  const { clock, endsAtMs, interrupt, setup, time } = play;
+  const { interrupt, setup, time } = play;
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
-  const leftMs = Math.max(endsAtMs - clock.now(), 0);
   const call = {
     party: "engine",
     what: `sample turn ${request.requestId}`,
-    timeoutMs: Math.min(engineTimeoutMs, leftMs + graceTimeoutMs),
+    timeoutMs: Math.min(engineTimeoutMs, time.leftMs() + graceTimeoutMs),
   } as const;
   try {
     const generation = await callParty(play, call, async (signal) => {
-      const reply = await setup.engine.generate(request, { signal, cutShort: time.signal });
+      const reply = await setup.engine.generate(request, {
+        ...{ signal, cutShort: time.signal },
+        onHeld: (isHeld) => holdTime(play, isHeld),
+      });
       const isEmpty = checkGeneration(reply, request).outputIds.length === 0;
       if (!isEmpty || interrupt?.aborted === true) return reply;
       throw time.expired ? hungEngine(call.what) : emptyReply(call.what);
@@ -115,6 +117,14 @@ async function generate(play: Play, request: GenerateRequest): Promise<Sampled> 
   } catch (error) {
     const isHung = error instanceof RolloutError && error.code === "engine/timeout";
     throw isHung && time.expired ? hungEngine(call.what, error) : error;
+  }
+}
+
+/** Neither the call nor the episode loses time while the policy is held by its owner. */
+function holdTime({ time, watch }: Play, isHeld: boolean): void {
+  for (const timed of [time, watch]) {
+    if (isHeld) timed.pause();
+    else timed.goOn();
   }
 }
 

@@ -1,10 +1,16 @@
 import { type Clock, systemClock } from "./clock.ts";
+import { startPausableTimer } from "./pausable-timer.ts";
 
 /** A signal that aborts with its parents or when its time is over; disposing it stops the timer. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
   /** Whether time ran out, as opposed to a parent having aborted. */
   readonly expired: boolean;
+  /** In milliseconds; 0 when it is over. */
+  readonly leftMs: () => number;
+  /** Its time stands still until `goOn()`. */
+  readonly pause: () => void;
+  readonly goOn: () => void;
 }
 
 /** How long a wait may last. */
@@ -12,7 +18,7 @@ export interface DeadlineOptions {
   /** In milliseconds; `Infinity` for no end of its own. */
   readonly ms: number;
   /** Default: the machine's. */
-  readonly clock?: Pick<Clock, "after">;
+  readonly clock?: Pick<Clock, "after" | "now">;
 }
 
 /**
@@ -40,14 +46,17 @@ export function startDeadline({
     expired = true;
     controller.abort(new DOMException(`The deadline of ${ms} ms is over`, "TimeoutError"));
   };
-  const callOff = ms === Infinity ? undefined : clock.after(ms, expire);
+  const { leftMs, pause, goOn, callOff } = startPausableTimer(ms, expire, clock);
   return {
     signal: controller.signal,
     get expired() {
       return expired;
     },
+    leftMs,
+    pause,
+    goOn,
     [Symbol.dispose]() {
-      callOff?.();
+      callOff();
       for (const remove of listeners) remove();
     },
   };

@@ -130,6 +130,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
     // Each wait is over once all else that can happen has happened.
     let isHanging = false;
     const clock = {
+      now: () => 0,
       after(_ms: number, expire: () => void) {
         const check = setInterval(() => isHanging && expire(), 1);
         return () => clearInterval(check);

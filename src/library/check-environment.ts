@@ -35,7 +35,7 @@ export interface CheckOptions {
   /** How long one call may take, in milliseconds. Default 10 000. */
   readonly timeoutMs?: number;
   /** In which it is waited. Default: the machine's. */
-  readonly clock?: Pick<Clock, "after">;
+  readonly clock?: Pick<Clock, "after" | "now">;
   readonly signal?: AbortSignal;
 }
 

@@ -16,27 +16,30 @@ export interface BegunGroup {
 /** What `events.jsonl` says of the groups of earlier starts. */
 export interface ToldGroups {
   readonly begun: readonly BegunGroup[];
-  /** Places of groups that ended and were to be handed out, and were not taken. */
-  readonly untaken: readonly number[];
+  /** Places of groups that ended and were to be handed out. */
+  readonly finished: ReadonlySet<number>;
+  /** Places of those that nobody needs any more: they were taken, or left out. */
+  readonly settled: ReadonlySet<number>;
 }
 
 /**
- * Reads which groups earlier starts began, and which of those that ended nobody has taken.
+ * Reads which groups earlier starts began, ended and handed out.
  *
  * @throws UsageError where the disk refuses.
  */
 export async function readToldGroups(files: Files, dir: string): Promise<ToldGroups> {
   const file = path.join(dir, eventsFile);
   const begun: BegunGroup[] = [];
-  const untaken = new Set<number>();
+  const finished = new Set<number>();
+  const settled = new Set<number>();
   try {
     await scanLines(files, file, ({ bytes }) => {
       if (!bytes.includes('"group-')) return;
       const event = parseJson(bytes) as Partial<BegunGroup & { readonly type: string }> | undefined;
       const { type, groupIndex, groupId, task } = event ?? {};
       if (typeof groupIndex !== "number") return;
-      if (type === "group-finished") untaken.add(groupIndex);
-      else if (type === "group-taken" || type === "group-left-out") untaken.delete(groupIndex);
+      if (type === "group-finished") finished.add(groupIndex);
+      else if (type === "group-taken" || type === "group-left-out") settled.add(groupIndex);
       else if (type === "group-begun" && typeof groupId === "string" && task !== undefined) {
         begun.push({ groupIndex, groupId, task });
       }
@@ -44,5 +47,5 @@ export async function readToldGroups(files: Files, dir: string): Promise<ToldGro
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return { begun, untaken: [...untaken] };
+  return { begun, finished, settled };
 }

@@ -103,6 +103,14 @@ export class GroupBook {
     return this.#done.has(rolloutId) ? "other" : undefined;
   }
 
+  /** Places of the groups that earlier starts brought to their end, in order. */
+  get wholeBefore(): readonly number[] {
+    return [...this.#earlier]
+      .filter(([, rows]) => this.#isFinished(rows))
+      .map(([groupIndex]) => groupIndex)
+      .toSorted((one, other) => one - other);
+  }
+
   /**
    * Opens the groups again that earlier starts began and did not end, of a source that may not give their
    * tasks again.

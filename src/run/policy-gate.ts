@@ -59,7 +59,7 @@ export class PolicyGate {
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
       // It may be closed again before whoever waited comes round.
-      while (this.#closed !== undefined) await this.#waitOpen(options.signal);
+      if (this.#closed !== undefined) await this.#waitHeld(options);
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
       const before: readonly number[] = sampled?.outputIds ?? [];
       const rest: GenerateRequest =
@@ -111,6 +111,16 @@ export class PolicyGate {
     }
   }
 
+  async #waitHeld({ signal, onHeld }: GenerateOptions): Promise<void> {
+    onHeld?.(true);
+    try {
+      await this.#waitOpen(signal);
+    } finally {
+      onHeld?.(false);
+    }
+  }
+
+  /** Resolves at a moment at which it is open. */
   async #waitOpen(signal: AbortSignal | undefined): Promise<void> {
     while (this.#closed !== undefined) {
       signal?.throwIfAborted();

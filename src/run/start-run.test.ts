@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -9,9 +9,11 @@ import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { RolloutError } from "../errors.ts";
+import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { advantages } from "./advantages.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
@@ -250,6 +252,33 @@ describe("startRun()", () => {
     for (const groupId of distinct) expect(rows).toContain(`${groupId}#0`);
   });
 
+  test("hands out a group whose last episode a crash left without word of it", async () => {
+    const told: string[] = [];
+    const source = () => ({
+      ...taskList(environment, { split: "test", taskIndexes: [0, 1] }),
+      told: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+    });
+    {
+      await using folder = await open();
+      const run = start({ source: source(), folder, redeliver: true });
+      await run.result;
+    }
+    const events = path.join(dir, "events.jsonl");
+    const lines = (await readFile(events, "utf8")).split("\n");
+    // As a crash between the episode's line and the event leaves it, for one of the two.
+    const isOfFirst = (line: string): boolean =>
+      line.includes('"group-finished"') && line.includes('"groupIndex":0,');
+    expect(lines.filter(isOfFirst).length).toBe(1);
+    await writeFile(events, lines.filter((line) => !isOfFirst(line)).join("\n"));
+    told.length = 0;
+    for (const expected of [["lamp/test/0", "lamp/test/1"], []]) {
+      await using folder = await open();
+      const run = start({ source: source(), folder, redeliver: true });
+      expect((await all(run)).map(({ groupId }) => groupId)).toEqual(expected);
+    }
+    expect(told).toEqual(["lamp/test/0"]);
+  });
+
   test("takes pushed tasks, notes them, and goes on with those that were begun", async () => {
     const task = (index: number) => ({ task: environment.task("test", index) });
     const never = new Promise<never>(() => {});
@@ -380,6 +409,54 @@ describe("startRun()", () => {
       expect(tokenIds.length).toBe(lossMask.length);
       expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1 });
       expect(group!.staleness).toBe(1);
+    },
+  );
+
+  test.each(["between turns", "within one"] as const)(
+    "does not count the time for which the policy is held: %s",
+    async (moment) => {
+      const clock = manualClock();
+      const limits = { ...defaultLimits, engineTimeoutMs: 1000, episodeTimeoutMs: 2000 };
+      const asked = withResolvers();
+      const holding = withResolvers();
+      const engine: Engine = {
+        ...preparedEngine([]),
+        async generate(request, options) {
+          const rest = characterIds(turnOf(request) === 0 ? switchCall : "Goodbye!");
+          const { requestId } = request;
+          const isFirst = turnOf(request) === 0 && !requestId.includes(";w");
+          if (isFirst) {
+            asked.resolve();
+            await holding.promise;
+          }
+          const isCut = isFirst && moment === "within one";
+          const outputIds = isCut
+            ? rest.slice(0, 4)
+            : requestId.includes(";w")
+              ? rest.slice(4)
+              : rest;
+          const tokenCount = outputIds.length;
+          const finish = isCut ? ("abort" as const) : ("stop" as const);
+          const reply = {
+            outputIds,
+            finish: { type: isCut ? ("length" as const) : ("stop" as const) },
+            pieces: [{ requestId, tokenCount, policyVersion: "1", finish }],
+          };
+          return await preparedEngine([reply]).generate(request, options);
+        },
+      };
+      const setup = { ...setupWith(engine), limits, clock: createClock(clock) };
+      const source = taskList(environment, { split: "test", taskIndexes: [0] });
+      const run = start({ source, setup, grouping: { size: 1 } });
+      await asked.promise;
+      const paused = run.pause(moment === "within one" ? "interrupt" : "hold");
+      holding.resolve();
+      await paused;
+      for (let round = 0; round < 20; round++) await new Promise((next) => setImmediate(next));
+      await clock.advance(3_600_000);
+      run.resume();
+      const [group] = await all(run);
+      expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1, attempt: 1 });
     },
   );
 

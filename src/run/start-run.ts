@@ -75,8 +75,9 @@ export interface StartRunOptions {
   /** Takes secrets out of all that is written, told and returned of an episode, ids excepted. */
   readonly redactor?: Redactor;
   /**
-   * Whether groups that an earlier start ended and nobody took are handed out again; it is noted in the
-   * folder which were taken then. A group counts as taken when the next one is asked for. Default false.
+   * Whether groups that earlier starts ended are handed out again, unless it is noted in the folder that
+   * they were taken; it is noted then. A group counts as taken when the next one is asked for. Default
+   * false.
    */
   readonly redeliver?: boolean;
   /** Told whenever an episode starts or ends. */
@@ -317,7 +318,8 @@ class GroupRun implements LiveRun {
   async #takeUp(): Promise<void> {
     const { folder, redeliver = false, source } = this.#options;
     if (folder === undefined || (source.repeatable === true && !redeliver)) return;
-    const { begun, untaken } = await folder.readGroups();
+    const { begun, finished, settled } = await folder.readGroups();
+    const untaken = this.#book.wholeBefore.filter((groupIndex) => !settled.has(groupIndex));
     const tasks = new Map(begun.map(({ groupIndex, task }) => [groupIndex, task]));
     if (source.repeatable !== true) this.#offeredCount += this.#book.reopen(begun);
     if (!redeliver) return;
@@ -332,7 +334,10 @@ class GroupRun implements LiveRun {
       if (first === undefined || task === undefined) continue;
       const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
       this.#offeredCount += 1;
-      this.#hand({ groupId: first.groupId, groupIndex, task, episodes: inOrder });
+      const group = { groupId: first.groupId, groupIndex, task, episodes: inOrder };
+      if (finished.has(groupIndex)) this.#hand(group);
+      // The stop came before anybody was told that it had ended.
+      else await this.#conclude(group);
     }
   }
 
@@ -514,11 +519,12 @@ class GroupRun implements LiveRun {
   async #finishAttempt(open: OpenGroup, episode: Episode): Promise<void> {
     const group = this.#book.add(open, episode);
     if (group === undefined) return;
+    await this.#conclude({ ...group, episodes: await this.#withEarlier(open, group.episodes) });
+  }
+
+  /** Tells the source of a group that has ended, and hands it out unless something speaks against it. */
+  async #conclude(whole: EpisodeGroup): Promise<void> {
     const { folder, grouping, setup, source } = this.#options;
-    const whole: EpisodeGroup = {
-      ...group,
-      episodes: await this.#withEarlier(open, group.episodes),
-    };
     const staleness = this.#versions.stalenessOf(whole);
     const aged: EpisodeGroup = { ...whole, ...(staleness === undefined ? {} : { staleness }) };
     callSource(source, aged);
