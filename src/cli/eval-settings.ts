@@ -28,8 +28,8 @@ const replaced: Readonly<Record<string, Setting>> = {
   },
 };
 
-/** An evaluation plays each task as often as it has trials. */
-const withoutTrials: ReadonlySet<string> = new Set(["passes", "groups"]);
+/** An evaluation plays each task as often as it has trials, each from the beginning. */
+const withoutTrials: ReadonlySet<string> = new Set(["passes", "groups", "branch-at"]);
 
 /** What a report needs to know of the policy's cost. */
 export const priceSettings = [

@@ -2,8 +2,10 @@ import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
+import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
 import type { BegunGroup } from "./begun-groups.ts";
+import type { Trunk } from "./branches.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
 import type { Fork, TaskSource } from "./task-source.ts";
@@ -17,6 +19,10 @@ export interface OpenGroup {
   readonly earlier: readonly FinishedEpisode[];
   /** Those that this start finished. */
   readonly episodes: Episode[];
+  /** Jobs that are there once the first attempt has ended. */
+  readonly waiting: AttemptJob[];
+  /** The first attempt, where others part from it and it has ended in this start. */
+  trunk?: Trunk;
   /** Aborted when the group needs no more attempts. */
   readonly giveUp: AbortController;
   /** No further attempt is needed. */
@@ -31,6 +37,14 @@ export interface AttemptJob {
   readonly fork?: Fork;
 }
 
+/** A group that was begun. */
+interface BegunTask {
+  readonly group: OpenGroup;
+  /** Whether its task is to be noted. */
+  readonly isNoted: boolean;
+  readonly fork?: Fork;
+}
+
 /**
  * Keeps account of a run's groups: which there were, which are open, and which attempts are next. Of what
  * is finished only ids stay in mind.
@@ -40,6 +54,10 @@ export class GroupBook {
   readonly #size: number;
   readonly #begun: number;
   readonly #seed: number;
+  readonly #isBranching: boolean;
+  /** Groups whose other attempts wait for their first one. */
+  #waitingCount = 0;
+  #branched: Resolvers<void> | undefined;
   /** Finished attempts of earlier starts, by group; a group is forgotten once it is passed. */
   readonly #earlier = new Map<number, FinishedEpisode[]>();
   readonly finishedBefore: readonly FinishedEpisode[];
@@ -60,11 +78,14 @@ export class GroupBook {
     readonly begun: number;
     readonly seed: number;
     readonly finished: readonly FinishedEpisode[];
+    /** Whether the other attempts of a group wait for its first one. Default false. */
+    readonly isBranching?: boolean;
   }) {
     this.#source = options.source;
     this.#size = options.size;
     this.#begun = options.begun;
     this.#seed = options.seed;
+    this.#isBranching = options.isBranching ?? false;
     const { length } = options.source;
     if (length !== undefined) this.rolloutIds.length = length * this.#begun;
     const before: FinishedEpisode[] = [];
@@ -97,6 +118,23 @@ export class GroupBook {
     return true;
   }
 
+  /** Resolves when attempts can be taken that waited for the first one of their group, or by `wake()`. */
+  async untilBranched(): Promise<"branched"> {
+    this.#branched ??= withResolvers();
+    await this.#branched.promise;
+    return "branched";
+  }
+
+  wake(): void {
+    this.#branched?.resolve();
+    this.#branched = undefined;
+  }
+
+  /** Whether there will be further attempts of groups that are open. */
+  get isWaiting(): boolean {
+    return this.#waitingCount > 0;
+  }
+
   /** How a rollout ended; nothing where it did not, or is not known. */
   howEnded(rolloutId: string): "failed" | "other" | undefined {
     if (this.#failed.has(rolloutId)) return "failed";
@@ -119,12 +157,12 @@ export class GroupBook {
    */
   reopen(begun: readonly BegunGroup[]): number {
     let count = 0;
-    for (const { groupIndex, groupId, task } of begun) {
+    for (const { groupIndex, groupId, task, fork } of begun) {
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
       const earlier = this.#earlier.get(groupIndex) ?? [];
       this.#earlier.delete(groupIndex);
       if (this.#isFinished(earlier)) continue;
-      this.#open({ groupIndex, groupId, task, earlier });
+      this.#open({ groupIndex, groupId, task, earlier }, fork);
       count += 1;
     }
     return count;
@@ -150,11 +188,7 @@ export class GroupBook {
    * @returns the group, and whether its task is to be noted; nothing where there is none.
    * @throws UsageError where it has the id of another one.
    */
-  async begin({
-    signal,
-  }: {
-    readonly signal: AbortSignal;
-  }): Promise<{ readonly group: OpenGroup; readonly isNoted: boolean } | undefined> {
+  async begin({ signal }: { readonly signal: AbortSignal }): Promise<BegunTask | undefined> {
     const { length, repeatable = false } = this.#source;
     for (;;) {
       const groupIndex = this.#nextGroup;
@@ -174,7 +208,7 @@ export class GroupBook {
       this.#earlier.delete(groupIndex);
       const { task, groupId = task.id, fork } = sourced;
       const group = this.#open({ groupIndex, groupId, task, earlier }, fork);
-      return { group, isNoted: !repeatable };
+      return { group, isNoted: !repeatable, ...(fork && { fork }) };
     }
   }
 
@@ -186,12 +220,14 @@ export class GroupBook {
     const group: OpenGroup = {
       ...about,
       episodes: [],
+      waiting: [],
       giveUp: new AbortController(),
       isWhole: false,
     };
     // Each of its attempts listens to it.
     setMaxListeners(0, group.giveUp.signal);
     const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
+    const waitForFirst = this.#isBranching && !done.has(0);
     this.#openCount += 1;
     for (let sampleIndex = 0; sampleIndex < this.#begun; sampleIndex++) {
       if (done.has(sampleIndex)) continue;
@@ -208,14 +244,23 @@ export class GroupBook {
         fork === undefined
           ? { ...place, seed }
           : { ...place, seed: fork.seed, samplingSeed: seed, forkedFrom: fork.place };
-      this.#jobs.push({ group, assignment, ...(fork && { fork }) });
+      const job = { group, assignment, ...(fork && { fork }) };
+      if (waitForFirst && sampleIndex > 0) group.waiting.push(job);
+      else this.#jobs.push(job);
     }
+    if (group.waiting.length > 0) this.#waitingCount += 1;
     return group;
   }
 
   /** Takes note of a finished attempt; returns the group where it was the last that it needed. */
   add(group: OpenGroup, episode: Episode): EpisodeGroup | undefined {
     this.#noteEnd(episode);
+    if (group.waiting.length > 0) {
+      // The oldest groups come first.
+      this.#jobs.splice(this.#nextJob, 0, ...group.waiting.splice(0));
+      this.#waitingCount -= 1;
+      this.wake();
+    }
     if (group.isWhole) return undefined;
     group.episodes.push(episode);
     if (!this.#isFinished([...group.earlier, ...group.episodes])) return undefined;

@@ -27,12 +27,16 @@ export interface AttemptOptions {
   readonly folder?: RunFolder;
   readonly recording?: RecordingJournal;
   readonly redactor?: Redactor;
+  /** Whether the inputs are handed over with the episode. Default false. */
+  readonly keepsInputs?: boolean;
   readonly onProgress: () => void;
 }
 
 /** An episode as it was played, and its recording. */
 export interface PlayedAttempt {
   readonly episode: Episode;
+  /** Absent where nobody asked for them. */
+  readonly inputs?: Inputs;
   /**
    * Closes the recording: it is not gone on with. To be called once the episode is on the disk, so that
    * whatever a crash leaves of it can be played again from the recording.
@@ -119,6 +123,7 @@ async function playOnce(
   const { groupId, groupIndex, task } = group;
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
   const inputs = past?.inputs ?? fork?.inputs;
+  const kept = options.keepsInputs === true ? keepInputs(inputs) : undefined;
   const written = recording?.begin({
     ...{ rolloutId, attempt, start, groupId, groupIndex, sampleIndex, seed },
     ...(samplingSeed === undefined ? {} : { samplingSeed }),
@@ -140,7 +145,12 @@ async function playOnce(
     interrupt: options.interrupt,
     ...(inputs && { past: inputs }),
     ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
-    ...(written && { onInputs: (more: Inputs) => written.add(more) }),
+    ...((written ?? kept) && {
+      onInputs: (more: Inputs) => {
+        written?.add(more);
+        kept?.add(more);
+      },
+    }),
   });
   const episode = await redact(played, redactor);
   for (const trouble of troubles) {
@@ -150,7 +160,19 @@ async function playOnce(
     const event = { type: "trouble", atMs: setup.now(), rolloutId, attempt };
     await folder?.writeEvent({ ...event, code, message, stack });
   }
-  return { episode, close: () => written?.end() };
+  return { episode, ...(kept && { inputs: kept.inputs }), close: () => written?.end() };
+}
+
+/** Gathers inputs behind those that are there already. */
+function keepInputs(before: Inputs | undefined) {
+  const inputs = { inputs: [...(before?.inputs ?? [])], times: [...(before?.times ?? [])] };
+  return {
+    inputs,
+    add: (more: Inputs): void => {
+      for (const input of more.inputs) inputs.inputs.push(input);
+      for (const time of more.times) inputs.times.push(time);
+    },
+  };
 }
 
 /** Whatever the text of an episode comes from, it passes here before anybody else sees it. */

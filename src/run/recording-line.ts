@@ -101,6 +101,17 @@ export function readRecordingLine(line: Buffer, before: string): RecordingLine |
   return { ...rest, inputs: inputs.map(readInput) };
 }
 
+/** Inputs as they are written; `readInputs()` reads them. JSON-able. */
+export function writeInputs({ inputs, times }: Inputs): unknown {
+  return { times, inputs: inputs.map(writeInput) };
+}
+
+/** What `writeInputs()` made, once more. */
+export function readInputs(written: unknown): Inputs {
+  const { inputs, times } = written as Inputs;
+  return { times, inputs: inputs.map(readInput) };
+}
+
 function chain(before: string, body: string): string {
   return createHash("sha256").update(before).update(body).digest("hex").slice(0, 16);
 }

@@ -76,8 +76,9 @@ export async function replayEpisode(
     });
   } catch (error) {
     if (!(error instanceof PlaybackStop)) throw error;
-    const type = error instanceof RecordingEnd ? "unfinished" : "diverged";
-    return { type, reason: error.message };
+    if (!(error instanceof RecordingEnd)) return { type: "diverged", reason: error.message };
+    if (row === undefined) return { type: "unfinished", reason: error.message };
+    return { type: "diverged", reason: `${error.message}, and the episode went on: it is damaged` };
   }
   const { segments, ...story } = played;
   const episode = { ...(redactor?.clean(story) ?? story), segments };

@@ -74,6 +74,8 @@ export class RunFolder implements AsyncDisposable {
   /** Failed episodes of earlier starts that are played again: their recordings are not gone on with. */
   readonly #retried: ReadonlySet<string>;
   readonly #record: RecordPolicy;
+  readonly #finishedIds: ReadonlySet<string>;
+  #finishedRecordings: Promise<RecordingIndex> | undefined;
 
   private constructor(
     about: Pick<RunFolder, "dir" | "manifest" | "finished" | "notes">,
@@ -87,6 +89,7 @@ export class RunFolder implements AsyncDisposable {
       readonly recordings: RecordingIndex;
       readonly retried: ReadonlySet<string>;
       readonly record: RecordPolicy;
+      readonly finishedIds: ReadonlySet<string>;
     },
   ) {
     this.dir = about.dir;
@@ -102,6 +105,7 @@ export class RunFolder implements AsyncDisposable {
     this.#recordings = open.recordings;
     this.#retried = open.retried;
     this.#record = open.record;
+    this.#finishedIds = open.finishedIds;
   }
 
   /**
@@ -156,7 +160,7 @@ export class RunFolder implements AsyncDisposable {
     const folder = new RunFolder(
       { dir, manifest: claimed.manifest, finished, notes: [...claimed.notes, ...notes] },
       {
-        ...{ files, lock, format, recordings, record },
+        ...{ files, lock, format, recordings, record, finishedIds },
         retried: new Set(found.retried),
         samples: journals[samplesFile],
         episodes: journals[episodesFile],
@@ -186,14 +190,24 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /**
-   * The inputs of an episode that an earlier start began and did not bring to its end; `undefined` where
-   * nothing is recorded of it.
+   * The inputs of an episode that an earlier start began; `undefined` where nothing is recorded of it.
    */
   async recordingOf(rolloutId: string): Promise<RecordedAttempt | undefined> {
-    const place = this.#recordings.get(rolloutId);
+    const isFinished = this.#finishedIds.has(rolloutId);
+    const places = isFinished ? await this.#indexFinished() : this.#recordings;
+    const place = places.get(rolloutId);
     if (place === undefined) return undefined;
     const recorded = await readRecording(this.dir, { files: this.#files, ranges: place.ranges });
     return recorded && this.#retried.has(rolloutId) ? { ...recorded, hasEnded: true } : recorded;
+  }
+
+  /** Few ask for these: they are looked for when one is. */
+  async #indexFinished(): Promise<RecordingIndex> {
+    this.#finishedRecordings ??= indexRecordings(this.dir, {
+      files: this.#files,
+      wants: (rolloutId) => this.#finishedIds.has(rolloutId),
+    });
+    return await this.#finishedRecordings;
   }
 
   /** Finished episodes as they are on the disk (see `readEpisodes()`). */

@@ -22,6 +22,8 @@ export interface RunOptions extends Pick<
   readonly concurrency: number;
   /** Whether fewer are played at once while the engine is full. Default false. */
   readonly followLoad?: boolean;
+  /** See `GroupingOptions`. */
+  readonly branchAt?: readonly number[];
   /** How often an episode is played before its failure is final. At least 1. */
   readonly attempts: number;
   /** The run stops when this many episodes have failed in a row: something is down for good. */
@@ -46,6 +48,7 @@ export interface RunOptions extends Pick<
 export async function runRollouts(options: RunOptions): Promise<RunResult> {
   const {
     attempts,
+    branchAt,
     concurrency,
     followLoad = false,
     plan,
@@ -72,7 +75,7 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
     source: planSource(plan),
     ...rest,
     setup: { ...setup, engine: { ...watch.engine, generate } },
-    grouping: { size: sampleCount, attempts },
+    grouping: { size: sampleCount, attempts, ...(branchAt && { branchAt }) },
     admission: { concurrency, ...(gate && { gate }) },
     seed,
   });

@@ -7,13 +7,16 @@ import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import { inputsBefore, type Input } from "../episode/input.ts";
 import { defaultLimits } from "../episode/limits.ts";
+import { playEpisode } from "../episode/play-episode.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
+import type { Task } from "../task.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { advantages } from "./advantages.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
@@ -313,6 +316,150 @@ describe("startRun()", () => {
     // The turn that was recorded is not sampled again.
     expect(turns).not.toContain("lamp/test/4#0:0");
     expect(turns).toContain("lamp/test/4#0:1");
+  });
+
+  describe("with branches", () => {
+    const grouping = { size: 3, branchAt: [1] };
+    const source = () => taskList(environment, { split: "test", taskIndexes: [0, 1] });
+
+    test("trains what attempts share in the first one's row alone", async () => {
+      const turns: string[] = [];
+      const engine = lampEngine(({ sessionId }, turn) => void turns.push(`${sessionId}:${turn}`));
+      const [group] = await all(start({ engine, source: source(), grouping }));
+      const [trunk, ...branches] = group!.episodes;
+      expect(trunk!.forkedFrom).toBe(undefined);
+      expect(branches.length).toBe(2);
+      for (const { forkedFrom, segments, reward, turns: played } of branches) {
+        expect(forkedFrom).toEqual({ rolloutId: "lamp/test/0#0", turnIndex: 1 });
+        expect([reward, played.length]).toEqual([1, 2]);
+        const [segment] = segments;
+        const trained = segment!.lossMask.filter((bit) => bit === 1).length;
+        expect(trained).toBe(characterIds("Goodbye!").length);
+        expect(segment!.tokenIds).toEqual(trunk!.segments[0]!.tokenIds);
+      }
+      expect(turns.filter((turn) => turn.endsWith("#1:0"))).toEqual([]);
+      expect(turns.toSorted()).toEqual(
+        ["0#0:0", "0#0:1", "0#1:1", "0#2:1", "1#0:0", "1#0:1", "1#1:1", "1#2:1"].map(
+          (place) => `lamp/test/${place}`,
+        ),
+      );
+    });
+
+    test("parts with the last turn where there are fewer, with each place in turn", async () => {
+      const places = { size: 4, branchAt: [0, 7] };
+      const [group] = await all(start({ source: source(), grouping: places }));
+      expect(group!.episodes.map(({ forkedFrom }) => forkedFrom?.turnIndex)).toEqual([
+        undefined,
+        0,
+        1,
+        0,
+      ]);
+    });
+
+    test("comes to the same rows after a stop at any policy call", async () => {
+      const play = async (stopAt: number): Promise<string> => {
+        dir = await mkdtemp(path.join(tmpdir(), "turnwright-branches-"));
+        for (let round = 0; ; round++) {
+          await using folder = await open();
+          const stop = new AbortController();
+          let calls = 0;
+          const engine = lampEngine(async () => {
+            calls += 1;
+            if (calls !== stopAt || round > 0) return;
+            stop.abort(new Error("stopped"));
+            await new Promise<never>(() => {});
+          });
+          const { signal } = stop;
+          const admission = { concurrency: 2 };
+          const options = { engine, source: source(), folder, grouping, signal, admission };
+          const { end } = await start(options).result;
+          if (end === "finished") break;
+        }
+        const rows = await readFile(path.join(dir, "samples.jsonl"), "utf8");
+        await rm(dir, { recursive: true });
+        return rows;
+      };
+      const undisturbed = await play(Infinity);
+      expect(undisturbed.split("\n").length).toBe(7);
+      for (let stopAt = 1; stopAt <= 8; stopAt++) expect(await play(stopAt)).toBe(undisturbed);
+      dir = await mkdtemp(path.join(tmpdir(), "turnwright-start-run-"));
+    });
+
+    test("begins the others anew where the first one failed", async () => {
+      const engine = lampEngine(({ sessionId }) => (sessionId.endsWith("#0") ? outage : undefined));
+      const [group] = await all(
+        start({ engine, source: source(), grouping: { ...grouping, attempts: 1 } }),
+      );
+      expect(group!.episodes.map(({ outcome }) => outcome)).toEqual([
+        "failed",
+        "completed",
+        "completed",
+      ]);
+      expect(group!.episodes.map(({ forkedFrom }) => forkedFrom)).toEqual([
+        undefined,
+        undefined,
+        undefined,
+      ]);
+    });
+
+    test("are played while a further task is waited for", async () => {
+      const pushed = pushedTasks();
+      pushed.push({ task: environment.task("test", 0) });
+      const run = start({ source: pushed, grouping, admission: { concurrency: 1 } });
+      const { value } = (await run[Symbol.asyncIterator]().next()) as { value: EpisodeGroup };
+      expect(value.episodes.length).toBe(3);
+      // Nothing is begun any more, though the source may still give tasks.
+      expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+    });
+
+    test("take what can be brought back", () => {
+      const setup = { ...setupWith(lampEngine()), environment: lamps(3) };
+      expect(() => start({ setup, grouping })).toThrow(
+        /^Cannot branch: the environment lamp and the user scripted must be repeatable/,
+      );
+      expect(() => start({ grouping: { size: 2, branchAt: [-1] } })).toThrow(
+        "Cannot branch at turn -1: expected a whole number of at least 0",
+      );
+    });
+  });
+
+  test("goes on with a fork whose source does not give it again", async () => {
+    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const inputs: Input[] = [];
+    const times: number[] = [];
+    const { task } = source().at(0, { signal: new AbortController().signal }) as { task: Task };
+    const place = { rolloutId: "other#0", groupId: "other", sampleIndex: 0, seed: 7 };
+    await playEpisode({ task, ...place }, setupWith(lampEngine()), {
+      signal: new AbortController().signal,
+      onInputs: (more) => {
+        inputs.push(...more.inputs);
+        times.push(...more.times);
+      },
+    });
+    const forkedFrom = { rolloutId: "other#0", turnIndex: 1 };
+    const before = inputsBefore({ inputs, times }, 1)!;
+    {
+      await using folder = await open();
+      const pushed = pushedTasks();
+      pushed.push({ task, fork: { place: forkedFrom, inputs: before, seed: 7 } });
+      const stop = new AbortController();
+      const engine = lampEngine(async () => {
+        stop.abort(new Error("stopped"));
+        await new Promise<never>(() => {});
+      });
+      const { signal } = stop;
+      await start({ engine, source: pushed, folder, signal, admission: { concurrency: 1 } }).result;
+    }
+    await using folder = await open();
+    const pushed = pushedTasks();
+    pushed.end();
+    const [group] = await all(start({ source: pushed, folder }));
+    expect(group!.episodes.map((episode) => [episode.forkedFrom, episode.reward])).toEqual([
+      [forkedFrom, 1],
+      [forkedFrom, 1],
+    ]);
+    const trained = group!.episodes[1]!.segments[0]!.lossMask.filter((bit) => bit === 1);
+    expect(trained.length).toBe(characterIds("Goodbye!").length);
   });
 
   test("asks a curriculum, and tells it how each group went", async () => {

@@ -7,6 +7,8 @@ import type { Redactor } from "../internal/redactor.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
+import { Branches, trunkOf } from "./branches.ts";
+import { begunEvent } from "./begun-groups.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
@@ -34,6 +36,12 @@ export interface GroupingOptions {
    * folder. Default all.
    */
   readonly keep?: (group: EpisodeGroup) => boolean | string;
+  /**
+   * Tree sampling: attempts 1, 2, … of a group wait for attempt 0 and part from it with these turns
+   * (0-based, taken in turn; the last turn where there are fewer). What they share is trained in the row
+   * of attempt 0 alone. Takes an environment and a user that are repeatable. Default: all begin anew.
+   */
+  readonly branchAt?: readonly number[];
 }
 
 /** How many episodes are played at once. */
@@ -135,12 +143,15 @@ class GroupRun implements LiveRun {
   readonly #options: StartRunOptions;
   readonly #stop = new AbortController();
   readonly #interruption = new AbortController();
+  /** Aborted when nothing is begun any more. */
+  readonly #ending = new AbortController();
   readonly #gate: PolicyGate;
   /** With the gate in front of the engine. */
   readonly #setup: StartRunOptions["setup"];
   readonly #versions: PolicyVersions;
   readonly #tally: RunTally;
   readonly #book: GroupBook;
+  readonly #branches: Branches;
   readonly #clock: Clock;
   readonly #ready: EpisodeGroup[] = [];
   readonly result: Promise<RunResult>;
@@ -148,6 +159,8 @@ class GroupRun implements LiveRun {
   #waiting: Resolvers<void> | undefined;
   #taken: Resolvers<void> | undefined;
   #drawing: Promise<unknown> = Promise.resolve();
+  /** A further group, where one is waited for. */
+  #beginning: Promise<"begun" | "none"> | undefined;
   #failuresInRow = 0;
   #isPaused = false;
   /** Updates of the policy that are under way. */
@@ -160,7 +173,8 @@ class GroupRun implements LiveRun {
   constructor(options: StartRunOptions) {
     this.#options = options;
     const { admission, folder, grouping, seed = 0, setup, source } = options;
-    const { size, begun = size, attempts = 2 } = grouping;
+    const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
+    requireBranching(branchAt, setup);
     requireCounts({ size, begun, attempts, concurrency: admission.concurrency });
     if (begun < size) {
       throw new UsageError(
@@ -173,9 +187,21 @@ class GroupRun implements LiveRun {
     this.#versions = new PolicyVersions(options.staleness);
     const planned = source.length === undefined ? undefined : source.length * size;
     this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now: setup.now });
-    this.#book = new GroupBook({ source, size, begun, seed, finished: folder?.finished ?? [] });
+    this.#branches = new Branches(branchAt, folder);
+    this.#book = new GroupBook({
+      ...{ source, size, begun, seed, finished: folder?.finished ?? [] },
+      isBranching: this.#branches.areAny,
+    });
     // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
+    const onStop = (): void => {
+      this.#ending.abort();
+      this.#taken?.resolve();
+      this.#book.wake();
+    };
+    for (const { signal } of [this.#stop, this.#interruption]) {
+      signal.addEventListener("abort", onStop, { once: true });
+    }
     this.result = this.#run();
     // Whoever iterates is told there.
     this.result.catch(() => {});
@@ -272,7 +298,6 @@ class GroupRun implements LiveRun {
   async interrupt(): Promise<RunResult> {
     this.#interruption.abort();
     this.#gate.open();
-    this.#taken?.resolve();
     return await this.result;
   }
 
@@ -388,13 +413,12 @@ class GroupRun implements LiveRun {
   #fail(error: unknown): void {
     this.#crash ??= { error };
     this.#stop.abort(error);
-    this.#taken?.resolve();
   }
 
   /** Plays one attempt after the other until none is left or the run stops. */
   async #work(): Promise<void> {
     const { signal } = this.#stop;
-    while (!signal.aborted && !this.#interruption.signal.aborted) {
+    while (!this.#isStopping) {
       try {
         await takeTurn();
         const job = await this.#nextJob();
@@ -410,50 +434,79 @@ class GroupRun implements LiveRun {
 
   /** The next attempt, of the oldest group that has one; draws another group where none has. */
   async #nextJob(): Promise<AttemptJob | undefined> {
-    const drawn = this.#drawing.then(async () => {
-      const job = this.#book.takeJob();
-      if (job !== undefined) return job;
-      if (!(await this.#waitForRoom())) return undefined;
-      return await this.#draw();
-    });
+    const drawn = this.#drawing.then(async () => await this.#findJob());
     this.#drawing = drawn.catch(() => {});
     return await drawn;
   }
 
-  async #draw(): Promise<AttemptJob | undefined> {
+  async #findJob(): Promise<AttemptJob | undefined> {
+    for (;;) {
+      const job = this.#book.takeJob();
+      if (job !== undefined) return job;
+      // Attempts that waited for another one may come while a further group is waited for.
+      const next = await this.#nextNews();
+      if (this.#isStopping) return undefined;
+      if (next === "none") {
+        if (!this.#book.isWaiting) return undefined;
+        await this.#book.untilBranched();
+      }
+    }
+  }
+
+  /** Begins another group, unless attempts can be taken before that is done. */
+  async #nextNews(): Promise<"begun" | "none" | "branched"> {
+    this.#beginning ??= this.#beginGroup();
+    // Whoever comes next is told.
+    this.#beginning.catch(() => {});
+    const next = this.#branches.areAny
+      ? await Promise.race([this.#beginning, this.#book.untilBranched()])
+      : await this.#beginning;
+    if (next !== "branched") this.#beginning = undefined;
+    return next;
+  }
+
+  async #beginGroup(): Promise<"begun" | "none"> {
+    if (!(await this.#waitForRoom())) return "none";
     const { folder, setup } = this.#options;
-    const begun = await this.#book.begin({ signal: this.#stop.signal });
-    if (begun === undefined) return undefined;
+    const begun = await this.#drawGroup();
+    if (begun === undefined) return "none";
     this.#offeredCount += 1;
-    const { group, isNoted } = begun;
+    const { group, fork, isNoted } = begun;
     if (isNoted) {
       const { groupIndex, groupId, task } = group;
-      const event = { type: "group-begun", atMs: setup.now(), groupIndex, groupId, task };
-      await folder?.writeEvent(event);
+      const noted = begunEvent({ groupIndex, groupId, task, ...(fork && { fork }) });
+      await folder?.writeEvent({ ...noted, atMs: setup.now() });
     }
-    return this.#book.takeJob();
+    return "begun";
+  }
+
+  async #drawGroup(): ReturnType<GroupBook["begin"]> {
+    const { signal } = this.#ending;
+    try {
+      return await this.#book.begin({ signal });
+    } catch (error) {
+      if (signal.aborted && error === signal.reason) return undefined;
+      throw error;
+    }
   }
 
   /** Waits until another group may be begun; false where the run stops first. */
   async #waitForRoom(): Promise<boolean> {
     const { ahead = Infinity } = this.#options.admission;
-    const isStopping = (): boolean =>
-      this.#stop.signal.aborted || this.#interruption.signal.aborted;
-    const onStop = (): void => this.#taken?.resolve();
-    this.#stop.signal.addEventListener("abort", onStop);
-    try {
-      while (
-        !isStopping() &&
-        (this.#ready.length >= ahead || !this.#versions.mayBegin(this.#offeredCount))
-      ) {
-        this.#taken = withResolvers();
-        await this.#taken.promise;
-      }
-    } finally {
-      this.#stop.signal.removeEventListener("abort", onStop);
-      this.#taken = undefined;
+    while (
+      !this.#isStopping &&
+      (this.#ready.length >= ahead || !this.#versions.mayBegin(this.#offeredCount))
+    ) {
+      this.#taken = withResolvers();
+      await this.#taken.promise;
     }
-    return !isStopping();
+    this.#taken = undefined;
+    return !this.#isStopping;
+  }
+
+  /** Whether nothing is begun any more. */
+  get #isStopping(): boolean {
+    return this.#ending.signal.aborted;
   }
 
   async #admitAndPlay(job: AttemptJob): Promise<void> {
@@ -475,8 +528,9 @@ class GroupRun implements LiveRun {
     onProgress?.(tally.progress());
     let isCounted = false;
     try {
-      const played = await playAttempts(job, {
+      const played = await playAttempts(await this.#branches.place(job), {
         setup: this.#setup,
+        keepsInputs: this.#branches.areFrom(job),
         attempts: grouping.attempts ?? 2,
         signal: this.#stop.signal,
         interrupt: this.#interruption.signal,
@@ -501,6 +555,7 @@ class GroupRun implements LiveRun {
       await folder?.writeEvent({ ...event, episodeHash });
       this.#countFailure(episode);
       onEpisode?.(episode);
+      if (played.inputs !== undefined) job.group.trunk = trunkOf(episode, played.inputs);
       await this.#finishAttempt(job.group, episode);
     } finally {
       if (!isCounted) tally.episodeLeft();
@@ -513,7 +568,6 @@ class GroupRun implements LiveRun {
     this.#failuresInRow = outcome === "failed" ? this.#failuresInRow + 1 : 0;
     if (this.#failuresInRow < maxFailuresInRow) return;
     this.#stop.abort(new DOMException("too many episodes failed in a row", "AbortError"));
-    this.#taken?.resolve();
   }
 
   async #finishAttempt(open: OpenGroup, episode: Episode): Promise<void> {
@@ -571,6 +625,24 @@ function callSource(source: TaskSource, group: EpisodeGroup): void {
       { cause },
     );
   }
+}
+
+function requireBranching(
+  branchAt: readonly number[],
+  { environment, user }: StartRunOptions["setup"],
+): void {
+  if (branchAt.length === 0) return;
+  for (const turnIndex of branchAt) {
+    if (Number.isSafeInteger(turnIndex) && turnIndex >= 0) continue;
+    throw new UsageError(
+      `Cannot branch at turn ${turnIndex}: expected a whole number of at least 0`,
+    );
+  }
+  if (environment.repeatable === true && user.repeatable === true) return;
+  throw new UsageError(
+    `Cannot branch: the environment ${environment.name} and the user ${user.strategy} must be ` +
+      "repeatable, so that their part of the conversation can be brought back (see `repeatable`)",
+  );
 }
 
 function requireCounts(counts: Readonly<Record<string, number>>): void {

@@ -1,3 +1,4 @@
+import { UsageError } from "../errors.ts";
 import type { RecordPolicy } from "../run/read-recording.ts";
 import type { SinkFormat } from "../run/run-folder.ts";
 import type { EngineConfig } from "./engine-config.ts";
@@ -90,13 +91,21 @@ const DEFAULT_LLAMA_SEQUENCES = 2;
 
 /** Reads how a run is carried out. */
 export function readConductConfig(
-  values: SettingValues<(typeof conductSettings)[number]>,
+  values: SettingValues<(typeof conductSettings)[number]> & {
+    readonly "branch-at"?: string | undefined;
+  },
   engine: EngineConfig,
 ): ConductConfig {
   const fitting =
     engine.kind === "llama"
       ? (engine.sequenceCount ?? DEFAULT_LLAMA_SEQUENCES)
       : DEFAULT_CONCURRENCY;
+  if (values["branch-at"] !== undefined && values.record !== "all") {
+    throw new UsageError(
+      `Cannot use --branch-at with --record ${values.record}: branches part from what is recorded, ` +
+        "leave --record out",
+    );
+  }
   return {
     concurrency: values.concurrency ?? fitting,
     followLoad: values["follow-load"] === "on",

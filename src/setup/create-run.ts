@@ -128,7 +128,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
           folder,
           redactor,
           ...conduct,
-          ...given({ model: description.model }),
+          ...given({ model: description.model, branchAt: config.scope.branchAt }),
           ...options,
         });
       },

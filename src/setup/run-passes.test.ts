@@ -73,6 +73,12 @@ describe("passes over the tasks", () => {
     [{ passes: "0" }, "Cannot use --passes 0: expected a whole number of at least 1, or endless"],
     [{ passes: "1e2" }, "Cannot use --passes 1e2"],
     [{ groups: 3 }, "Cannot use --groups without --passes"],
+    [{ "branch-at": "1,x", samples: 2 }, "Cannot use --branch-at 1,x: expected turns from 0"],
+    [{ "branch-at": "1", samples: 1 }, "Cannot use --branch-at with 1 attempt a task"],
+    [
+      { "branch-at": "1", samples: 2, record: "none" },
+      "Cannot use --branch-at with --record none: branches part from what is recorded",
+    ],
   ])("are refused as %j", (more, message) => {
     expect(() => readRunConfig({ ...settings, ...more })).toThrow(message);
   });

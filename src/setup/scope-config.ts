@@ -45,6 +45,12 @@ export const scopeSettings = [
     help: "with --passes: groups after which the run is at its end",
     operational: true,
   },
+  {
+    name: "branch-at",
+    kind: text,
+    value: "list",
+    help: "the other attempts at a task part from the first one with these turns, such as 2 or 1,3",
+  },
   { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
 ] as const satisfies readonly Setting[];
 
@@ -66,6 +72,8 @@ export interface ScopeConfig {
   readonly seed: number;
   /** Absent: the tasks once, in their order. */
   readonly passes?: PassesConfig;
+  /** Turns with which the other attempts at a task part from the first one; absent: all begin anew. */
+  readonly branchAt?: readonly number[];
 }
 
 /** Passes over the tasks, each in an order of its own that follows from the seed. */
@@ -96,7 +104,8 @@ export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentCo
  */
 export function readScopeConfig(values: ScopeValues): ScopeConfig {
   const { split, tasks, samples, seed, passes, groups } = values;
-  const scope = { split, tasks, sampleCount: samples, seed };
+  const branchAt = readBranchAt(values);
+  const scope = { split, tasks, sampleCount: samples, seed, ...(branchAt && { branchAt }) };
   if (passes === undefined) {
     if (groups === undefined) return scope;
     throw new UsageError(
@@ -105,6 +114,20 @@ export function readScopeConfig(values: ScopeValues): ScopeConfig {
   }
   const mostGroups = groups === undefined ? {} : { mostGroups: groups };
   return { ...scope, passes: { count: readPassCount(passes), ...mostGroups } };
+}
+
+function readBranchAt({ "branch-at": list, samples }: ScopeValues): readonly number[] | undefined {
+  if (list === undefined) return undefined;
+  if (!/^\d{1,9}(,\d{1,9})*$/.test(list)) {
+    throw new UsageError(`Cannot use --branch-at ${list}: expected turns from 0, such as 2 or 1,3`);
+  }
+  if (samples < 2) {
+    throw new UsageError(
+      `Cannot use --branch-at with ${samples} attempt a task: nothing would branch, give --samples 2 ` +
+        "or more",
+    );
+  }
+  return list.split(",").map(Number);
 }
 
 function readPassCount(passes: string): number {

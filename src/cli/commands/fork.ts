@@ -18,7 +18,10 @@ import { printRunSummary } from "../run-summary.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
 /** Settings of the run that a fork keeps: they decide what the conversation so far looks like. */
-const keptNames: readonly string[] = ["env", "split", "tasks", "samples", "seed", "out", "user"];
+const keptNames: readonly string[] = [
+  ...["env", "split", "tasks", "samples", "seed", "out", "user"],
+  ...["passes", "groups", "branch-at", "record"],
+];
 
 const forkSettings: readonly Setting[] = runSettings.filter(
   ({ name }) => !keptNames.includes(name),
@@ -51,16 +54,26 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   const size = readCount("samples", flags.samples, 1);
   const recorded = await openRecordedRun(place);
   const rolloutId = findRollout(recorded.rolloutIds, episode, place);
-  const stored = await recorded.read(rolloutId);
-  const inputs = stored && inputsBefore(stored.recorded.inputs, turnIndex);
-  if (stored === undefined || inputs === undefined) {
+  const found = await recorded.read(rolloutId);
+  const inputs = found && inputsBefore(found.recorded.inputs, turnIndex);
+  if (found === undefined || inputs === undefined) {
     throw new UsageError(
       `Cannot fork ${rolloutId} at turn ${turnIndex}: its recording has no such turn, expected one of ` +
-        `${stored?.row?.turns.length ?? "its"} turns, from 0`,
+        `${found?.row?.turns.length ?? "its"} turns, from 0`,
     );
   }
-  const given = await givenSettings(forkSettings, flags);
-  const config = readRunConfig({ ...storedSettings(recorded.manifest), ...given });
+  const {
+    passes: _passes,
+    groups: _groups,
+    "branch-at": _branchAt,
+    ...stored
+  } = storedSettings(recorded.manifest);
+  const { split, taskIndex } = found.recorded.begin;
+  const config = readRunConfig({
+    ...stored,
+    ...(await givenSettings(forkSettings, flags)),
+    ...{ split, tasks: String(taskIndex), samples: size },
+  });
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
   await using run = await createRun(config, { signal, now: Date.now });
@@ -72,23 +85,18 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
         "brought back (see `repeatable`)",
     );
   }
-  const { task, seed } = recordedAssignment(setup.environment, stored.recorded);
-  const scope = {
-    split: task.split,
-    taskIndexes: [task.index],
-    sampleCount: size,
-    seed: config.scope.seed,
-  };
+  const { task, seed } = recordedAssignment(setup.environment, found.recorded);
   const forkedFrom = { rolloutId, turnIndex };
   const dir =
     flags.out ?? path.join("runs", `fork-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`);
   const { manifest } = run;
   const forked = {
     ...manifest,
-    configuration: { ...manifest.configuration, forkedFrom, samples: size },
-    found: { ...manifest.found, plan: { environment: setup.environment.name, ...scope } },
+    configuration: { ...manifest.configuration, forkedFrom },
   };
-  await using folder = await RunFolder.open(dir, forked, { retryFailed: false });
+  const { format } = config.conduct;
+  const options = { retryFailed: false, ...(format && { format }) };
+  await using folder = await RunFolder.open(dir, forked, options);
   for (const note of folder.notes) writeError(`note: ${note}\n`);
   const live = startRun({
     source: {

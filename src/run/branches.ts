@@ -1,0 +1,81 @@
+import type { Episode } from "../episode/episode.ts";
+import { inputsBefore, type Inputs } from "../episode/input.ts";
+import type { AttemptJob, OpenGroup } from "./group-book.ts";
+import type { RunFolder } from "./run-folder.ts";
+import type { Fork } from "./task-source.ts";
+
+/** The first attempt of a group, as far as the others need it to part from it. */
+export interface Trunk {
+  readonly episode: Pick<Episode, "rolloutId" | "outcome" | "seed">;
+  readonly turnCount: number;
+  readonly inputs: Inputs;
+}
+
+/**
+ * Tree sampling: the other attempts of a group share the beginning of the first one. What is shared is
+ * trained in the first one's row alone.
+ */
+export class Branches {
+  readonly #places: readonly number[];
+  readonly #folder: RunFolder | undefined;
+
+  /** @param places - The turns with which attempts 1, 2, … part from attempt 0; taken in turn. */
+  constructor(places: readonly number[], folder: RunFolder | undefined) {
+    this.#places = places;
+    this.#folder = folder;
+  }
+
+  /** Whether attempts wait for the first one of their group. */
+  get areAny(): boolean {
+    return this.#places.length > 0;
+  }
+
+  /** Whether others part from the attempt. */
+  areFrom({ assignment }: AttemptJob): boolean {
+    return this.areAny && assignment.sampleIndex === 0;
+  }
+
+  /**
+   * The job with what its attempt parts from. It begins anew where the first attempt failed, for its turns
+   * are not trained then, and where its recording is lost.
+   */
+  async place(job: AttemptJob): Promise<AttemptJob> {
+    const { assignment, group } = job;
+    const { sampleIndex, seed } = assignment;
+    if (!this.areAny || sampleIndex === 0 || job.fork !== undefined) return job;
+    const trunk = group.trunk ?? (await this.#readTrunk(group));
+    if (trunk === undefined || trunk.episode.outcome === "failed") return job;
+    const wanted = this.#places[(sampleIndex - 1) % this.#places.length]!;
+    const fork = forkOf(trunk, wanted);
+    if (fork === undefined) return job;
+    const place = { seed: fork.seed, samplingSeed: seed, forkedFrom: fork.place };
+    return { group, assignment: { ...assignment, ...place }, fork };
+  }
+
+  /** The first attempt as an earlier start left it. */
+  async #readTrunk(group: OpenGroup): Promise<Trunk | undefined> {
+    const row = group.earlier.find(({ sampleIndex }) => sampleIndex === 0);
+    if (row === undefined || this.#folder === undefined) return undefined;
+    const [episode] = await this.#folder.readEpisodes(new Set([row.rolloutId]));
+    const recorded = await this.#folder.recordingOf(row.rolloutId);
+    if (episode === undefined || recorded === undefined) return undefined;
+    group.trunk = trunkOf(episode, recorded.inputs);
+    return group.trunk;
+  }
+}
+
+/** What is kept of a first attempt: its rows may be large. */
+export function trunkOf({ rolloutId, outcome, seed, turns }: Episode, inputs: Inputs): Trunk {
+  return { episode: { rolloutId, outcome, seed }, turnCount: turns.length, inputs };
+}
+
+/** Parts with the turn that is wanted, or with the last one where there are fewer. */
+function forkOf({ episode, inputs, turnCount }: Trunk, wanted: number): Fork | undefined {
+  for (let turnIndex = Math.min(wanted, turnCount - 1); turnIndex >= 0; turnIndex--) {
+    const before = inputsBefore(inputs, turnIndex);
+    if (before === undefined) continue;
+    const { rolloutId, seed } = episode;
+    return { place: { rolloutId, turnIndex }, inputs: before, seed };
+  }
+  return undefined;
+}
