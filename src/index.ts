@@ -98,6 +98,7 @@ export type {
 } from "./episode/episode.ts";
 export { defaultLimits, type EpisodeLimits } from "./episode/limits.ts";
 export type { EpisodeAssignment, EpisodeSetup } from "./episode/episode-setup.ts";
+export type { EpisodeTrace, EpisodeTracer } from "./episode/episode-tracer.ts";
 export { playEpisode } from "./episode/play-episode.ts";
 export {
   InvariantError,

@@ -1,3 +1,4 @@
+import type { MetricsServer } from "../observe/metrics-server.ts";
 import type { MetricsSource } from "../observe/run-metrics.ts";
 import type { RunFolder } from "../run/run-folder.ts";
 import type { RunProgress } from "../run/run-progress.ts";
@@ -64,7 +65,7 @@ interface Watched {
 async function openMetrics(
   { metricsPort: port }: RunDisplay,
   watched: Partial<Watched>,
-): Promise<AsyncDisposable | undefined> {
+): Promise<MetricsServer | undefined> {
   if (port === undefined) return undefined;
   const { startMetricsServer } = await import("../observe/metrics-server.ts");
   const source = { progress: () => watched.progress, admission: () => watched.admission?.() };
@@ -89,7 +90,7 @@ async function showPlay(
     writeError(`resuming ${folder.dir}: ${folder.finished.length} episodes are done\n`);
   }
   const watched: Partial<Watched> = {};
-  await using _metrics = await openMetrics(display, watched);
+  await using metrics = await openMetrics(display, watched);
   const result = await run.play(folder, {
     signal,
     onAdmission: (admission) => Object.assign(watched, { admission }),
@@ -102,6 +103,7 @@ async function showPlay(
       if (!display.quiet) line.say(describeNews(news));
     },
     onEpisode: (episode) => {
+      metrics?.observe(episode);
       if (!display.json) return;
       const { rolloutId, outcome, stopReason, reward, failure } = episode;
       const event = { type: "episode", rolloutId, outcome, stopReason, reward, failure };

@@ -1,3 +1,4 @@
+import type { EpisodeTracer } from "./episode-tracer.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
@@ -53,4 +54,6 @@ export interface EpisodeSetup {
    * end the episode (a world that cannot be disposed of); for logs.
    */
   readonly onTrouble?: (trouble: RolloutError) => void;
+  /** Told what the episode does, for traces. */
+  readonly tracer?: EpisodeTracer;
 }

@@ -11,6 +11,7 @@ import { crossBriefly } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
+import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession } from "./borrow-session.ts";
 import type { Episode } from "./episode.ts";
@@ -60,6 +61,21 @@ export async function playEpisode(
   setup: EpisodeSetup,
   options: PlayEpisodeOptions,
 ): Promise<Episode> {
+  const trace = setup.tracer?.begin(assignment);
+  let episode: Episode | undefined;
+  try {
+    episode = await playThrough(assignment, setup, { ...options, trace });
+    return episode;
+  } finally {
+    trace?.end(episode);
+  }
+}
+
+async function playThrough(
+  assignment: EpisodeAssignment,
+  setup: EpisodeSetup,
+  options: PlayEpisodeOptions & { readonly trace: EpisodeTrace | undefined },
+): Promise<Episode> {
   const { signal, interrupt, past, atEnd, scoreAnew, onInputs, forkAt } = options;
   const { task, seed } = assignment;
   const { environment } = setup;
@@ -76,6 +92,7 @@ export async function playEpisode(
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [interrupt], clock });
   const play = startPlay(assignment, setup, {
+    trace: options.trace,
     watch,
     clock,
     time,
@@ -129,7 +146,7 @@ export async function playEpisode(
 function startPlay(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  around: Pick<Play, "watch" | "clock" | "time" | "player" | "interrupt" | "forkAt">,
+  around: Pick<Play, "watch" | "clock" | "time" | "player" | "interrupt" | "forkAt" | "trace">,
 ): Play {
   return {
     assignment,

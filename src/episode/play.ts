@@ -6,6 +6,7 @@ import type { StopReason } from "../trajectory/sample.ts";
 import type { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { crossBoundary, crossBriefly, type Boundary } from "./boundary.ts";
 import type { CallWatch } from "./call-watch.ts";
+import { traced, type EpisodeTrace } from "./episode-tracer.ts";
 import type { TurnRecord } from "./episode.ts";
 import type { InputPlayer } from "./input-player.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
@@ -25,6 +26,7 @@ export interface Play {
   readonly forkAt: number | undefined;
   /** The episode's; its signal aborts with `interrupt` as well. */
   readonly time: Deadline;
+  readonly trace: EpisodeTrace | undefined;
   readonly recorder: TrajectoryRecorder;
   readonly messages: Message[];
   readonly turns: TurnRecord[];
@@ -68,7 +70,8 @@ export async function askWorld<Result>(
   work: (signal: AbortSignal) => Result | Promise<Result>,
   name: string,
 ): Promise<Result> {
-  const call = (): Promise<Result> => callParty(play, boundary, work);
+  const call = (): Promise<Result> =>
+    traced(play.trace, name, () => callParty(play, boundary, work));
   return await play.player.answer(name, call, repeatability(play));
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { TurnRecord } from "../episode/episode.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { startMetricsServer } from "./metrics-server.ts";
 
@@ -45,10 +46,28 @@ describe("startMetricsServer()", () => {
     expect((await fetch(server.url.replace("/metrics", "/"))).status).toBe(404);
   });
 
+  test("spreads what single turns and episodes took and earned", async () => {
+    await using server = await startMetricsServer({ progress: () => progress }, { port: 0 });
+    const turn = (engineMs: number, environmentMs: number) =>
+      ({ engineMs, environmentMs, userMs: 0 }) as unknown as TurnRecord;
+    server.observe({ turns: [turn(80, 3), turn(700, 0)], reward: 0.5, durationMs: 900 });
+    server.observe({ turns: [], durationMs: 20_000 });
+    const lines = await linesOf(server.url);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        ...['turnwright_turn_wait_seconds_bucket{le="0.1",on="engine"} 1'],
+        ...['turnwright_turn_wait_seconds_bucket{le="1",on="engine"} 2'],
+        ...['turnwright_turn_wait_seconds_count{on="tool"} 1'],
+        ...['turnwright_reward_bucket{le="0.25"} 0', 'turnwright_reward_bucket{le="0.5"} 1'],
+        ...["turnwright_episode_seconds_count 2", "turnwright_episode_seconds_sum 20.9"],
+      ]),
+    );
+  });
+
   test("leaves out what is not known, rather than call it 0", async () => {
     await using server = await startMetricsServer({ progress: () => empty }, { port: 0 });
     const lines = await linesOf(server.url);
-    const about = lines.filter((line) => /reward|planned|staleness|admission/.test(line));
+    const about = lines.filter((line) => /reward_mean|planned|staleness|admission/.test(line));
     expect(about).toEqual([]);
   });
 

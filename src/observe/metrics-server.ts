@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { UsageError, describeError } from "../errors.ts";
-import { createRunMetrics, type MetricsSource } from "./run-metrics.ts";
+import { createRunMetrics, type MetricsSource, type RunMetrics } from "./run-metrics.ts";
 
 /** Metrics that can be read on this machine. Disposing of it ends that. */
-export interface MetricsServer extends AsyncDisposable {
+export interface MetricsServer extends AsyncDisposable, Pick<RunMetrics, "observe"> {
   /** Such as `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
 }
@@ -43,6 +43,7 @@ export async function startMetricsServer(
   const { port: taken } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${taken}/metrics`,
+    observe: (episode) => metrics.observe(episode),
     async [Symbol.asyncDispose]() {
       const closed = once(server, "close");
       server.close();

@@ -1,4 +1,5 @@
-import { Counter, Gauge, Registry, collectDefaultMetrics } from "prom-client";
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import type { Episode } from "../episode/episode.ts";
 import type { EngineGate } from "../run/admission.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 
@@ -13,6 +14,8 @@ export interface MetricsSource {
 /** A run's metrics in Prometheus' text form. */
 export interface RunMetrics {
   readonly contentType: string;
+  /** Takes note of an episode that has ended: how long its turns waited, and what it earned. */
+  observe(episode: Pick<Episode, "turns" | "reward" | "durationMs">): void;
   /** Reads the source, and writes all metrics. */
   text(): Promise<string>;
 }
@@ -140,6 +143,34 @@ const gauges: readonly Definition[] = [
   },
 ];
 
+/** In seconds: from what a tool in this process takes to what a slow model does. */
+const waitBuckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+
+/** How what is known of single turns and episodes is spread, since this start. */
+function createHistograms(registers: Registry[]): RunMetrics["observe"] {
+  const wait = new Histogram({
+    ...{ name: "turnwright_turn_wait_seconds", registers, labelNames: ["on"] },
+    ...{ help: "What the turns of finished episodes have waited for", buckets: waitBuckets },
+  });
+  const reward = new Histogram({
+    ...{ name: "turnwright_reward", registers, help: "Rewards of the scored episodes" },
+    buckets: [-1, 0, 0.1, 0.25, 0.5, 0.75, 0.9, 1],
+  });
+  const duration = new Histogram({
+    ...{ name: "turnwright_episode_seconds", registers, help: "How long episodes took" },
+    buckets: [0.1, 0.5, 1, 5, 15, 60, 180, 600, 1800, 7200],
+  });
+  return ({ turns, reward: earned, durationMs }) => {
+    for (const { engineMs, userMs = 0, environmentMs } of turns) {
+      wait.observe({ on: "engine" }, engineMs / 1000);
+      if (userMs > 0) wait.observe({ on: "user" }, userMs / 1000);
+      if (environmentMs > 0) wait.observe({ on: "tool" }, environmentMs / 1000);
+    }
+    if (earned !== undefined) reward.observe(earned);
+    duration.observe(durationMs / 1000);
+  };
+}
+
 /** Failures are named by who is to blame: `engine/unreachable` is the engine's. */
 function partyOf(code: string): string {
   return code.split("/", 1)[0]!;
@@ -183,7 +214,11 @@ export function createRunMetrics({ progress, admission }: MetricsSource): RunMet
       for (const [state, count] of Object.entries(admission?.() ?? {})) queue.set({ state }, count);
     },
   });
-  return { contentType: registry.contentType, text: async () => await registry.metrics() };
+  return {
+    contentType: registry.contentType,
+    observe: createHistograms([registry]),
+    text: async () => await registry.metrics(),
+  };
 }
 
 function valuesOf({ read }: Definition, progress: RunProgress | undefined): readonly Value[] {

@@ -69,12 +69,11 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
       folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
     },
   });
-  const { traceGenerate } = await import("./traced-engine.ts");
-  const generate = traceGenerate(watch.engine, model);
+  const { traceSetup } = await import("./run-tracer.ts");
   const run = startRun({
     source: planSource(plan),
     ...rest,
-    setup: { ...setup, engine: { ...watch.engine, generate } },
+    setup: traceSetup({ ...setup, engine: watch.engine }, model),
     grouping: { size: sampleCount, attempts, ...(branchAt && { branchAt }) },
     admission: { concurrency, ...(gate && { gate }) },
     seed,

@@ -1,0 +1,37 @@
+import type { Episode } from "./episode.ts";
+import type { EpisodeAssignment } from "./episode-setup.ts";
+
+/** Told when episodes begin, for traces. */
+export interface EpisodeTracer {
+  readonly begin: (assignment: EpisodeAssignment) => EpisodeTrace;
+}
+
+/** Told what an episode does. */
+export interface EpisodeTrace {
+  /**
+   * A call to the environment or the user is made: `begin`, `step say`, `step TOOL` or `score`.
+   *
+   * @returns what is told that it has ended, with what was thrown where something was.
+   */
+  readonly call: (name: string) => (error?: unknown) => void;
+  /** It has ended; without an episode where it was stopped. */
+  readonly end: (episode: Episode | undefined) => void;
+}
+
+/** Makes a call under the eyes of the trace, where there is one. */
+export async function traced<Result>(
+  trace: EpisodeTrace | undefined,
+  name: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (trace === undefined) return await work();
+  const end = trace.call(name);
+  try {
+    const result = await work();
+    end();
+    return result;
+  } catch (error) {
+    end(error);
+    throw error;
+  }
+}

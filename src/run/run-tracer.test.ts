@@ -1,0 +1,130 @@
+import {
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+  type TracerProvider,
+} from "@opentelemetry/api";
+import { afterEach, describe, expect, test } from "vitest";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Engine } from "../engine/engine.ts";
+import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import { defaultLimits } from "../episode/limits.ts";
+import { playEpisode } from "../episode/play-episode.ts";
+import { RolloutError } from "../errors.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import { lamps } from "./lamp-run.fixture.ts";
+import { traceSetup } from "./run-tracer.ts";
+
+interface NotedSpan {
+  readonly name: string;
+  readonly parent: string | undefined;
+  readonly attributes: Attributes;
+  hasEnded: boolean;
+}
+
+/** Registers an SDK that notes spans. */
+function noteSpans(): readonly NotedSpan[] {
+  const spans: NotedSpan[] = [];
+  const names = new Map<Span, string>();
+  const startSpan = (
+    name: string,
+    options: { readonly attributes?: Attributes } = {},
+    parentContext?: Context,
+  ) => {
+    const parent = parentContext && trace.getSpan(parentContext);
+    const noted: NotedSpan = {
+      ...{ name, parent: parent && names.get(parent), hasEnded: false },
+      attributes: { ...options.attributes },
+    };
+    spans.push(noted);
+    const span = {
+      isRecording: () => true,
+      setAttributes: (more: Attributes) => Object.assign(noted.attributes, more),
+      setAttribute: (key: string, value: string) => (noted.attributes[key] = value),
+      setStatus: () => {},
+      end: () => (noted.hasEnded = true),
+    } as unknown as Span;
+    names.set(span, name);
+    return span;
+  };
+  trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan }) } as unknown as TracerProvider);
+  return spans;
+}
+
+afterEach(() => trace.disable());
+
+async function play(engine: Engine, model?: string) {
+  const environment = lamps(1);
+  const setup = traceSetup(
+    {
+      ...{ environment, engine, renderer: characterRenderer(), limits: defaultLimits },
+      user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+      agent: toolCallingAgent({
+        parser: findToolCallParser("qwen25"),
+        toolUsePolicy: toolUsePolicies.many,
+      }),
+      ...{ sampling: { temperature: 0.5 }, now: () => 1000 },
+    },
+    model,
+  );
+  const task = environment.task("test", 0);
+  const place = { task, rolloutId: "lamp/0#1", groupId: "lamp/0", sampleIndex: 1, seed: 0 };
+  return await playEpisode(place, setup, { signal: new AbortController().signal });
+}
+
+describe("traceSetup()", () => {
+  test("makes spans of an episode and what it does, by the GenAI conventions", async () => {
+    const spans = noteSpans();
+    const { reward } = await play(preparedEngine([says(switchCall), says("Goodbye!")]), "qwen");
+    expect(reward).toBe(1);
+    const agent = "invoke_agent tool-calling";
+    expect(spans.map(({ name, parent }) => [name, parent])).toEqual([
+      [agent, undefined],
+      ["user reply", agent],
+      ["text_completion qwen", agent],
+      ["execute_tool switch", agent],
+      ["text_completion qwen", agent],
+      ["user reply", agent],
+      ["score", agent],
+    ]);
+    expect(spans.every(({ hasEnded }) => hasEnded)).toBe(true);
+    const [episode, , turn, tool] = spans;
+    expect(episode!.attributes).toEqual({
+      ...{ "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "tool-calling" },
+      ...{ "gen_ai.conversation.id": "lamp/0#1", "turnwright.task.id": "lamp/test/0" },
+      ...{ "turnwright.environment": "lamp", "turnwright.outcome": "completed" },
+      ...{ "turnwright.stop_reason": "user-left", "turnwright.reward": 1 },
+      "turnwright.turn_count": 2,
+    });
+    expect(turn!.attributes).toMatchObject({
+      ...{ "gen_ai.operation.name": "text_completion", "gen_ai.request.model": "qwen" },
+      ...{ "gen_ai.conversation.id": "lamp/0#1", "gen_ai.request.temperature": 0.5 },
+      "gen_ai.usage.output_tokens": characterIds(switchCall).length,
+      "gen_ai.response.finish_reasons": ["stop"],
+    });
+    expect(tool!.attributes).toEqual({
+      ...{ "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "switch" },
+    });
+  });
+
+  test("names what failed", async () => {
+    const spans = noteSpans();
+    const error = new RolloutError("engine/timeout", "Cannot sample");
+    const engine: Engine = { ...preparedEngine([]), generate: () => Promise.reject(error) };
+    expect((await play(engine)).outcome).toBe("failed");
+    const failed = spans.filter(({ attributes }) => attributes["error.type"] === "engine/timeout");
+    expect(failed.map(({ name }) => name)).toEqual([
+      "invoke_agent tool-calling",
+      "text_completion",
+    ]);
+  });
+
+  test("passes calls through where no SDK is registered", async () => {
+    const { reward } = await play(preparedEngine([says(switchCall), says("Goodbye!")]));
+    expect(reward).toBe(1);
+  });
+});

@@ -1,0 +1,149 @@
+import {
+  SpanKind,
+  SpanStatusCode,
+  context,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+  type Tracer,
+} from "@opentelemetry/api";
+import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import type { EpisodeTracer } from "../episode/episode-tracer.ts";
+import type { Episode } from "../episode/episode.ts";
+import { RolloutError, describeError } from "../errors.ts";
+
+type TracedSetup = Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+
+/**
+ * Makes spans of what episodes do, in whatever OpenTelemetry SDK the program registered; without one they
+ * cost nothing. An episode is the parent of its policy calls, tool calls and the user's replies. No text and
+ * no ids are in them.
+ *
+ * Source: OpenTelemetry's semantic conventions for generative AI: client, agent and tool spans.
+ *
+ * @param model - Its name, where it has one.
+ */
+export function traceSetup(setup: TracedSetup, model: string | undefined): TracedSetup {
+  const tracer = trace.getTracer("turnwright");
+  /** Of the episodes that are played, by rollout: the parents of their policy calls. */
+  const parents = new Map<string, Context>();
+  const generate = traceGenerate(setup.engine, { tracer, parents, model });
+  return {
+    ...setup,
+    engine: { ...setup.engine, generate },
+    tracer: traceEpisodes(setup, { tracer, parents }),
+  };
+}
+
+interface Tracing {
+  readonly tracer: Tracer;
+  readonly parents: Map<string, Context>;
+}
+
+function traceGenerate(
+  engine: Engine,
+  { tracer, parents, model }: Tracing & { readonly model: string | undefined },
+): Engine["generate"] {
+  const name = model === undefined ? "text_completion" : `text_completion ${model}`;
+  return async (request, options) => {
+    const parent = parents.get(request.sessionId);
+    const span = tracer.startSpan(name, { kind: SpanKind.CLIENT }, parent);
+    if (!span.isRecording()) return await engine.generate(request, options);
+    span.setAttributes({ ...requestAttributes(request), "gen_ai.provider.name": engine.kind });
+    if (model !== undefined) span.setAttribute("gen_ai.request.model", model);
+    try {
+      const generation = await engine.generate(request, options);
+      span.setAttributes(resultAttributes(request, generation));
+      return generation;
+    } catch (error) {
+      noteFailure(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  };
+}
+
+function traceEpisodes(
+  { agent, environment }: TracedSetup,
+  { tracer, parents }: Tracing,
+): EpisodeTracer {
+  return {
+    begin({ rolloutId, task }) {
+      const span = tracer.startSpan(`invoke_agent ${agent.strategy}`);
+      const parent = trace.setSpan(context.active(), span);
+      if (span.isRecording()) parents.set(rolloutId, parent);
+      span.setAttributes({
+        ...{ "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent.strategy },
+        ...{ "gen_ai.conversation.id": rolloutId, "turnwright.task.id": task.id },
+        "turnwright.environment": environment.name,
+      });
+      return {
+        call(name) {
+          const called = startCall(tracer, name, parent);
+          return (error) => {
+            if (error !== undefined) noteFailure(called, error);
+            called.end();
+          };
+        },
+        end(episode) {
+          parents.delete(rolloutId);
+          if (episode !== undefined) noteEnd(span, episode);
+          span.end();
+        },
+      };
+    },
+  };
+}
+
+function startCall(tracer: Tracer, name: string, parent: Context): Span {
+  const tool = name.startsWith("step ") ? name.slice("step ".length) : undefined;
+  if (tool === undefined || tool === "say") {
+    return tracer.startSpan(name === "score" ? "score" : "user reply", {}, parent);
+  }
+  const attributes = { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool };
+  return tracer.startSpan(`execute_tool ${tool}`, { attributes }, parent);
+}
+
+function noteEnd(span: Span, { outcome, stopReason, reward, failure, counts }: Episode): void {
+  span.setAttributes({
+    ...{ "turnwright.outcome": outcome, "turnwright.stop_reason": stopReason },
+    ...(reward !== undefined && { "turnwright.reward": reward }),
+    "turnwright.turn_count": counts.turnCount,
+  });
+  if (failure === undefined) return;
+  span.setAttribute("error.type", failure.code);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
+}
+
+function requestAttributes({ maxNewTokens, sampling, sessionId }: GenerateRequest): Attributes {
+  const { temperature, topP, topK, seed } = sampling;
+  return {
+    "gen_ai.operation.name": "text_completion",
+    "gen_ai.conversation.id": sessionId,
+    "gen_ai.request.max_tokens": maxNewTokens,
+    ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
+    ...(topP !== undefined && { "gen_ai.request.top_p": topP }),
+    ...(topK !== undefined && { "gen_ai.request.top_k": topK }),
+    ...(seed !== undefined && { "gen_ai.request.seed": seed }),
+  };
+}
+
+function resultAttributes(
+  { promptIds }: GenerateRequest,
+  { outputIds, finish }: Generation,
+): Attributes {
+  return {
+    "gen_ai.usage.input_tokens": promptIds.length,
+    "gen_ai.usage.output_tokens": outputIds.length,
+    "gen_ai.response.finish_reasons": [finish.type],
+  };
+}
+
+function noteFailure(span: Span, error: unknown): void {
+  const type = error instanceof RolloutError ? error.code : (error as Error | undefined)?.name;
+  span.setAttribute("error.type", type ?? "_OTHER");
+  span.setStatus({ code: SpanStatusCode.ERROR, message: describeError(error) });
+}
