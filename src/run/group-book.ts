@@ -13,6 +13,8 @@ export interface OpenGroup {
   readonly groupId: string;
   readonly groupIndex: number;
   readonly task: Task;
+  /** Attempts at the task in all. */
+  readonly begun: number;
   /** Attempts that an earlier start finished. */
   readonly earlier: readonly FinishedEpisode[];
   /** Those that this start finished. */
@@ -21,6 +23,11 @@ export interface OpenGroup {
   readonly giveUp: AbortController;
   /** No further attempt is needed. */
   isWhole: boolean;
+}
+
+/** Attempts of a group that have not ended. */
+export function attemptsLeft({ begun, earlier, episodes }: OpenGroup): number {
+  return begun - earlier.length - episodes.length;
 }
 
 /** An attempt that is to be played. */
@@ -177,6 +184,7 @@ export class GroupBook {
     const { groupIndex, groupId, task, earlier } = about;
     const group: OpenGroup = {
       ...about,
+      begun: this.#begun,
       episodes: [],
       giveUp: new AbortController(),
       isWhole: false,

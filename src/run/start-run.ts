@@ -7,6 +7,7 @@ import type { Redactor } from "../internal/redactor.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
+import type { AttemptPlayer } from "./attempt-player.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
@@ -66,6 +67,8 @@ export interface StartRunOptions {
   readonly staleness?: StalenessOptions;
   /** Where the run is written, and goes on after a stop; absent: nothing is written. */
   readonly folder?: RunFolder;
+  /** Who plays its attempts. Default: this process. */
+  readonly player?: AttemptPlayer;
   /** Seeds its episodes. Default 0. */
   readonly seed?: number;
   /** The run stops when this many episodes have failed in a row: something is down for good. Default 20. */
@@ -234,6 +237,7 @@ class GroupRun implements LiveRun {
 
   announcePolicy(version: number): void {
     this.#versions.announce(version);
+    this.#options.player?.announcePolicy?.(version);
     this.#taken?.resolve();
   }
 
@@ -244,7 +248,7 @@ class GroupRun implements LiveRun {
   ): Promise<void> {
     this.#updateCount += 1;
     try {
-      await this.#gate.close(mode);
+      await this.#closeGates(mode);
       await update();
       this.announcePolicy(version);
     } finally {
@@ -255,7 +259,7 @@ class GroupRun implements LiveRun {
 
   async pause(mode: Exclude<UpdateMode, "finish"> = "hold"): Promise<void> {
     this.#isPaused = true;
-    await this.#gate.close(mode);
+    await this.#closeGates(mode);
   }
 
   resume(): void {
@@ -263,14 +267,24 @@ class GroupRun implements LiveRun {
     this.#openGate();
   }
 
+  /** Lets nothing be sampled here or elsewhere. */
+  async #closeGates(mode: UpdateMode): Promise<void> {
+    await Promise.all([this.#gate.close(mode), this.#options.player?.pause?.(mode)]);
+  }
+
+  #openGates(): void {
+    this.#gate.open();
+    this.#options.player?.resume?.();
+  }
+
   /** Lets the policy be asked again, unless somebody else keeps it from that. */
   #openGate(): void {
-    if (!this.#isPaused && this.#updateCount === 0) this.#gate.open();
+    if (!this.#isPaused && this.#updateCount === 0) this.#openGates();
   }
 
   async interrupt(): Promise<RunResult> {
     this.#interruption.abort();
-    this.#gate.open();
+    this.#openGates();
     this.#taken?.resolve();
     return await this.result;
   }
@@ -463,7 +477,7 @@ class GroupRun implements LiveRun {
   }
 
   async #playAndRecord(job: AttemptJob): Promise<void> {
-    const { folder, setup, grouping, redactor, onEpisode, onProgress } = this.#options;
+    const { folder, setup, grouping, redactor, player, onEpisode, onProgress } = this.#options;
     const tally = this.#tally;
     if (job.group.isWhole) return;
     tally.episodeStarted();
@@ -480,6 +494,7 @@ class GroupRun implements LiveRun {
         ...(folder && { folder }),
         ...(this.#recording && { recording: this.#recording }),
         ...(redactor && { redactor }),
+        ...(player && { player }),
         onProgress: () => onProgress?.(tally.progress()),
       });
       if (played === undefined || played.episode.outcome === "aborted") return;
