@@ -171,6 +171,12 @@ export {
 export type { RunProgress } from "./run/run-progress.ts";
 export { runRollouts, type RunOptions, type RunResult } from "./run/run-rollouts.ts";
 export {
+  playHere,
+  type AttemptPlayer,
+  type AttemptPlayOptions,
+  type PlayPlace,
+} from "./run/attempt-player.ts";
+export {
   startRun,
   type AdmissionGate,
   type AdmissionOptions,

@@ -15,6 +15,8 @@ export interface OpenGroup {
   readonly groupId: string;
   readonly groupIndex: number;
   readonly task: Task;
+  /** Attempts at the task in all. */
+  readonly begun: number;
   /** Attempts that an earlier start finished. */
   readonly earlier: readonly FinishedEpisode[];
   /** Those that this start finished. */
@@ -27,6 +29,11 @@ export interface OpenGroup {
   readonly giveUp: AbortController;
   /** No further attempt is needed. */
   isWhole: boolean;
+}
+
+/** Attempts of a group that have not ended. */
+export function attemptsLeft({ begun, earlier, episodes }: OpenGroup): number {
+  return begun - earlier.length - episodes.length;
 }
 
 /** An attempt that is to be played. */
@@ -219,6 +226,7 @@ export class GroupBook {
     const { groupIndex, groupId, task, earlier } = about;
     const group: OpenGroup = {
       ...about,
+      begun: this.#begun,
       episodes: [],
       waiting: [],
       giveUp: new AbortController(),

@@ -2,11 +2,11 @@ import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import type { Inputs } from "../episode/input.ts";
 import { PlaybackStop } from "../episode/input-player.ts";
-import { playEpisode } from "../episode/play-episode.ts";
 import { describeStack, type RolloutError } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";
-import type { AttemptJob } from "./group-book.ts";
+import { playHere, type AttemptPlayer } from "./attempt-player.ts";
+import { attemptsLeft, type AttemptJob } from "./group-book.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
@@ -29,6 +29,8 @@ export interface AttemptOptions {
   readonly redactor?: Redactor;
   /** Whether the inputs are handed over with the episode. Default false. */
   readonly keepsInputs?: boolean;
+  /** Default: this process. */
+  readonly player?: AttemptPlayer;
   readonly onProgress: () => void;
 }
 
@@ -118,7 +120,7 @@ async function playOnce(
     readonly past: RecordedAttempt | undefined;
   },
 ): Promise<PlayedAttempt> {
-  const { attempt, folder, past, recording, redactor, tally } = options;
+  const { attempt, folder, past, recording, redactor, tally, player = playHere } = options;
   const start = (past?.begin.start ?? 0) + 1;
   const { groupId, groupIndex, task } = group;
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
@@ -140,7 +142,8 @@ async function playOnce(
     onTrouble: (trouble) => troubles.push(trouble),
   };
   using stop = startDeadline({ ms: Infinity, parents: [options.signal, options.giveUp] });
-  const played = await playEpisode({ ...assignment, attempt, start }, setup, {
+  const played = await player.play({ ...assignment, attempt, start }, setup, {
+    groupLeft: attemptsLeft(group),
     signal: stop.signal,
     interrupt: options.interrupt,
     ...(inputs && { past: inputs }),
@@ -160,7 +163,11 @@ async function playOnce(
     const event = { type: "trouble", atMs: setup.now(), rolloutId, attempt };
     await folder?.writeEvent({ ...event, code, message, stack });
   }
-  return { episode, ...(kept && { inputs: kept.inputs }), close: () => written?.end() };
+  const close = (): void => {
+    written?.end();
+    player.landed?.({ rolloutId, attempt });
+  };
+  return { episode, ...(kept && { inputs: kept.inputs }), close };
 }
 
 /** Gathers inputs behind those that are there already. */

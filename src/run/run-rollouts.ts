@@ -12,7 +12,7 @@ export type { RunResult } from "./start-run.ts";
 /** How a plan is carried out. */
 export interface RunOptions extends Pick<
   StartRunOptions,
-  "setup" | "redactor" | "onProgress" | "onEpisode"
+  "setup" | "redactor" | "player" | "onProgress" | "onEpisode"
 > {
   readonly plan: RunPlan;
   readonly folder: RunFolder;

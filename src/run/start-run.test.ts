@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -19,6 +20,7 @@ import { manualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { advantages } from "./advantages.ts";
+import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
 import { lamps } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
@@ -791,6 +793,50 @@ describe("startRun()", () => {
     await all(start({ admission: { concurrency: 1, gate } }));
     expect(priorities).toEqual([0, 0, 1, 1, 2, 2]);
     expect(free).toBe(6);
+  });
+
+  test("has others play its attempts, and tells them what is safe and what the policy does", async () => {
+    const told: string[] = [];
+    const player: AttemptPlayer = {
+      async play(assignment, setup, options) {
+        const { rolloutId, attempt } = assignment;
+        told.push(`play ${rolloutId} ${attempt} of ${options.groupLeft}`);
+        return await playHere.play(assignment, setup, options);
+      },
+      landed({ rolloutId, attempt }) {
+        const isThere = readFileSync(path.join(dir, "episodes.jsonl"), "utf8").includes(
+          `"rolloutId":"${rolloutId}"`,
+        );
+        told.push(`landed ${rolloutId} ${attempt} ${isThere}`);
+      },
+      async pause(mode) {
+        told.push(`pause ${mode}`);
+      },
+      resume: () => void told.push("resume"),
+      announcePolicy: (version) => void told.push(`announce ${version}`),
+    };
+    const engine = lampEngine(({ requestId }) =>
+      requestId === "lamp/test/0#0:1:1;" ? outage : undefined,
+    );
+    await using folder = await open();
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const run = start({ engine, player, folder, source, admission: { concurrency: 1 } });
+    await run.updatePolicy(2, async () => void told.push("update"), "interrupt");
+    await run.pause();
+    run.resume();
+    const groups = await all(run);
+    expect(groups[0]!.episodes.map(({ attempt }) => attempt)).toEqual([2, 1]);
+    const ofPolicy = ["pause interrupt", "update", "announce 2", "resume", "pause hold", "resume"];
+    expect(told.filter((line) => !/^(play|landed)/.test(line))).toEqual(ofPolicy);
+    expect(told.filter((line) => /^(play|landed)/.test(line))).toEqual([
+      "play lamp/test/0#0 1 of 2",
+      // What failed is played again.
+      "landed lamp/test/0#0 1 false",
+      "play lamp/test/0#0 2 of 2",
+      "landed lamp/test/0#0 2 true",
+      "play lamp/test/0#1 1 of 1",
+      "landed lamp/test/0#1 1 true",
+    ]);
   });
 
   test("says what it cannot start with", () => {

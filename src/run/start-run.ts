@@ -9,6 +9,7 @@ import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import { Branches, trunkOf } from "./branches.ts";
 import { begunEvent } from "./begun-groups.ts";
+import type { AttemptPlayer } from "./attempt-player.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
@@ -74,6 +75,8 @@ export interface StartRunOptions {
   readonly staleness?: StalenessOptions;
   /** Where the run is written, and goes on after a stop; absent: nothing is written. */
   readonly folder?: RunFolder;
+  /** Who plays its attempts. Default: this process. */
+  readonly player?: AttemptPlayer;
   /** Seeds its episodes. Default 0. */
   readonly seed?: number;
   /** The run stops when this many episodes have failed in a row: something is down for good. Default 20. */
@@ -261,6 +264,7 @@ class GroupRun implements LiveRun {
 
   announcePolicy(version: number): void {
     this.#versions.announce(version);
+    this.#options.player?.announcePolicy?.(version);
     this.#taken?.resolve();
   }
 
@@ -271,7 +275,7 @@ class GroupRun implements LiveRun {
   ): Promise<void> {
     this.#updateCount += 1;
     try {
-      await this.#gate.close(mode);
+      await this.#closeGates(mode);
       await update();
       this.announcePolicy(version);
     } finally {
@@ -282,7 +286,7 @@ class GroupRun implements LiveRun {
 
   async pause(mode: Exclude<UpdateMode, "finish"> = "hold"): Promise<void> {
     this.#isPaused = true;
-    await this.#gate.close(mode);
+    await this.#closeGates(mode);
   }
 
   resume(): void {
@@ -290,14 +294,24 @@ class GroupRun implements LiveRun {
     this.#openGate();
   }
 
+  /** Lets nothing be sampled here or elsewhere. */
+  async #closeGates(mode: UpdateMode): Promise<void> {
+    await Promise.all([this.#gate.close(mode), this.#options.player?.pause?.(mode)]);
+  }
+
+  #openGates(): void {
+    this.#gate.open();
+    this.#options.player?.resume?.();
+  }
+
   /** Lets the policy be asked again, unless somebody else keeps it from that. */
   #openGate(): void {
-    if (!this.#isPaused && this.#updateCount === 0) this.#gate.open();
+    if (!this.#isPaused && this.#updateCount === 0) this.#openGates();
   }
 
   async interrupt(): Promise<RunResult> {
     this.#interruption.abort();
-    this.#gate.open();
+    this.#openGates();
     return await this.result;
   }
 
@@ -521,7 +535,7 @@ class GroupRun implements LiveRun {
   }
 
   async #playAndRecord(job: AttemptJob): Promise<void> {
-    const { folder, setup, grouping, redactor, onEpisode, onProgress } = this.#options;
+    const { folder, setup, grouping, redactor, player, onEpisode, onProgress } = this.#options;
     const tally = this.#tally;
     if (job.group.isWhole) return;
     tally.episodeStarted();
@@ -539,6 +553,7 @@ class GroupRun implements LiveRun {
         ...(folder && { folder }),
         ...(this.#recording && { recording: this.#recording }),
         ...(redactor && { redactor }),
+        ...(player && { player }),
         onProgress: () => onProgress?.(tally.progress()),
       });
       if (played === undefined || played.episode.outcome === "aborted") return;

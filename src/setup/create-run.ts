@@ -24,7 +24,7 @@ import { readVersion } from "./version.ts";
 /** What a run is told of while it is played. */
 export type PlayOptions = Pick<
   RunOptions,
-  "signal" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission"
+  "signal" | "player" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission"
 >;
 
 /** Everything that a configuration describes, put together and ready to be played. */

@@ -1,0 +1,40 @@
+import type { Episode } from "../episode/episode.ts";
+import type { EpisodeAssignment, EpisodeSetup } from "../episode/episode-setup.ts";
+import { playEpisode, type PlayEpisodeOptions } from "../episode/play-episode.ts";
+import type { UpdateMode } from "./policy-gate.ts";
+
+/** Which play of which attempt. */
+export interface PlayPlace {
+  readonly rolloutId: string;
+  /** Counts plays after failures, from 1. */
+  readonly attempt: number;
+}
+
+/** What a player is told besides who plays and how. */
+export interface AttemptPlayOptions extends Omit<PlayEpisodeOptions, "atEnd" | "scoreAnew"> {
+  /** Attempts of its group that have not ended, this one included. */
+  readonly groupLeft: number;
+}
+
+/**
+ * Who plays the attempts of a run. The run decides which are played, writes what comes of them and is
+ * the only one to write its folder, whoever plays them.
+ */
+export interface AttemptPlayer {
+  /** Plays an attempt once. Ends and throws as `playEpisode()` does. */
+  play(
+    assignment: EpisodeAssignment,
+    setup: EpisodeSetup,
+    options: AttemptPlayOptions,
+  ): Promise<Episode>;
+  /** Told once what came of a play cannot be lost any more: nobody will ask for it again. */
+  landed?(place: PlayPlace): void;
+  /** Lets nothing be sampled elsewhere until `resume()`; resolves when nothing is, except with `finish`. */
+  pause?(mode: UpdateMode): Promise<void>;
+  resume?(): void;
+  /** Told which version of the policy samples from now on. */
+  announcePolicy?(version: number): void;
+}
+
+/** Plays attempts in this process. */
+export const playHere: AttemptPlayer = { play: playEpisode };
