@@ -28,7 +28,7 @@ export type {
 export type { LlamaEngine } from "./engine/llama/sequence-engine.ts";
 export type { ScoringEngine } from "./engine/reference/index.ts";
 export type { VllmApi } from "./engine/vllm/vllm-options.ts";
-export type { EpisodeCounts } from "./episode/episode.ts";
+export type { EpisodeCounts, TreeTurn } from "./episode/episode.ts";
 export type { Clock } from "./internal/clock.ts";
 export type { Redactor } from "./internal/redactor.ts";
 export type { Widened } from "./library/rollout-options.ts";

@@ -1,6 +1,8 @@
 import { countEpisode } from "../../episode/count-episode.ts";
-import type { Episode, TurnRecord, TurnStep } from "../../episode/episode.ts";
+import type { Episode, TreeTurn, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Failure } from "../../errors.ts";
+import { given } from "../../internal/given.ts";
+import { hashIds } from "../../trajectory/rolling-hash.ts";
 import type { RolloutEnd } from "../../trajectory/sample.ts";
 import { collectRows, type RowChoice, type TreeRow } from "../tree/collect-rows.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
@@ -52,8 +54,40 @@ export function toEpisode(
     durationMs: Math.max(0, end.atMs - openedAtMs),
     messages: messagesOf(rows[0]),
     turns,
+    tree: describeTree(tree.nodes, rows),
     segments,
   };
+}
+
+/** All that was sampled, trained or not, and what continued what. */
+function describeTree(
+  nodes: readonly TurnNode<GatewayTurn>[],
+  rows: readonly TreeRow<GatewayTurn>[],
+): readonly TreeTurn[] {
+  const turnIndexes = new Map(rows.flatMap(({ trained }) => trained).map((node, at) => [node, at]));
+  return nodes.map((node) => {
+    const { record, parent, children } = node;
+    const { generation, notes, labels } = record;
+    return {
+      ...given({
+        parent: parent?.index,
+        cause: node.cause,
+        turnIndex: turnIndexes.get(node),
+        droppedStopId: children.map(droppedBy).find((id) => id !== undefined),
+      }),
+      promptTokenCount: record.promptTokenCount,
+      sampledTokenCount: generation.outputIds.length,
+      outputHash: hashIds(generation.outputIds),
+      isDelivered: node.isDelivered,
+      model: record.model,
+      ...(notes.length === 0 ? {} : { notes }),
+      ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    };
+  });
+}
+
+function droppedBy({ record: { prompt } }: TurnNode<GatewayTurn>): number | undefined {
+  return prompt.type === "delta" ? prompt.delta.droppedStopId : undefined;
 }
 
 function rolloutEnd({ failure, reward }: SessionEnd): RolloutEnd {
