@@ -109,7 +109,7 @@ export {
 } from "./errors.ts";
 export { commandAgent } from "./gateway/agent/command-agent.ts";
 export type { ForeignAgent, ForeignRun, ForeignTool } from "./gateway/agent/foreign-agent.ts";
-export { playForeignAgent, type ForeignAgentSetup } from "./gateway/agent/play-foreign-agent.ts";
+export { createForeignPlayer, type ForeignPlayer } from "./gateway/agent/foreign-player.ts";
 export { createGateway, inProcessUrl, type GatewayInProcess } from "./gateway/create-gateway.ts";
 export {
   Gateway,

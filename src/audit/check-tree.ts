@@ -126,5 +126,5 @@ function endOf(
   const end = start + sampledTokenCount - (isShort ? 1 : 0);
   const sampled = [...ids.slice(start, end), ...(isShort ? [droppedStopId] : [])];
   const isWhole = sampled.length === sampledTokenCount && sampled.every((id) => isTokenId(id));
-  return isWhole && hashIds(sampled as number[]) === outputHash ? end : undefined;
+  return isWhole && hashIds(sampled) === outputHash ? end : undefined;
 }

@@ -11,7 +11,7 @@ import type { MintId } from "./mint-id.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
 import type { ReplyFeed } from "./session/reply-feed.ts";
 import type { SessionLimits } from "./session/session-limits.ts";
-import { toTemplateTurn, type GatewaySession } from "./session/session.ts";
+import { toTemplateTurn, type GatewaySession, type SessionSetback } from "./session/session.ts";
 import type { Placement } from "./tree/session-tree.ts";
 import { toSentTurn, type TurnNode } from "./tree/turn-node.ts";
 import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
@@ -79,6 +79,7 @@ export async function answerTurn(
   try {
     return await sampleAndWrite(services, session, request, output);
   } catch (error) {
+    session.setback = setbackOf(error) ?? session.setback;
     output.fail(toClientError(error));
     if (isOwnBug(error, session, request)) throw error;
     return undefined;
@@ -87,6 +88,24 @@ export async function answerTurn(
     session.activeCount -= 1;
     session.touch();
   }
+}
+
+/** What the agent can do nothing about. */
+function setbackOf(error: unknown): SessionSetback | undefined {
+  if (error instanceof RolloutError) {
+    return error.code === "engine/prompt-too-long"
+      ? { type: "limit", stopReason: "context-full" }
+      : { type: "failure", error };
+  }
+  if (!(error instanceof DOMException) || error.name !== "TimeoutError") return undefined;
+  const late = new RolloutError(
+    "engine/timeout",
+    "Cannot sample a turn: the engine took too long",
+    {
+      retryable: true,
+    },
+  );
+  return { type: "failure", error: late };
 }
 
 function isOwnBug(error: unknown, session: GatewaySession, request: ClientRequest): boolean {

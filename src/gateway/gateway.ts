@@ -267,6 +267,13 @@ export class Gateway implements AsyncDisposable {
     return episode;
   }
 
+  /** Ends a session that somebody else makes an episode of: nothing is scored, told or journaled. */
+  async close(session: GatewaySession): Promise<void> {
+    session.finish();
+    await Promise.allSettled([...(this.#running.get(session) ?? [])]);
+    this.store.remove(session);
+  }
+
   /** The training rows of a session as they are by now. */
   samples(session: GatewaySession): readonly Sample[] {
     const end = {

@@ -50,8 +50,9 @@ export async function playAttempts(
   job: AttemptJob,
   options: AttemptOptions,
 ): Promise<PlayedAttempt | undefined> {
-  const { attempts, folder, tally } = options;
-  const recorded = await folder?.recordingOf(job.assignment.rolloutId);
+  const { attempts, folder, setup, tally } = options;
+  const recorded =
+    setup.play === undefined ? await folder?.recordingOf(job.assignment.rolloutId) : undefined;
   let first = recorded === undefined ? 1 : recorded.begin.attempt + (recorded.hasEnded ? 1 : 0);
   let past = recorded?.hasEnded === false ? recorded : undefined;
   const drop = async (message: string): Promise<void> => {
@@ -114,7 +115,9 @@ async function playOnce(
     readonly past: RecordedAttempt | undefined;
   },
 ): Promise<PlayedAttempt> {
-  const { attempt, folder, past, recording, redactor, tally } = options;
+  const { attempt, folder, past, redactor, tally } = options;
+  const { play = playEpisode } = options.setup;
+  const recording = play === playEpisode ? options.recording : undefined;
   const start = (past?.begin.start ?? 0) + 1;
   const { groupId, groupIndex, task } = group;
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
@@ -135,7 +138,7 @@ async function playOnce(
     onTrouble: (trouble) => troubles.push(trouble),
   };
   using stop = startDeadline({ ms: Infinity, parents: [options.signal, options.giveUp] });
-  const played = await playEpisode({ ...assignment, attempt, start }, setup, {
+  const played = await play({ ...assignment, attempt, start }, setup, {
     signal: stop.signal,
     interrupt: options.interrupt,
     ...(inputs && { past: inputs }),

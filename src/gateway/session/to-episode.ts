@@ -17,6 +17,8 @@ export interface SessionEnd {
   readonly reward?: SessionReward;
   /** Why nothing scores it: the agent broke off, say. */
   readonly failure?: Failure;
+  /** How it ended, where that is known better than from the others. */
+  readonly end?: RolloutEnd & Pick<Episode, "rewardDetails">;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
 }
@@ -39,15 +41,12 @@ export function toEpisode(
     .filter((node) => node.record.isFormatError);
   const { taskId, taskIndex, groupId, sampleIndex, seed, openedAtMs } = identity;
   return {
-    format: 1,
+    format: 2,
     rolloutId: `${taskId}#${sampleIndex}`,
     ...{ groupId, taskId, taskIndex, sampleIndex, seed },
     environment: gatewayEnvironment.name,
     split: gatewayEnvironment.split,
-    ...rolloutEnd(end),
-    ...(end.reward?.details === undefined || end.failure !== undefined
-      ? {}
-      : { rewardDetails: end.reward.details }),
+    ...(end.end ?? rolloutEnd(end)),
     counts: countEpisode(turns, segments, formatErrors.length),
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
     startedAtMs: openedAtMs,
@@ -90,10 +89,15 @@ function droppedBy({ record: { prompt } }: TurnNode<GatewayTurn>): number | unde
   return prompt.type === "delta" ? prompt.delta.droppedStopId : undefined;
 }
 
-function rolloutEnd({ failure, reward }: SessionEnd): RolloutEnd {
+function rolloutEnd({
+  failure,
+  reward: scored,
+}: SessionEnd): RolloutEnd & Pick<Episode, "rewardDetails"> {
   if (failure !== undefined) return { outcome: "failed", stopReason: "failure", failure };
-  if (reward === undefined) return { outcome: "completed", stopReason: "unscored" };
-  return { outcome: "completed", stopReason: "finished", reward: reward.reward };
+  if (scored === undefined) return { outcome: "completed", stopReason: "unscored" };
+  const { reward, details } = scored;
+  const end = { outcome: "completed", stopReason: "finished", reward } as const;
+  return details === undefined ? end : { ...end, rewardDetails: details };
 }
 
 function messagesOf(row: TreeRow<GatewayTurn> | undefined): Episode["messages"] {
@@ -115,6 +119,7 @@ function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnReco
         ? {}
         : { cachedTokenCount: generation.cachedTokenCount }),
       attemptCounts,
+      pieces: generation.pieces,
       steps: stepsOf(node, next),
       ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
       engineMs,
@@ -129,10 +134,13 @@ function stepsOf(
   next: TurnNode<GatewayTurn> | undefined,
 ): readonly TurnStep[] {
   const results = (next?.record.shown ?? []).filter((message) => message.role === "tool");
-  return (record.message.toolCalls ?? []).flatMap(({ id: callId, name }): TurnStep[] => {
+  return (record.message.toolCalls ?? []).flatMap(({ id: callId, name, argumentsText }) => {
     const result = results.find(({ toolCallId }) => toolCallId === callId);
-    return result === undefined
-      ? []
-      : [{ source: name, callId, observation: result.content, result: "acted" }];
+    if (result === undefined) return [];
+    const { content: observation } = result;
+    const step: TurnStep = {
+      ...{ source: name, callId, arguments: argumentsText, observation, result: "acted" },
+    };
+    return [step];
   });
 }
