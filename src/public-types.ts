@@ -68,7 +68,7 @@ export type { Machine, ProcessPlace } from "./run/process-place.ts";
 export type { SinkFormat } from "./run/run-folder.ts";
 export type { LockOptions } from "./run/run-lock.ts";
 export type { UnscoredReason } from "./run/unscored-reason.ts";
-export type { ToolCallingConfig } from "./setup/agent-config.ts";
+export type { ForeignAgentConfig, ToolCallingConfig } from "./setup/agent-config.ts";
 export type { Variables } from "./setup/create-engine.ts";
 export type { ServerConfig } from "./setup/engine-config.ts";
 export type { TemplateChoices } from "./setup/renderer-config.ts";

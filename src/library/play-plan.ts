@@ -100,7 +100,10 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
       policyText: hashOf(environment.policyText),
       ...given({ agentModule: await fingerprintAgent(readAgentConfig(values, plan.scope.seed)) }),
     },
-    found: { engine, template: renderer.card, plan: record, settings },
+    found: {
+      ...{ engine, template: renderer.card, plan: record, settings },
+      vocabularySize: renderer.codec.vocabularySize,
+    },
   } as const;
   const { retryFailed, format } = conduct;
   return await RunFolder.open(dir, manifest, { retryFailed, ...given({ format }) });
