@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, Generation } from "../../src/engine/engine.ts";
 import { RolloutError } from "../../src/errors.ts";
-import { createGateway, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
+import { openInProcess, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
 import type { GatewayOptions } from "../../src/gateway/gateway.ts";
 import { createGatewayApp } from "../../src/gateway/server/gateway-app.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
@@ -52,8 +52,8 @@ async function open(
   options: Partial<GatewayOptions> & { adminToken?: string } = {},
 ) {
   const engine = talkingEngine(turns);
-  const gateway = await createGateway({ engine, renderer: characterRenderer(), ...options });
-  const { token, sessionId } = await gateway.openSession({ taskId: "t" });
+  const gateway = await openInProcess({ engine, renderer: characterRenderer(), ...options });
+  const { token, sessionId } = await gateway.gateway.openSession({ taskId: "t" });
   return { engine, gateway, token, sessionId, session: gateway.gateway.store.byId(sessionId)! };
 }
 
@@ -67,7 +67,7 @@ interface Asking {
 }
 
 async function post(
-  gateway: GatewayInProcess,
+  gateway: Pick<GatewayInProcess, "fetch">,
   body: unknown,
   { token, path = "/v1/chat/completions", headers = {}, signal }: Asking = {},
 ): Promise<Response> {
@@ -395,7 +395,7 @@ describe("the end of a session", () => {
 
 test("ten thousand sessions may be open at once, and one more than the limit may not", async () => {
   const { gateway } = await open([], { limits: { maxSessions: 10_001 } });
-  for (let count = 0; count < 10_000; count++) await gateway.openSession();
+  for (let count = 0; count < 10_000; count++) await gateway.gateway.openSession();
   expect(gateway.gateway.store.openCount).toBe(10_001);
-  await expect(gateway.openSession()).rejects.toThrow("10001 sessions are open");
+  await expect(gateway.gateway.openSession()).rejects.toThrow("10001 sessions are open");
 });

@@ -49,8 +49,11 @@ async function playBranches(): Promise<Played> {
   await say([user("Hello"), first, user("right")]);
   await say([user("A title, please")], "small");
   await say([user("Hello"), first, user("left"), second, user("on")]);
-  const session = gateway.gateway.store.byId(sessionId)!;
-  const episode = await gateway.gateway.finish(session, { reward: { reward: 1 } });
+  expect(gateway.counts).toMatchObject({ turnCount: 5, continuedCount: 3 });
+  await gateway.reward(sessionId, { reward: 1 });
+  expect(gateway.samples(sessionId)).toHaveLength(2);
+  const episode = await gateway.finish(sessionId);
+  expect(() => gateway.samples(sessionId)).toThrow(`Cannot find session ${sessionId}`);
   return { episode, samples: episodeSamples(episode) };
 }
 
