@@ -115,6 +115,8 @@ export interface TreeTurn {
   readonly isDelivered: boolean;
   /** The model's name as the agent spelled it. */
   readonly model: string;
+  /** What the engine held the turn to, such as `json-schema`: it was not sampled freely. */
+  readonly constraint?: string;
   /** What was noticed as its place was found; absent where there was nothing. */
   readonly notes?: readonly string[];
   /** Names that the agent gave the conversation, never an identity; absent where it gave none. */

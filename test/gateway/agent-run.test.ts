@@ -84,7 +84,7 @@ afterEach(async () => {
 });
 
 const base = (): RolloutOptions => ({
-  ...{ environment: environment as never, renderer, engine: pressingEngine(), agent: aiSdk },
+  ...{ environment, renderer, engine: pressingEngine(), agent: aiSdk },
   ...{ user: "scripted", attempts: 1, "max-failures": 100 },
 });
 

@@ -14,13 +14,21 @@ import { verifySample } from "../../src/trajectory/verify-sample.ts";
 type Turn = string | Error | ((signal: AbortSignal) => Promise<string>);
 
 /** Says one prepared thing after the other, a character at a time. */
-function talkingEngine(turns: Turn[]): Engine & { readonly asked: number; breakAt?: number } {
+interface TalkingEngine extends Engine {
+  readonly asked: number;
+  readonly constraints: readonly unknown[];
+  breakAt?: number;
+}
+
+function talkingEngine(turns: Turn[]): TalkingEngine {
   const engine = {
     kind: "talking",
     asked: 0,
+    constraints: [] as unknown[],
     breakAt: undefined as number | undefined,
     async generate(request, { signal, onTokens } = {}): Promise<Generation> {
       engine.asked += 1;
+      engine.constraints.push(request.constraint);
       const turn = turns.shift();
       if (turn === undefined) throw new Error("nothing is prepared");
       if (turn instanceof Error) throw turn;
@@ -43,8 +51,8 @@ function talkingEngine(turns: Turn[]): Engine & { readonly asked: number; breakA
     },
     describe: async () => ({ kind: "talking", logprobConvention: "tempered" }),
     close: async () => {},
-  } satisfies Engine & { asked: number; breakAt: number | undefined };
-  return engine as Engine & { readonly asked: number; breakAt?: number };
+  } satisfies Engine & Record<"asked" | "constraints" | "breakAt", unknown>;
+  return engine as TalkingEngine;
 }
 
 async function open(
@@ -205,12 +213,45 @@ describe("what is refused", () => {
   });
 
   test("what nothing enforces, where that is asked for", async () => {
+    const tools = [{ type: "function", function: { name: "look", parameters: {} } }];
+    const asked = { ...hi, tools, response_format: { type: "json_object" } };
     const { gateway, token } = await open(["a"], { constraints: "refuse" });
-    const asked = { ...hi, tool_choice: "required" };
-    expect((await post(gateway, asked, { token })).status).toBe(400);
+    expect(await errorOf(await post(gateway, asked, { token }))).toEqual([
+      ...[400, "invalid_request_error"],
+      "Cannot enforce text format json-object: there are tools, which the policy may call",
+    ]);
     const other = await open(["a"]);
     await (await post(other.gateway, asked, { token: other.token })).text();
-    expect(other.gateway.gateway.counts.unenforced).toEqual({ "tool_choice required": 1 });
+    expect(other.gateway.gateway.counts.unenforced).toEqual({ "text format json-object": 1 });
+  });
+});
+
+describe("a form that the engine holds a turn to", () => {
+  const asked = { ...hi, response_format: { type: "json_object" } };
+  const constraint = { type: "json-schema", schema: { type: "object" } };
+
+  test("is handed on, and kept with the turn", async () => {
+    const { engine, gateway, token, session } = await open(["{}", "free"]);
+    await (await post(gateway, asked, { token })).text();
+    await (await post(gateway, hi, { token })).text();
+    expect(engine.constraints).toEqual([constraint, undefined]);
+    expect(gateway.gateway.counts.unenforced).toEqual({});
+    const { tree } = await gateway.gateway.finish(session);
+    expect(tree!.map((turn) => turn.constraint)).toEqual(["json-schema", undefined]);
+  });
+
+  test("is left out or refused where the engine knows none", async () => {
+    const unknown = () => new RolloutError("engine/bad-request", "this engine has none");
+    const { engine, gateway, token, session } = await open([unknown(), "free"]);
+    expect((await post(gateway, asked, { token })).status).toBe(200);
+    expect(engine.constraints).toEqual([constraint, undefined]);
+    expect(gateway.gateway.counts.unenforced).toEqual({ "text format json-object": 1 });
+    expect(session.tree.nodes[0]!.record).not.toHaveProperty("constraint");
+    const strict = await open([unknown()], { constraints: "refuse" });
+    expect(await errorOf(await post(strict.gateway, asked, { token: strict.token }))).toEqual([
+      ...[400, "invalid_request_error"],
+      "Cannot enforce text format json-object: this engine has none",
+    ]);
   });
 });
 

@@ -72,6 +72,7 @@ function describeTree(
         parent: parent?.index,
         cause: node.cause,
         turnIndex: turnIndexes.get(node),
+        constraint: record.constraint,
         droppedStopId: children.map(droppedBy).find((id) => id !== undefined),
       }),
       promptTokenCount: record.promptTokenCount,
