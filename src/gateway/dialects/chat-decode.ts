@@ -1,9 +1,9 @@
 import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
+import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import {
   flagOf,
-  eachOf,
   invalid,
   isAbsent,
   listOf,
@@ -15,6 +15,7 @@ import {
   textFormatOf,
   textOf,
   toolOf,
+  toolsOf,
   type Json,
 } from "./read-body.ts";
 
@@ -25,7 +26,7 @@ const knownFields = new Set([
 ]);
 
 /** Reads a request of Chat Completions. */
-export function decodeChat(value: unknown): AskedTurn {
+export function decodeChat(value: unknown, recollection: Recollection = {}): AskedTurn {
   const body = objectOf(value, "the body");
   const { stream_options: streamOptions, n } = body;
   if (n !== undefined && n !== null && n !== 1) {
@@ -41,7 +42,7 @@ export function decodeChat(value: unknown): AskedTurn {
     messages: listOf(body["messages"], "messages").map((message, index) =>
       readMessage(objectOf(message, `messages[${index}]`), `messages[${index}]`),
     ),
-    tools: eachOf(body["tools"], "tools", readTool),
+    tools: toolsOf(body["tools"], recollection, readTool),
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
     toolChoice: readToolChoice(body["tool_choice"]),

@@ -1,8 +1,8 @@
 import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
+import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import {
-  eachOf,
   invalid,
   isAbsent,
   listOf,
@@ -14,6 +14,7 @@ import {
   textFormatOf,
   textOf,
   toolOf,
+  toolsOf,
   type Json,
 } from "./read-body.ts";
 
@@ -23,7 +24,7 @@ const knownFields = new Set([
 ]);
 
 /** Reads a request of Messages. */
-export function decodeMessages(value: unknown): AskedTurn {
+export function decodeMessages(value: unknown, recollection: Recollection = {}): AskedTurn {
   const body = objectOf(value, "the body");
   const system = contentText(body["system"], "system", textForm);
   const messages = listOf(body["messages"], "messages").flatMap((message, index) =>
@@ -37,7 +38,7 @@ export function decodeMessages(value: unknown): AskedTurn {
   return {
     ...sharedFields(body, { known: knownFields, maxTokens: ["max_tokens"] }),
     messages: system === "" ? messages : [{ role: "system", content: system }, ...messages],
-    tools: eachOf(body["tools"], "tools", readTool),
+    tools: toolsOf(body["tools"], recollection, readTool),
     sampling: samplingOf(body, ["temperature", "top_p", "top_k"]),
     stop: stopTexts(body["stop_sequences"], "stop_sequences"),
     toolChoice: readToolChoice(body["tool_choice"]),

@@ -1,5 +1,6 @@
 import { ClientError } from "../client-error.ts";
 import type { AskedTurn, TextFormat } from "../conversation.ts";
+import type { Recollection } from "./dialect.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
 import { toPyValue, type PlainJson } from "../../python/value.ts";
 
@@ -84,17 +85,24 @@ export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
 
-/** A list that may be left out, each of its members read with its place. */
-export function eachOf<Read>(
-  value: unknown,
-  place: string,
-  read: (member: Json, place: string) => readonly Read[],
-): readonly Read[] {
-  if (isAbsent(value)) return [];
-  return listOf(value, place).flatMap((member, index) => {
-    const where = `${place}[${index}]`;
-    return read(objectOf(member, where), where);
-  });
+/**
+ * The tools of a request. Most requests give those that the one before it gave: these are not read again.
+ *
+ * @param read - Reads one; none where a server would run the tool itself.
+ */
+export function toolsOf(
+  tools: unknown,
+  { toolsOf: find = (_, readAll) => readAll() }: Recollection,
+  read: (tool: Json, place: string) => readonly ToolDefinition[],
+): readonly ToolDefinition[] {
+  if (isAbsent(tools)) return [];
+  const list = listOf(tools, "tools");
+  return find(JSON.stringify(list), () =>
+    list.flatMap((tool, index) => {
+      const place = `tools[${index}]`;
+      return read(objectOf(tool, place), place);
+    }),
+  );
 }
 
 /** What the bodies of all dialects have in common, as far as it is spelled alike. */

@@ -4,7 +4,6 @@ import { openAiSampling, readToolChoice } from "./chat-decode.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
 import {
-  eachOf,
   invalid,
   isAbsent,
   listOf,
@@ -15,6 +14,7 @@ import {
   textFormatOf,
   textOf,
   toolOf,
+  toolsOf,
   type Json,
 } from "./read-body.ts";
 
@@ -49,7 +49,7 @@ export function decodeResponses(value: unknown, recollection: Recollection = {})
     ...sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] }),
     messages:
       instructions === "" ? history : [{ role: "system", content: instructions }, ...history],
-    tools: eachOf(body["tools"], "tools", readTool),
+    tools: toolsOf(body["tools"], recollection, readTool),
     sampling: samplingOf(body, openAiSampling),
     stop: [],
     toolChoice: readToolChoice(body["tool_choice"]),

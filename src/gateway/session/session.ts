@@ -10,6 +10,7 @@ import type { SentTurn, TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
 import { RetryBook } from "./retry-book.ts";
 import { SessionMemory } from "./session-memory.ts";
+import type { ToolBook } from "./tool-book.ts";
 import type { SessionLimits } from "./session-limits.ts";
 
 /** What a session is opened for. JSON-able. */
@@ -63,6 +64,7 @@ export class GatewaySession {
     identity: SessionIdentity,
     options: {
       readonly rules: TreeRules;
+      readonly tools: ToolBook;
       readonly limits: SessionLimits;
       readonly clock: Pick<Clock, "now">;
     },
@@ -71,7 +73,7 @@ export class GatewaySession {
     this.#limits = options.limits;
     this.#clock = options.clock;
     this.tree = new SessionTree(options.rules);
-    this.memory = new SessionMemory(this.tree);
+    this.memory = new SessionMemory(this.tree, options.tools);
     this.lastUsedAt = options.clock.now();
   }
 
