@@ -14,6 +14,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   journal: async () => (await import("./journal.ts")).benchJournal(),
   seed: async () => (await import("./seed.ts")).benchSeed(),
   "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
+  gateway: async () => (await import("./gateway.ts")).benchGateway(),
   viewer: async () => (await import("./viewer.ts")).benchViewer(),
 };
 

@@ -110,14 +110,18 @@ export {
 } from "./errors.ts";
 export { commandAgent } from "./gateway/agent/command-agent.ts";
 export type { ForeignAgent, ForeignRun, ForeignTool } from "./gateway/agent/foreign-agent.ts";
-export { playForeignAgent, type ForeignAgentSetup } from "./gateway/agent/play-foreign-agent.ts";
-export { createGateway, inProcessUrl, type GatewayInProcess } from "./gateway/create-gateway.ts";
+export { createForeignPlayer, type ForeignPlayer } from "./gateway/agent/foreign-player.ts";
 export {
-  Gateway,
-  type GatewayOptions,
-  type OpenedSession,
-  type ScoredSession,
-  type SessionScorer,
+  createGateway,
+  inProcessUrl,
+  type GatewayInProcess,
+  type GatewayInProcessOptions,
+} from "./gateway/create-gateway.ts";
+export type {
+  GatewayOptions,
+  OpenedSession,
+  ScoredSession,
+  SessionScorer,
 } from "./gateway/gateway.ts";
 export type { SessionLimits } from "./gateway/session/session-limits.ts";
 export type { SessionWish } from "./gateway/session/session-store.ts";

@@ -28,7 +28,7 @@ export type {
 export type { LlamaEngine } from "./engine/llama/sequence-engine.ts";
 export type { ScoringEngine } from "./engine/reference/index.ts";
 export type { VllmApi } from "./engine/vllm/vllm-options.ts";
-export type { EpisodeCounts } from "./episode/episode.ts";
+export type { EpisodeCounts, TreeTurn } from "./episode/episode.ts";
 export type { Clock } from "./internal/clock.ts";
 export type { Redactor } from "./internal/redactor.ts";
 export type { Widened } from "./library/rollout-options.ts";
@@ -68,7 +68,7 @@ export type { Machine, ProcessPlace } from "./run/process-place.ts";
 export type { SinkFormat } from "./run/run-folder.ts";
 export type { LockOptions } from "./run/run-lock.ts";
 export type { UnscoredReason } from "./run/unscored-reason.ts";
-export type { ToolCallingConfig } from "./setup/agent-config.ts";
+export type { ForeignAgentConfig, ToolCallingConfig } from "./setup/agent-config.ts";
 export type { Variables } from "./setup/create-engine.ts";
 export type { ServerConfig } from "./setup/engine-config.ts";
 export type { TemplateChoices } from "./setup/renderer-config.ts";
@@ -133,46 +133,16 @@ export type { AttemptRecording, RecordingStart } from "./run/recording-journal.t
 export type { JournalOptions, JsonlJournal } from "./run/jsonl-journal.ts";
 export type { RecordedError } from "./episode/input.ts";
 export type { EncodedLine } from "./run/encode-line.ts";
-export type { AccessRules } from "./gateway/server/access.ts";
-export type { SessionStore } from "./gateway/session/session-store.ts";
-export type { SessionJournal } from "./gateway/session/session-journal.ts";
-export type { GatewayCounts } from "./gateway/gateway-counters.ts";
-export type { GatewaySession, SessionIdentity } from "./gateway/session/session.ts";
-export type { GatewayDialect } from "./gateway/dialects/dialect.ts";
-export type { ReplyFeed } from "./gateway/session/reply-feed.ts";
-export type { AskedTurn } from "./gateway/conversation.ts";
-export type { Strictness } from "./gateway/tree/match-turn.ts";
-export type { RowChoice } from "./gateway/tree/collect-rows.ts";
-export type { MintId } from "./gateway/mint-id.ts";
 export type { VerifyExportOptions } from "./audit/exported/verify-export.ts";
 export type { ExportSummary } from "./export/export-run.ts";
 export type { ExportAction, ExportKind } from "./export/exporter.ts";
-export type { StoreOptions } from "./gateway/session/session-store.ts";
-export type { Placement, SessionTree, TreeRules } from "./gateway/tree/session-tree.ts";
-export type { GatewayTurn } from "./gateway/session/gateway-turn.ts";
-export type { PlacementNote, RootCause, SentTurn, TurnNode } from "./gateway/tree/turn-node.ts";
-export type { SessionMemory } from "./gateway/session/session-memory.ts";
-export type { RetryBook } from "./gateway/session/retry-book.ts";
-export type { DialectName, Recollection, StreamWriter } from "./gateway/dialects/dialect.ts";
-export type { ClientMessage, Reply, ReplyStart, ToolChoice } from "./gateway/conversation.ts";
-export type { ClientError } from "./gateway/client-error.ts";
-export type { FeedReader, ReplyHead } from "./gateway/session/reply-feed.ts";
-export type { PlaceKey } from "./gateway/tree/session-tree.ts";
-export type { KeyRules } from "./gateway/tree/message-keys.ts";
-export type { ShownTurn } from "./gateway/turn/prompt-builder.ts";
-export type {
-  ClientAssistant,
-  ClientResult,
-  ReplyEvent,
-  ReplyFinish,
-  ReplyPart,
-  ReplyToken,
-  ReplyUsage,
-} from "./gateway/conversation.ts";
-export type { ReplyEnd } from "./gateway/dialects/dialect.ts";
-export type { ClientErrorKind } from "./gateway/client-error.ts";
-export type { SampledTurn } from "./gateway/tree/path-ids.ts";
-export type { KnownTurn } from "./gateway/turn/template-messages.ts";
-export type { ClientCall } from "./gateway/conversation.ts";
 export type { EngineNews } from "./run/engine-watch.ts";
 export type { PassesConfig } from "./setup/scope-config.ts";
+export type { GatewayCounts } from "./gateway/gateway-counters.ts";
+export type { MintId } from "./gateway/mint-id.ts";
+export type { AccessRules } from "./gateway/server/access.ts";
+export type { SessionIdentity } from "./gateway/session/session.ts";
+export type { RowChoice } from "./gateway/tree/collect-rows.ts";
+export type { Strictness } from "./gateway/tree/match-turn.ts";
+export type { PlacementNote, RootCause } from "./gateway/tree/turn-node.ts";
+export type { PlayAttempt } from "./episode/episode-setup.ts";

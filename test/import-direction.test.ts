@@ -14,9 +14,10 @@ const layers: readonly (readonly string[])[] = [
   ["run", "sink"],
   ["export"],
   ["audit", "report", "observe"],
+  ["gateway"],
   ["setup"],
   ["library"],
-  ["gateway", "service", "cli", "viewer"],
+  ["service", "cli", "viewer"],
 ];
 
 /** Public fakes and the public surface may look everywhere. */

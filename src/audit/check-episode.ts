@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { countEpisode } from "../episode/count-episode.ts";
 import type { TurnRecord } from "../episode/episode.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
+import { checkTree } from "./check-tree.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { isCount, isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 
@@ -21,7 +22,13 @@ export function checkEpisode(row: unknown): {
     const detail = "the line is not a JSON object";
     return { found: [{ rule: "shape", detail }], episode: undefined };
   }
-  const shape = [...checkFields(row), ...checkTurnRecords(row["turns"]), ...checkMessages(row)];
+  const { turns, tree } = row;
+  const shape = [
+    ...checkFields(row),
+    ...checkTurnRecords(turns),
+    ...checkMessages(row),
+    ...checkTree(tree, Array.isArray(turns) ? turns : []),
+  ];
   const found = [...shape, ...checkEnd(row), ...checkSampleHashes(row)];
   if (shape.length > 0) return { found, episode: undefined };
   const episode = row as RawRow & EpisodeRow;

@@ -3,6 +3,7 @@ import type { EpisodeRow } from "../run/episode-row.ts";
 import { sampleMetadata } from "../run/episode-samples.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import type { TurnSpan } from "../trajectory/trajectory-recorder.ts";
+import { compareTree } from "./check-tree.ts";
 import { isCount, isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 
 const shared = ["groupId", "taskId", "outcome", "stopReason", "reward", "failure"] as const;
@@ -14,6 +15,7 @@ export function compareSample(row: RawRow, episode: EpisodeRow): Violation[] {
     ...compareHash(row, episode),
     ...compareTurns(row, episode),
     ...compareMetadata(row, episode),
+    ...compareTree(row, episode),
   ];
 }
 

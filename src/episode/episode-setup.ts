@@ -7,7 +7,7 @@ import type { Clock } from "../internal/clock.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import type { Task } from "../task.ts";
 import type { User } from "../user/user.ts";
-import type { TurnRecord } from "./episode.ts";
+import type { Episode, TurnRecord } from "./episode.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import type { EpisodeLimits } from "./limits.ts";
 
@@ -34,6 +34,17 @@ export interface EpisodeAssignment {
   readonly start?: number;
 }
 
+/**
+ * Plays one attempt to its end, in the way of `playEpisode()`.
+ *
+ * @throws the reason of `signal` where that is aborted; where `interrupt` is, the episode is `aborted`.
+ */
+export type PlayAttempt = (
+  assignment: EpisodeAssignment,
+  setup: EpisodeSetup,
+  options: { readonly signal: AbortSignal; readonly interrupt?: AbortSignal },
+) => Promise<Episode>;
+
 /** Who plays, and how. One value serves any number of episodes at once. */
 export interface EpisodeSetup {
   readonly environment: Environment;
@@ -43,6 +54,11 @@ export interface EpisodeSetup {
   readonly agent: Agent;
   readonly sampling: SamplingParameters;
   readonly limits: EpisodeLimits;
+  /**
+   * Plays attempts in the place of `playEpisode()`: for agents that keep their conversations themselves.
+   * Nothing of such an attempt is recorded: one that is stopped begins anew, and none is played again.
+   */
+  readonly play?: PlayAttempt;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** In which deadlines are kept. Default: the machine's. */

@@ -93,6 +93,36 @@ export interface EpisodeCounts {
   readonly malformedThinkingCount?: number;
 }
 
+/**
+ * A sampled turn of an agent that keeps its conversations itself, and what it continued. Such an agent
+ * may go on from any earlier turn, so that its turns are a tree. JSON-able.
+ */
+export interface TreeTurn {
+  /** Place in `tree` of the turn that it continues, before its own; absent where it continues none. */
+  readonly parent?: number;
+  /** Why it continues none (see `docs/gateway.md`); present exactly where `parent` is absent. */
+  readonly cause?: string;
+  /** Its place in `turns`; absent where no row trains it. */
+  readonly turnIndex?: number;
+  /** All ids that it was sampled behind. */
+  readonly promptTokenCount: number;
+  readonly sampledTokenCount: number;
+  /** Hash of the sampled ids (see `hashIds()`). */
+  readonly outputHash: string;
+  /** The last sampled id, where the turns that continue this one were sampled without it. */
+  readonly droppedStopId?: number;
+  /** Whether the agent had it whole, as far as anybody knows. */
+  readonly isDelivered: boolean;
+  /** The model's name as the agent spelled it. */
+  readonly model: string;
+  /** What the engine held the turn to, such as `json-schema`: it was not sampled freely. */
+  readonly constraint?: string;
+  /** What was noticed as its place was found; absent where there was nothing. */
+  readonly notes?: readonly string[];
+  /** Names that the agent gave the conversation, never an identity; absent where it gave none. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
 /** One attempt at a task, finished: the whole story, as `episodes.jsonl` holds it. JSON-able. */
 export interface Episode extends RolloutIdentity, RolloutEnd {
   /** Version of this format. */
@@ -115,7 +145,10 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly startedAtMs: number;
   readonly durationMs: number;
   readonly messages: readonly Message[];
+  /** Row by row, where there are several. */
   readonly turns: readonly TurnRecord[];
+  /** How the turns hang together, where an agent keeps its conversations itself, in order of time. */
+  readonly tree?: readonly TreeTurn[];
   /** The ids; written to `samples.jsonl` rather than to `episodes.jsonl`. */
   readonly segments: readonly Segment[];
 }

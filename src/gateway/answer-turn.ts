@@ -1,7 +1,8 @@
-import type { Engine, SamplingParameters } from "../engine/engine.ts";
+import type { Engine, SamplingConstraint, SamplingParameters } from "../engine/engine.ts";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
+import { given } from "../internal/given.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { ClientError } from "./client-error.ts";
 import type { AskedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
@@ -11,11 +12,12 @@ import type { MintId } from "./mint-id.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
 import type { ReplyFeed } from "./session/reply-feed.ts";
 import type { SessionLimits } from "./session/session-limits.ts";
-import { toTemplateTurn, type GatewaySession } from "./session/session.ts";
+import { toTemplateTurn, type GatewaySession, type SessionSetback } from "./session/session.ts";
 import type { Placement } from "./tree/session-tree.ts";
 import { toSentTurn, type TurnNode } from "./tree/turn-node.ts";
 import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
 import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
+import { wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
 
 /** What turns are answered with. */
@@ -79,6 +81,7 @@ export async function answerTurn(
   try {
     return await sampleAndWrite(services, session, request, output);
   } catch (error) {
+    session.setback = setbackOf(error) ?? session.setback;
     output.fail(toClientError(error));
     if (isOwnBug(error, session, request)) throw error;
     return undefined;
@@ -87,6 +90,24 @@ export async function answerTurn(
     session.activeCount -= 1;
     session.touch();
   }
+}
+
+/** What the agent can do nothing about. */
+function setbackOf(error: unknown): SessionSetback | undefined {
+  if (error instanceof RolloutError) {
+    return error.code === "engine/prompt-too-long"
+      ? { type: "limit", stopReason: "context-full" }
+      : { type: "failure", error };
+  }
+  if (!(error instanceof DOMException) || error.name !== "TimeoutError") return undefined;
+  const late = new RolloutError(
+    "engine/timeout",
+    "Cannot sample a turn: the engine took too long",
+    {
+      retryable: true,
+    },
+  );
+  return { type: "failure", error: late };
 }
 
 function isOwnBug(error: unknown, session: GatewaySession, request: ClientRequest): boolean {
@@ -120,9 +141,9 @@ async function sampleAndWrite(
   const { engine, renderer, formats, mint, clock, counters } = services;
   const { asked, dialect } = request;
   session.requireRoom();
-  checkConstraints(services, asked);
   counters.ignored(asked.ignoredFields);
   const { placement, built } = await placeAndRender(services, session, asked);
+  const form = chooseForm(services, asked, built);
   const start: ReplyStart = {
     id: mint(dialect.idPrefixes.reply),
     createdAtMs: services.now(),
@@ -139,29 +160,35 @@ async function sampleAndWrite(
     parents: [request.signal, session.stop.signal],
     clock,
   });
-  const reply = await sampleReply({
-    engine,
-    renderer,
-    request: {
-      promptIds: built.ids,
-      sampling,
-      maxNewTokens,
-      stopTokenIds: renderer.stopTokenIds,
-      vocabularySize: renderer.codec.vocabularySize,
-      requestId: session.nextRequestId(),
-      sessionId: session.identity.sessionId,
-    },
-    read: {
-      formats,
-      tools: asked.toolChoice.type === "none" ? [] : asked.tools,
-      reasoningOpened: built.reasoningOpened,
-      stops: asked.stop,
-      ids: { mint, callPrefix: dialect.idPrefixes.call },
-    },
-    onEvents: (events) => output.write(events),
-    signal: deadline.signal,
-  });
-  const record = toRecord(services, { request, placement, built, start, reply, sampling });
+  const { reply, constraint } = await sampleInForm(services, form, async (held) =>
+    sampleReply({
+      engine,
+      renderer,
+      request: {
+        promptIds: built.ids,
+        sampling,
+        maxNewTokens,
+        stopTokenIds: renderer.stopTokenIds,
+        ...(held === undefined ? {} : { constraint: held }),
+        vocabularySize: renderer.codec.vocabularySize,
+        requestId: session.nextRequestId(),
+        sessionId: session.identity.sessionId,
+      },
+      read: {
+        formats,
+        tools: asked.toolChoice.type === "none" ? [] : asked.tools,
+        reasoningOpened: built.reasoningOpened,
+        stops: asked.stop,
+        ids: { mint, callPrefix: dialect.idPrefixes.call },
+      },
+      onEvents: (events) => output.write(events),
+      signal: deadline.signal,
+    }),
+  );
+  const record = {
+    ...toRecord(services, { request, placement, built, start, reply, sampling }),
+    ...given({ constraint }),
+  };
   const engineMs = clock.now() - startedAt;
   const turn = toSentTurn(reply.parts);
   const depth = session.tree.nodes.length;
@@ -185,21 +212,46 @@ function chooseSampling(
   return clientSampling === "honour" ? { ...sampling, ...asked.sampling } : sampling;
 }
 
-/** @throws ClientError `invalid` for what cannot be enforced, where that is to be refused. */
-function checkConstraints(
-  { constraints, counters }: TurnServices,
-  { toolChoice, textFormat }: AskedTurn,
-): void {
-  const wanted = [
-    ...(toolChoice.type === "required" || toolChoice.type === "named"
-      ? [`tool_choice ${toolChoice.type}`]
-      : []),
-    ...(textFormat === undefined ? [] : [`text format ${textFormat}`]),
-  ];
-  for (const what of wanted) {
-    counters.unenforced(what);
-    if (constraints === "ignore") continue;
-    throw new ClientError("invalid", `Cannot enforce ${what}: the policy is sampled freely`);
+/** @throws ClientError `invalid` for what no engine can enforce, where that is to be refused. */
+function chooseForm(
+  services: TurnServices,
+  asked: AskedTurn,
+  { reasoningOpened }: BuiltPrompt,
+): WantedForm {
+  const parser = services.formats.parser?.name;
+  const form = wantedForm(asked, { parser, reasoningOpened });
+  if (form.type === "unenforceable") leaveFree(services, form.what, form.why);
+  return form;
+}
+
+/** @throws ClientError `invalid` where what is not enforced is to be refused. */
+function leaveFree({ constraints, counters }: TurnServices, what: string, why: string): void {
+  counters.unenforced(what);
+  if (constraints === "ignore") return;
+  throw new ClientError("invalid", `Cannot enforce ${what}: ${why}`);
+}
+
+/**
+ * Samples a turn in the form that is wanted, where the engine knows how.
+ *
+ * @throws ClientError `invalid` where it does not, and that is to be refused.
+ */
+async function sampleInForm(
+  services: TurnServices,
+  form: WantedForm,
+  sample: (constraint?: SamplingConstraint) => Promise<SampledReply>,
+): Promise<{
+  readonly reply: SampledReply;
+  readonly constraint?: SamplingConstraint["type"];
+}> {
+  if (form.type !== "held") return { reply: await sample() };
+  try {
+    return { reply: await sample(form.constraint), constraint: form.constraint.type };
+  } catch (error) {
+    // Nothing is sampled of a request that the engine does not take.
+    if (!(error instanceof RolloutError) || error.code !== "engine/bad-request") throw error;
+    leaveFree(services, form.what, error.message);
+    return { reply: await sample() };
   }
 }
 

@@ -39,6 +39,11 @@ export type ToolChoice =
   | { readonly type: "auto" | "none" | "required" }
   | { readonly type: "named"; readonly name: string };
 
+/** A form that a reply's text is to have. */
+export type TextFormat =
+  | { readonly type: "json-object" }
+  | { readonly type: "json-schema"; readonly schema: Readonly<Record<string, unknown>> };
+
 /** What a client asks for: one turn behind a conversation. */
 export interface AskedTurn {
   /** The model's name as the client spells it; any is answered. */
@@ -56,7 +61,7 @@ export interface AskedTurn {
   readonly stop: readonly string[];
   readonly toolChoice: ToolChoice;
   /** A form that the text is to have, as the client asked for it; absent for free text. */
-  readonly textFormat?: "json-object" | "json-schema";
+  readonly textFormat?: TextFormat;
   /** Chat Completions: whether the stream ends with the usage. */
   readonly includesUsage: boolean;
   /** Chat Completions: whether the reply carries the logprobs of its tokens. */

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Episode } from "../episode/episode.ts";
 import { describeError, type Failure } from "../errors.ts";
@@ -7,7 +8,12 @@ import type { Message } from "../message.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { episodeSamples } from "../run/episode-samples.ts";
 import type { Sample } from "../trajectory/sample.ts";
-import { answerTurn, placeAndRender, type TurnServices } from "./answer-turn.ts";
+import {
+  answerTurn,
+  placeAndRender,
+  type ClientRequest,
+  type TurnServices,
+} from "./answer-turn.ts";
 import { ClientError } from "./client-error.ts";
 import type { AskedTurn } from "./conversation.ts";
 import type { GatewayDialect } from "./dialects/dialect.ts";
@@ -184,6 +190,17 @@ export class Gateway implements AsyncDisposable {
     }
     const asked = this.read(session, dialect, request.body);
     const abandoned = new AbortController();
+    const kept = this.#openFeed(session, key, abandoned);
+    const labels = labelsOf(request.headers);
+    this.#start(session, kept, { dialect, asked, labels, signal: abandoned.signal });
+    return kept.feed;
+  }
+
+  /**
+   * A reply that is kept for whoever asks for it again. It outlives its request by far, and so holds
+   * nothing of it.
+   */
+  #openFeed(session: GatewaySession, key: string, abandoned: AbortController): KeptReply {
     let node: TurnNode<GatewayTurn> | undefined;
     let isDelivered = false;
     const deliver = (): void => {
@@ -203,19 +220,27 @@ export class Gateway implements AsyncDisposable {
       },
     });
     session.retries.keep(key, feed);
-    const labels = labelsOf(request.headers);
-    const turn = { dialect, asked, labels, signal: abandoned.signal };
+    return {
+      feed,
+      settle: (sampled) => {
+        node = sampled;
+        // Only what was answered can be answered again.
+        if (node === undefined) session.retries.forget(key, feed);
+        else deliver();
+      },
+    };
+  }
+
+  #start(session: GatewaySession, { feed, settle }: KeptReply, turn: ClientRequest): void {
     this.#run(session, async () => {
+      let node: TurnNode<GatewayTurn> | undefined;
       try {
         node = await answerTurn(this.#services, session, turn, feed);
-        deliver();
       } catch (error) {
         this.#report(error);
       }
-      // Only what was answered can be answered again.
-      if (node === undefined) session.retries.forget(key, feed);
+      settle(node);
     });
-    return feed;
   }
 
   /** How many tokens a conversation has, rendered as it would be for a turn. */
@@ -265,6 +290,13 @@ export class Gateway implements AsyncDisposable {
     await this.#journal?.finished(session);
     this.store.remove(session);
     return episode;
+  }
+
+  /** Ends a session that somebody else makes an episode of: nothing is scored, told or journaled. */
+  async close(session: GatewaySession): Promise<void> {
+    session.finish();
+    await Promise.allSettled([...(this.#running.get(session) ?? [])]);
+    this.store.remove(session);
   }
 
   /** The training rows of a session as they are by now. */
@@ -350,6 +382,12 @@ export class Gateway implements AsyncDisposable {
   }
 }
 
+/** A reply, and what is done once its turn is known, or that there is none. */
+interface KeptReply {
+  readonly feed: ReplyFeed;
+  readonly settle: (node: TurnNode<GatewayTurn> | undefined) => void;
+}
+
 function scoredSession(session: GatewaySession): ScoredSession {
   const { tokenHash: _secret, ...identity } = session.identity;
   const { messages, counts } = toEpisode(session, { atMs: identity.openedAtMs }, "main");
@@ -358,13 +396,13 @@ function scoredSession(session: GatewaySession): ScoredSession {
 
 function parseBody(body: Uint8Array): unknown {
   try {
-    return JSON.parse(decoder.decode(body));
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    if (!isUtf8(bytes)) throw new TypeError("it is not UTF-8");
+    return JSON.parse(bytes.toString("utf8"));
   } catch (error) {
     throw new ClientError("invalid", `Cannot read the body: ${describeError(error)}`);
   }
 }
-
-const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Headers in which clients name their conversations. */
 const labelHeaders = [

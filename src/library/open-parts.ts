@@ -3,7 +3,14 @@ import { createAgent } from "../setup/create-agent.ts";
 import { createRunUser } from "../setup/create-run-user.ts";
 import { createRunRenderer } from "../setup/create-run-renderer.ts";
 import { loadEnvironment } from "../setup/environments.ts";
-import { readAgentConfig } from "../setup/agent-config.ts";
+import {
+  isForeignAgent,
+  readAgentConfig,
+  type AgentConfig,
+  type ForeignAgentConfig,
+} from "../setup/agent-config.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { ForeignAgent } from "../gateway/agent/foreign-agent.ts";
 import { readConductConfig, type ConductConfig } from "../setup/conduct-config.ts";
 import { readEngineConfig } from "../setup/engine-config.ts";
 import { readLimitsConfig } from "../setup/limits-config.ts";
@@ -60,9 +67,8 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
         : withParsers(options.renderer, values);
     const user = isPart(options.user) ? options.user : await openUser(values, environment, own);
     const { data: dataDir } = values;
-    const agent = isPart(options.agent)
-      ? options.agent
-      : await createAgent(agentConfig, { renderer, environment, ...given({ dataDir }) });
+    const place = { renderer, environment, ...given({ dataDir }) };
+    const { agent, play } = await openAgent(options.agent, agentConfig, { place, own });
     const description = await engine.describe(given({ signal: options.signal }));
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...readLimitsConfig(values) };
@@ -71,7 +77,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now };
     return {
       ...{ values, plan, conduct, engine: description },
-      setup: { ...parts, ...given({ clock: options.clock }) },
+      setup: { ...parts, ...given({ clock: options.clock, play }) },
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -118,6 +124,29 @@ async function openRenderer(
   );
   keep(own, renderer.codec);
   return renderer;
+}
+
+/** The strategy around the policy, or what plays in the place of one. */
+async function openAgent(
+  chosen: RolloutOptions["agent"],
+  config: AgentConfig,
+  around: {
+    readonly place: Parameters<typeof createAgent>[1];
+    readonly own: { close?(): Promise<void> }[];
+  },
+): Promise<Pick<EpisodeSetup, "agent" | "play">> {
+  const { place, own } = around;
+  if (isPart(chosen) && !isForeign(chosen)) return { agent: chosen };
+  if (!isPart(chosen) && !isForeignAgent(config))
+    return { agent: await createAgent(config, place) };
+  const { createPlayer } = await import("../setup/create-player.ts");
+  const foreign = isPart(chosen) ? chosen : (config as ForeignAgentConfig);
+  const { agent, play } = keep(own, await createPlayer(foreign, place));
+  return { agent, play };
+}
+
+function isForeign(agent: Agent | ForeignAgent): agent is ForeignAgent {
+  return "run" in agent && typeof agent.run === "function";
 }
 
 /** A renderer that is given reads calls by the parsers that the settings name, else by its own. */

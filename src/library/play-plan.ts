@@ -7,6 +7,8 @@ import { openLoadGate } from "../run/load-gate.ts";
 import { RunFolder } from "../run/run-folder.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 import { startRun, type RunResult } from "../run/start-run.ts";
+import { readAgentConfig } from "../setup/agent-config.ts";
+import { fingerprintAgent } from "../setup/run-identity.ts";
 import { hashOf } from "../setup/fingerprint.ts";
 import { describePlan, sourceOf } from "../setup/run-passes.ts";
 import { readScopeConfig } from "../setup/scope-config.ts";
@@ -96,8 +98,12 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
       chatTemplate: renderer.card.templateHash,
       tools: hashOf(stringifyPythonJson(tools, { ensureAscii: false })),
       policyText: hashOf(environment.policyText),
+      ...given({ agentModule: await fingerprintAgent(readAgentConfig(values, plan.scope.seed)) }),
     },
-    found: { engine, template: renderer.card, plan: record, settings },
+    found: {
+      ...{ engine, template: renderer.card, plan: record, settings },
+      vocabularySize: renderer.codec.vocabularySize,
+    },
   } as const;
   const { retryFailed, format } = conduct;
   return await RunFolder.open(dir, manifest, { retryFailed, ...given({ format }) });

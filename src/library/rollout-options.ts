@@ -1,5 +1,6 @@
 import type { Agent } from "../agent/agent.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { ForeignAgent } from "../gateway/agent/foreign-agent.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { Clock } from "../internal/clock.ts";
@@ -40,7 +41,11 @@ export interface RolloutOptions extends LibrarySettings {
   readonly renderer?: Renderer;
   /** A user; or a strategy's name. Default: the environment's own, else one who states the task. */
   readonly user?: User | RunSettings["user"];
-  readonly agent?: Agent | RunSettings["agent"];
+  /**
+   * An agent; or one that keeps its conversations itself, such as `{ run }`; or a strategy's name, or a
+   * module's path.
+   */
+  readonly agent?: Agent | ForeignAgent | RunSettings["agent"];
   /** Indexes, or as the command line spells them, such as `0-31,40`. Default: all of the split. */
   readonly tasks?: string | readonly number[];
   /** Stops it: what is played then is given up. */

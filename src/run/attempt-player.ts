@@ -37,4 +37,7 @@ export interface AttemptPlayer {
 }
 
 /** Plays attempts in this process. */
-export const playHere: AttemptPlayer = { play: playEpisode };
+export const playHere: AttemptPlayer = {
+  play: async (assignment, setup, options) =>
+    await (setup.play ?? playEpisode)(assignment, setup, options),
+};

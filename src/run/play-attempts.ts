@@ -56,8 +56,9 @@ export async function playAttempts(
   job: AttemptJob,
   options: AttemptOptions,
 ): Promise<PlayedAttempt | undefined> {
-  const { attempts, folder, tally } = options;
-  const recorded = await folder?.recordingOf(job.assignment.rolloutId);
+  const { attempts, folder, setup, tally } = options;
+  const recorded =
+    setup.play === undefined ? await folder?.recordingOf(job.assignment.rolloutId) : undefined;
   let first = recorded === undefined ? 1 : recorded.begin.attempt + (recorded.hasEnded ? 1 : 0);
   let past = recorded?.hasEnded === false ? recorded : undefined;
   const drop = async (message: string): Promise<void> => {
@@ -120,7 +121,8 @@ async function playOnce(
     readonly past: RecordedAttempt | undefined;
   },
 ): Promise<PlayedAttempt> {
-  const { attempt, folder, past, recording, redactor, tally, player = playHere } = options;
+  const { attempt, folder, past, redactor, tally, player = playHere } = options;
+  const recording = options.setup.play === undefined ? options.recording : undefined;
   const start = (past?.begin.start ?? 0) + 1;
   const { groupId, groupIndex, task } = group;
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;

@@ -644,13 +644,19 @@ function callSource(source: TaskSource, group: EpisodeGroup): void {
 
 function requireBranching(
   branchAt: readonly number[],
-  { environment, user }: StartRunOptions["setup"],
+  { agent, environment, play, user }: StartRunOptions["setup"],
 ): void {
   if (branchAt.length === 0) return;
   for (const turnIndex of branchAt) {
     if (Number.isSafeInteger(turnIndex) && turnIndex >= 0) continue;
     throw new UsageError(
       `Cannot branch at turn ${turnIndex}: expected a whole number of at least 0`,
+    );
+  }
+  if (play !== undefined) {
+    throw new UsageError(
+      `Cannot branch: the agent ${agent.strategy} keeps its conversations itself, and nothing brings ` +
+        "it back to a turn",
     );
   }
   if (environment.repeatable === true && user.repeatable === true) return;

@@ -2,6 +2,7 @@ import { refusableNotes, repairableStatuses, type CallPolicy } from "../agent/ca
 import type { FewShotDraw } from "../agent/few-shot-agent.ts";
 import { toolUsePolicies, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
 import { UsageError } from "../errors.ts";
+import { isModulePath } from "./environment-names.ts";
 import { count, text, type Setting, type SettingValues } from "./setting.ts";
 
 const toolUseNames = Object.keys(toolUsePolicies) as readonly (keyof typeof toolUsePolicies)[];
@@ -10,9 +11,16 @@ const toolUseNames = Object.keys(toolUsePolicies) as readonly (keyof typeof tool
 export const agentSettings = [
   {
     name: "agent",
-    kind: { type: "choice", choices: ["tool-calling", "act", "react", "few-shot"] },
-    help: "strategy around the policy",
+    kind: text,
+    value: "name",
+    help: "strategy around the policy: tool-calling, act, react, few-shot, or a module such as ./my-agent.js",
     default: "tool-calling",
+  },
+  {
+    name: "agent-command",
+    kind: text,
+    value: "line",
+    help: "a program that is the agent: it finds the policy in OPENAI_BASE_URL and ANTHROPIC_BASE_URL",
   },
   {
     name: "tool-use",
@@ -88,8 +96,16 @@ export interface ExamplesConfig {
   readonly seed: number;
 }
 
+/** An agent that was written elsewhere, and that keeps its conversations itself. */
+export type ForeignAgentConfig =
+  /** The path of a module that exports `run()`. */
+  | { readonly strategy: "module"; readonly file: string }
+  /** A line for the shell. */
+  | { readonly strategy: "command"; readonly command: string };
+
 /** The strategy around the policy. */
 export type AgentConfig =
+  | ForeignAgentConfig
   | ({ readonly strategy: "tool-calling" } & ToolCallingConfig)
   | ({ readonly strategy: "few-shot"; readonly examples: ExamplesConfig } & ToolCallingConfig)
   | { readonly strategy: "act" | "react"; readonly invalidAction: "say" | "refuse" };
@@ -102,7 +118,10 @@ type AgentValues = SettingValues<(typeof agentSettings)[number]>;
  * @throws UsageError for settings that exclude each other.
  */
 export function readAgentConfig(values: AgentValues, seed: number): AgentConfig {
-  const { agent: strategy, "tool-use": toolUse } = values;
+  const { "tool-use": toolUse } = values;
+  const foreign = readForeignAgent(values);
+  if (foreign !== undefined) return foreign;
+  const strategy = readStrategy(values.agent);
   if (strategy === "act" || strategy === "react") {
     if (toolUse !== "many") {
       throw new UsageError(
@@ -130,4 +149,47 @@ export function readAgentConfig(values: AgentValues, seed: number): AgentConfig 
     ...(file === undefined ? {} : { file }),
   };
   return { strategy, ...calling, examples };
+}
+
+const strategies = ["tool-calling", "act", "react", "few-shot"] as const;
+
+function readStrategy(name: string): (typeof strategies)[number] {
+  const known = strategies.find((strategy) => strategy === name);
+  if (known !== undefined) return known;
+  throw new UsageError(
+    `Cannot use --agent ${name}: expected one of ${strategies.join(", ")}, or a module such as ` +
+      `./${name}.js`,
+  );
+}
+
+/** Settings of the built-in strategies, which another agent has no use for. */
+const ownSettings = [
+  ...["tool-use", "unknown-tools", "execute-calls", "refuse-calls", "repair-calls"],
+  ...["invalid-action", "few-shot-examples", "few-shot-file", "few-shot-draw"],
+] as const;
+
+function readForeignAgent(values: AgentValues): ForeignAgentConfig | undefined {
+  const { agent, "agent-command": command } = values;
+  const isModule = isModulePath(agent);
+  if (!isModule && command === undefined) return undefined;
+  if (command !== undefined && agent !== "tool-calling") {
+    throw new UsageError("Cannot use --agent with --agent-command: there is one agent");
+  }
+  const flag = isModule ? "--agent with a module" : "--agent-command";
+  const table: readonly Setting[] = agentSettings;
+  const given = ownSettings.find((name) => {
+    const value = (values as Readonly<Record<string, unknown>>)[name];
+    return value !== undefined && value !== table.find((each) => each.name === name)?.default;
+  });
+  if (given !== undefined) {
+    throw new UsageError(`Cannot use --${given} with ${flag}: the agent decides that itself`);
+  }
+  if (command === undefined) return { strategy: "module", file: agent };
+  if (command.trim() !== "") return { strategy: "command", command };
+  throw new UsageError("Cannot use --agent-command: it is empty, expected a line for the shell");
+}
+
+/** Whether an agent keeps its conversations itself. */
+export function isForeignAgent(config: AgentConfig): config is ForeignAgentConfig {
+  return config.strategy === "module" || config.strategy === "command";
 }

@@ -5,7 +5,7 @@ import { createStorefront } from "../../environments/storefront/index.ts";
 import { sharedData } from "../testing/shared-data.fixture.ts";
 import type { Environment } from "../environment/environment.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
-import { agentSettings, readAgentConfig } from "./agent-config.ts";
+import { agentSettings, isForeignAgent, readAgentConfig } from "./agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { loadEnvironment } from "./environments.ts";
 import { given as present } from "../internal/given.ts";
@@ -22,6 +22,7 @@ async function build({ parser, data, ...given }: GivenSettings, environment: Env
   const card = { ...others, ...(typeof parser === "string" ? { parser } : {}) };
   const dataDir = typeof data === "string" ? data : undefined;
   const place = { renderer: { ...renderer, card }, environment, ...present({ dataDir }) };
+  if (isForeignAgent(config)) throw new Error("the agents of this test are built in");
   return await createAgent(config, place);
 }
 

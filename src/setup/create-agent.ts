@@ -15,7 +15,7 @@ import { findToolCallParser } from "../parser/registry.ts";
 import type { CapabilityCard } from "../renderer/capability-card.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { whyUnplayable } from "../renderer/why-unplayable.ts";
-import type { AgentConfig } from "./agent-config.ts";
+import type { AgentConfig, ForeignAgentConfig } from "./agent-config.ts";
 import { isTauName } from "./environment-names.ts";
 import { findBundle } from "./environments.ts";
 
@@ -34,7 +34,10 @@ type ToolCallingConfig = Extract<AgentConfig, { readonly calls: unknown }>;
  *
  * @throws UsageError where the chat template or the environment does not have what it needs.
  */
-export async function createAgent(config: AgentConfig, place: AgentPlace): Promise<Agent> {
+export async function createAgent(
+  config: Exclude<AgentConfig, ForeignAgentConfig>,
+  place: AgentPlace,
+): Promise<Agent> {
   requirePlayable(place.renderer.card, config.strategy);
   switch (config.strategy) {
     case "act":

@@ -7,6 +7,7 @@ import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { commandLine } from "../run/run-lock.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
+import { isForeignAgent } from "./agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
 import { createRunRenderer } from "./create-run-renderer.ts";
@@ -89,14 +90,15 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const renderer = await createRunRenderer(config, now);
     opened.push(renderer.codec);
     const place = { renderer, environment, ...given({ dataDir: config.environment.dataDir }) };
-    const agent = await createAgent(config.agent, place);
+    const { agent, play } = await openAgent(config.agent, place, opened);
     const description = await engine.describe(given({ signal }));
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;
-    const setup = { environment, user, engine, renderer, agent, sampling, limits, now };
-    const parts = { environment, scope, renderer, engine: description };
-    const manifest = redactor.clean(await describeRun(config, parts));
+    const parts = { environment, user, engine, renderer, agent, sampling, limits, now };
+    const setup = { ...parts, ...given({ play }) };
+    const facts = { environment, scope, renderer, engine: description };
+    const manifest = redactor.clean(await describeRun(config, facts));
     return {
       config,
       environment,
@@ -143,6 +145,19 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
 
 interface Closable {
   close?(): Promise<void>;
+}
+
+/** The strategy around the policy, or what plays in the place of one. */
+async function openAgent(
+  config: RunConfig["agent"],
+  place: Parameters<typeof createAgent>[1],
+  opened: Closable[],
+): Promise<Pick<EpisodeSetup, "agent" | "play">> {
+  if (!isForeignAgent(config)) return { agent: await createAgent(config, place) };
+  const { createPlayer } = await import("./create-player.ts");
+  const player = await createPlayer(config, place);
+  opened.push(player);
+  return { agent: player.agent, play: player.play };
 }
 
 function newFolder({ name }: Environment, now: () => number): string {

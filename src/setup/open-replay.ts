@@ -18,6 +18,7 @@ import { episodesFile, samplesFile } from "../run/reconcile.ts";
 import type { StoredEpisode } from "../run/replay-episode.ts";
 import type { RunManifest } from "../run/run-manifest.ts";
 import type { Sample } from "../trajectory/sample.ts";
+import { isForeignAgent } from "./agent-config.ts";
 import { createRun, type Run, type RunSurroundings } from "./create-run.ts";
 import { readRunConfig } from "./run-config.ts";
 import type { GivenSettings } from "./setting.ts";
@@ -152,7 +153,14 @@ export async function createReplay(
   around: RunSurroundings = {},
 ): Promise<Run> {
   const settings = { ...storedSettings(manifest), ...changed };
-  return await createRun(readRunConfig(settings), {
+  const config = readRunConfig(settings);
+  if (isForeignAgent(config.agent)) {
+    throw new UsageError(
+      "Cannot play these episodes again: their agent keeps its conversations itself, and nothing of what " +
+        "it did is recorded",
+    );
+  }
+  return await createRun(config, {
     now: () => startedAtMs,
     env: withoutKeys(process.env),
     engine: recordedEngine(manifest.found["engine"] as EngineDescription),

@@ -48,6 +48,7 @@ export async function describeIdentity(
     policyText: hashOf(environment.policyText),
     ...given({
       environmentData: await fingerprintEnvironment(config.environment),
+      agentModule: await fingerprintAgent(config.agent),
       fewShotFile: await fingerprintGiven(fewShotFileOf(config)),
       userScript: await fingerprintGiven(userScriptOf(config)),
     }),
@@ -88,6 +89,13 @@ async function fingerprintEnvironment({
   const domain = name.slice("tau-".length);
   const besides = ["agent-prompts.json", "user-simulator-prompts.json", `few-shot/${domain}.jsonl`];
   return await fingerprintFiles(dir, [...(await listFiles(dir, domain)), ...besides]);
+}
+
+/** Absent where the agent is a part of this package, or a program: that is known by its command line. */
+export async function fingerprintAgent(agent: RunConfig["agent"]): Promise<string | undefined> {
+  return agent.strategy === "module"
+    ? await fingerprintModule(path.resolve(agent.file))
+    : undefined;
 }
 
 /** A module that is one file is known by that file, others by all files that are their own. */

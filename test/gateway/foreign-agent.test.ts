@@ -1,15 +1,18 @@
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { storefrontUser } from "../../environments/storefront/storefront-user.ts";
+import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
-import { playForeignAgent } from "../../src/gateway/agent/play-foreign-agent.ts";
+import { createForeignPlayer } from "../../src/gateway/agent/foreign-player.ts";
+import { findToolCallParser } from "../../src/parser/registry.ts";
 import { episodeSamples } from "../../src/run/episode-samples.ts";
 import { createClock } from "../../src/internal/clock.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
-import { openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+import { deskRenderer, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
 
 /** An agent as somebody might have written it. */
 const shopAgent: ForeignAgent = {
@@ -31,7 +34,7 @@ const shopAgent: ForeignAgent = {
       const calls = (message.tool_calls ?? []).filter((call) => call.type === "function");
       for (const { id, function: called } of calls) {
         const wanted = tools.find(({ name }) => name === called.name)!;
-        const content = await wanted.call(JSON.parse(called.arguments));
+        const content = await wanted.execute(JSON.parse(called.arguments));
         messages.push({ role: "tool", tool_call_id: id, content });
       }
       if (calls.length > 0) continue;
@@ -47,10 +50,19 @@ async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}) {
   const assignment = { task, rolloutId: `${task.id}#2`, groupId: task.id, sampleIndex: 2, seed: 0 };
   const setup = {
     ...{ environment: storefront, user: storefrontUser(), limits: defaultLimits },
-    ...{ agent, gateway: open.gateway, now: () => 0 },
+    ...{ engine: open.engine, renderer: await deskRenderer(), sampling: {}, now: () => 0 },
+    agent: toolCallingAgent({
+      ...{ parser: findToolCallParser("qwen25"), vocabulary: [] },
+      toolUsePolicy: toolUsePolicies.many,
+    }),
     ...more,
   };
-  return await playForeignAgent(assignment, setup, { signal: new AbortController().signal });
+  const player = createForeignPlayer(agent);
+  try {
+    return await player.play(assignment, setup, { signal: new AbortController().signal });
+  } finally {
+    await player.close();
+  }
 }
 
 /** The customer at the desk is told what the agent does, so that the expert can go on. */
@@ -66,9 +78,9 @@ function mirrored(open: OpenDesk, agent: ForeignAgent): ForeignAgent {
         },
         tools: run.tools.map((tool) => ({
           ...tool,
-          call: async (given) => {
+          execute: async (given) => {
             await open.desk.call(tool.name, given);
-            return await tool.call(given);
+            return await tool.execute(given);
           },
         })),
       });
@@ -76,7 +88,7 @@ function mirrored(open: OpenDesk, agent: ForeignAgent): ForeignAgent {
   };
 }
 
-describe("playForeignAgent()", () => {
+describe("createForeignPlayer()", () => {
   test("plays an agent of any making over a task, scored as the built-in ones are", async () => {
     await using open = await openDesk(0);
     const episode = await play(open, mirrored(open, shopAgent));
@@ -121,6 +133,6 @@ describe("playForeignAgent()", () => {
       'node -e "console.error(process.env.OPENAI_API_KEY + process.env.OPENAI_BASE_URL); process.exit(3)"';
     const { failure } = await play(open, commandAgent(command));
     expect(failure?.code).toBe("agent/exit");
-    expect(failure?.message).toContain("ended with status 3: …http://turnwright.invalid/v1");
+    expect(failure?.message).toMatch(/ended with status 3: …http:\/\/127\.0\.0\.1:\d+\/v1$/);
   });
 });

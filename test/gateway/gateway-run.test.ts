@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { verifyRun } from "../../src/audit/verify-run.ts";
 import { isOpenRun, planOpenRun } from "../../src/cli/open-run-plan.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
-import { createGatewayRun, type GatewayRun } from "../../src/gateway/gateway-run.ts";
-import { readGatewayConfig } from "../../src/gateway/gateway-settings.ts";
+import { createGatewayRun, type GatewayRun } from "../../src/setup/gateway-run.ts";
+import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
 import { modelDir, openAiTools, storefront, StorefrontDesk } from "./storefront-desk.fixture.ts";
 

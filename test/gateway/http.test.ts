@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, Generation } from "../../src/engine/engine.ts";
 import { RolloutError } from "../../src/errors.ts";
-import { createGateway, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
+import { openInProcess, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
 import type { GatewayOptions } from "../../src/gateway/gateway.ts";
 import { createGatewayApp } from "../../src/gateway/server/gateway-app.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
@@ -14,13 +14,21 @@ import { verifySample } from "../../src/trajectory/verify-sample.ts";
 type Turn = string | Error | ((signal: AbortSignal) => Promise<string>);
 
 /** Says one prepared thing after the other, a character at a time. */
-function talkingEngine(turns: Turn[]): Engine & { readonly asked: number; breakAt?: number } {
+interface TalkingEngine extends Engine {
+  readonly asked: number;
+  readonly constraints: readonly unknown[];
+  breakAt?: number;
+}
+
+function talkingEngine(turns: Turn[]): TalkingEngine {
   const engine = {
     kind: "talking",
     asked: 0,
+    constraints: [] as unknown[],
     breakAt: undefined as number | undefined,
     async generate(request, { signal, onTokens } = {}): Promise<Generation> {
       engine.asked += 1;
+      engine.constraints.push(request.constraint);
       const turn = turns.shift();
       if (turn === undefined) throw new Error("nothing is prepared");
       if (turn instanceof Error) throw turn;
@@ -43,8 +51,8 @@ function talkingEngine(turns: Turn[]): Engine & { readonly asked: number; breakA
     },
     describe: async () => ({ kind: "talking", logprobConvention: "tempered" }),
     close: async () => {},
-  } satisfies Engine & { asked: number; breakAt: number | undefined };
-  return engine as Engine & { readonly asked: number; breakAt?: number };
+  } satisfies Engine & Record<"asked" | "constraints" | "breakAt", unknown>;
+  return engine as TalkingEngine;
 }
 
 async function open(
@@ -52,8 +60,8 @@ async function open(
   options: Partial<GatewayOptions> & { adminToken?: string } = {},
 ) {
   const engine = talkingEngine(turns);
-  const gateway = await createGateway({ engine, renderer: characterRenderer(), ...options });
-  const { token, sessionId } = await gateway.openSession({ taskId: "t" });
+  const gateway = await openInProcess({ engine, renderer: characterRenderer(), ...options });
+  const { token, sessionId } = await gateway.gateway.openSession({ taskId: "t" });
   return { engine, gateway, token, sessionId, session: gateway.gateway.store.byId(sessionId)! };
 }
 
@@ -67,7 +75,7 @@ interface Asking {
 }
 
 async function post(
-  gateway: GatewayInProcess,
+  gateway: Pick<GatewayInProcess, "fetch">,
   body: unknown,
   { token, path = "/v1/chat/completions", headers = {}, signal }: Asking = {},
 ): Promise<Response> {
@@ -205,12 +213,45 @@ describe("what is refused", () => {
   });
 
   test("what nothing enforces, where that is asked for", async () => {
+    const tools = [{ type: "function", function: { name: "look", parameters: {} } }];
+    const asked = { ...hi, tools, response_format: { type: "json_object" } };
     const { gateway, token } = await open(["a"], { constraints: "refuse" });
-    const asked = { ...hi, tool_choice: "required" };
-    expect((await post(gateway, asked, { token })).status).toBe(400);
+    expect(await errorOf(await post(gateway, asked, { token }))).toEqual([
+      ...[400, "invalid_request_error"],
+      "Cannot enforce text format json-object: there are tools, which the policy may call",
+    ]);
     const other = await open(["a"]);
     await (await post(other.gateway, asked, { token: other.token })).text();
-    expect(other.gateway.gateway.counts.unenforced).toEqual({ "tool_choice required": 1 });
+    expect(other.gateway.gateway.counts.unenforced).toEqual({ "text format json-object": 1 });
+  });
+});
+
+describe("a form that the engine holds a turn to", () => {
+  const asked = { ...hi, response_format: { type: "json_object" } };
+  const constraint = { type: "json-schema", schema: { type: "object" } };
+
+  test("is handed on, and kept with the turn", async () => {
+    const { engine, gateway, token, session } = await open(["{}", "free"]);
+    await (await post(gateway, asked, { token })).text();
+    await (await post(gateway, hi, { token })).text();
+    expect(engine.constraints).toEqual([constraint, undefined]);
+    expect(gateway.gateway.counts.unenforced).toEqual({});
+    const { tree } = await gateway.gateway.finish(session);
+    expect(tree!.map((turn) => turn.constraint)).toEqual(["json-schema", undefined]);
+  });
+
+  test("is left out or refused where the engine knows none", async () => {
+    const unknown = () => new RolloutError("engine/bad-request", "this engine has none");
+    const { engine, gateway, token, session } = await open([unknown(), "free"]);
+    expect((await post(gateway, asked, { token })).status).toBe(200);
+    expect(engine.constraints).toEqual([constraint, undefined]);
+    expect(gateway.gateway.counts.unenforced).toEqual({ "text format json-object": 1 });
+    expect(session.tree.nodes[0]!.record).not.toHaveProperty("constraint");
+    const strict = await open([unknown()], { constraints: "refuse" });
+    expect(await errorOf(await post(strict.gateway, asked, { token: strict.token }))).toEqual([
+      ...[400, "invalid_request_error"],
+      "Cannot enforce text format json-object: this engine has none",
+    ]);
   });
 });
 
@@ -395,7 +436,7 @@ describe("the end of a session", () => {
 
 test("ten thousand sessions may be open at once, and one more than the limit may not", async () => {
   const { gateway } = await open([], { limits: { maxSessions: 10_001 } });
-  for (let count = 0; count < 10_000; count++) await gateway.openSession();
+  for (let count = 0; count < 10_000; count++) await gateway.gateway.openSession();
   expect(gateway.gateway.store.openCount).toBe(10_001);
-  await expect(gateway.openSession()).rejects.toThrow("10001 sessions are open");
+  await expect(gateway.gateway.openSession()).rejects.toThrow("10001 sessions are open");
 });

@@ -5,8 +5,8 @@ import { storefrontUser } from "../../environments/storefront/storefront-user.ts
 import type { Engine } from "../../src/engine/engine.ts";
 import type { World } from "../../src/environment/environment.ts";
 import type { Episode } from "../../src/episode/episode.ts";
-import { createGateway, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
-import type { GatewayOptions } from "../../src/gateway/gateway.ts";
+import { openInProcess, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
+import type { Gateway, GatewayOptions } from "../../src/gateway/gateway.ts";
 import type { Message } from "../../src/message.ts";
 import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
 import { toPlainJson, toPyValue, type PlainJson, type PyDict } from "../../src/python/value.ts";
@@ -151,10 +151,13 @@ export function deskEngine(renderer: Renderer, decide: () => string): DeskEngine
   };
 }
 
+/** A gateway in this process with its inside. */
+type DeskGateway = Pick<GatewayInProcess, "fetch" | "openSession"> & { readonly gateway: Gateway };
+
 /** A gateway with one open session, and a customer at the desk. */
 export interface OpenDesk extends AsyncDisposable {
   readonly desk: StorefrontDesk;
-  readonly gateway: GatewayInProcess;
+  readonly gateway: DeskGateway;
   readonly engine: DeskEngine;
   readonly apiKey: string;
   readonly sessionId: string;
@@ -177,7 +180,7 @@ export async function openDesk(
   const made = await deskRenderer();
   const engine = deskEngine(made, () => desk.nextTurn());
   const episodes: Episode[] = [];
-  const gateway = await createGateway({
+  const opened = await openInProcess({
     ...{ engine, renderer: made },
     onEpisode: async (episode) => void episodes.push(episode),
     onTrouble: (error) => {
@@ -185,9 +188,13 @@ export async function openDesk(
     },
     ...options,
   });
+  const gateway: DeskGateway = {
+    ...opened,
+    openSession: async (wish) => await opened.gateway.openSession(wish),
+  };
   const { token: apiKey, sessionId } = await gateway.openSession({ taskId: `desk-${index}` });
   return {
     ...{ desk, gateway, engine, apiKey, sessionId, episodes },
-    [Symbol.asyncDispose]: async () => await gateway[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => await opened.gateway[Symbol.asyncDispose](),
   };
 }

@@ -4,7 +4,7 @@ import {
   gatewaySettings,
   readGatewayConfig,
   type GatewayConfig,
-} from "../../gateway/gateway-settings.ts";
+} from "../../setup/gateway-config.ts";
 import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
 import { writeError, writeOut } from "../write-out.ts";
@@ -28,7 +28,7 @@ export function defineGateway(command: Command): void {
 }
 
 async function serveAgents(config: GatewayConfig, display: Display): Promise<void> {
-  const { createGatewayRun } = await import("../../gateway/gateway-run.ts");
+  const { createGatewayRun } = await import("../../setup/gateway-run.ts");
   const { serveGateway } = await import("../../gateway/server/serve.ts");
   const { stopOnInterrupt } = await import("../interrupt.ts");
   const signal = stopOnInterrupt();

@@ -1,47 +1,91 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
+import type { Readable } from "node:stream";
 import { RolloutError } from "../../errors.ts";
-import type { ForeignAgent } from "./foreign-agent.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
+import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
 
 /** So much of what the command writes to its standard error is told when it fails, in characters. */
 const toldLength = 2000;
 
+/** How long a command that is to end may take for it, in milliseconds. */
+const graceMs = 5000;
+
 /**
  * An agent that is a program of its own, in any language. It finds the policy where its SDK looks for it
- * (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL` and their keys), and the task in `TURNWRIGHT_TASK` as JSON. It
- * needs an address that is listened to, and tools of its own.
+ * (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL` and their keys), the task in `TURNWRIGHT_TASK` as JSON, and the
+ * environment's tools and its user below `TURNWRIGHT_TASK_URL`.
  *
  * @param command - A line for the shell.
  */
 export function commandAgent(command: string): ForeignAgent {
   return {
-    async run({ task, policyText, firstUserText, baseUrl, apiKey, signal }) {
-      const about = { ...task, policyText, firstUserText };
+    needsAddress: true,
+    async run(run) {
+      const { apiKey, signal } = run;
+      signal.throwIfAborted();
       const child = spawn(command, {
         shell: true,
-        signal,
+        // A group of its own: what the shell starts is ended with it.
+        detached: process.platform !== "win32",
         stdio: ["ignore", "ignore", "pipe"],
-        env: {
-          ...process.env,
-          OPENAI_BASE_URL: `${baseUrl}/v1`,
-          OPENAI_API_KEY: apiKey,
-          ANTHROPIC_BASE_URL: baseUrl,
-          ANTHROPIC_AUTH_TOKEN: apiKey,
-          TURNWRIGHT_TASK: JSON.stringify(about),
-        },
+        env: { ...process.env, ...variablesOf(run) },
       });
       let told = "";
       child.stderr.setEncoding("utf8").on("data", (text: string) => {
         told = (told + text).slice(-toldLength);
       });
-      await new Promise<void>((resolve, reject) => {
-        child.once("error", reject);
-        child.once("close", (code, killedBy) => {
-          if (code === 0) resolve();
-          else reject(failed(command, { code, killedBy, told: told.replaceAll(apiKey, "…") }));
-        });
-      });
+      const closed = withResolvers<readonly [code: number | null, killedBy: string | null]>();
+      child.once("error", (error) => closed.reject(error));
+      child.once("close", (code, killedBy) => closed.resolve([code, killedBy]));
+      // What the command left running keeps nothing of ours alive.
+      const stop = (): void => endGroup(child, child.stderr);
+      child.once("exit", stop);
+      signal.addEventListener("abort", stop, { once: true });
+      try {
+        const [code, killedBy] = await closed.promise;
+        if (code !== 0) throw failed(command, { code, killedBy, told: hide(told, apiKey) });
+      } finally {
+        signal.removeEventListener("abort", stop);
+      }
     },
   };
+}
+
+function hide(told: string, apiKey: string): string {
+  return told.replaceAll(apiKey, "…");
+}
+
+function variablesOf({ task, policyText, firstUserText, baseUrl, apiKey }: ForeignRun) {
+  return {
+    OPENAI_BASE_URL: `${baseUrl}/v1`,
+    OPENAI_API_KEY: apiKey,
+    ANTHROPIC_BASE_URL: baseUrl,
+    ANTHROPIC_AUTH_TOKEN: apiKey,
+    ANTHROPIC_API_KEY: apiKey,
+    TURNWRIGHT_TASK: JSON.stringify({ ...task, policyText, firstUserText }),
+    TURNWRIGHT_TASK_URL: `${baseUrl}/s/${apiKey}`,
+  };
+}
+
+/** Ends a command with all that it started; what does not listen is killed. */
+function endGroup(child: ChildProcess, stderr: Readable): void {
+  signalGroup(child, "SIGTERM");
+  const kill = setTimeout(() => {
+    signalGroup(child, "SIGKILL");
+    stderr.destroy();
+  }, graceMs);
+  child.once("close", () => clearTimeout(kill));
+}
+
+function signalGroup(child: ChildProcess, name: "SIGTERM" | "SIGKILL"): void {
+  if (child.pid === undefined) return;
+  try {
+    if (process.platform === "win32") child.kill(name);
+    else process.kill(-child.pid, name);
+  } catch (error) {
+    // Nothing of it runs any more.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 function failed(

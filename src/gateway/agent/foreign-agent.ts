@@ -6,8 +6,11 @@ export interface ForeignTool {
   readonly description: string;
   /** The JSON Schema of its arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Calls it. What it answers is for the policy to read; a mistake of the policy's is an answer. */
-  readonly call: (given: unknown) => Promise<string>;
+  /**
+   * Calls it. What it answers is for the policy to read; a mistake of the policy's is an answer. Calls
+   * are performed one after the other, however many are made at once.
+   */
+  readonly execute: (given: unknown) => Promise<string>;
 }
 
 /** What an agent that was written elsewhere is given for one attempt at a task. */
@@ -36,4 +39,6 @@ export interface ForeignRun {
  */
 export interface ForeignAgent {
   run(run: ForeignRun): Promise<unknown>;
+  /** Whether `baseUrl` is to be an address that other processes reach. Default: it leads nowhere. */
+  readonly needsAddress?: boolean;
 }

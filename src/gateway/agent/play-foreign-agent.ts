@@ -1,192 +1,237 @@
-import { crossBoundary } from "../../episode/boundary.ts";
+import type { Step, World } from "../../environment/environment.ts";
+import { crossBoundary, crossBriefly, type Boundary } from "../../episode/boundary.ts";
 import { CallWatch } from "../../episode/call-watch.ts";
+import {
+  checkOpening,
+  checkScore,
+  checkSession,
+  checkUsage,
+  checkWorld,
+} from "../../episode/check-foreign.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
-import type { Action, Step, World } from "../../environment/environment.ts";
-import { RolloutError, type Failure } from "../../errors.ts";
-import { systemClock } from "../../internal/clock.ts";
-import type { ToolDefinition } from "../../message.ts";
-import { toPlainJson, toPyValue, type PlainJson, type PyDict } from "../../python/value.ts";
-import type { StopReason } from "../../trajectory/sample.ts";
-import { inProcessUrl, type GatewayInProcess } from "../create-gateway.ts";
-import type { SessionReward } from "../session/session.ts";
-import type { ForeignAgent, ForeignTool } from "./foreign-agent.ts";
+import { RolloutError, type Party } from "../../errors.ts";
+import { systemClock, type Clock } from "../../internal/clock.ts";
+import { startDeadline } from "../../internal/deadline.ts";
+import type { RolloutEnd, StopReason } from "../../trajectory/sample.ts";
+import { noSpending } from "../../user/add-spending.ts";
+import type { UserSession, UserUsage } from "../../user/user.ts";
+import type { GatewaySession } from "../session/session.ts";
+import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
+import { WorldDesk } from "./world-desk.ts";
 
-/** Who plays, and how. */
-export interface ForeignAgentSetup extends Pick<
-  EpisodeSetup,
-  "environment" | "user" | "limits" | "now" | "clock"
-> {
-  readonly agent: ForeignAgent;
-  /** Samples for the agent. One serves any number of episodes at once. */
-  readonly gateway: GatewayInProcess;
-  /** Where the gateway listens, for agents in a process of their own. Default: in this process. */
-  readonly baseUrl?: string;
+/** What an agent finds in the place of an inference server. */
+export type AgentPlace = Pick<ForeignRun, "baseUrl" | "apiKey" | "fetch">;
+
+/** How one attempt came out, before its rows are collected. */
+export interface PlayedAttempt {
+  readonly end: RolloutEnd & Pick<Episode, "rewardDetails">;
+  /** Absent where it was interrupted. */
+  readonly userUsage?: UserUsage;
+}
+
+/** One attempt while it is played. */
+interface Attempt {
+  readonly assignment: EpisodeAssignment;
+  readonly setup: EpisodeSetup;
+  readonly session: GatewaySession;
+  readonly watch: CallWatch;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
 }
 
 /**
  * Plays one attempt at a task with an agent that was written elsewhere: it hears the user, calls the
- * environment's tools, and asks the gateway for the policy's turns. A broken or silent agent is a failure
- * of the party `agent`; it has no reward.
+ * environment's tools, and asks the gateway for the policy's turns in `session`.
  *
- * @throws the signal's reason where the signal is aborted.
+ * - What the agent throws, or its silence until the episode's time is over, is a failure of the party
+ *   `agent`, and so is that it never asks the policy anything.
+ * - What an engine, a user or an environment does not do is theirs, whatever the agent makes of it.
+ * - A limit that the policy meets ends the attempt as `truncated`, as it does for built-in agents.
+ *
+ * @throws the signal's reason where that is aborted.
  */
 export async function playForeignAgent(
-  assignment: EpisodeAssignment,
-  setup: ForeignAgentSetup,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<Episode> {
-  const { gateway } = setup.gateway;
-  const { task, groupId, sampleIndex, seed, rolloutId } = assignment;
-  const startedAtMs = setup.now();
-  const opened = await gateway.openSession({ taskId: rolloutId, seed });
-  const session = gateway.store.byId(opened.sessionId)!;
-  using watch = new CallWatch(signal, setup.clock ?? systemClock);
-  const played = await playInWorld(assignment, setup, { watch, apiKey: opened.token });
-  const { done, failure, reward, userUsage } = played;
-  const episode = await gateway.finish(session, {
-    ...(failure === undefined ? {} : { failure }),
-    ...(reward === undefined ? {} : { reward }),
-  });
-  signal.throwIfAborted();
-  return {
-    ...episode,
-    ...{ rolloutId, groupId, taskId: task.id, taskIndex: task.index, sampleIndex, seed },
-    ...{ environment: task.environment, split: task.split, userUsage, startedAtMs },
-    ...(episode.outcome === "completed" ? { stopReason: done ?? "finished" } : {}),
-    durationMs: Math.max(0, setup.now() - startedAtMs),
-  };
-}
-
-interface Played {
-  readonly done?: Extract<StopReason, NonNullable<Step["done"]>>;
-  readonly failure?: Failure;
-  readonly reward?: SessionReward;
-  readonly userUsage: Episode["userUsage"];
-}
-
-const noUsage = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
-
-async function playInWorld(
-  assignment: EpisodeAssignment,
-  setup: ForeignAgentSetup,
-  { watch, apiKey }: { readonly watch: CallWatch; readonly apiKey: string },
-): Promise<Played> {
-  const { task, seed } = assignment;
-  const { environment, limits, user } = setup;
-  const { toolTimeoutMs, scoreTimeoutMs } = limits;
-  const at = (what: string) => `${what} task ${task.id}`;
-  let world: World | undefined;
+  agent: ForeignAgent,
+  attempt: Omit<Attempt, "watch" | "clock">,
+  open: { readonly place: AgentPlace; readonly useDesk: (desk: WorldDesk) => void },
+): Promise<PlayedAttempt> {
+  const { setup, signal } = attempt;
+  const { clock = systemClock } = setup;
+  using watch = new CallWatch(signal, clock);
+  const play: Attempt = { ...attempt, watch, clock };
+  let user: UserSession | undefined;
+  let end: PlayedAttempt["end"];
   try {
-    const opening = { party: "environment", what: at("open"), timeoutMs: toolTimeoutMs } as const;
-    world = await crossBoundary(watch, opening, async (signal) =>
-      environment.open(task, { user: user.open(task, { seed }), signal }),
-    );
-    const desk = await runAgent(assignment, setup, { watch, apiKey, world });
-    const scoring = { party: "grader", what: at("score"), timeoutMs: scoreTimeoutMs } as const;
-    const score = await crossBoundary(watch, scoring, async (signal) => world!.score({ signal }));
-    const { reward, details } = score;
-    const done = desk.done === undefined ? {} : { done: desk.done };
-    return { ...done, reward: { reward, details }, userUsage: world.userUsage() };
+    user = await openUser(play);
+    const world = await openWorld(play, user);
+    try {
+      end = await runAndScore(agent, play, { ...open, world });
+    } finally {
+      await dispose(play, world);
+    }
   } catch (error) {
     watch.throwIfAborted();
     if (!(error instanceof RolloutError)) throw error;
-    return { failure: error.toFailure(), userUsage: world?.userUsage() ?? noUsage };
-  } finally {
-    await world?.[Symbol.asyncDispose]();
+    setup.onTrouble?.(error);
+    end = { outcome: "failed", stopReason: "failure", failure: error.toFailure() };
   }
+  return { end, userUsage: await usageOf(play, user) };
 }
 
-async function runAgent(
-  { task }: EpisodeAssignment,
-  setup: ForeignAgentSetup,
-  open: { readonly watch: CallWatch; readonly apiKey: string; readonly world: World },
-): Promise<WorldDesk> {
-  const { world, watch, apiKey } = open;
-  const { agent, environment, limits, gateway, baseUrl = inProcessUrl } = setup;
-  const what = (did: string) => `${did} in task ${task.id}`;
-  const { userTimeoutMs, episodeTimeoutMs } = limits;
-  const hearing = {
-    party: "user",
-    what: what("hear the first line"),
-    timeoutMs: userTimeoutMs,
-  } as const;
-  const firstUserText = await crossBoundary(watch, hearing, async (signal) =>
-    world.begin({ signal }),
+async function runAndScore(
+  agent: ForeignAgent,
+  play: Attempt,
+  open: {
+    readonly place: AgentPlace;
+    readonly useDesk: (desk: WorldDesk) => void;
+    readonly world: World;
+  },
+): Promise<PlayedAttempt["end"]> {
+  const { world } = open;
+  const done = await runAgent(agent, play, open);
+  if (done === "deadline") return { outcome: "truncated", stopReason: done };
+  const { scoreTimeoutMs } = play.setup.limits;
+  const score = await cross(play, ["grader", "score", scoreTimeoutMs], async (signal) =>
+    checkScore(await world.score({ signal }), placeOf(play, "world.score()")),
   );
-  const running = {
-    party: "agent",
-    what: what("run the agent"),
-    timeoutMs: episodeTimeoutMs,
-  } as const;
-  const desk = new WorldDesk(world);
+  const scored = { reward: score.reward, rewardDetails: score.details };
+  return isTruncation(done)
+    ? { outcome: "truncated", stopReason: done, ...scored }
+    : { outcome: "completed", stopReason: done, ...scored };
+}
+
+type Truncation = "max-turns" | "max-tokens" | "context-full" | "deadline";
+
+function isTruncation(reason: StopReason): reason is Truncation {
+  return ["max-turns", "max-tokens", "context-full", "deadline"].includes(reason);
+}
+
+/** @returns why the agent has done what it could. */
+async function runAgent(
+  agent: ForeignAgent,
+  play: Attempt,
+  open: {
+    readonly place: AgentPlace;
+    readonly useDesk: (desk: WorldDesk) => void;
+    readonly world: World;
+  },
+): Promise<NonNullable<Step["done"]> | Truncation> {
+  const { assignment, setup, session, signal, clock } = play;
+  const { place, useDesk, world } = open;
+  const { environment, limits } = setup;
+  const { task } = assignment;
+  const hearing = ["user", "hear the first line of", limits.userTimeoutMs] as const;
+  const firstUserText = await cross(play, hearing, async (ended) =>
+    checkOpening(await world.begin({ signal: ended }), placeOf(play, "world.begin()")),
+  );
+  const policyText = world.policyText ?? environment.policyText;
+  const tools = world.tools ?? environment.tools;
+  // The agent is one call, and what it does in the world are others meanwhile.
+  const left = new AbortController();
+  using stop = startDeadline({ ms: Infinity, parents: [signal, left.signal] });
+  using watch = new CallWatch(stop.signal, clock);
+  const desk = new WorldDesk({ task, policyText, firstUserText, tools }, { world, watch, limits });
+  useDesk(desk);
+  let trouble: unknown;
+  let isAsking = false;
   try {
-    await crossBoundary(watch, running, async (signal) => {
-      desk.signal = signal;
-      await agent.run({
-        ...{ task, firstUserText, baseUrl, apiKey, signal },
-        policyText: world.policyText ?? environment.policyText,
-        tools: (world.tools ?? environment.tools).map((tool) => desk.offer(tool)),
-        say: async (text) => await desk.say(text),
-        fetch: gateway.fetch,
-      });
+    const running = ["agent", "run the agent in", limits.episodeTimeoutMs] as const;
+    await cross(play, running, async (ended) => {
+      const note = (): void => void (isAsking = session.activeCount > 0);
+      // Before the agent hears of it: it will leave what it waits for.
+      ended.addEventListener("abort", note, { once: true });
+      const { about } = desk;
+      const run = { ...place, task, firstUserText, policyText: about.policyText, signal: ended };
+      await agent.run({ ...run, tools: desk.tools, say: async (text) => await desk.say(text) });
     });
   } catch (error) {
-    // What the world did not do is not the agent's failure, even where the agent passes it on.
-    throw desk.failure ?? error;
+    play.watch.throwIfAborted();
+    trouble = error;
   }
+  left.abort(new DOMException("the agent has ended", "AbortError"));
+  await desk.close();
   if (desk.failure !== undefined) throw desk.failure;
-  return desk;
+  const { setback } = session;
+  // What the policy was not able to do is not the agent's failure, whatever the agent makes of it.
+  if (setback?.type === "failure") throw setback.error;
+  if (setback?.type === "limit") return setback.stopReason;
+  const isLate = trouble instanceof RolloutError && trouble.code === "agent/timeout";
+  if (isLate && isAsking) return "deadline";
+  if (trouble !== undefined) throw trouble;
+  if (session.tree.nodes.length > 0) return desk.done ?? "finished";
+  const message = `Cannot use what the agent did in task ${task.id}: it never asked the policy for a turn`;
+  throw new RolloutError("agent/silent", message);
 }
 
-/** The world as an agent sees it: one thing is done at a time. */
-class WorldDesk {
-  done: Step["done"];
-  failure: RolloutError | undefined;
-  signal: AbortSignal = new AbortController().signal;
-  readonly #world: World;
-  #last: Promise<unknown> = Promise.resolve();
+async function openUser(play: Attempt): Promise<UserSession> {
+  const { assignment, setup } = play;
+  const { task, seed } = assignment;
+  const { strategy } = setup.user;
+  const about = ["user", `open a conversation with user ${strategy} about`] as const;
+  const session = await cross(play, [...about, setup.limits.userTimeoutMs], () =>
+    setup.user.open(task, { seed }),
+  );
+  return checkSession(session, placeOf(play, `user.open() of ${strategy}`));
+}
 
-  constructor(world: World) {
-    this.#world = world;
+async function openWorld(play: Attempt, user: UserSession): Promise<World> {
+  const { assignment, setup } = play;
+  let isAwaited = true;
+  try {
+    const opening = ["environment", "open", setup.limits.toolTimeoutMs] as const;
+    return await cross(play, opening, async (signal) => {
+      const opened = await setup.environment.open(assignment.task, { user, signal });
+      const world = checkWorld(opened, placeOf(play, "environment.open()"));
+      // One that comes too late is cleared away.
+      if (!isAwaited) await dispose(play, world);
+      return world;
+    });
+  } finally {
+    isAwaited = false;
   }
+}
 
-  offer({ name, openai }: ToolDefinition): ForeignTool {
-    const body = openai.get("function") as PyDict;
-    const description = body.get("description");
-    const parameters = toPlainJson(body.get("parameters") ?? new Map());
-    return {
-      name,
-      description: typeof description === "string" ? description : "",
-      parameters: JSON.parse(JSON.stringify(parameters)) as ForeignTool["parameters"],
-      call: async (given) => {
-        const value = toPyValue((given ?? {}) as PlainJson);
-        const step = await this.#step({ type: "call", name, arguments: value as PyDict });
-        return step?.observation ?? "Error: the conversation is over";
-      },
-    };
+/** Disposes of a world, whatever became of its episode; a failure is told and passed over. */
+async function dispose({ assignment, setup, clock }: Attempt, world: World): Promise<void> {
+  // The caller's abort must not keep the world from being cleared away.
+  using watch = new CallWatch(new AbortController().signal, clock);
+  const what = `dispose of the world of task ${assignment.task.id}`;
+  const timeoutMs = setup.limits.toolTimeoutMs;
+  try {
+    await crossBoundary(watch, { party: "environment", what, timeoutMs }, async () => {
+      await world[Symbol.asyncDispose]();
+    });
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    setup.onTrouble?.(error);
   }
+}
 
-  async say(content: string): Promise<string | undefined> {
-    const step = await this.#step({ type: "say", content });
-    return step === undefined || step.done !== undefined ? undefined : step.observation;
+/** What the user cost. A user who cannot say costs nothing that is known of. */
+async function usageOf(play: Attempt, user: UserSession | undefined): Promise<UserUsage> {
+  if (user === undefined) return noSpending;
+  const { setup, watch } = play;
+  const timeoutMs = setup.limits.userTimeoutMs;
+  const boundary: Boundary = { party: "user", what: "ask what the user cost", timeoutMs };
+  try {
+    return checkUsage(await crossBriefly(watch, boundary, () => user.usage()), setup.user);
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    setup.onTrouble?.(error);
+    return noSpending;
   }
+}
 
-  async #step(action: Action): Promise<Step | undefined> {
-    const before = this.#last;
-    const work = (async () => {
-      await before;
-      if (this.done !== undefined || this.failure !== undefined) return undefined;
-      try {
-        const step = await this.#world.step(action, { signal: this.signal });
-        this.done = step.done;
-        return step;
-      } catch (error) {
-        if (error instanceof RolloutError) this.failure = error;
-        throw error;
-      }
-    })();
-    this.#last = work.catch(() => {});
-    return await work;
-  }
+async function cross<Result>(
+  { watch, assignment }: Attempt,
+  [party, does, timeoutMs]: readonly [party: Party, does: string, timeoutMs: number],
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+): Promise<Result> {
+  const what = `${does} task ${assignment.task.id}`;
+  return await crossBoundary(watch, { party, what, timeoutMs }, work);
+}
+
+function placeOf({ assignment: { task }, setup }: Attempt, what: string): string {
+  return `${what} for task ${task.id} of ${setup.environment.name}`;
 }

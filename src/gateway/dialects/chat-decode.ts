@@ -1,17 +1,21 @@
 import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
+import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import {
   flagOf,
-  ignoredFields,
   invalid,
+  isAbsent,
   listOf,
   objectOf,
-  optionalNumber,
   optionalText,
+  samplingOf,
+  sharedFields,
   stopTexts,
+  textFormatOf,
   textOf,
   toolOf,
+  toolsOf,
   type Json,
 } from "./read-body.ts";
 
@@ -22,26 +26,24 @@ const knownFields = new Set([
 ]);
 
 /** Reads a request of Chat Completions. */
-export function decodeChat(value: unknown): AskedTurn {
+export function decodeChat(value: unknown, recollection: Recollection = {}): AskedTurn {
   const body = objectOf(value, "the body");
   const { stream_options: streamOptions, n } = body;
   if (n !== undefined && n !== null && n !== 1) {
     throw invalid("n", "one turn is sampled a request; ask several times for several");
   }
   const options = isAbsent(streamOptions) ? {} : objectOf(streamOptions, "stream_options");
-  const maxTokens =
-    optionalNumber(body["max_completion_tokens"], "max_completion_tokens", wholeFromOne) ??
-    optionalNumber(body["max_tokens"], "max_tokens", wholeFromOne);
   const textFormat = readFormat(body["response_format"]);
   return {
-    model: optionalText(body["model"], "model") ?? "",
-    isStreamed: flagOf(body["stream"], "stream"),
+    ...sharedFields(body, {
+      known: knownFields,
+      maxTokens: ["max_completion_tokens", "max_tokens"],
+    }),
     messages: listOf(body["messages"], "messages").map((message, index) =>
       readMessage(objectOf(message, `messages[${index}]`), `messages[${index}]`),
     ),
-    tools: readTools(body["tools"]),
-    sampling: readSampling(body),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    tools: toolsOf(body["tools"], recollection, readTool),
+    sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
     toolChoice: readToolChoice(body["tool_choice"]),
     ...(textFormat === undefined ? {} : { textFormat }),
@@ -49,28 +51,14 @@ export function decodeChat(value: unknown): AskedTurn {
     includesLogprobs: flagOf(body["logprobs"], "logprobs"),
     includesEncryptedReasoning: false,
     echo: {},
-    ignoredFields: ignoredFields(body, knownFields),
   };
-}
-
-const wholeFromOne = { min: 1, whole: true };
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 /** The parameters that Chat Completions and Responses share. */
-export function readSampling(body: Json): AskedTurn["sampling"] {
-  const read = {
-    temperature: optionalNumber(body["temperature"], "temperature", { min: 0, max: 100 }),
-    topP: optionalNumber(body["top_p"], "top_p", { min: 0, max: 1 }),
-    topK: optionalNumber(body["top_k"], "top_k", { min: -1, whole: true }),
-    seed: optionalNumber(body["seed"], "seed", { min: Number.MIN_SAFE_INTEGER, whole: true }),
-    frequencyPenalty: optionalNumber(body["frequency_penalty"], "frequency_penalty", { min: -2 }),
-    presencePenalty: optionalNumber(body["presence_penalty"], "presence_penalty", { min: -2 }),
-  };
-  return Object.fromEntries(Object.entries(read).filter(([, number]) => number !== undefined));
-}
+export const openAiSampling = [
+  ...(["temperature", "top_p", "top_k", "seed"] as const),
+  ...(["frequency_penalty", "presence_penalty"] as const),
+];
 
 const textForm = { textTypes: ["text", "input_text"], separator: partSeparator };
 const saidForm = {
@@ -110,12 +98,10 @@ function readAssistant(message: Json, place: string): ClientMessage {
     ...(typeof reasoning === "string" && reasoning !== "" ? { reasoning } : {}),
     calls: isAbsent(calls)
       ? []
-      : listOf(calls, `${place}.tool_calls`).map((call, index) =>
-          readCall(objectOf(call, `${place}.tool_calls[${index}]`), {
-            index,
-            place: `${place}.tool_calls[${index}]`,
-          }),
-        ),
+      : listOf(calls, `${place}.tool_calls`).map((call, index) => {
+          const where = `${place}.tool_calls[${index}]`;
+          return readCall(objectOf(call, where), { index, place: where });
+        }),
     marks: [],
   };
 }
@@ -131,18 +117,11 @@ function readCall(call: Json, { index, place }: { index: number; place: string }
   };
 }
 
-function readTools(tools: unknown): readonly ToolDefinition[] {
-  if (isAbsent(tools)) return [];
-  return listOf(tools, "tools").flatMap((value, index) => {
-    const tool = objectOf(value, `tools[${index}]`);
-    if (tool["type"] !== "function" && !("function" in tool)) return [];
-    const place = `tools[${index}].function`;
-    const body = objectOf(tool["function"], place);
-    const name = textOf(body["name"], `${place}.name`);
-    return [
-      toolOf({ name, description: body["description"], parameters: body["parameters"] }, place),
-    ];
-  });
+function readTool(tool: Json, where: string): readonly ToolDefinition[] {
+  if (tool["type"] !== "function" && !("function" in tool)) return [];
+  const place = `${where}.function`;
+  const { name, description, parameters } = objectOf(tool["function"], place);
+  return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
 }
 
 /** Which tools are to be called, in OpenAI's spelling: a word, or the tool's name in an object. */
@@ -161,11 +140,9 @@ export function readToolChoice(choice: unknown): ToolChoice {
 
 function readFormat(format: unknown): AskedTurn["textFormat"] {
   if (isAbsent(format)) return undefined;
-  return textFormatOf(objectOf(format, "response_format")["type"]);
-}
-
-/** The form that a reply's text is to have. */
-export function textFormatOf(type: unknown): AskedTurn["textFormat"] {
-  if (type === "json_object") return "json-object";
-  return type === "json_schema" ? "json-schema" : undefined;
+  const body = objectOf(format, "response_format");
+  const place = "response_format.json_schema";
+  const schema =
+    body["type"] === "json_schema" ? objectOf(body["json_schema"], place)["schema"] : undefined;
+  return textFormatOf(body, { schema, place: `${place}.schema` });
 }

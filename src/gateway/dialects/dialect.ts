@@ -1,3 +1,4 @@
+import type { ToolDefinition } from "../../message.ts";
 import type { ClientError } from "../client-error.ts";
 import type {
   AskedTurn,
@@ -19,6 +20,8 @@ export type DialectName = (typeof dialectNames)[number];
 export interface Recollection {
   /** The item of that id, as it stood in a reply; `undefined` where it is none of ours. */
   item?(id: string): unknown;
+  /** The tools of a text that was read before, or what `read` makes of it. */
+  toolsOf?(text: string, read: () => readonly ToolDefinition[]): readonly ToolDefinition[];
   /** The whole conversation up to and with the reply of that id. */
   conversationOf?(replyId: string): readonly ClientMessage[] | undefined;
 }

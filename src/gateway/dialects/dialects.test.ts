@@ -274,7 +274,7 @@ describe("decoders", () => {
     ).toMatchObject({
       sampling: { temperature: 0.5, topP: 0.9, seed: 3 },
       ...{ maxTokens: 5, stop: ["END"], toolChoice: { type: "named", name: "look" } },
-      ...{ textFormat: "json-object", ignoredFields: ["user"] },
+      ...{ textFormat: { type: "json-object" }, ignoredFields: ["user"] },
     });
     expect(
       askedFor(messagesDialect, { tool_choice: { type: "any" }, stop_sequences: ["A", ""] }),

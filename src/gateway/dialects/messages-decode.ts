@@ -1,27 +1,30 @@
 import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
+import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import {
-  flagOf,
-  ignoredFields,
   invalid,
+  isAbsent,
   listOf,
   objectOf,
-  optionalNumber,
   optionalText,
+  samplingOf,
+  sharedFields,
   stopTexts,
+  textFormatOf,
   textOf,
   toolOf,
+  toolsOf,
   type Json,
 } from "./read-body.ts";
 
 const knownFields = new Set([
   ...["model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences"],
-  ...["temperature", "top_p", "top_k", "max_tokens", "metadata"],
+  ...["temperature", "top_p", "top_k", "max_tokens", "metadata", "output_format"],
 ]);
 
 /** Reads a request of Messages. */
-export function decodeMessages(value: unknown): AskedTurn {
+export function decodeMessages(value: unknown, recollection: Recollection = {}): AskedTurn {
   const body = objectOf(value, "the body");
   const system = contentText(body["system"], "system", textForm);
   const messages = listOf(body["messages"], "messages").flatMap((message, index) =>
@@ -31,31 +34,32 @@ export function decodeMessages(value: unknown): AskedTurn {
     const place = `messages[${listOf(body["messages"], "messages").length - 1}]`;
     throw invalid(place, "the policy's turn cannot be begun for it; end with a user's message");
   }
-  const maxTokens = optionalNumber(body["max_tokens"], "max_tokens", { min: 1, whole: true });
+  const textFormat = readFormat(body);
   return {
-    model: optionalText(body["model"], "model") ?? "",
-    isStreamed: flagOf(body["stream"], "stream"),
+    ...sharedFields(body, { known: knownFields, maxTokens: ["max_tokens"] }),
     messages: system === "" ? messages : [{ role: "system", content: system }, ...messages],
-    tools: readTools(body["tools"]),
-    sampling: readSampling(body),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    tools: toolsOf(body["tools"], recollection, readTool),
+    sampling: samplingOf(body, ["temperature", "top_p", "top_k"]),
     stop: stopTexts(body["stop_sequences"], "stop_sequences"),
     toolChoice: readToolChoice(body["tool_choice"]),
+    ...(textFormat === undefined ? {} : { textFormat }),
     includesUsage: true,
     includesLogprobs: false,
     includesEncryptedReasoning: true,
     echo: {},
-    ignoredFields: ignoredFields(body, knownFields),
   };
 }
 
-function readSampling(body: Json): AskedTurn["sampling"] {
-  const read = {
-    temperature: optionalNumber(body["temperature"], "temperature", { min: 0, max: 100 }),
-    topP: optionalNumber(body["top_p"], "top_p", { min: 0, max: 1 }),
-    topK: optionalNumber(body["top_k"], "top_k", { min: -1, whole: true }),
-  };
-  return Object.fromEntries(Object.entries(read).filter(([, number]) => number !== undefined));
+/** The schema of the reply's text stands in `output_config.format`, and in `output_format` before. */
+function readFormat(body: Json): AskedTurn["textFormat"] {
+  const { output_config: config, output_format: before } = body;
+  const format = isAbsent(config)
+    ? before
+    : (objectOf(config, "output_config")["format"] ?? before);
+  if (isAbsent(format)) return undefined;
+  const place = format === before ? "output_format" : "output_config.format";
+  const read = objectOf(format, place);
+  return textFormatOf(read, { schema: read["schema"], place: `${place}.schema` });
 }
 
 const textForm = { textTypes: ["text"], separator: partSeparator };
@@ -146,19 +150,14 @@ function marksOf(value: unknown): readonly string[] {
 }
 
 /** Tools that a server would run itself have a type and no schema: they are not the policy's. */
-function readTools(tools: unknown): readonly ToolDefinition[] {
-  if (tools === undefined || tools === null) return [];
-  return listOf(tools, "tools").flatMap((value, index) => {
-    const place = `tools[${index}]`;
-    const tool = objectOf(value, place);
-    const { type, name, description, input_schema: parameters } = tool;
-    if (parameters === undefined && type !== undefined && type !== "custom") return [];
-    return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
-  });
+function readTool(tool: Json, place: string): readonly ToolDefinition[] {
+  const { type, name, description, input_schema: parameters } = tool;
+  if (parameters === undefined && type !== undefined && type !== "custom") return [];
+  return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
 }
 
 function readToolChoice(choice: unknown): ToolChoice {
-  if (choice === undefined || choice === null) return { type: "auto" };
+  if (isAbsent(choice)) return { type: "auto" };
   const { type, name } = objectOf(choice, "tool_choice");
   switch (type) {
     case "auto":

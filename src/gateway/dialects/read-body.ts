@@ -1,4 +1,6 @@
 import { ClientError } from "../client-error.ts";
+import type { AskedTurn, TextFormat } from "../conversation.ts";
+import type { Recollection } from "./dialect.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
 import { toPyValue, type PlainJson } from "../../python/value.ts";
 
@@ -30,7 +32,7 @@ export function textOf(value: unknown, place: string): string {
 
 /** A text, or nothing where it is absent or null. */
 export function optionalText(value: unknown, place: string): string | undefined {
-  return value === undefined || value === null ? undefined : textOf(value, place);
+  return isAbsent(value) ? undefined : textOf(value, place);
 }
 
 /** A number within bounds, or nothing where it is absent or null. */
@@ -39,7 +41,7 @@ export function optionalNumber(
   place: string,
   { min, max = Infinity, whole = false }: { min: number; max?: number; whole?: boolean },
 ): number | undefined {
-  if (value === undefined || value === null) return undefined;
+  if (isAbsent(value)) return undefined;
   const isFine =
     typeof value === "number" &&
     value >= min &&
@@ -52,14 +54,14 @@ export function optionalNumber(
 
 /** True only where the value is true. */
 export function flagOf(value: unknown, place: string): boolean {
-  if (value === undefined || value === null || value === false) return false;
+  if (isAbsent(value) || value === false) return false;
   if (value === true) return true;
   throw invalid(place, "expected true or false");
 }
 
 /** One text or a list of texts that end the turn; empty ones are none. */
 export function stopTexts(value: unknown, place: string): readonly string[] {
-  if (value === undefined || value === null) return [];
+  if (isAbsent(value)) return [];
   const list = typeof value === "string" ? [value] : listOf(value, place);
   return list
     .map((text, index) => textOf(text, `${place}[${index}]`))
@@ -74,17 +76,98 @@ export function toolOf(
   if (name === "") throw invalid(`${place}.name`, "expected a name");
   const body: Record<string, unknown> = { name };
   if (typeof description === "string") body["description"] = description;
-  body["parameters"] = isEmpty(parameters) ? { type: "object", properties: {} } : parameters;
+  body["parameters"] = isAbsent(parameters) ? { type: "object", properties: {} } : parameters;
   return toolFromOpenAi(toPyValue({ type: "function", function: body } as PlainJson), place);
 }
 
-function isEmpty(value: unknown): boolean {
+/** Whether a field says nothing. */
+export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
 
+/**
+ * The tools of a request. Most requests give those that the one before it gave: these are not read again.
+ *
+ * @param read - Reads one; none where a server would run the tool itself.
+ */
+export function toolsOf(
+  tools: unknown,
+  { toolsOf: find = (_, readAll) => readAll() }: Recollection,
+  read: (tool: Json, place: string) => readonly ToolDefinition[],
+): readonly ToolDefinition[] {
+  if (isAbsent(tools)) return [];
+  const list = listOf(tools, "tools");
+  return find(JSON.stringify(list), () =>
+    list.flatMap((tool, index) => {
+      const place = `tools[${index}]`;
+      return read(objectOf(tool, place), place);
+    }),
+  );
+}
+
+/** What the bodies of all dialects have in common, as far as it is spelled alike. */
+export function sharedFields(
+  body: Json,
+  {
+    known,
+    maxTokens: limits,
+  }: {
+    /** Fields that are read. */
+    readonly known: ReadonlySet<string>;
+    /** Fields that limit the turn's tokens; the first that is there counts. */
+    readonly maxTokens: readonly string[];
+  },
+): Pick<AskedTurn, "model" | "isStreamed" | "maxTokens" | "ignoredFields"> {
+  const maxTokens = limits
+    .map((name) => optionalNumber(body[name], name, { min: 1, whole: true }))
+    .find((limit) => limit !== undefined);
+  return {
+    model: optionalText(body["model"], "model") ?? "",
+    isStreamed: flagOf(body["stream"], "stream"),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ignoredFields: ignoredFields(body, known),
+  };
+}
+
+/** Numbers of a body by the names that they have in the conversation; those that are absent are not. */
+export function samplingOf(
+  body: Json,
+  fields: readonly (keyof typeof samplingFields)[],
+): AskedTurn["sampling"] {
+  const read = fields.map((name) => {
+    const { as, ...bounds } = samplingFields[name];
+    return [as, optionalNumber(body[name], name, bounds)] as const;
+  });
+  return Object.fromEntries(read.filter(([, number]) => number !== undefined));
+}
+
+const samplingFields = {
+  temperature: { as: "temperature", min: 0, max: 100 },
+  top_p: { as: "topP", min: 0, max: 1 },
+  top_k: { as: "topK", min: -1, whole: true },
+  seed: { as: "seed", min: Number.MIN_SAFE_INTEGER, whole: true },
+  frequency_penalty: { as: "frequencyPenalty", min: -2 },
+  presence_penalty: { as: "presencePenalty", min: -2 },
+} as const;
+
+/**
+ * The form that a reply's text is to have; `undefined` for free text.
+ *
+ * @param schema - Where the schema stands, for the forms that have one.
+ */
+export function textFormatOf(
+  format: Json,
+  { schema, place }: { readonly schema: unknown; readonly place: string },
+): TextFormat | undefined {
+  const { type } = format;
+  if (type === "json_object") return { type: "json-object" };
+  if (type !== "json_schema") return undefined;
+  return { type: "json-schema", schema: objectOf(schema, place) };
+}
+
 /** The fields of a body that are not among those that are read, and that say something. */
-export function ignoredFields(body: Json, known: ReadonlySet<string>): readonly string[] {
-  return Object.keys(body).filter((name) => !known.has(name) && !isEmpty(body[name]));
+function ignoredFields(body: Json, known: ReadonlySet<string>): readonly string[] {
+  return Object.keys(body).filter((name) => !known.has(name) && !isAbsent(body[name]));
 }
 
 function kindOf(value: unknown): string {

@@ -1,18 +1,20 @@
 import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
-import { readSampling, readToolChoice, textFormatOf } from "./chat-decode.ts";
+import { openAiSampling, readToolChoice } from "./chat-decode.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
 import {
-  flagOf,
-  ignoredFields,
   invalid,
+  isAbsent,
   listOf,
   objectOf,
-  optionalNumber,
   optionalText,
+  samplingOf,
+  sharedFields,
+  textFormatOf,
   textOf,
   toolOf,
+  toolsOf,
   type Json,
 } from "./read-body.ts";
 
@@ -41,23 +43,14 @@ export function decodeResponses(value: unknown, recollection: Recollection = {})
     ...earlierMessages(body, recollection),
     ...readInput(body["input"], recollection),
   ];
-  const maxTokens = optionalNumber(body["max_output_tokens"], "max_output_tokens", {
-    min: 1,
-    whole: true,
-  });
-  const format = isAbsent(body["text"]) ? undefined : objectOf(body["text"], "text")["format"];
-  const textFormat = isAbsent(format)
-    ? undefined
-    : textFormatOf(objectOf(format, "text.format")["type"]);
+  const textFormat = readFormat(body["text"]);
   const include = isAbsent(body["include"]) ? [] : listOf(body["include"], "include");
   return {
-    model: optionalText(body["model"], "model") ?? "",
-    isStreamed: flagOf(body["stream"], "stream"),
+    ...sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] }),
     messages:
       instructions === "" ? history : [{ role: "system", content: instructions }, ...history],
-    tools: readTools(body["tools"]),
-    sampling: readSampling(body),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    tools: toolsOf(body["tools"], recollection, readTool),
+    sampling: samplingOf(body, openAiSampling),
     stop: [],
     toolChoice: readToolChoice(body["tool_choice"]),
     ...(textFormat === undefined ? {} : { textFormat }),
@@ -65,12 +58,14 @@ export function decodeResponses(value: unknown, recollection: Recollection = {})
     includesLogprobs: false,
     includesEncryptedReasoning: include.includes("reasoning.encrypted_content"),
     echo: Object.fromEntries(echoed.flatMap((name) => (name in body ? [[name, body[name]]] : []))),
-    ignoredFields: ignoredFields(body, knownFields),
   };
 }
 
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
+function readFormat(text: unknown): AskedTurn["textFormat"] {
+  const format = isAbsent(text) ? undefined : objectOf(text, "text")["format"];
+  if (isAbsent(format)) return undefined;
+  const body = objectOf(format, "text.format");
+  return textFormatOf(body, { schema: body["schema"], place: "text.format.schema" });
 }
 
 /** The conversation that the request goes on from. Instructions are not carried over. */
@@ -196,12 +191,8 @@ function readOtherItem(item: Json, place: string): readonly ClientMessage[] {
 }
 
 /** Tools that a server would run itself are not the policy's: they are passed over. */
-function readTools(tools: unknown): readonly ToolDefinition[] {
-  if (isAbsent(tools)) return [];
-  return listOf(tools, "tools").flatMap((value, index) => {
-    const place = `tools[${index}]`;
-    const { type, name, description, parameters } = objectOf(value, place);
-    if (type !== "function") return [];
-    return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
-  });
+function readTool(tool: Json, place: string): readonly ToolDefinition[] {
+  const { type, name, description, parameters } = tool;
+  if (type !== "function") return [];
+  return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
 }

@@ -5,14 +5,20 @@ import { dialects } from "../dialects/registry.ts";
 import { toClientError } from "../answer-turn.ts";
 import type { Gateway } from "../gateway.ts";
 import { findSession, requireLocal, type AccessRules } from "./access.ts";
+import { addDeskRoutes, type DeskOf } from "./desk-routes.ts";
 import { readBody } from "./read-request.ts";
 import { addSessionRoutes } from "./session-routes.ts";
 
 /** What the gateway calls its model where a client asks for a list. */
 const listedModel = "policy";
 
-/** The gateway over HTTP: what agents ask, and what opens and ends their sessions. */
-export function createGatewayApp(gateway: Gateway, rules: AccessRules): Hono {
+/**
+ * The gateway over HTTP: what agents ask, and what opens and ends their sessions.
+ *
+ * @param deskOf - For agents that play tasks: their tools and users are there as well, and nobody opens
+ *   or ends sessions from outside.
+ */
+export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: DeskOf): Hono {
   const app = new Hono();
   app.use(async ({ req }, next) => {
     requireLocal(req.raw, rules);
@@ -20,7 +26,8 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules): Hono {
   });
   app.get("/", ({ json }) => json({ gateway: "turnwright" }));
   app.get("/health", ({ json }) => json({ status: "ok" }));
-  addSessionRoutes(app, gateway, rules);
+  if (deskOf === undefined) addSessionRoutes(app, gateway, rules);
+  else addDeskRoutes(app, { gateway, rules, deskOf });
   for (const prefix of ["", "/s/:token"]) {
     if (prefix !== "") app.get(prefix, ({ json }) => json({ gateway: "turnwright" }));
     for (const base of [prefix, `${prefix}/v1`]) {

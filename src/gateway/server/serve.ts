@@ -4,6 +4,7 @@ import type { Server } from "node:http";
 import { UsageError, describeError } from "../../errors.ts";
 import type { Gateway } from "../gateway.ts";
 import type { AccessRules } from "./access.ts";
+import type { DeskOf } from "./desk-routes.ts";
 import { createGatewayApp } from "./gateway-app.ts";
 
 /** A gateway that listens. */
@@ -30,7 +31,11 @@ export function isLocalHost(host: string): boolean {
  *
  * @throws UsageError for an address beyond this machine without an admin token, or one that is taken.
  */
-export async function serveGateway(gateway: Gateway, place: ServePlace): Promise<ServedGateway> {
+export async function serveGateway(
+  gateway: Gateway,
+  place: ServePlace,
+  deskOf?: DeskOf,
+): Promise<ServedGateway> {
   const { host, port, adminToken, opensSessions } = place;
   const isLocal = isLocalHost(host);
   if (!isLocal && adminToken === undefined) {
@@ -43,7 +48,7 @@ export async function serveGateway(gateway: Gateway, place: ServePlace): Promise
     checksHost: isLocal,
     ...(adminToken === undefined ? {} : { adminToken }),
   };
-  const { fetch } = createGatewayApp(gateway, rules);
+  const { fetch } = createGatewayApp(gateway, rules, deskOf);
   const server = await listen({ fetch, hostname: host, port });
   const address = server.address() as AddressInfo;
   const shown = host.includes(":") ? `[${host}]` : host;

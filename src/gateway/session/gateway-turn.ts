@@ -1,6 +1,6 @@
 import type { DialectName } from "../dialects/dialect.ts";
 import type { ClientAssistant, ClientMessage, ReplyFinish } from "../conversation.ts";
-import type { SamplingParameters } from "../../engine/engine.ts";
+import type { SamplingConstraint, SamplingParameters } from "../../engine/engine.ts";
 import type { ShownTurn } from "../turn/prompt-builder.ts";
 import type { PlacementNote, SentTurn } from "../tree/turn-node.ts";
 
@@ -15,6 +15,8 @@ export interface GatewayTurn extends ShownTurn {
   /** Whether the first message is not carried over to a reply that continues this one by its id. */
   readonly hasInstructions: boolean;
   readonly sampling: SamplingParameters;
+  /** What the engine held the turn to; absent where it was sampled freely. */
+  readonly constraint?: SamplingConstraint["type"];
   readonly finish: ReplyFinish;
   readonly notes: readonly PlacementNote[];
   readonly attemptCounts: Readonly<Record<string, number>>;

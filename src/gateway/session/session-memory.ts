@@ -1,9 +1,11 @@
 import { encodeItem } from "../dialects/responses-encode.ts";
+import type { ToolDefinition } from "../../message.ts";
 import type { Recollection } from "../dialects/dialect.ts";
 import type { ClientMessage } from "../conversation.ts";
 import { pathTo } from "../tree/path-ids.ts";
 import type { SessionTree } from "../tree/session-tree.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
+import type { ToolBook } from "./tool-book.ts";
 import { sentBack, type GatewayTurn } from "./gateway-turn.ts";
 
 /** What a session remembers of its replies, for clients that name them by their ids. */
@@ -11,7 +13,11 @@ export class SessionMemory implements Recollection {
   readonly #items = new Map<string, object>();
   readonly #replies = new Map<string, TurnNode<GatewayTurn>>();
 
-  constructor(tree: SessionTree<GatewayTurn>) {
+  readonly #tools: ToolBook;
+
+  /** @param tools - Shared by the sessions of a gateway: their agents are mostly the same. */
+  constructor(tree: SessionTree<GatewayTurn>, tools: ToolBook) {
+    this.#tools = tools;
     for (const node of tree.nodes) this.keep(node);
   }
 
@@ -19,6 +25,11 @@ export class SessionMemory implements Recollection {
     for (const part of node.turn.parts) this.#items.set(part.id, encodeItem(part, false));
     this.#replies.set(node.record.replyId, node);
   }
+
+  readonly toolsOf = (
+    text: string,
+    read: () => readonly ToolDefinition[],
+  ): readonly ToolDefinition[] => this.#tools.find(text, read);
 
   item(id: string): object | undefined {
     return this.#items.get(id);

@@ -3,6 +3,7 @@ import type { Clock } from "../../internal/clock.ts";
 import { ClientError } from "../client-error.ts";
 import type { TreeRules } from "../tree/session-tree.ts";
 import type { SessionLimits } from "./session-limits.ts";
+import { ToolBook } from "./tool-book.ts";
 import { GatewaySession, type SessionIdentity } from "./session.ts";
 
 /** What a session may be opened for; what is absent is chosen. */
@@ -42,6 +43,7 @@ export class SessionStore {
   readonly #finished = new Map<string, string>();
   readonly #taskIndexes = new Map<string, number>();
   readonly #nextSamples = new Map<string, number>();
+  readonly #tools = new ToolBook();
   #openedCount = 0;
 
   constructor(options: StoreOptions) {
@@ -98,7 +100,7 @@ export class SessionStore {
 
   /** Opens a session of an earlier process again. */
   restore(identity: SessionIdentity): GatewaySession {
-    const session = new GatewaySession(identity, this.#options);
+    const session = new GatewaySession(identity, { ...this.#options, tools: this.#tools });
     this.#note(identity);
     this.#byHash.set(identity.tokenHash, session);
     this.#byId.set(identity.sessionId, session);

@@ -2,14 +2,15 @@ import type { SamplingParameters } from "../../engine/engine.ts";
 import type { Clock } from "../../internal/clock.ts";
 import { callId } from "../../agent/call-id.ts";
 import type { AssistantMessage } from "../../message.ts";
+import type { RolloutError } from "../../errors.ts";
 import { ClientError } from "../client-error.ts";
 import type { AskedTurn } from "../conversation.ts";
-import type { DialectName } from "../dialects/dialect.ts";
 import { SessionTree, type Placement, type TreeRules } from "../tree/session-tree.ts";
 import type { SentTurn, TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
 import { RetryBook } from "./retry-book.ts";
 import { SessionMemory } from "./session-memory.ts";
+import type { ToolBook } from "./tool-book.ts";
 import type { SessionLimits } from "./session-limits.ts";
 
 /** What a session is opened for. JSON-able. */
@@ -33,6 +34,13 @@ export interface SessionReward {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
+/** Why the last request of a session brought no turn, where the agent cannot do anything about it. */
+export type SessionSetback =
+  /** What samples did not do its part. */
+  | { readonly type: "failure"; readonly error: RolloutError }
+  /** The session may not go on, or the conversation is too long for the model. */
+  | { readonly type: "limit"; readonly stopReason: "max-turns" | "max-tokens" | "context-full" };
+
 /** One session: what was sampled in it, and what came of it. */
 export class GatewaySession {
   readonly identity: SessionIdentity;
@@ -44,6 +52,8 @@ export class GatewaySession {
   /** Ends what is being sampled. */
   readonly stop = new AbortController();
   reward: SessionReward | undefined;
+  /** Absent where the last request was answered. */
+  setback: SessionSetback | undefined;
   lastUsedAt: number;
   activeCount = 0;
   #sampledCount = 0;
@@ -54,6 +64,7 @@ export class GatewaySession {
     identity: SessionIdentity,
     options: {
       readonly rules: TreeRules;
+      readonly tools: ToolBook;
       readonly limits: SessionLimits;
       readonly clock: Pick<Clock, "now">;
     },
@@ -62,7 +73,7 @@ export class GatewaySession {
     this.#limits = options.limits;
     this.#clock = options.clock;
     this.tree = new SessionTree(options.rules);
-    this.memory = new SessionMemory(this.tree);
+    this.memory = new SessionMemory(this.tree, options.tools);
     this.lastUsedAt = options.clock.now();
   }
 
@@ -98,10 +109,12 @@ export class GatewaySession {
     if (this.#isFinished) throw new ClientError("finished", `Session ${sessionId} is finished`);
     if (this.tree.nodes.length >= this.#limits.maxTurns) {
       const limit = `its ${this.#limits.maxTurns} turns`;
+      this.setback = { type: "limit", stopReason: "max-turns" };
       throw new ClientError("finished", `Session ${sessionId} has used up ${limit}`);
     }
     if (this.#sampledCount >= this.#limits.maxSessionTokens) {
       const limit = `its ${this.#limits.maxSessionTokens} tokens`;
+      this.setback = { type: "limit", stopReason: "max-tokens" };
       throw new ClientError("finished", `Session ${sessionId} has used up ${limit}`);
     }
     if (this.activeCount >= this.#limits.maxParallelTurns) {
@@ -119,6 +132,7 @@ export class GatewaySession {
     const { maxContextTokens, maxTokensPerTurn, maxSessionTokens } = this.#limits;
     const inContext = maxContextTokens - promptTokenCount;
     if (inContext <= 0) {
+      this.setback = { type: "limit", stopReason: "context-full" };
       // Claude Code shortens its conversation on just these words.
       const message = `prompt is too long: ${promptTokenCount} tokens > ${maxContextTokens - 1} maximum`;
       throw new ClientError("too-long", message);
@@ -158,6 +172,7 @@ export class GatewaySession {
     },
   ): TurnNode<GatewayTurn> {
     const node = this.tree.add(placement, sampled);
+    this.setback = undefined;
     this.memory.keep(node);
     this.#sampledCount += sampled.record.generation.outputIds.length;
     return node;
@@ -191,11 +206,4 @@ export function toTemplateTurn(
     ...(reasoning.trim() === "" ? {} : { reasoning }),
     ...(toolCalls.length === 0 ? {} : { toolCalls }),
   };
-}
-
-/** What a turn is asked for with. */
-export interface TurnRequest {
-  readonly dialect: DialectName;
-  readonly asked: AskedTurn;
-  readonly labels: Readonly<Record<string, string>>;
 }

@@ -1,6 +1,8 @@
 import { countEpisode } from "../../episode/count-episode.ts";
-import type { Episode, TurnRecord, TurnStep } from "../../episode/episode.ts";
+import type { Episode, TreeTurn, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Failure } from "../../errors.ts";
+import { given } from "../../internal/given.ts";
+import { hashIds } from "../../trajectory/rolling-hash.ts";
 import type { RolloutEnd } from "../../trajectory/sample.ts";
 import { collectRows, type RowChoice, type TreeRow } from "../tree/collect-rows.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
@@ -15,6 +17,8 @@ export interface SessionEnd {
   readonly reward?: SessionReward;
   /** Why nothing scores it: the agent broke off, say. */
   readonly failure?: Failure;
+  /** How it ended, where that is known better than from the others. */
+  readonly end?: RolloutEnd & Pick<Episode, "rewardDetails">;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
 }
@@ -37,29 +41,64 @@ export function toEpisode(
     .filter((node) => node.record.isFormatError);
   const { taskId, taskIndex, groupId, sampleIndex, seed, openedAtMs } = identity;
   return {
-    format: 1,
+    format: 2,
     rolloutId: `${taskId}#${sampleIndex}`,
     ...{ groupId, taskId, taskIndex, sampleIndex, seed },
     environment: gatewayEnvironment.name,
     split: gatewayEnvironment.split,
-    ...rolloutEnd(end),
-    ...(end.reward?.details === undefined || end.failure !== undefined
-      ? {}
-      : { rewardDetails: end.reward.details }),
+    ...(end.end ?? rolloutEnd(end)),
     counts: countEpisode(turns, segments, formatErrors.length),
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
     startedAtMs: openedAtMs,
     durationMs: Math.max(0, end.atMs - openedAtMs),
     messages: messagesOf(rows[0]),
     turns,
+    tree: describeTree(tree.nodes, rows),
     segments,
   };
 }
 
-function rolloutEnd({ failure, reward }: SessionEnd): RolloutEnd {
+/** All that was sampled, trained or not, and what continued what. */
+function describeTree(
+  nodes: readonly TurnNode<GatewayTurn>[],
+  rows: readonly TreeRow<GatewayTurn>[],
+): readonly TreeTurn[] {
+  const turnIndexes = new Map(rows.flatMap(({ trained }) => trained).map((node, at) => [node, at]));
+  return nodes.map((node) => {
+    const { record, parent, children } = node;
+    const { generation, notes, labels } = record;
+    return {
+      ...given({
+        parent: parent?.index,
+        cause: node.cause,
+        turnIndex: turnIndexes.get(node),
+        constraint: record.constraint,
+        droppedStopId: children.map(droppedBy).find((id) => id !== undefined),
+      }),
+      promptTokenCount: record.promptTokenCount,
+      sampledTokenCount: generation.outputIds.length,
+      outputHash: hashIds(generation.outputIds),
+      isDelivered: node.isDelivered,
+      model: record.model,
+      ...(notes.length === 0 ? {} : { notes }),
+      ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    };
+  });
+}
+
+function droppedBy({ record: { prompt } }: TurnNode<GatewayTurn>): number | undefined {
+  return prompt.type === "delta" ? prompt.delta.droppedStopId : undefined;
+}
+
+function rolloutEnd({
+  failure,
+  reward: scored,
+}: SessionEnd): RolloutEnd & Pick<Episode, "rewardDetails"> {
   if (failure !== undefined) return { outcome: "failed", stopReason: "failure", failure };
-  if (reward === undefined) return { outcome: "completed", stopReason: "unscored" };
-  return { outcome: "completed", stopReason: "finished", reward: reward.reward };
+  if (scored === undefined) return { outcome: "completed", stopReason: "unscored" };
+  const { reward, details } = scored;
+  const end = { outcome: "completed", stopReason: "finished", reward } as const;
+  return details === undefined ? end : { ...end, rewardDetails: details };
 }
 
 function messagesOf(row: TreeRow<GatewayTurn> | undefined): Episode["messages"] {
@@ -81,6 +120,7 @@ function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnReco
         ? {}
         : { cachedTokenCount: generation.cachedTokenCount }),
       attemptCounts,
+      pieces: generation.pieces,
       steps: stepsOf(node, next),
       ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
       engineMs,
@@ -95,10 +135,13 @@ function stepsOf(
   next: TurnNode<GatewayTurn> | undefined,
 ): readonly TurnStep[] {
   const results = (next?.record.shown ?? []).filter((message) => message.role === "tool");
-  return (record.message.toolCalls ?? []).flatMap(({ id: callId, name }): TurnStep[] => {
+  return (record.message.toolCalls ?? []).flatMap(({ id: callId, name, argumentsText }) => {
     const result = results.find(({ toolCallId }) => toolCallId === callId);
-    return result === undefined
-      ? []
-      : [{ source: name, callId, observation: result.content, result: "acted" }];
+    if (result === undefined) return [];
+    const { content: observation } = result;
+    const step: TurnStep = {
+      ...{ source: name, callId, arguments: argumentsText, observation, result: "acted" },
+    };
+    return [step];
   });
 }

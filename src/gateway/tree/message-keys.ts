@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { ClientAssistant, ClientMessage } from "../conversation.ts";
 import { jsonKey } from "./json-key.ts";
 
@@ -13,7 +14,7 @@ export interface KeyRules {
  */
 export const defaultIgnore: readonly RegExp[] = [/^x-anthropic-billing-header:[^\n]*\n?/gmu];
 
-/** A message with the key that equal messages share. */
+/** A message with the key that equal messages share: a digest of what they say. */
 export interface KeyedMessage {
   readonly message: ClientMessage;
   /** Place in the request. */
@@ -37,7 +38,7 @@ export function keyMessages(
     const message = messages[index]!;
     if (message.role !== "tool") {
       if (message.role === "assistant") lastTurn = message;
-      keyed.push({ message, index, key: messageKey(message, rules) });
+      keyed.push({ message, index, key: digest(messageKey(message, rules)) });
       continue;
     }
     const end = endOfResults(messages, index);
@@ -66,11 +67,16 @@ function orderResults(
     const found = turn?.calls.findIndex(({ id }) => id === message.callId) ?? -1;
     const place = found === -1 ? Infinity : found;
     const name = found === -1 ? message.callId : String(found);
-    run.push({ message, index, place, key: textKey(`tool ${name}`, message.content) });
+    run.push({ message, index, place, key: digest(textKey(`tool ${name}`, message.content)) });
   }
   return run
     .toSorted((left, right) => left.place - right.place || left.index - right.index)
     .map(({ message, index, key }) => ({ message, index, key }));
+}
+
+/** A short text for a long one: equal for equal texts, and never for others. */
+export function digest(text: string): string {
+  return hash("sha256", text, "base64url");
 }
 
 /** Lengths stand in front, so that no text can pass for the end of another. */

@@ -28,12 +28,24 @@ export function pathTo<Record>(leaf: TurnNode<Record>): readonly TurnNode<Record
  * turn keeps its own alone.
  */
 export function idsBefore(path: readonly TurnNode<SampledTurn>[]): number[] {
-  const ids: number[] = [];
+  return join(stretchesBefore(path));
+}
+
+/** Ids of one kind after the other. */
+type Stretches = (readonly number[])[];
+
+function stretchesBefore(path: readonly TurnNode<SampledTurn>[]): Stretches {
+  const stretches: Stretches = [];
   path.forEach(({ record: { generation, prompt } }, place) => {
-    appendPrompt(ids, prompt, place === 0);
-    if (place < path.length - 1) for (const id of generation.outputIds) ids.push(id);
+    appendPrompt(stretches, prompt, place === 0);
+    if (place < path.length - 1) stretches.push(generation.outputIds);
   });
-  return ids;
+  return stretches;
+}
+
+/** Lists are joined as wholes: a prompt has many thousands of ids, and each turn has a prompt. */
+function join(stretches: Stretches): number[] {
+  return ([] as number[]).concat(...stretches);
 }
 
 /** The ids of a path, and what is put behind it: the prompt of a turn that continues it. */
@@ -41,25 +53,26 @@ export function idsBehind(
   path: readonly TurnNode<SampledTurn>[],
   delta: EnvironmentDelta,
 ): number[] {
-  const ids = idsBefore(path);
-  for (const id of path.at(-1)?.record.generation.outputIds ?? []) ids.push(id);
-  appendPrompt(ids, { type: "delta", delta }, false);
-  return ids;
+  const stretches = stretchesBefore(path);
+  stretches.push(path.at(-1)?.record.generation.outputIds ?? []);
+  appendPrompt(stretches, { type: "delta", delta }, false);
+  return join(stretches);
 }
 
-function appendPrompt(ids: number[], prompt: SampledTurn["prompt"], isFirst: boolean): void {
+function appendPrompt(stretches: Stretches, prompt: SampledTurn["prompt"], isFirst: boolean): void {
   assertInvariant(
     (prompt.type === "root") === isFirst,
     "a path begins at its root, and only there",
   );
   if (prompt.type === "root") {
-    for (const id of prompt.ids) ids.push(id);
+    stretches.push(prompt.ids);
     return;
   }
   const { droppedStopId, ids: added } = prompt.delta;
   if (droppedStopId !== undefined) {
-    assertInvariant(ids.at(-1) === droppedStopId, "only the last sampled id can be dropped");
-    ids.pop();
+    const last = stretches.pop() ?? [];
+    assertInvariant(last.at(-1) === droppedStopId, "only the last sampled id can be dropped");
+    stretches.push(last.slice(0, -1));
   }
-  for (const id of added) ids.push(id);
+  stretches.push(added);
 }

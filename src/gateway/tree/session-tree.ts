@@ -1,9 +1,10 @@
+import type { ToolDefinition } from "../../message.ts";
 import type { AskedTurn, ClientMessage } from "../conversation.ts";
 import { assertInvariant } from "../../errors.ts";
 import { toPlainJson } from "../../python/value.ts";
 import { valueKey } from "./json-key.ts";
 import { matchTurn, type Strictness } from "./match-turn.ts";
-import { keyMessages, type KeyedMessage, type KeyRules } from "./message-keys.ts";
+import { digest, keyMessages, type KeyedMessage, type KeyRules } from "./message-keys.ts";
 import type { PlacementNote, RootCause, SentTurn, TurnNode } from "./turn-node.ts";
 
 /** How requests are matched to turns. */
@@ -30,6 +31,7 @@ export interface Placement<Record> {
 export interface PlaceKey {
   /** A number that stands for the tools. */
   readonly tools: number;
+  /** A digest of what the client sent there. */
   readonly environment: string;
   readonly holdsAssistant: boolean;
 }
@@ -68,7 +70,7 @@ export class SessionTree<Record> {
   readonly #byPlace = new Map<number, Map<string, Node<Record>[]>>();
   /** Roots behind messages of an assistant that were not sampled here, by their tools. */
   readonly #foreignRoots = new Set<number>();
-  /** A number for each set of tools; they are long. */
+  /** A number for each set of tools. */
   readonly #toolNumbers = new Map<string, number>();
   /** Ids of calls and marks that were ever sent. */
   readonly #sentIds = new Set<string>();
@@ -201,7 +203,7 @@ export class SessionTree<Record> {
   }
 
   #numberOf(tools: AskedTurn["tools"]): number {
-    const key = valueKey(tools.map(({ openai }) => toPlainJson(openai)));
+    const key = toolsKey(tools);
     const known = this.#toolNumbers.get(key);
     if (known !== undefined) return known;
     this.#toolNumbers.set(key, this.#toolNumbers.size);
@@ -248,7 +250,7 @@ export class SessionTree<Record> {
   }
 
   #candidates(walk: Walk<Record>, tools: number): readonly Node<Record>[] {
-    const key = { tools, environment: walk.key, holdsAssistant: false };
+    const key = { tools, environment: digest(walk.key), holdsAssistant: false };
     return this.#placesUnder(walk.node).get(placeName(walk.node, key)) ?? [];
   }
 
@@ -296,7 +298,18 @@ export class SessionTree<Record> {
 }
 
 function joinKeys(keyed: readonly KeyedMessage[]): string {
-  return keyed.map(({ key }) => key).join("");
+  return digest(keyed.map(({ key }) => key).join(""));
+}
+
+/** Keys of tools, which agents send again and again. */
+const toolsKeys = new WeakMap<readonly ToolDefinition[], string>();
+
+function toolsKey(tools: readonly ToolDefinition[]): string {
+  const known = toolsKeys.get(tools);
+  if (known !== undefined) return known;
+  const key = digest(valueKey(tools.map(({ openai }) => toPlainJson(openai))));
+  toolsKeys.set(tools, key);
+  return key;
 }
 
 /** Tools are the root's: whatever continues it has the same. */

@@ -129,10 +129,15 @@ export class PromptBuilder {
       if (!(error instanceof UsageError) && !(error instanceof RolloutError)) throw error;
       isRight = false;
     }
+    // Agents have few habits; whoever has many is measured again.
+    if (this.#mixtures.size >= keptMixtures) this.#mixtures.clear();
     this.#mixtures.set(mixture, isRight);
     return isRight;
   }
 }
+
+/** So many mixtures are kept. */
+const keptMixtures = 1000;
 
 /** What the renderer measures itself when a template is loaded. */
 const measuredMixture = /^(?:user|tool(?: tool)*|tool user|system user)$/;

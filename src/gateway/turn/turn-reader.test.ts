@@ -79,6 +79,17 @@ describe("TurnReader", () => {
     expect(read.parts[0]!.text).toContain('"x"');
   });
 
+  test("shows a turn that is nothing but a broken call as it was written", () => {
+    const broken = '<tool_call>\n{"name": "look", "arguments": {"a": ';
+    for (const said of ["", "Hm.\n"]) {
+      const read = reader();
+      readAll(read, `</think>${said}${broken}`, 5);
+      expect(read.parts.map(({ type, text }) => [type, text])).toEqual([
+        ["text", said === "" ? broken : "Hm."],
+      ]);
+    }
+  });
+
   test("cuts the text where a stop begins, wherever it was cut, and says which", () => {
     for (const size of [1, 3, 100]) {
       const read = reader(["STOP", "Observation:"]);

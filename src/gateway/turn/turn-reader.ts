@@ -46,6 +46,8 @@ export class TurnReader {
   /** Text behind the reasoning, and how much of it was handed on as text. */
   readonly #normal: string[] = [];
   #saidLength = 0;
+  /** Whether there is anything but reasoning and white space. */
+  #isHeard = false;
   #attempts: readonly Attempt[] = [];
 
   constructor(turn: TurnToStream) {
@@ -126,6 +128,10 @@ export class TurnReader {
       // Where the engine's own parser raises, the text is shown as it is.
       else if (event.result.compat.raises) events.push(...this.#say(whole.slice(this.#saidLength)));
     }
+    // Clients drop a turn that says nothing, and the next one would not continue it.
+    if (!this.#isHeard && this.stopText === undefined) {
+      events.push(...this.#say(this.#attempts.map(({ raw }) => raw).join("\n")));
+    }
     return events;
   }
 
@@ -139,6 +145,7 @@ export class TurnReader {
     const { name, argumentsText } = event.call;
     // Clients hand arguments to tools as an object: what is none is shown as it was written.
     if (!isJsonObject(argumentsText)) return this.#say(this.#rawOf(name, argumentsText));
+    this.#isHeard = true;
     return [
       ...this.#sequencer.text(this.#stops.end()),
       ...this.#sequencer.call(name, argumentsText),
@@ -153,6 +160,7 @@ export class TurnReader {
   }
 
   #say(text: string): readonly ReplyEvent[] {
+    this.#isHeard ||= text.trim() !== "";
     return this.#sequencer.text(this.#stops.push(text));
   }
 }

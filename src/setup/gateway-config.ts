@@ -1,13 +1,9 @@
 import type { SamplingParameters } from "../engine/engine.ts";
 import { UsageError, describeError } from "../errors.ts";
-import { engineSettings, readEngineConfig, type EngineConfig } from "../setup/engine-config.ts";
-import { limitSettings } from "../setup/limits-config.ts";
-import {
-  readRendererConfig,
-  rendererSettings,
-  type RendererConfig,
-} from "../setup/renderer-config.ts";
-import { readSampling, samplingSettings } from "../setup/sampling-config.ts";
+import { engineSettings, readEngineConfig, type EngineConfig } from "./engine-config.ts";
+import { limitSettings } from "./limits-config.ts";
+import { readRendererConfig, rendererSettings, type RendererConfig } from "./renderer-config.ts";
+import { readSampling, samplingSettings } from "./sampling-config.ts";
 import { given } from "../internal/given.ts";
 import {
   completeSettings,
@@ -18,10 +14,10 @@ import {
   type GivenSettings,
   type Setting,
   type SettingValues,
-} from "../setup/setting.ts";
-import { defaultSessionLimits, type SessionLimits } from "./session/session-limits.ts";
-import { rowChoices, type RowChoice } from "./tree/collect-rows.ts";
-import { defaultIgnore } from "./tree/message-keys.ts";
+} from "./setting.ts";
+import { defaultSessionLimits, type SessionLimits } from "../gateway/session/session-limits.ts";
+import { rowChoices, type RowChoice } from "../gateway/tree/collect-rows.ts";
+import { defaultIgnore } from "../gateway/tree/message-keys.ts";
 
 /** What a gateway has of its own. */
 const ownSettings = [
@@ -101,7 +97,7 @@ const ownSettings = [
   {
     name: "constraints",
     kind: { type: "choice", choices: ["ignore", "refuse"] },
-    help: "tool choices and text formats that nothing enforces",
+    help: "tool choices and text formats that neither engine nor model can be held to",
     default: "ignore",
   },
   {

@@ -7,17 +7,17 @@ import type { Renderer } from "../renderer/renderer.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
-import { createEngine, type Variables } from "../setup/create-engine.ts";
-import { createRunRedactor } from "../setup/run-secrets.ts";
-import { fingerprintFiles } from "../setup/fingerprint.ts";
+import { createEngine, type Variables } from "./create-engine.ts";
+import { createRunRedactor } from "./run-secrets.ts";
+import { fingerprintFiles } from "./fingerprint.ts";
 import { given } from "../internal/given.ts";
-import { type Setting } from "../setup/setting.ts";
-import { readVersion } from "../setup/version.ts";
-import { Gateway } from "./gateway.ts";
-import { gatewaySettings, type GatewayConfig } from "./gateway-settings.ts";
-import { loadScorer } from "./load-scorer.ts";
-import { gatewayEnvironment } from "./session/to-episode.ts";
-import { SessionJournal } from "./session/session-journal.ts";
+import { type Setting } from "./setting.ts";
+import { readVersion } from "./version.ts";
+import { Gateway } from "../gateway/gateway.ts";
+import { gatewaySettings, type GatewayConfig } from "./gateway-config.ts";
+import { loadScorer } from "../gateway/load-scorer.ts";
+import { gatewayEnvironment } from "../gateway/session/to-episode.ts";
+import { SessionJournal } from "../gateway/session/session-journal.ts";
 
 /** A gateway with its run's folder. */
 export interface GatewayRun extends AsyncDisposable {

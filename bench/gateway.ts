@@ -1,0 +1,256 @@
+import { serve } from "@hono/node-server";
+import type { AddressInfo } from "node:net";
+import type { Server } from "node:http";
+import { performance } from "node:perf_hooks";
+import type { Engine, Generation } from "../src/engine/engine.ts";
+import { inProcessUrl, openInProcess } from "../src/gateway/create-gateway.ts";
+import { createRenderer } from "../src/renderer/create-renderer.ts";
+import type { Renderer } from "../src/renderer/renderer.ts";
+import { toPlainJson } from "../src/python/value.ts";
+import type { BenchFigure } from "./bench-figure.ts";
+import { qwen3Folder, sixteenTools } from "./bench-model.ts";
+import { median } from "./cpu-time.ts";
+
+type Message = Readonly<Record<string, unknown>>;
+
+/** What the gateway adds to an engine's own time: by turn, to the first token, and in memory. */
+export async function* benchGateway(): AsyncGenerator<BenchFigure> {
+  const renderer = await createRenderer({ modelDir: qwen3Folder() });
+  yield* benchLatency(renderer);
+  yield* benchLength(renderer);
+  yield* benchSessions(renderer);
+}
+
+const bench = "gateway";
+const measuredTurns = 60;
+
+/** A continued turn with a body of 200 kB: in this process, and over HTTP. */
+async function* benchLatency(renderer: Renderer): AsyncGenerator<BenchFigure> {
+  for (const isServed of [false, true]) {
+    await using talk = await Talk.open(renderer, { isServed });
+    // The history that a coding agent has after some turns.
+    for (let turn = 0; turn < 18; turn++) await talk.turn(10_000);
+    const cpu = process.cpuUsage();
+    const added: number[] = [];
+    const first: number[] = [];
+    for (let turn = 0; turn < measuredTurns; turn++) {
+      const { addedMs, firstMs } = await talk.turn(100);
+      added.push(addedMs);
+      first.push(firstMs);
+    }
+    const spent = process.cpuUsage(cpu);
+    const at = `${Math.round(talk.bodySize / 1000)} kB, ${isServed ? "HTTP" : "in process"}`;
+    const figure = (name: string, value: number): BenchFigure => {
+      return { bench, figure: name, value, unit: "ms", at };
+    };
+    yield figure("added to a continued turn, median", median(added));
+    yield figure("added to the first token, median", median(first));
+    // The client's own part is in it: it writes the body and reads the stream.
+    yield figure(
+      "CPU of a turn, the client's included",
+      (spent.user + spent.system) / 1000 / measuredTurns,
+    );
+  }
+}
+
+/** A long session: what a turn costs as it grows. */
+async function* benchLength(renderer: Renderer): AsyncGenerator<BenchFigure> {
+  await using talk = await Talk.open(renderer, { isServed: false });
+  const window: number[] = [];
+  for (let turn = 1; turn <= 500; turn++) {
+    window.push((await talk.turn(100)).addedMs);
+    if (![20, 250, 500].includes(turn)) continue;
+    const value = median(window.slice(-20));
+    yield { bench, figure: "added to a continued turn, median of 20", value, unit: "ms", at: turn };
+  }
+}
+
+/** A thousand sessions at once, each some turns into its task. */
+async function* benchSessions(renderer: Renderer): AsyncGenerator<BenchFigure> {
+  const sessionCount = 1000;
+  await using talk = await Talk.open(renderer, { isServed: false, latencyMs: 200 });
+  globalThis.gc?.();
+  const startedAt = performance.now();
+  const talks = await Promise.all(Array.from({ length: sessionCount }, () => talk.another()));
+  let peak = 0;
+  const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 50);
+  const turnCount = 6;
+  await Promise.all(
+    talks.map(async (each) => {
+      for (let turn = 0; turn < turnCount; turn++) await each.turn(2000);
+    }),
+  );
+  clearInterval(watch);
+  const seconds = (performance.now() - startedAt) / 1000;
+  const at = sessionCount;
+  yield {
+    bench,
+    ...{ figure: "turns per second", value: (sessionCount * turnCount) / seconds, unit: "1/s", at },
+  };
+  yield {
+    bench,
+    ...{ figure: "resident memory of the whole process", value: peak / 2 ** 20, unit: "MiB", at },
+  };
+}
+
+interface EngineMark {
+  askedAt: number;
+  firstAt: number;
+  endedAt: number;
+}
+
+/** One agent's conversation with a gateway: each turn is a call, and its result. */
+class Talk implements AsyncDisposable {
+  bodySize = 0;
+  readonly #gateway: Awaited<ReturnType<typeof openInProcess>>;
+  readonly #marks: Map<string, EngineMark>;
+  readonly #token: string;
+  readonly #sessionId: string;
+  readonly #server: Server | undefined;
+  readonly #messages: Message[] = [
+    { role: "system", content: "You help the customers of a shop. ".repeat(150) },
+    { role: "user", content: "Hi, I want to exchange two of the things that I ordered last week." },
+  ];
+  readonly #tools = sixteenTools().map(({ openai }) => toPlainJson(openai));
+  #count = 0;
+
+  private constructor(parts: {
+    readonly gateway: Awaited<ReturnType<typeof openInProcess>>;
+    readonly marks: Map<string, EngineMark>;
+    readonly token: string;
+    readonly sessionId: string;
+    readonly server: Server | undefined;
+  }) {
+    this.#gateway = parts.gateway;
+    this.#marks = parts.marks;
+    this.#token = parts.token;
+    this.#sessionId = parts.sessionId;
+    this.#server = parts.server;
+  }
+
+  static async open(
+    renderer: Renderer,
+    { isServed, latencyMs = 0 }: { readonly isServed: boolean; readonly latencyMs?: number },
+  ): Promise<Talk> {
+    const marks = new Map<string, EngineMark>();
+    const text =
+      '<tool_call>\n{"name": "shop_tool_1", "arguments": {"order_id": "#W1"}}\n</tool_call>';
+    const ids = [
+      ...(await renderer.codec.encode(`Let me look.\n${text}`)),
+      renderer.stopTokenIds[0]!,
+    ];
+    const engine = markedEngine(ids, { marks, latencyMs });
+    const gateway = await openInProcess({ engine, renderer });
+    const server = isServed ? await listen(gateway.fetch) : undefined;
+    const { token, sessionId } = await gateway.gateway.openSession();
+    return new Talk({ gateway, marks, token, sessionId, server });
+  }
+
+  /** Another session of the same gateway. */
+  async another(): Promise<Talk> {
+    const { token, sessionId } = await this.#gateway.gateway.openSession();
+    const [gateway, marks] = [this.#gateway, this.#marks];
+    return new Talk({ gateway, marks, token, sessionId, server: undefined });
+  }
+
+  /** Asks for a turn, streamed, and answers its call with so many characters. */
+  async turn(
+    resultLength: number,
+  ): Promise<{ readonly addedMs: number; readonly firstMs: number }> {
+    const body = JSON.stringify({
+      ...{ model: "policy", stream: true, messages: this.#messages, tools: this.#tools },
+    });
+    this.bodySize = Buffer.byteLength(body);
+    const askedAt = performance.now();
+    const response = await this.#post(body);
+    const { firstAt, callId } = await readStream(response);
+    const doneAt = performance.now();
+    const mark = this.#marks.get(this.#sessionId)!;
+    const toolCall = {
+      ...{ id: callId, type: "function" },
+      function: { name: "shop_tool_1", arguments: '{"order_id":"#W1"}' },
+    };
+    this.#messages.push(
+      { role: "assistant", content: "Let me look.", tool_calls: [toolCall] },
+      { role: "tool", tool_call_id: callId, content: resultOf(this.#count++, resultLength) },
+    );
+    return {
+      addedMs: doneAt - askedAt - (mark.endedAt - mark.askedAt),
+      firstMs: firstAt - askedAt - (mark.firstAt - mark.askedAt),
+    };
+  }
+
+  async #post(body: string): Promise<Response> {
+    const address = this.#server?.address() as AddressInfo | undefined;
+    const base = address === undefined ? inProcessUrl : `http://127.0.0.1:${address.port}`;
+    const ask = address === undefined ? this.#gateway.fetch : fetch;
+    return await ask(`${base}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${this.#token}`, "content-type": "application/json" },
+      body,
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#gateway.gateway[Symbol.asyncDispose]();
+    this.#server?.closeAllConnections();
+    this.#server?.close();
+  }
+}
+
+function resultOf(count: number, length: number): string {
+  const line = `order #W${count}: 2 lamps, blue, 12.50, shipped on 3 April; `;
+  return line.repeat(Math.ceil(length / line.length)).slice(0, length);
+}
+
+async function readStream(response: Response) {
+  const decoder = new TextDecoder();
+  let text = "";
+  let firstAt = 0;
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(chunk, { stream: true });
+    if (firstAt === 0 && text.includes('"content":"L')) firstAt = performance.now();
+  }
+  const callId = /"id":"(call_\w+)"/.exec(text)?.[1];
+  if (callId === undefined) throw new Error(`no call in ${text}`);
+  return { firstAt, callId };
+}
+
+/** Gives each session the same turn, and notes when it was asked, and when it told of something. */
+function markedEngine(
+  ids: readonly number[],
+  { marks, latencyMs }: { readonly marks: Map<string, EngineMark>; readonly latencyMs: number },
+): Engine {
+  return {
+    kind: "marked",
+    async generate({ requestId, sessionId }, { onTokens } = {}): Promise<Generation> {
+      const mark: EngineMark = { askedAt: performance.now(), firstAt: 0, endedAt: 0 };
+      marks.set(sessionId, mark);
+      if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs));
+      mark.firstAt = performance.now();
+      for (const id of ids) {
+        onTokens?.({ tokenIds: [id], logprobs: [-0.5] });
+        // Tokens come one by one, and others are served in between.
+        if (latencyMs === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      mark.endedAt = performance.now();
+      return {
+        outputIds: ids,
+        logprobs: ids.map(() => -0.5),
+        finish: { type: "stop", matched: ids.at(-1)! },
+        pieces: [{ requestId, tokenCount: ids.length, policyVersion: "1", finish: "stop" }],
+        discarded: [],
+      };
+    },
+    describe: async () => ({ kind: "marked", logprobConvention: "tempered" }),
+    close: async () => {},
+  };
+}
+
+async function listen(fetch: (request: Request) => Response | Promise<Response>): Promise<Server> {
+  return await new Promise((resolve) => {
+    const server = serve({ fetch, hostname: "127.0.0.1", port: 0 }, () =>
+      resolve(server),
+    ) as Server;
+  });
+}

@@ -1,0 +1,182 @@
+import type { Engine } from "../../engine/engine.ts";
+import type { Episode } from "../../episode/episode.ts";
+import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "../../episode/episode-setup.ts";
+import type { EpisodeLimits } from "../../episode/limits.ts";
+import { RolloutError } from "../../errors.ts";
+import { given } from "../../internal/given.ts";
+import { startDeadline } from "../../internal/deadline.ts";
+import { inProcessUrl } from "../create-gateway.ts";
+import { Gateway } from "../gateway.ts";
+import { createGatewayApp } from "../server/gateway-app.ts";
+import { serveGateway, type ServedGateway } from "../server/serve.ts";
+import type { SessionLimits } from "../session/session-limits.ts";
+import type { GatewaySession } from "../session/session.ts";
+import { toEpisode } from "../session/to-episode.ts";
+import type { ForeignAgent } from "./foreign-agent.ts";
+import { playForeignAgent, type AgentPlace, type PlayedAttempt } from "./play-foreign-agent.ts";
+import type { WorldDesk } from "./world-desk.ts";
+
+/** Plays attempts with an agent that was written elsewhere. */
+export interface ForeignPlayer {
+  /** To be `play` in an `EpisodeSetup`. */
+  readonly play: PlayAttempt;
+  /** Gives up what is being sampled, and listens no more. */
+  close(): Promise<void>;
+}
+
+/**
+ * Lets an agent that was written elsewhere play the attempts of a run: one gateway samples for all of
+ * them, with the engine, the renderer, the sampling and the limits of the run.
+ */
+export function createForeignPlayer(agent: ForeignAgent): ForeignPlayer {
+  const player = new Player(agent);
+  return {
+    play: async (assignment, setup, options) => await player.play(assignment, setup, options),
+    close: async () => await player.close(),
+  };
+}
+
+/** What serves the attempts, made with the first of them. */
+interface Office {
+  readonly gateway: Gateway;
+  readonly fetch: typeof globalThis.fetch;
+  readonly served: Promise<ServedGateway> | undefined;
+}
+
+class Player {
+  readonly #agent: ForeignAgent;
+  /** The engine of each attempt, by its session: a run that pauses has one of its own. */
+  readonly #engines = new Map<string, Engine>();
+  readonly #desks = new Map<GatewaySession, WorldDesk>();
+  #office: Office | undefined;
+  /** Our own bug, as far as one was met. */
+  #crash: { readonly error: unknown } | undefined;
+
+  constructor(agent: ForeignAgent) {
+    this.#agent = agent;
+  }
+
+  async play(
+    assignment: EpisodeAssignment,
+    setup: EpisodeSetup,
+    { signal, interrupt }: { readonly signal: AbortSignal; readonly interrupt?: AbortSignal },
+  ): Promise<Episode> {
+    const { gateway, fetch, served } = this.#openOffice(setup);
+    const baseUrl = (await served)?.url ?? inProcessUrl;
+    const startedAtMs = setup.now();
+    const { task, samplingSeed, seed } = assignment;
+    const opened = await gateway.openSession({ taskId: task.id, seed: samplingSeed ?? seed });
+    const session = gateway.store.byId(opened.sessionId)!;
+    this.#engines.set(opened.sessionId, setup.engine);
+    try {
+      const place = { baseUrl, apiKey: opened.token, fetch };
+      const played = await this.#attempt(assignment, setup, { session, place, signal, interrupt });
+      await gateway.close(session);
+      if (this.#crash !== undefined) throw this.#crash.error;
+      const episode = describe(assignment, { session, played, startedAtMs, now: setup.now });
+      for (const turn of episode.turns) setup.onTurn?.(turn);
+      return episode;
+    } finally {
+      await gateway.close(session);
+      this.#engines.delete(opened.sessionId);
+      this.#desks.delete(session);
+    }
+  }
+
+  async #attempt(
+    assignment: EpisodeAssignment,
+    setup: EpisodeSetup,
+    around: {
+      readonly session: GatewaySession;
+      readonly place: AgentPlace;
+      readonly signal: AbortSignal;
+      readonly interrupt: AbortSignal | undefined;
+    },
+  ): Promise<PlayedAttempt> {
+    const { session, place, signal, interrupt } = around;
+    using stop = startDeadline({ ms: Infinity, parents: [signal, interrupt] });
+    try {
+      return await playForeignAgent(
+        this.#agent,
+        { assignment, setup, session, signal: stop.signal },
+        { place, useDesk: (desk) => this.#desks.set(session, desk) },
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      if (interrupt?.aborted !== true) throw error;
+      return { end: { outcome: "aborted", stopReason: "interrupted" } };
+    }
+  }
+
+  async close(): Promise<void> {
+    const office = this.#office;
+    this.#office = undefined;
+    await (await office?.served)?.[Symbol.asyncDispose]();
+    await office?.gateway[Symbol.asyncDispose]();
+  }
+
+  #openOffice(setup: EpisodeSetup): Office {
+    if (this.#office !== undefined) return this.#office;
+    const { renderer, sampling, limits, clock, now } = setup;
+    const engine = this.#dispatch(setup.engine);
+    const onTrouble = (error: unknown): void => void (this.#crash ??= { error });
+    const options = { engine, renderer, sampling, now, onTrouble, ...given({ clock }) };
+    const gateway = new Gateway({ ...options, limits: toSessionLimits(limits) });
+    const deskOf = (session: GatewaySession) => this.#desks.get(session);
+    const app = createGatewayApp(gateway, { opensSessions: false, checksHost: false }, deskOf);
+    const place = { host: "127.0.0.1", port: 0, opensSessions: false };
+    this.#office = {
+      gateway,
+      fetch: async (input, init) => await app.fetch(new Request(input, init)),
+      served: this.#agent.needsAddress === true ? serveGateway(gateway, place, deskOf) : undefined,
+    };
+    return this.#office;
+  }
+
+  /** Samples with the engine of the attempt that asks. */
+  #dispatch(first: Engine): Engine {
+    return {
+      kind: first.kind,
+      generate: async (request, options) => {
+        const engine = this.#engines.get(request.sessionId);
+        if (engine !== undefined) return await engine.generate(request, options);
+        const message = `Cannot sample ${request.requestId}: its attempt is over`;
+        throw new RolloutError("engine/bad-request", message);
+      },
+      describe: async (options) => await first.describe(options),
+      close: async () => {},
+    };
+  }
+}
+
+function toSessionLimits(limits: EpisodeLimits): Partial<SessionLimits> {
+  const { maxTurns, maxTokensPerTurn, maxEpisodeTokens, maxContextTokens, engineTimeoutMs } =
+    limits;
+  return {
+    ...{ maxTurns, maxTokensPerTurn, maxContextTokens, engineTimeoutMs },
+    maxSessionTokens: maxEpisodeTokens,
+    // A run bounds these itself.
+    ...{ maxRequests: Infinity, maxSessions: Infinity, idleTimeoutMs: Infinity },
+  };
+}
+
+function describe(
+  { task, ...assignment }: EpisodeAssignment,
+  about: {
+    readonly session: GatewaySession;
+    readonly played: PlayedAttempt;
+    readonly startedAtMs: number;
+    readonly now: () => number;
+  },
+): Episode {
+  const { session, played, startedAtMs, now } = about;
+  const { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt = 1 } = assignment;
+  const episode = toEpisode(session, { end: played.end, atMs: now() });
+  return {
+    ...episode,
+    ...{ rolloutId, groupId, taskId: task.id, taskIndex: task.index, sampleIndex, seed, attempt },
+    ...given({ groupIndex, userUsage: played.userUsage }),
+    ...{ environment: task.environment, split: task.split, startedAtMs },
+    durationMs: Math.max(0, now() - startedAtMs),
+  };
+}

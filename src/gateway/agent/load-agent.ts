@@ -1,0 +1,52 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { UsageError, describeError } from "../../errors.ts";
+import type { ForeignAgent } from "./foreign-agent.ts";
+
+/**
+ * Loads a module that exports `run()`, by that name or in its default export. A relative path starts from
+ * the working folder.
+ *
+ * @throws UsageError where it cannot be loaded or exports no such function.
+ */
+export async function loadAgent(file: string): Promise<ForeignAgent> {
+  const absolute = path.resolve(file);
+  const found = await stat(absolute).catch(() => undefined);
+  if (found?.isFile() !== true) {
+    const what = found === undefined ? "absent" : "no file";
+    throw new UsageError(
+      `Cannot find agent ${file}: ${absolute} is ${what}, expected a JavaScript module`,
+    );
+  }
+  const exported = await importAgent(file, absolute);
+  const agent = exported.run === undefined ? exported.default : exported;
+  const run = typeof agent === "function" ? agent : (agent as { run?: unknown } | undefined)?.run;
+  if (typeof run === "function") {
+    return { run: async (given) => (await Reflect.apply(run, agent, [given])) as unknown };
+  }
+  const names = Object.keys(exported).join(", ") || "nothing";
+  throw new UsageError(
+    `Cannot use agent ${file}: it exports ${names}, expected ` +
+      "`async run({ task, tools, baseUrl, apiKey, fetch, signal })`",
+  );
+}
+
+interface Exported {
+  readonly run?: unknown;
+  readonly default?: unknown;
+}
+
+async function importAgent(file: string, absolute: string): Promise<Exported> {
+  try {
+    return (await import(pathToFileURL(absolute).href)) as Exported;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION") {
+      throw new UsageError(
+        `Cannot load agent ${file}: Node ${process.versions.node} runs no TypeScript, expected the ` +
+          "module that it compiles to",
+      );
+    }
+    throw new UsageError(`Cannot load agent ${file}: ${describeError(error)}`, { cause: error });
+  }
+}

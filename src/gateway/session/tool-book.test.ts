@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { ToolBook } from "./tool-book.ts";
+
+test("ToolBook gives the same tools for the same text, and keeps a bounded number", () => {
+  const book = new ToolBook();
+  let readCount = 0;
+  const find = (text: string) =>
+    book.find(text, () => {
+      readCount += 1;
+      return [];
+    });
+  const first = find("a");
+  expect(find("a")).toBe(first);
+  expect(find("b")).not.toBe(first);
+  for (let count = 0; count < 62; count++) find(`set ${count}`);
+  expect(find("a")).toBe(first);
+  // "b" was used least recently.
+  find("one more");
+  readCount = 0;
+  find("a");
+  expect(readCount).toBe(0);
+  find("b");
+  expect(readCount).toBe(1);
+  find("x".repeat(5_000_000));
+  readCount = 0;
+  find("a");
+  expect(readCount).toBe(1);
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { dialects } from "../dialects/registry.ts";
+import type { AskedTurn } from "../conversation.ts";
+import { wantedForm } from "./turn-constraint.ts";
+
+const schema = { type: "object", properties: { n: { type: "integer" } } };
+const tools = ["look", "press"].map((name) => ({
+  type: "function",
+  function: { name, parameters: schema },
+}));
+
+function asked(more: object): AskedTurn {
+  return dialects.chat.decode({ messages: [{ role: "user", content: "Hi" }], ...more });
+}
+
+const qwen = { parser: "qwen25", reasoningOpened: false };
+
+describe("wantedForm()", () => {
+  test("is free where nothing is asked for", () => {
+    for (const more of [{}, { tools }, { tools, tool_choice: "none" }, { response_format: null }]) {
+      expect(wantedForm(asked(more), qwen)).toEqual({ type: "free" });
+    }
+  });
+
+  test("holds the text to a schema, as each dialect spells it", () => {
+    const { chat, responses, messages } = dialects;
+    const hi = { messages: [{ role: "user", content: "Hi" }] };
+    const form = { type: "json_schema", name: "n", schema };
+    const requests = [
+      chat.decode({ ...hi, response_format: { type: "json_schema", json_schema: form } }),
+      responses.decode({ input: "Hi", text: { format: form } }),
+      messages.decode({ ...hi, output_config: { effort: "high", format: form } }),
+      messages.decode({ ...hi, output_format: form }),
+    ];
+    for (const request of requests) {
+      expect(wantedForm(request, qwen)).toEqual({
+        ...{ type: "held", what: "text format json-schema" },
+        constraint: { type: "json-schema", schema },
+      });
+    }
+    expect(wantedForm(asked({ response_format: { type: "json_object" } }), qwen)).toMatchObject({
+      constraint: { type: "json-schema", schema: { type: "object" } },
+    });
+  });
+
+  test("holds the turn to calls as the model writes them", () => {
+    const tag = (name: string) => ({
+      ...{ type: "tag", begin: `<tool_call>\n{"name": "${name}", "arguments": ` },
+      ...{ content: { type: "json_schema", json_schema: schema }, end: "}\n</tool_call>" },
+    });
+    const constraint = (names: readonly string[]) => ({
+      type: "structural-tag",
+      tag: {
+        type: "structural_tag",
+        format: {
+          ...{ type: "triggered_tags", triggers: ["<tool_call>"], tags: names.map(tag) },
+          ...{ at_least_one: true, stop_after_first: false },
+        },
+      },
+    });
+    expect(wantedForm(asked({ tools, tool_choice: "required" }), qwen)).toEqual({
+      ...{ type: "held", what: "tool_choice required" },
+      constraint: constraint(["look", "press"]),
+    });
+    const named = { type: "function", function: { name: "press" } };
+    expect(wantedForm(asked({ tools, tool_choice: named }), qwen)).toMatchObject({
+      constraint: constraint(["press"]),
+    });
+  });
+
+  test.each<[string, object, object, string]>([
+    [
+      "a model whose calls nobody can describe",
+      { tools, tool_choice: "required" },
+      { parser: "glm45" },
+      "calls as glm45 writes them cannot be described to an engine",
+    ],
+    [
+      "a turn that begins inside its reasoning",
+      { response_format: { type: "json_object" } },
+      { reasoningOpened: true },
+      "the turn begins inside the policy's reasoning",
+    ],
+    [
+      "a schema beside tools that may be called",
+      { tools, response_format: { type: "json_object" } },
+      {},
+      "there are tools, which the policy may call",
+    ],
+  ])("says why nothing enforces it: %s", (_, more, forms, why) => {
+    expect(wantedForm(asked(more), { ...qwen, ...forms })).toMatchObject({
+      ...{ type: "unenforceable", why },
+    });
+  });
+
+  test.each([
+    [{ tool_choice: "required" }, "a tool must be called, and there is none"],
+    [
+      { tools, tool_choice: { type: "function", function: { name: "absent" } } },
+      'there is no tool "absent"',
+    ],
+  ])("refuses %j", (more, problem) => {
+    expect(() => wantedForm(asked(more), qwen)).toThrow(`Cannot read tool_choice: ${problem}`);
+  });
+});

@@ -1,0 +1,87 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { jsonLines, runCli } from "../support/run-cli.ts";
+
+const example = fileURLToPath(new URL("../../dist/examples/ai-sdk-agent.js", import.meta.url));
+const modelDir = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-agent-"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+const given = [
+  ...["--env", "storefront", "--user", "scripted", "--tasks", "0", "--threads", "1"],
+  ...["--engine", "reference", "--model", modelDir, "--json", "--quiet"],
+];
+
+test("`rollout --agent` plays the example with the shipped policy, and its rows pass verify", async () => {
+  // A module is known by its files, wherever they lie.
+  const file = path.join(scratch, "agent.mjs");
+  const wrapped = `export { run } from ${JSON.stringify(example)};`;
+  await writeFile(file, wrapped);
+  const out = path.join(scratch, "run");
+  const command = ["rollout", ...given, "--agent", file, "--out", out];
+  const played = await runCli([...command, "--samples", "2"]);
+  expect(played.status, played.stderr).toBe(0);
+  const [first] = jsonLines(played.stdout);
+  expect(first).toMatchObject({ type: "episode" });
+  expect(["completed", "truncated"]).toContain(first!["outcome"]);
+  const verified = await runCli(["verify", out, "--rescore"]);
+  expect(verified.status, verified.stdout).toBe(0);
+  expect(JSON.parse(verified.stdout)).toMatchObject({
+    ...{ episodes: 2, planned: 2, isFinished: true, violations: [] },
+    rescore: { beyondToleranceCount: 0 },
+  });
+
+  await writeFile(file, `${wrapped}\nexport const changed = true;`);
+  const changed = await runCli([...command, "--samples", "2"]);
+  expect(changed.status).toBe(2);
+  expect(changed.stderr).toContain("agentModule");
+  const replayed = await runCli(["replay", out]);
+  expect(replayed.status).toBe(2);
+  expect(replayed.stderr).toContain("keeps its conversations itself");
+});
+
+test("`eval --agent-command` reports on a program, and says what it wrote when it fails", async () => {
+  const out = path.join(scratch, "eval");
+  const command = 'node -e "console.error(`no agent here`); process.exit(4)"';
+  const flags = ["--agent-command", command, "--attempts", "1", "--out", out];
+  const { status, stdout } = await runCli(["eval", ...given, ...flags]);
+  expect(status).toBe(1);
+  const [episode] = jsonLines(stdout);
+  expect(episode).toMatchObject({
+    ...{ type: "episode", outcome: "failed" },
+    failure: {
+      party: "agent",
+      code: "agent/exit",
+      message: expect.stringContaining("no agent here"),
+    },
+  });
+});
+
+test.each<[string, readonly string[], string]>([
+  ["a name that there is not", ["--agent", "acting"], "expected one of tool-calling, act, react"],
+  ["a module that there is not", ["--agent", "./absent.js"], "Cannot find agent ./absent.js"],
+  [
+    "two agents",
+    ["--agent", "./a.js", "--agent-command", "b"],
+    "Cannot use --agent with --agent-command",
+  ],
+  [
+    "settings of a built-in agent",
+    ["--agent", "./a.js", "--tool-use", "one"],
+    "Cannot use --tool-use with --agent with a module",
+  ],
+  ["an empty command", ["--agent-command", " "], "it is empty"],
+])("`rollout` refuses %s", async (_, flags, message) => {
+  const { status, stderr } = await runCli(["rollout", ...given, ...flags]);
+  expect(status).toBe(2);
+  expect(stderr).toContain(message);
+});

@@ -1,0 +1,314 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { run as aiSdkAgent } from "../../examples/ai-sdk-agent.ts";
+import { z } from "zod";
+import { verifyRun } from "../../src/audit/verify-run.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { defineEnvironment } from "../../src/environment/define-environment.ts";
+import { RolloutError } from "../../src/errors.ts";
+import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
+import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
+import { rollout } from "../../src/library/rollout.ts";
+import type { RolloutEpisode, RolloutOptions } from "../../src/library/rollout-options.ts";
+import { createClock } from "../../src/internal/clock.ts";
+import { manualClock } from "../../src/testing/manual-clock.ts";
+import { deskRenderer } from "./storefront-desk.fixture.ts";
+
+const renderer = await deskRenderer();
+
+/** Buttons to press, each once; the user leaves when the agent has said something. */
+const environment = defineEnvironment({
+  name: "buttons",
+  tasks: Array.from({ length: 3 }, (_, index) => ({
+    instruction: `Press button ${index}.`,
+    index,
+  })),
+  policy: "Press buttons.",
+  initialState: () => ({ pressed: [] as number[] }),
+  tools: {
+    press: {
+      description: "Press a button.",
+      parameters: z.object({ button: z.number() }),
+      execute: ({ button }, state) => {
+        state.pressed.push(button);
+        return `pressed ${button}`;
+      },
+    },
+  },
+  score: ({ pressed }, { index }) => (pressed.includes(index) ? 1 : 0),
+});
+
+/** Presses what it is asked to press, and says so. */
+function pressingEngine(fails: () => RolloutError | undefined = () => undefined): Engine {
+  let count = 0;
+  return {
+    kind: "pressing",
+    async generate({ promptIds, stopTokenIds, requestId }, { signal, onTokens } = {}) {
+      signal?.throwIfAborted();
+      const failure = fails();
+      if (failure !== undefined) throw failure;
+      const shown = await renderer.codec.decode(promptIds);
+      const asked = /Press button (\d)/.exec(shown)?.[1] ?? "9";
+      const call = `{"name": "press", "arguments": {"button": ${asked}}}`;
+      const text = shown.includes(`pressed ${asked}`)
+        ? `Done, ${count++}.`
+        : `<tool_call>\n${call}\n</tool_call>`;
+      const outputIds = [...(await renderer.codec.encode(text)), stopTokenIds[0]!];
+      const logprobs = outputIds.map(() => -0.5);
+      onTokens?.({ tokenIds: outputIds, logprobs });
+      const piece = { requestId, tokenCount: outputIds.length, policyVersion: "v1" };
+      return {
+        ...{ outputIds, logprobs, finish: { type: "stop", matched: stopTokenIds[0]! } },
+        pieces: [{ ...piece, finish: "stop" }],
+        discarded: [],
+      };
+    },
+    describe: async () => ({
+      ...{ kind: "pressing", logprobConvention: "tempered", contextLength: 4000 },
+      policyVersion: "v1",
+    }),
+    close: async () => {},
+  };
+}
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-agent-"));
+});
+
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+const base = (): RolloutOptions => ({
+  ...{ environment, renderer, engine: pressingEngine(), agent: aiSdk },
+  ...{ user: "scripted", attempts: 1, "max-failures": 100 },
+});
+
+const aiSdk: ForeignAgent = { run: aiSdkAgent };
+
+async function play(options: RolloutOptions): Promise<RolloutEpisode[]> {
+  const played: RolloutEpisode[] = [];
+  for await (const each of rollout({ ...base(), ...options })) played.push(each);
+  return played.toSorted((a, b) => (a.episode.rolloutId < b.episode.rolloutId ? -1 : 1));
+}
+
+async function playOne(agent: ForeignAgent, options: RolloutOptions = {}) {
+  const [played] = await play({ tasks: [0], ...options, agent });
+  return played!;
+}
+
+/** One turn of the policy, asked for without any SDK. */
+async function ask({ baseUrl, apiKey, fetch }: ForeignRun, content: string): Promise<Response> {
+  return await fetch(`${baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({ model: "m", messages: [{ role: "user", content }] }),
+  });
+}
+
+describe("rollout() with an agent that was written elsewhere", () => {
+  test("plays tasks, groups and scoring as with a built-in one", async () => {
+    const groups: string[] = [];
+    for await (const group of rollout({ ...base(), samples: 2, group: true, out: dir })) {
+      groups.push(group.groupId);
+      for (const { episode, samples } of group.episodes) {
+        expect(episode).toMatchObject({
+          ...{ format: 2, environment: "buttons", outcome: "completed", stopReason: "user-left" },
+          ...{ reward: 1, attempt: 1 },
+          counts: { turnCount: 2, toolCallCount: 1 },
+        });
+        expect(samples).toHaveLength(1);
+      }
+    }
+    expect(groups.toSorted()).toEqual([0, 1, 2].map((index) => `buttons/test/${index}`));
+    const verified = await verifyRun(dir);
+    expect(verified).toMatchObject({ episodes: 6, samples: 6, isFinished: true, violations: [] });
+    // Nothing of it could be played again, so nothing is recorded.
+    await expect(readFile(path.join(dir, "recording.jsonl"), "utf8")).resolves.toBe("");
+  });
+
+  test("a run that was stopped in the middle plays what is missing", async () => {
+    const first: string[] = [];
+    for await (const { episode } of rollout({ ...base(), concurrency: 1, out: dir })) {
+      first.push(episode.rolloutId);
+      break;
+    }
+    const rest = await play({ out: dir });
+    expect(rest.map(({ episode }) => episode.rolloutId)).toEqual(
+      ["buttons/test/0#0", "buttons/test/1#0", "buttons/test/2#0"].filter(
+        (rolloutId) => !first.includes(rolloutId),
+      ),
+    );
+    expect((await verifyRun(dir)).violations).toEqual([]);
+  });
+
+  test("an agent that throws has failed, is tried again, and has no reward", async () => {
+    let count = 0;
+    const flaky: ForeignAgent = {
+      async run(given) {
+        if (count++ === 0) throw new Error("a bug of the agent's");
+        await aiSdkAgent(given);
+      },
+    };
+    expect((await playOne(flaky, { attempts: 2 })).episode).toMatchObject({
+      reward: 1,
+      attempt: 2,
+    });
+    const { episode, samples } = await playOne({
+      run: async (given) => {
+        await ask(given, "Press button 0.");
+        throw new Error("a bug of the agent's");
+      },
+    });
+    expect(episode).toMatchObject({
+      ...{ outcome: "failed", failure: { party: "agent", code: "agent/exception" } },
+      tree: [{ cause: "first", turnIndex: 0 }],
+    });
+    expect(samples[0]).toMatchObject({ outcome: "failed" });
+    expect(samples[0]).not.toHaveProperty("reward");
+  });
+
+  test("an agent that never asks the policy has failed", async () => {
+    const { episode } = await playOne({ run: async () => {} });
+    expect(episode.failure?.code).toBe("agent/silent");
+  });
+
+  test("an agent that is silent until the time is over has failed", async () => {
+    const hand = manualClock();
+    const playing = playOne(
+      { run: async () => await new Promise(() => {}) },
+      { clock: createClock(hand), episodeTimeout: 5 },
+    );
+    await hand.untilSleeping(5000);
+    await hand.advance(5000);
+    expect((await playing).episode.failure?.code).toBe("agent/timeout");
+  });
+
+  test("an outage of the engine is the engine's, even where the agent swallows it", async () => {
+    const failure = new RolloutError("engine/unreachable", "no server");
+    const { episode } = await playOne(
+      {
+        run: async (given) => {
+          await ask(given, "Press button 0.");
+        },
+      },
+      { engine: pressingEngine(() => failure) },
+    );
+    expect(episode).toMatchObject({ outcome: "failed", failure: { code: "engine/unreachable" } });
+  });
+
+  test("an outage that the agent got over is none", async () => {
+    let count = 0;
+    const engine = pressingEngine(() =>
+      count++ === 0 ? new RolloutError("engine/timeout", "late") : undefined,
+    );
+    const agent: ForeignAgent = {
+      run: async (given) => {
+        expect((await ask(given, "Press button 0.")).status).toBe(503);
+        await aiSdkAgent(given);
+      },
+    };
+    expect((await playOne(agent, { engine })).episode).toMatchObject({ reward: 1 });
+  });
+
+  test("what the environment does not do is not the agent's failure", async () => {
+    const broken = defineEnvironment({
+      ...{ name: "broken", tasks: [{ instruction: "Press button 0." }], policy: "" },
+      tools: {
+        press: {
+          description: "Press a button.",
+          execute: () => {
+            throw new Error("the database is gone");
+          },
+        },
+      },
+      score: () => 1,
+    });
+    const { episode } = await playOne(aiSdk, { environment: broken as never });
+    expect(episode.failure).toMatchObject({ party: "environment" });
+  });
+
+  test("a limit that the policy meets truncates the episode, which is scored", async () => {
+    const { episode } = await playOne(aiSdk, { maxTurns: 1 });
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "max-turns", reward: 1 });
+    const full = await playOne(aiSdk, { maxContext: 10 });
+    expect(full.episode).toMatchObject({ outcome: "truncated", stopReason: "context-full" });
+    expect(full.samples).toEqual([]);
+  });
+
+  test("a program in another process hears, calls, says, and is scored", async () => {
+    const file = path.join(dir, "agent.mjs");
+    await writeFile(file, program);
+    const played = await play({ agent: commandAgent(`node ${file}`), out: path.join(dir, "run") });
+    expect(played.map(({ episode: { reward, stopReason } }) => [reward, stopReason])).toEqual([
+      [1, "user-left"],
+      [1, "user-left"],
+      [1, "user-left"],
+    ]);
+    expect((await verifyRun(path.join(dir, "run"))).violations).toEqual([]);
+  });
+
+  test("a program that is stopped takes what it started with it", async () => {
+    const mark = path.join(dir, "pid");
+    const stop = new AbortController();
+    const command = `(echo $$ > ${mark}; sleep 600) & wait`;
+    const playing = play({ tasks: [0], agent: commandAgent(command), signal: stop.signal });
+    const pid = Number(await fileWithText(mark));
+    stop.abort(new Error("stopped"));
+    await expect(playing).rejects.toThrow("stopped");
+    await gone(pid);
+  });
+});
+
+/** An agent as it might stand in any language: nothing but HTTP. */
+const program = `
+const { TURNWRIGHT_TASK_URL: desk, OPENAI_BASE_URL: base, OPENAI_API_KEY: key } = process.env;
+const post = async (url, body, headers = {}) =>
+  await (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).json();
+const { policyText, firstUserText, tools } = await (await fetch(desk + "/task")).json();
+const messages = [
+  { role: "system", content: policyText },
+  { role: "user", content: firstUserText },
+];
+for (;;) {
+  const headers = { authorization: "Bearer " + key };
+  const reply = await post(base + "/chat/completions", { model: "m", messages, tools }, headers);
+  const { message } = reply.choices[0];
+  messages.push(message);
+  for (const { id, function: call } of message.tool_calls ?? []) {
+    const { observation } = await post(desk + "/tools/" + call.name, JSON.parse(call.arguments));
+    messages.push({ role: "tool", tool_call_id: id, content: observation });
+  }
+  if (message.tool_calls !== undefined) continue;
+  const { text } = await post(desk + "/say", { text: message.content });
+  if (text === null) break;
+  messages.push({ role: "user", content: text });
+}
+const missing = await fetch(desk + "/tools/absent", { method: "POST" });
+const session = await fetch(new URL("/sessions", desk), { method: "POST" });
+if (missing.status !== 404 || session.status !== 404) process.exit(7);
+`;
+
+async function fileWithText(file: string): Promise<string> {
+  for (;;) {
+    const text = await readFile(file, "utf8").catch(() => "");
+    if (text.trim() !== "") return text;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Resolves once there is no such process any more. */
+async function gone(pid: number): Promise<void> {
+  for (;;) {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
