@@ -153,6 +153,21 @@ const moreTexts = {
       ],
     ]),
   ),
+  ...Object.fromEntries(
+    [
+      ["cohere_command3", "RESPONSE"],
+      ["cohere_command4", "TEXT"],
+    ].map(([name, section]) => [
+      name,
+      [
+        `<|START_THINKING|> plan <co>what</co: 0:[1]> <|END_THINKING|> <|START_${section}|> Hi <co>foo</co: 0:[1,2],1:[0]> and <co>bar</co: 1:[0]>. <|END_${section}|>`,
+        `plan<|END_THINKING|><|START_${section}|>Hi <co>foo, <comb>x</co: 0> </co`,
+        `<|START_THINKING|>  <|END_THINKING|> Hi<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "search", "parameters": {\n            "query": "a",\n                "count": 3\n        }},\n    {"tool_call_id": "1", "tool_name": "ping", "parameters": {}}\n]<|END_ACTION|>`,
+        '<|START_THINKING|>plan<|END_THINKING|><|START_ACTION|>[{"tool_call": "0", "tool_name": "search", "parameters": {"query": "\\ud83d\\ude00 \\"x\\"", "ratio": -1.5e3}}, {"tool_call_id": 1, "tool_name": "ping", "parameters": null}]<|END_ACTION|> Bye.',
+        '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "search", "parameters": [1, {"query": "x"}]}, {"tool_call_id": "1", "tool_name": "ping", "parameters": -12}, {"tool_call_id": "2", "tool_name": "ping", "parameters": {"a": "b"}}]',
+      ],
+    ]),
+  ),
   // Reasoning parsers whose texts are not recorded.
   ling3: [
     "<think>plan</think>answer",
@@ -252,7 +267,9 @@ const vocabulary = ["[TOOL_CALLS]", "[ARGS]", "[THINK]"];
 function runOurs({ kind, parser, text, tools, lacks, template }, parsers) {
   const found = parsers.find((candidate) => namesOf(candidate).includes(parser));
   if (kind === "reasoning") {
-    const result = found.parse(text, { engineVersion: given.release, ...readTemplate(template) });
+    const options = { dialect: given.dialect, ...readTemplate(template) };
+    if (given.dialect === "sglang") options.engineVersion = given.release;
+    const result = found.parse(text, options);
     return { reasoning: result.reasoning, normal: result.normalText };
   }
   const options = {

@@ -285,7 +285,20 @@ def run_vllm():
         found = [[call.name, call.arguments, index] for index, call in enumerate(calls or [])]
         return {"normal": content or "", "calls": found}
 
+    def run_cohere(request):
+        """What vllm/parser/cohere_command.py hands on, from the package that it leaves the work to."""
+        from cohere_melody import PyFilter, PyFilterOptions
+
+        preset = request["parser"].replace("cohere_command", "cmd")
+        found = PyFilter(getattr(PyFilterOptions(), preset)()).process_full_text(request["text"])
+        if request["kind"] == "reasoning":
+            return {"reasoning": found.reasoning or "", "normal": found.content or ""}
+        calls = [[call.name, call.arguments, index] for index, call in enumerate(found.tool_calls)]
+        return {"normal": found.content or "", "calls": calls}
+
     def run_tools(request):
+        if request["parser"].startswith("cohere_command"):
+            return run_cohere(request)
         file_name, class_name = registered[request["parser"]]
         module = importlib.import_module(f"vllm.tool_parsers.{file_name}")
         tools = [Tool(**tool) for tool in request.get("tools") or []]
@@ -304,7 +317,9 @@ def run_vllm():
         ]
         return {"normal": found.content or "", "calls": calls}
 
-    return {"tools": run_tools, "names": {"tools": sorted(registered), "reasoning": []}}
+    # Of the reasoning parsers only those that are compared.
+    names = {"tools": sorted(registered), "reasoning": ["cohere_command3", "cohere_command4"]}
+    return {"tools": run_tools, "reasoning": run_cohere, "names": names}
 
 
 runners = {"sglang": run_sglang, "vllm": run_vllm}[dialect]()

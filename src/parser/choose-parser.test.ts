@@ -42,6 +42,17 @@ describe("chooseParser()", () => {
     expect(chooseParser(template, "vllm")).toEqual({ toolCallParser: "hermes" });
   });
 
+  test("tells Cohere's formats apart where vLLM does", () => {
+    const older = "<|START_THINKING|><|START_ACTION|><|START_RESPONSE|>";
+    const newer = `${older}<|START_TEXT|>`;
+    const command3 = { toolCallParser: "cohere_command3", reasoningParser: "cohere_command3" };
+    const command4 = { toolCallParser: "cohere_command4", reasoningParser: "cohere_command4" };
+    expect(chooseParser(older, "vllm")).toEqual(command3);
+    expect(chooseParser(newer, "vllm")).toEqual(command4);
+    expect(chooseParser(older)).toEqual({ toolCallParser: "cohere_command4" });
+    expect(chooseParser(newer)).toEqual(command4);
+  });
+
   test("the names that it gives are known", () => {
     const templates = [
       "[TOOL_CALLS][THINK]",

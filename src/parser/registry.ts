@@ -35,6 +35,7 @@ import { step3 } from "./sglang/step3.ts";
 import { trinity } from "./sglang/trinity.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
 
+import { cohereCommand3 } from "./vllm/cohere-command.ts";
 import { ernie45 } from "./vllm/ernie45.ts";
 import { functiongemma } from "./vllm/functiongemma.ts";
 import { granite } from "./vllm/granite.ts";
@@ -55,6 +56,7 @@ import { xlam } from "./vllm/xlam.ts";
 const parsers: readonly ToolCallParser[] = [
   apertus2509,
   beam,
+  cohereCommand3,
   cohereCommand4,
   deepseekV3,
   deepseekV31,

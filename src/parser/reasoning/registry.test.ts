@@ -21,8 +21,12 @@ function stream(
 }
 
 describe("the reasoning parsers", () => {
-  test("there are the 32 of SGLang", () => {
-    expect(listReasoningParsers()).toHaveLength(32);
+  test("there are the 32 of SGLang, and one that only vLLM has", () => {
+    const has = (dialect: "sglang" | "vllm") =>
+      listReasoningParsers().filter(({ dialects }) => dialects.includes(dialect));
+    expect(has("sglang")).toHaveLength(32);
+    expect(has("vllm").map(({ name }) => name)).toEqual(["cohere_command3", "cohere_command4"]);
+    expect(listReasoningParsers()).toHaveLength(33);
   });
 
   test("are found whatever the case of their names", () => {
