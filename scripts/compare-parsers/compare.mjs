@@ -4,6 +4,9 @@
 //   V/bin/pip download --no-deps sglang==0.5.23 && unzip -q -d F sglang-*.whl
 //   node scripts/compare-parsers/compare.mjs --dialect sglang --release 0.5.23 --folder F --python V/bin/python
 //
+// For vLLM besides: V/bin/pip install cohere_melody==0.15.3 oss-harmony==0.0.11; and where the latter cannot
+// download its vocabulary, TIKTOKEN_ENCODINGS_BASE names a folder with o200k_base.tiktoken.
+//
 // When an engine is released: unpack its wheel, run this with the newest --release that we know, and
 // read what differs, parser by parser (--parser NAME --show 20). What changed gets an epoch in
 // src/parser/engine-version.ts; a name that `--names` lists as missing gets a grammar file, a sample in
@@ -168,6 +171,13 @@ const moreTexts = {
       ],
     ]),
   ),
+  openai: [
+    "<|channel|>analysis<|message|>plan<|end|><|start|>assistant<|channel|>final<|message|>Hi.<|return|>",
+    '<|channel|>analysis<|message|>plan<|end|><|start|>assistant<|channel|>commentary<|message|>Look.<|end|><|start|>assistant<|channel|>commentary to=functions.search <|constrain|>json<|message|>{"query": "é 日", "count": 1e2}<|call|>',
+    '<|channel|>analysis to=python code<|message|>print(1)<|end|><|start|>assistant to=functions.search<|channel|>commentary<|constrain|>json<|message|>{"count": NaN}<|call|><|start|>assistant to=search<|channel|>analysis<|message|>{}<|end|>',
+    "<|channel|>final <|constrain|>json<|message|>{}<|start|>user<|message|>x<|end|><|start|>browser.open to=assistant<|channel|>commentary<|message|>y<|end|>",
+    "plan<|end|>final<|message|>Hi.<|call|>x<|start|>assistant<|channel|><|message|>y",
+  ],
   // Reasoning parsers whose texts are not recorded.
   ling3: [
     "<think>plan</think>answer",

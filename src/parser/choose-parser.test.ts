@@ -36,6 +36,13 @@ describe("chooseParser()", () => {
     expect(chooseParser(template)).toEqual(choice);
   });
 
+  test("names what vLLM reads gpt-oss with", () => {
+    const template = "<|channel|>analysis<|message|><|channel|>commentary";
+    const choice = { toolCallParser: "openai", reasoningParser: "gpt-oss" };
+    expect(chooseParser(template, "vllm")).toEqual(choice);
+    expect(chooseParser(template)).toEqual({ ...choice, toolCallParser: "gpt-oss" });
+  });
+
   test("names what vLLM reads Qwen's format with", () => {
     const template = "{{ '<tool_call>\\n{' }}";
     expect(chooseParser(template)).toEqual({ toolCallParser: "qwen25" });

@@ -130,7 +130,10 @@ const vllmReasoningRules: readonly Rule[] = [
 ];
 
 /** What vLLM reads a format with that it has no parser of the same name for. */
-const vllmParsers: Readonly<Partial<Record<string, string>>> = { qwen25: "hermes" };
+const vllmParsers: Readonly<Partial<Record<string, string>>> = {
+  "gpt-oss": "openai",
+  qwen25: "hermes",
+};
 
 /**
  * Chooses the parsers that fit a model by the text of its chat template: the markers that the template

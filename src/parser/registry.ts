@@ -46,6 +46,7 @@ import { internlm } from "./vllm/internlm.ts";
 import { jamba } from "./vllm/jamba.ts";
 import { longcat } from "./vllm/longcat.ts";
 import { olmo3 } from "./vllm/olmo3.ts";
+import { openai } from "./vllm/openai.ts";
 import { phi4MiniJson } from "./vllm/phi4-mini.ts";
 import { hyV4 } from "./vllm/hy-v4.ts";
 import { plamo3 } from "./vllm/plamo3.ts";
@@ -108,6 +109,7 @@ const parsers: readonly ToolCallParser[] = [
   jamba,
   longcat,
   olmo3,
+  openai,
   phi4MiniJson,
   hyV4,
   plamo3,

@@ -44,6 +44,9 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
   "gpt-oss": (query) =>
     `<|start|>assistant<|channel|>commentary to=functions.search <|constrain|>json<|message|>` +
     `{"query": "${query}"}<|call|>`,
+  openai: (query) =>
+    `<|channel|>commentary to=functions.search <|constrain|>json<|message|>` +
+    `{"query": "${query}"}<|call|>`,
   hermes: jsonInTags,
   hunyuan: (query) =>
     `<tool_calls>\n<tool_call>search<tool_sep>\n<arg_key>query</arg_key>\n` +

@@ -1,5 +1,5 @@
 import { JsonEnd } from "./json-end.ts";
-import { rustSpace } from "./rust-space.ts";
+import { rustSpace } from "../rust-space.ts";
 
 /** A call as it was written: nothing in it is read as JSON. */
 export interface CohereCall {

@@ -2,7 +2,7 @@ import { PythonError } from "../../python/python-error.ts";
 import { holdBackLength } from "../hold-back.ts";
 import type { CohereCall } from "./action-reader.ts";
 import { ActionReader } from "./action-reader.ts";
-import { rustTrimEnd, rustTrimStart } from "./rust-space.ts";
+import { rustTrimEnd, rustTrimStart } from "../rust-space.ts";
 import { stripCitations } from "./strip-citations.ts";
 
 /** The two formats: Command A, and Command A+ (whose turns begin in the reasoning). */

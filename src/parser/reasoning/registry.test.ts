@@ -25,7 +25,8 @@ describe("the reasoning parsers", () => {
     const has = (dialect: "sglang" | "vllm") =>
       listReasoningParsers().filter(({ dialects }) => dialects.includes(dialect));
     expect(has("sglang")).toHaveLength(32);
-    expect(has("vllm").map(({ name }) => name)).toEqual(["cohere_command3", "cohere_command4"]);
+    const ofVllm = ["cohere_command3", "cohere_command4", "gpt-oss"];
+    expect(has("vllm").map(({ name }) => name)).toEqual(ofVllm);
     expect(listReasoningParsers()).toHaveLength(33);
   });
 
