@@ -4,6 +4,9 @@
 //   V/bin/pip download --no-deps sglang==0.5.23 && unzip -q -d F sglang-*.whl
 //   node scripts/compare-parsers/compare.mjs --dialect sglang --release 0.5.23 --folder F --python V/bin/python
 //
+// For vLLM besides: V/bin/pip install cohere_melody==0.15.3 oss-harmony==0.0.11; and where the latter cannot
+// download its vocabulary, TIKTOKEN_ENCODINGS_BASE names a folder with o200k_base.tiktoken.
+//
 // When an engine is released: unpack its wheel, run this with the newest --release that we know, and
 // read what differs, parser by parser (--parser NAME --show 20). What changed gets an epoch in
 // src/parser/engine-version.ts; a name that `--names` lists as missing gets a grammar file, a sample in
@@ -153,6 +156,28 @@ const moreTexts = {
       ],
     ]),
   ),
+  ...Object.fromEntries(
+    [
+      ["cohere_command3", "RESPONSE"],
+      ["cohere_command4", "TEXT"],
+    ].map(([name, section]) => [
+      name,
+      [
+        `<|START_THINKING|> plan <co>what</co: 0:[1]> <|END_THINKING|> <|START_${section}|> Hi <co>foo</co: 0:[1,2],1:[0]> and <co>bar</co: 1:[0]>. <|END_${section}|>`,
+        `plan<|END_THINKING|><|START_${section}|>Hi <co>foo, <comb>x</co: 0> </co`,
+        `<|START_THINKING|>  <|END_THINKING|> Hi<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "search", "parameters": {\n            "query": "a",\n                "count": 3\n        }},\n    {"tool_call_id": "1", "tool_name": "ping", "parameters": {}}\n]<|END_ACTION|>`,
+        '<|START_THINKING|>plan<|END_THINKING|><|START_ACTION|>[{"tool_call": "0", "tool_name": "search", "parameters": {"query": "\\ud83d\\ude00 \\"x\\"", "ratio": -1.5e3}}, {"tool_call_id": 1, "tool_name": "ping", "parameters": null}]<|END_ACTION|> Bye.',
+        '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "search", "parameters": [1, {"query": "x"}]}, {"tool_call_id": "1", "tool_name": "ping", "parameters": -12}, {"tool_call_id": "2", "tool_name": "ping", "parameters": {"a": "b"}}]',
+      ],
+    ]),
+  ),
+  openai: [
+    "<|channel|>analysis<|message|>plan<|end|><|start|>assistant<|channel|>final<|message|>Hi.<|return|>",
+    '<|channel|>analysis<|message|>plan<|end|><|start|>assistant<|channel|>commentary<|message|>Look.<|end|><|start|>assistant<|channel|>commentary to=functions.search <|constrain|>json<|message|>{"query": "é 日", "count": 1e2}<|call|>',
+    '<|channel|>analysis to=python code<|message|>print(1)<|end|><|start|>assistant to=functions.search<|channel|>commentary<|constrain|>json<|message|>{"count": NaN}<|call|><|start|>assistant to=search<|channel|>analysis<|message|>{}<|end|>',
+    "<|channel|>final <|constrain|>json<|message|>{}<|start|>user<|message|>x<|end|><|start|>browser.open to=assistant<|channel|>commentary<|message|>y<|end|>",
+    "plan<|end|>final<|message|>Hi.<|call|>x<|start|>assistant<|channel|><|message|>y",
+  ],
   // Reasoning parsers whose texts are not recorded.
   ling3: [
     "<think>plan</think>answer",
@@ -252,7 +277,9 @@ const vocabulary = ["[TOOL_CALLS]", "[ARGS]", "[THINK]"];
 function runOurs({ kind, parser, text, tools, lacks, template }, parsers) {
   const found = parsers.find((candidate) => namesOf(candidate).includes(parser));
   if (kind === "reasoning") {
-    const result = found.parse(text, { engineVersion: given.release, ...readTemplate(template) });
+    const options = { dialect: given.dialect, ...readTemplate(template) };
+    if (given.dialect === "sglang") options.engineVersion = given.release;
+    const result = found.parse(text, options);
     return { reasoning: result.reasoning, normal: result.normalText };
   }
   const options = {

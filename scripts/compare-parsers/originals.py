@@ -285,7 +285,42 @@ def run_vllm():
         found = [[call.name, call.arguments, index] for index, call in enumerate(calls or [])]
         return {"normal": content or "", "calls": found}
 
+    def run_cohere(request):
+        """What vllm/parser/cohere_command.py hands on, from the package that it leaves the work to."""
+        from cohere_melody import PyFilter, PyFilterOptions
+
+        preset = request["parser"].replace("cohere_command", "cmd")
+        found = PyFilter(getattr(PyFilterOptions(), preset)()).process_full_text(request["text"])
+        if request["kind"] == "reasoning":
+            return {"reasoning": found.reasoning or "", "normal": found.content or ""}
+        calls = [[call.name, call.arguments, index] for index, call in enumerate(found.tool_calls)]
+        return {"normal": found.content or "", "calls": calls}
+
+    def run_openai(request):
+        """vLLM's own parser on ids; the literals of special tokens are read as these."""
+        from vllm.entrypoints.openai.parser.harmony_utils import get_encoding
+        from vllm.parser.harmony import HarmonyParser
+
+        encoding = get_encoding()
+        parser = HarmonyParser.__new__(HarmonyParser)
+        parser.model_tokenizer = encoding
+        parser._parser = None
+        parser._tool_parser = parser._reasoning_parser = object()
+        parser._num_processed_messages = 0
+        parser._num_counted_tokens = parser._num_reasoning_tokens = 0
+        parser._current_message_tokens = []
+        ids = encoding.encode(request["text"], allowed_special="all")
+        reasoning, content, calls = parser.parse(request["text"], None, True, ids)
+        if request["kind"] == "reasoning":
+            return {"reasoning": reasoning or "", "normal": content or ""}
+        found = [[call.name, call.arguments, index] for index, call in enumerate(calls or [])]
+        return {"normal": content or "", "calls": found}
+
     def run_tools(request):
+        if request["parser"].startswith("cohere_command"):
+            return run_cohere(request)
+        if request["parser"] == "openai":
+            return run_openai(request)
         file_name, class_name = registered[request["parser"]]
         module = importlib.import_module(f"vllm.tool_parsers.{file_name}")
         tools = [Tool(**tool) for tool in request.get("tools") or []]
@@ -304,7 +339,14 @@ def run_vllm():
         ]
         return {"normal": found.content or "", "calls": calls}
 
-    return {"tools": run_tools, "names": {"tools": sorted(registered), "reasoning": []}}
+    # Of the reasoning parsers only those that are compared.
+    names = {"tools": sorted(registered), "reasoning": ["cohere_command3", "cohere_command4", "openai_gptoss"]}
+
+    def run_reasoning(request):
+        is_cohere = request["parser"].startswith("cohere_command")
+        return run_cohere(request) if is_cohere else run_openai(request)
+
+    return {"tools": run_tools, "reasoning": run_reasoning, "names": names}
 
 
 runners = {"sglang": run_sglang, "vllm": run_vllm}[dialect]()

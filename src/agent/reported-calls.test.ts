@@ -35,6 +35,19 @@ function call(json: string): string {
 const good = '{"name": "get_order", "arguments": {"a": 1}}';
 
 describe("asReported()", () => {
+  test("a call that the engine hands on with no text for its arguments has none", () => {
+    const text =
+      '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "get_order", "parameters": {}}]<|END_ACTION|>';
+    const { attempts, compat } = findToolCallParser("cohere_command3").parse(text, {
+      tools,
+      dialect: "vllm",
+    });
+    expect(compat.calls).toEqual([{ name: "get_order", argumentsText: "", toolIndex: 0 }]);
+    const expected = [expect.objectContaining({ status: "ok", argumentsText: "{}" })];
+    expect(attempts).toEqual(expected);
+    expect(asReported(attempts, compat.calls, { tools, finish: "stop" })).toEqual(expected);
+  });
+
   test("leaves alone what is well-formed and reported", () => {
     expect(reported(call(good), "qwen25")).toEqual([["ok", "get_order", '{"a": 1}']]);
   });

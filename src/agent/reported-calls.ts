@@ -17,7 +17,7 @@ export function asReported(
   calls: readonly CompatCall[],
   turn: { readonly tools: readonly ToolDefinition[]; readonly finish: "stop" | "length" },
 ): readonly Attempt[] {
-  const remaining = [...calls];
+  const remaining = calls.map(withArguments);
   const owned = new Map<Attempt, CompatCall>();
   for (const attempt of attempts) {
     const index = remaining.findIndex(
@@ -38,6 +38,11 @@ export function asReported(
     }),
     ...remaining.map((call) => ({ ...nowhere, ...readCall(call, turn) })),
   ];
+}
+
+/** No text at all is how some engines hand on a call without arguments. */
+function withArguments(call: CompatCall): CompatCall {
+  return call.argumentsText === "" ? { ...call, argumentsText: "{}" } : call;
 }
 
 const notReported: AttemptStatus = "malformed-structure";

@@ -66,7 +66,8 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
     const notes = [...(block.notes ?? [])];
     const written = block.argumentsText ?? writeArguments(block.argumentValue);
     const handedOn = primary === undefined ? reported.take(block.name ?? "", written) : undefined;
-    const argumentsText = handedOn ?? written;
+    // Cohere's parser in vLLM hands no text on for a call without arguments.
+    const argumentsText = handedOn === "" ? written : (handedOn ?? written);
     if (primary === undefined) {
       notes.push(
         ...noteArguments(block.name, valueOf(block, argumentsText, written), turn.context),

@@ -36,10 +36,28 @@ describe("chooseParser()", () => {
     expect(chooseParser(template)).toEqual(choice);
   });
 
+  test("names what vLLM reads gpt-oss with", () => {
+    const template = "<|channel|>analysis<|message|><|channel|>commentary";
+    const choice = { toolCallParser: "openai", reasoningParser: "gpt-oss" };
+    expect(chooseParser(template, "vllm")).toEqual(choice);
+    expect(chooseParser(template)).toEqual({ ...choice, toolCallParser: "gpt-oss" });
+  });
+
   test("names what vLLM reads Qwen's format with", () => {
     const template = "{{ '<tool_call>\\n{' }}";
     expect(chooseParser(template)).toEqual({ toolCallParser: "qwen25" });
     expect(chooseParser(template, "vllm")).toEqual({ toolCallParser: "hermes" });
+  });
+
+  test("tells Cohere's formats apart where vLLM does", () => {
+    const older = "<|START_THINKING|><|START_ACTION|><|START_RESPONSE|>";
+    const newer = `${older}<|START_TEXT|>`;
+    const command3 = { toolCallParser: "cohere_command3", reasoningParser: "cohere_command3" };
+    const command4 = { toolCallParser: "cohere_command4", reasoningParser: "cohere_command4" };
+    expect(chooseParser(older, "vllm")).toEqual(command3);
+    expect(chooseParser(newer, "vllm")).toEqual(command4);
+    expect(chooseParser(older)).toEqual({ toolCallParser: "cohere_command4" });
+    expect(chooseParser(newer)).toEqual(command4);
   });
 
   test("the names that it gives are known", () => {

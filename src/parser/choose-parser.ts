@@ -112,8 +112,28 @@ const reasoningRules: readonly Rule[] = [
   { parser: "qwen3", holds: ["<think>"], lacks: ["<answer>", "<response>"] },
 ];
 
+/** Formats that vLLM tells apart, and SGLang does not; they come before all others. */
+const vllmToolCallRules: readonly Rule[] = [
+  {
+    parser: "cohere_command3",
+    holds: ["<|START_ACTION|>", "<|START_RESPONSE|>"],
+    lacks: ["<|START_TEXT|>"],
+  },
+];
+
+const vllmReasoningRules: readonly Rule[] = [
+  {
+    parser: "cohere_command3",
+    holds: ["<|START_THINKING|>", "<|START_RESPONSE|>"],
+    lacks: ["<|START_TEXT|>"],
+  },
+];
+
 /** What vLLM reads a format with that it has no parser of the same name for. */
-const vllmParsers: Readonly<Partial<Record<string, string>>> = { qwen25: "hermes" };
+const vllmParsers: Readonly<Partial<Record<string, string>>> = {
+  "gpt-oss": "openai",
+  qwen25: "hermes",
+};
 
 /**
  * Chooses the parsers that fit a model by the text of its chat template: the markers that the template
@@ -121,9 +141,13 @@ const vllmParsers: Readonly<Partial<Record<string, string>>> = { qwen25: "hermes
  * name is absent. Engines that serve the model read some formats under other names.
  */
 export function chooseParser(templateSource: string, servedBy: Dialect = "sglang"): ParserChoice {
-  const fit = firstFit(toolCallRules, templateSource);
-  const toolCallParser = servedBy === "vllm" && fit !== undefined ? (vllmParsers[fit] ?? fit) : fit;
-  const reasoningParser = firstFit(reasoningRules, templateSource);
+  const isVllm = servedBy === "vllm";
+  const fit = firstFit([...(isVllm ? vllmToolCallRules : []), ...toolCallRules], templateSource);
+  const toolCallParser = isVllm && fit !== undefined ? (vllmParsers[fit] ?? fit) : fit;
+  const reasoningParser = firstFit(
+    [...(isVllm ? vllmReasoningRules : []), ...reasoningRules],
+    templateSource,
+  );
   return {
     ...(toolCallParser === undefined ? {} : { toolCallParser }),
     ...(reasoningParser === undefined ? {} : { reasoningParser }),

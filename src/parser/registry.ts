@@ -35,6 +35,7 @@ import { step3 } from "./sglang/step3.ts";
 import { trinity } from "./sglang/trinity.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
 
+import { cohereCommand3 } from "./vllm/cohere-command.ts";
 import { ernie45 } from "./vllm/ernie45.ts";
 import { functiongemma } from "./vllm/functiongemma.ts";
 import { granite } from "./vllm/granite.ts";
@@ -45,6 +46,7 @@ import { internlm } from "./vllm/internlm.ts";
 import { jamba } from "./vllm/jamba.ts";
 import { longcat } from "./vllm/longcat.ts";
 import { olmo3 } from "./vllm/olmo3.ts";
+import { openai } from "./vllm/openai.ts";
 import { phi4MiniJson } from "./vllm/phi4-mini.ts";
 import { hyV4 } from "./vllm/hy-v4.ts";
 import { plamo3 } from "./vllm/plamo3.ts";
@@ -55,6 +57,7 @@ import { xlam } from "./vllm/xlam.ts";
 const parsers: readonly ToolCallParser[] = [
   apertus2509,
   beam,
+  cohereCommand3,
   cohereCommand4,
   deepseekV3,
   deepseekV31,
@@ -106,6 +109,7 @@ const parsers: readonly ToolCallParser[] = [
   jamba,
   longcat,
   olmo3,
+  openai,
   phi4MiniJson,
   hyV4,
   plamo3,

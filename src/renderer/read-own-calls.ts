@@ -90,6 +90,7 @@ function readTurn({ text, opened }: WrittenTurn, parsers: ReadingParsers): OwnCa
       : findReasoningParser(reasoningParser).parse(said, {
           forceReasoning: opened,
           toolCallParserActive: true,
+          ...(dialect === undefined ? {} : { dialect }),
           ...own,
         }).normalText;
   // Some families always reason, and their templates leave that out of what was said before.

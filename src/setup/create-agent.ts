@@ -147,7 +147,7 @@ async function findBundleFile(
   return dir === undefined ? undefined : path.join(dir, nameFor(name.slice("tau-".length)));
 }
 
-/** `none` reads the whole text. vLLM's reasoning parsers are taken to part it as SGLang's do. */
+/** `none` reads the whole text. Most of vLLM's reasoning parsers are taken to part it as SGLang's do. */
 function buildSplitReasoning(
   { card, responseTemplate }: Renderer,
   options: { readonly toolCallParserActive: boolean },
@@ -160,6 +160,7 @@ function buildSplitReasoning(
     const { reasoning, normalText } = parser.parse(text, {
       ...options,
       forceReasoning: opened,
+      ...(dialect === undefined ? {} : { dialect }),
       ...(isSglang ? { engineVersion } : {}),
       ...(responseTemplate === undefined ? {} : { responseTemplate }),
     });

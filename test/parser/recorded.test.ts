@@ -47,6 +47,8 @@ test.each([
   ["vllm-0.33-more.jsonl", 200],
   ["vllm-0.33-later.jsonl", 180],
   ["vllm-0.33-channels.jsonl", 120],
+  ["vllm-0.33-cohere.jsonl", 120],
+  ["vllm-0.33-openai.jsonl", 120],
 ])("%s: every recorded result is met", (name, count) => {
   const file = fileURLToPath(new URL(`recorded/${name}`, import.meta.url));
   const [first = "", ...lines] = readFileSync(file, "utf8").trim().split("\n");

@@ -1,5 +1,9 @@
 import { templateSamples } from "./response-templates.ts";
 
+const cohere = (query: string): string =>
+  `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "search", "parameters": ` +
+  `{"query": "${query}"}}]<|END_ACTION|>`;
+
 /** The turn without its reasoning. */
 const afterPlan = (turn: string): string => turn.slice(turn.indexOf("assistant") + 9);
 
@@ -10,9 +14,8 @@ const afterPlan = (turn: string): string => turn.slice(turn.indexOf("assistant")
 export const callSamples: Readonly<Record<string, (query: string) => string>> = {
   beam: (query) => afterPlan(templateSamples["beam"]!.turn(query)),
   apertus2509: (query) => `<|tools_prefix|>[{"search": {"query": "${query}"}}]<|tools_suffix|>`,
-  cohere_command4: (query) =>
-    `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "search", "parameters": ` +
-    `{"query": "${query}"}}]<|END_ACTION|>`,
+  cohere_command3: (query) => cohere(query),
+  cohere_command4: (query) => cohere(query),
   deepseekv3: (query) =>
     `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n\`\`\`json\n` +
     `{"query": "${query}"}\n\`\`\`<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
@@ -40,6 +43,9 @@ export const callSamples: Readonly<Record<string, (query: string) => string>> = 
     `<tool_call>search<arg_key>query</arg_key><arg_value>${query}</arg_value></tool_call>`,
   "gpt-oss": (query) =>
     `<|start|>assistant<|channel|>commentary to=functions.search <|constrain|>json<|message|>` +
+    `{"query": "${query}"}<|call|>`,
+  openai: (query) =>
+    `<|channel|>commentary to=functions.search <|constrain|>json<|message|>` +
     `{"query": "${query}"}<|call|>`,
   hermes: jsonInTags,
   hunyuan: (query) =>

@@ -71,9 +71,8 @@ async function listParsers(): Promise<void> {
   for (const { name, aliases, dialects } of listToolCallParsers()) {
     await writeOut(`${JSON.stringify({ parser: name, aliases, dialects, reasoning: false })}\n`);
   }
-  for (const { name, aliases } of listReasoningParsers()) {
-    const line = { parser: name, aliases, dialects: ["sglang"], reasoning: true };
-    await writeOut(`${JSON.stringify(line)}\n`);
+  for (const { name, aliases, dialects } of listReasoningParsers()) {
+    await writeOut(`${JSON.stringify({ parser: name, aliases, dialects, reasoning: true })}\n`);
   }
 }
 

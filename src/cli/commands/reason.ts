@@ -1,4 +1,5 @@
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
+import type { Dialect } from "../../parser/tool-call-parser.ts";
 import { findReasoningParser } from "../../parser/reasoning/registry.ts";
 import type {
   ReasoningOptions,
@@ -12,6 +13,7 @@ import { chunksOf } from "./parse.ts";
 
 interface ReasonFlags {
   readonly parser: string;
+  readonly dialect?: Dialect;
   readonly engineVersion?: string;
   readonly force?: boolean;
   readonly in?: string;
@@ -26,15 +28,22 @@ export function defineReason(command: Command): void {
         "chunks go through the streaming parser one by one.",
     )
     .requiredOption("--parser <name>", "reasoning parser, such as qwen3 (see `parse --list`)")
+    .addOption(
+      new Option(
+        "--dialect <dialect>",
+        "whose behaviour (default: sglang, if it has the parser)",
+      ).choices(["sglang", "vllm"]),
+    )
     .option("--engine-version <release>", "the SGLang release (default: 2026-08)")
     .option("--force", "the text begins inside the reasoning")
     .option(...responseTemplateFlag)
     .option("--in <file>", "read from a file instead of standard input")
-    .action(async ({ parser: name, engineVersion, force, ...files }: ReasonFlags) => {
+    .action(async ({ parser: name, dialect, engineVersion, force, ...files }: ReasonFlags) => {
       const parser = findReasoningParser(name);
       const template = await readResponseTemplate(files.responseTemplate);
       process.exitCode = await answerJsonLines(toLinesInput(files.in), writeOut, (line) => {
         const options: ReasoningOptions = {
+          ...(dialect === undefined ? {} : { dialect }),
           ...(engineVersion === undefined ? {} : { engineVersion }),
           ...(force === undefined ? {} : { forceReasoning: force }),
           ...template,

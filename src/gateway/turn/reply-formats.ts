@@ -33,6 +33,7 @@ export function replyFormats({ card, codec }: Renderer): ReplyFormats {
             reasoning.createStream({
               toolCallParserActive: true,
               forceReasoning: opened,
+              ...(dialect === undefined ? {} : { dialect }),
               ...(isSglang ? { engineVersion } : {}),
             }),
         }),

@@ -56,6 +56,23 @@ describe("TurnReader", () => {
     expect(joined.map((texts) => texts.join(""))).toEqual(read.parts.map(({ text }) => text));
   });
 
+  test("hands on a call as one without arguments where the engine gives no text for them", () => {
+    const read = new TurnReader({
+      formats: {
+        parser: findToolCallParser("cohere_command4"),
+        parseOptions: { dialect: "vllm" },
+      },
+      ...{ tools: [look], stops: [], reasoningOpened: false },
+      ids: { mint: (prefix) => prefix, callPrefix: "call_" },
+    });
+    readAll(
+      read,
+      '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "look", "parameters": {}}]<|END_ACTION|>',
+      5,
+    );
+    expect(read.parts.map(({ type, text }) => [type, text])).toEqual([["call", "{}"]]);
+  });
+
   test("releases text before the turn is over", () => {
     const { events, before } = readAll(reader(), turn, 1);
     const early = events

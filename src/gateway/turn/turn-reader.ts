@@ -142,7 +142,8 @@ export class TurnReader {
       return this.#say(event.text);
     }
     if (this.stopText !== undefined) return [];
-    const { name, argumentsText } = event.call;
+    const { name } = event.call;
+    const argumentsText = event.call.argumentsText || "{}";
     // Clients hand arguments to tools as an object: what is none is shown as it was written.
     if (!isJsonObject(argumentsText)) return this.#say(this.#rawOf(name, argumentsText));
     this.#isHeard = true;

@@ -1,3 +1,4 @@
+import { splitCohere } from "../cohere/split-cohere.ts";
 import { defineReasoning } from "./define-reasoning.ts";
 
 const open = "<|START_THINKING|>";
@@ -18,6 +19,7 @@ export const cohereCommand4Reasoning = defineReasoning({
   name: "cohere_command4",
   markers: [open],
   closer: close,
+  splitAsVllm: (text, context) => splitCohere(text, "command4", context),
   split: (text) => {
     const { end, restStart } = findEnd(text);
     const reasoning = text.slice(0, end);
@@ -26,6 +28,14 @@ export const cohereCommand4Reasoning = defineReasoning({
       normalText: unwrapText(text.slice(restStart)),
     };
   },
+});
+
+/** Cohere Command A (03-2025), which only vLLM knows. */
+export const cohereCommand3Reasoning = defineReasoning({
+  name: "cohere_command3",
+  markers: [open],
+  closer: close,
+  splitAsVllm: (text, context) => splitCohere(text, "command3", context),
 });
 
 function findEnd(text: string): { end: number; restStart: number } {

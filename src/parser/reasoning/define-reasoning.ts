@@ -1,6 +1,8 @@
+import { assertInvariant } from "../../errors.ts";
 import type { PyDict } from "../../python/value.ts";
 import type { SglangVersion } from "../engine-version.ts";
 import { resolveEngineVersion } from "../engine-version.ts";
+import type { Dialect } from "../tool-call-parser.ts";
 import type {
   ReasoningOptions,
   ReasoningParser,
@@ -33,7 +35,13 @@ export interface ReasoningFormat {
   readonly canSwap?: boolean;
   /** Whether it is made so unless something else is asked. Default false. */
   readonly swapsByDefault?: boolean;
-  readonly split: (text: string, context: ReasoningContext) => ReasoningResult;
+  /** How SGLang parts a text; absent where it has no such parser, and the text is parted as vLLM does. */
+  readonly split?: (text: string, context: ReasoningContext) => ReasoningResult;
+  /** How vLLM parts it. Default: as SGLang does. */
+  readonly splitAsVllm?: (
+    text: string,
+    context: Pick<ReasoningOptions, "toolCallParserActive">,
+  ) => ReasoningResult;
   /** Parts a text in pieces; where there is none, the whole text is held back until its end. */
   readonly createSplitter?: (context: ReasoningContext) => ReasoningStream | undefined;
 }
@@ -43,22 +51,49 @@ export function defineReasoning(format: ReasoningFormat): ReasoningParser {
   return {
     name: format.name,
     aliases: format.aliases ?? [],
+    dialects: dialectsOf(format),
     markers: format.markers,
     ...(format.closer === undefined ? {} : { closer: format.closer }),
-    parse: (text, options = {}) => {
-      const result = format.split(text, contextOf(format, options));
-      return swaps(format, options) ? swapEmpty(result) : result;
-    },
+    parse: (text, options = {}) => splitterOf(format, options)(text),
     createStream: (options = {}) => {
-      const context = contextOf(format, options);
-      const swapping = swaps(format, options);
-      const splitter = swapping ? undefined : format.createSplitter?.(context);
-      if (splitter !== undefined) return splitter;
-      return createHoldingStream((text) => {
-        const result = format.split(text, context);
-        return swapping ? swapEmpty(result) : result;
-      });
+      const split = splitterOf(format, options);
+      const isSglang = !readsAsVllm(format, options);
+      const inPieces =
+        isSglang && !swaps(format, options)
+          ? format.createSplitter?.(contextOf(format, options))
+          : undefined;
+      return inPieces ?? createHoldingStream(split);
     },
+  };
+}
+
+function dialectsOf({ split, splitAsVllm }: ReasoningFormat): readonly Dialect[] {
+  return [
+    ...(split === undefined ? [] : (["sglang"] as const)),
+    ...(splitAsVllm === undefined ? [] : (["vllm"] as const)),
+  ];
+}
+
+function readsAsVllm(
+  { split, splitAsVllm }: ReasoningFormat,
+  { dialect }: ReasoningOptions,
+): boolean {
+  return splitAsVllm !== undefined && (dialect === "vllm" || split === undefined);
+}
+
+function splitterOf(
+  format: ReasoningFormat,
+  options: ReasoningOptions,
+): (text: string) => ReasoningResult {
+  const { split, splitAsVllm } = format;
+  if (splitAsVllm !== undefined && readsAsVllm(format, options)) {
+    return (text) => splitAsVllm(text, options);
+  }
+  assertInvariant(split !== undefined, "A reasoning format is read by one engine at least");
+  const context = contextOf(format, options);
+  return (text) => {
+    const result = split(text, context);
+    return swaps(format, options) ? swapEmpty(result) : result;
   };
 }
 

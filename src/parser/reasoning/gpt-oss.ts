@@ -1,4 +1,5 @@
 import { parseHarmony } from "../harmony/harmony.ts";
+import { splitAsVllm } from "../vllm/openai.ts";
 import { defineReasoning } from "./define-reasoning.ts";
 
 /**
@@ -9,6 +10,8 @@ import { defineReasoning } from "./define-reasoning.ts";
  */
 export const gptOssReasoning = defineReasoning({
   name: "gpt-oss",
+  aliases: ["openai_gptoss"],
+  splitAsVllm,
   markers: ["<|channel|>analysis<|message|>"],
   split: (text) => {
     const events = parseHarmony(text);

@@ -1,7 +1,13 @@
 import type { PyDict } from "../../python/value.ts";
+import type { Dialect } from "../tool-call-parser.ts";
 
 /** What a reasoning parser is told. */
 export interface ReasoningOptions {
+  /**
+   * Whose behaviour is wanted. Default `sglang`, if it has the parser; with `vllm` a parser that has no
+   * reading of its own for it parts as SGLang's does.
+   */
+  readonly dialect?: Dialect;
   /** The SGLang release whose behaviour is wanted, such as `0.5.15` or `2026-08` (the default). */
   readonly engineVersion?: string;
   /**
@@ -44,6 +50,8 @@ export interface ReasoningParser {
   /** The registry name, such as `qwen3`. */
   readonly name: string;
   readonly aliases: readonly string[];
+  /** Whose behaviour it has exactly. */
+  readonly dialects: readonly Dialect[];
   /** Literals that open the reasoning in this format. */
   readonly markers: readonly string[];
   /** Literal that closes the reasoning, in formats where it stands once, between two literals. */

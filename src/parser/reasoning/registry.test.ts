@@ -21,8 +21,13 @@ function stream(
 }
 
 describe("the reasoning parsers", () => {
-  test("there are the 32 of SGLang", () => {
-    expect(listReasoningParsers()).toHaveLength(32);
+  test("there are the 32 of SGLang, and one that only vLLM has", () => {
+    const has = (dialect: "sglang" | "vllm") =>
+      listReasoningParsers().filter(({ dialects }) => dialects.includes(dialect));
+    expect(has("sglang")).toHaveLength(32);
+    const ofVllm = ["cohere_command3", "cohere_command4", "gpt-oss"];
+    expect(has("vllm").map(({ name }) => name)).toEqual(ofVllm);
+    expect(listReasoningParsers()).toHaveLength(33);
   });
 
   test("are found whatever the case of their names", () => {

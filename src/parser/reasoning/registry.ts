@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors.ts";
 import { apertusReasoning } from "./apertus.ts";
-import { cohereCommand4Reasoning } from "./cohere-command4.ts";
+import { cohereCommand3Reasoning, cohereCommand4Reasoning } from "./cohere-command4.ts";
 import { gptOssReasoning } from "./gpt-oss.ts";
 import { graniteReasoning } from "./granite.ts";
 import { inklingReasoning } from "./inkling.ts";
@@ -16,6 +16,7 @@ const parsers: readonly ReasoningParser[] = [
   ...thinkTagParsers,
   apertusReasoning,
   beamReasoning,
+  cohereCommand3Reasoning,
   cohereCommand4Reasoning,
   gptOssReasoning,
   graniteReasoning,

@@ -1,20 +1,18 @@
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 import { PythonError } from "../../python/python-error.ts";
+import { cohereClose as close, cohereOpen as open, findCohereBlocks } from "../cohere/blocks.ts";
 import { isSince } from "../engine-version.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
-import { findJsonTagBlocks } from "../json-tag-blocks.ts";
 import { parseOrjson } from "../orjson.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { CompletionAssertion, parsePartialJson } from "../partial-json.ts";
 import { catchPython } from "../python-catch.ts";
-import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
+import { parseBaseJson } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
 import { sglangVersion } from "../sglang-version.ts";
-
-const open = "<|START_ACTION|>";
-const close = "<|END_ACTION|>";
+import { cohereReading } from "../vllm/cohere-command.ts";
 
 /**
  * SGLang's detector for Cohere Command A. Only the first block is read; JSON that is cut off is
@@ -75,11 +73,7 @@ export const cohereCommand4 = defineParser({
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
+    vllm: cohereReading("command4"),
   },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, {
-      open,
-      close,
-      fields: { name: "tool_name", readArguments: argumentsOfEntry },
-    }),
+  findBlocks: findCohereBlocks,
 });
