@@ -15,7 +15,7 @@ const layers: readonly (readonly string[])[] = [
   ["export"],
   ["audit", "report", "observe"],
   ["setup"],
-  ["library"],
+  ["library", "worlds"],
   ["gateway", "service", "cli", "viewer"],
 ];
 
