@@ -266,3 +266,25 @@ export {
 } from "./user/user.ts";
 export { mcpTools, type McpTools, type McpToolsOptions } from "./worlds/mcp/mcp-tools.ts";
 export type { McpAddress, McpCommand, McpServer } from "./worlds/mcp/mcp-server.ts";
+export { openEnv, type OpenEnvEnvironment } from "./worlds/open-env/open-env.ts";
+export type {
+  OpenEnvOptions,
+  OpenEnvReward,
+  OpenEnvTask,
+} from "./worlds/open-env/open-env-options.ts";
+export type { OpenEnvPlace } from "./worlds/open-env/open-env-session.ts";
+export {
+  serveOpenEnv,
+  type ServedOpenEnv,
+  type ServeOpenEnvOptions,
+} from "./worlds/open-env/serve-open-env.ts";
+export { dockerSandboxes, type DockerSandboxOptions } from "./worlds/sandbox/docker-sandboxes.ts";
+export { localSandboxes, type LocalSandboxOptions } from "./worlds/sandbox/local-sandboxes.ts";
+export {
+  readSandboxFile,
+  writeSandboxFile,
+  type Sandbox,
+  type SandboxCommandOptions,
+  type SandboxResult,
+  type Sandboxes,
+} from "./worlds/sandbox/sandbox.ts";
