@@ -54,6 +54,7 @@ export {
   defineEnvironment,
   type DefinedEnvironment,
   type EnvironmentOptions,
+  type StateContext,
   type ToolRecord,
 } from "./environment/define-environment.ts";
 export {
@@ -72,6 +73,7 @@ export {
   type PlayedActions,
   type ReplayedCalls,
 } from "./environment/play-actions.ts";
+export type { GetResource } from "./environment/episode-resources.ts";
 export { readTasks } from "./environment/read-tasks.ts";
 export { refuse, ToolRefusal } from "./environment/refuse.ts";
 export type { DetailedScore, ScoreResult } from "./environment/score-result.ts";
@@ -212,9 +214,9 @@ export {
   type Bundle,
   type RecordedRun,
 } from "./setup/open-replay.ts";
-export { callThrough, type Outside } from "./outside.ts";
+export { callThrough, PlaybackStop, type Outside } from "./outside.ts";
 export { inputsBefore, type Input, type Inputs } from "./episode/input.ts";
-export { PlaybackStop, RecordingEnd, ReplayDivergence } from "./episode/input-player.ts";
+export { RecordingEnd, ReplayDivergence } from "./episode/input-player.ts";
 export { findModelFolder } from "./hub/find-model-folder.ts";
 export type { FetchModelOptions } from "./hub/fetch-model.ts";
 export type { HubVariables } from "./hub/hub-place.ts";
@@ -273,3 +275,27 @@ export {
   type UserSession,
   type UserUsage,
 } from "./user/user.ts";
+export { mcpTools, type McpTools, type McpToolsOptions } from "./worlds/mcp/mcp-tools.ts";
+export type { McpAddress, McpCommand, McpServer } from "./worlds/mcp/mcp-server.ts";
+export { openEnv, type OpenEnvEnvironment } from "./worlds/open-env/open-env.ts";
+export type {
+  OpenEnvOptions,
+  OpenEnvReward,
+  OpenEnvTask,
+} from "./worlds/open-env/open-env-options.ts";
+export type { OpenEnvPlace } from "./worlds/open-env/open-env-session.ts";
+export {
+  serveOpenEnv,
+  type ServedOpenEnv,
+  type ServeOpenEnvOptions,
+} from "./worlds/open-env/serve-open-env.ts";
+export { dockerSandboxes, type DockerSandboxOptions } from "./worlds/sandbox/docker-sandboxes.ts";
+export { localSandboxes, type LocalSandboxOptions } from "./worlds/sandbox/local-sandboxes.ts";
+export {
+  readSandboxFile,
+  writeSandboxFile,
+  type Sandbox,
+  type SandboxCommandOptions,
+  type SandboxResult,
+  type Sandboxes,
+} from "./worlds/sandbox/sandbox.ts";

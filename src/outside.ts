@@ -13,3 +13,8 @@ export type Outside = <Result>(
 
 /** Does the work and records nothing: for code that is called outside of an episode. */
 export const callThrough: Outside = async (_what, work) => await work();
+
+/** An episode cannot be played from its recording. Whatever calls `outside` lets it pass. */
+export class PlaybackStop extends Error {
+  override readonly name: string = "PlaybackStop";
+}

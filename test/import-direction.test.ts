@@ -16,7 +16,7 @@ const layers: readonly (readonly string[])[] = [
   ["audit", "report", "observe"],
   ["gateway"],
   ["setup"],
-  ["library"],
+  ["library", "worlds"],
   ["service", "cli", "viewer"],
 ];
 

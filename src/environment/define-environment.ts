@@ -1,10 +1,12 @@
 import { RolloutError, UsageError } from "../errors.ts";
+import { callThrough, type Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import type { User } from "../user/user.ts";
 import { defineTool, type Tool, type ToolMembers } from "./define-tool.ts";
 import { toUser, type DefinedUser } from "./defined-user.ts";
 import { DefinedWorld, foreign, foreignAsync, type PlayedEpisode } from "./defined-world.ts";
 import type { Environment } from "./environment.ts";
+import { EpisodeResources, type GetResource } from "./episode-resources.ts";
 import { EpisodeState } from "./episode-state.ts";
 import type { ScoreResult } from "./score-result.ts";
 import { placeOfCaller } from "./source-place.ts";
@@ -14,6 +16,16 @@ import { nameTasks, type TaskItem, type TaskSplits } from "./task-list.ts";
 export type ToolRecord<ToolArguments, State> = {
   readonly [Name in keyof ToolArguments]: ToolMembers<ToolArguments[Name], State>;
 };
+
+/** What `initialState()` may want beside the task. */
+export interface StateContext {
+  /** Aborts when the run stops or the time for it is over. */
+  readonly signal: AbortSignal;
+  /** For what cannot be repeated: what it brings is recorded. See `ToolContext`. */
+  readonly outside: Outside;
+  /** What the episode holds under a key until it is over. See `ToolContext`. */
+  readonly resource: GetResource;
+}
 
 /** A domain in as few words as it takes; `Item` is what a task consists of. */
 export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments> {
@@ -25,7 +37,7 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
    * What an episode's state is at first. It may be the same value each time, and large: nothing that
    * an episode changes is seen by another. Absent: an empty object.
    */
-  readonly initialState?: (task: Item) => State | Promise<State>;
+  readonly initialState?: (task: Item, context: StateContext) => State | Promise<State>;
   /** What the agent is told to go by: the system message. */
   readonly policy: string | ((task: Item) => string);
   /** The agent's tools: by their names, as a list, or each task's own list. */
@@ -47,6 +59,11 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
   readonly dispose?: (state: State, task: Item) => unknown;
   /** Where the tasks come from, in words. */
   readonly source?: string;
+  /**
+   * Whether the same actions have the same results, with the same answers of `context.outside`. Its episodes
+   * then go on after a crash in the middle, and can be forked. Default false.
+   */
+  readonly repeatable?: boolean;
 }
 
 /** An environment that brings its own user. */
@@ -70,24 +87,38 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
   const place = where === undefined ? name : `${name} (${where})`;
   const tasks = nameTasks<Item>(name, options.tasks);
   const toolsOf = readTools(name, options.tools);
+  const { repeatable = false } = options;
+  if (repeatable) assertRepeatable(name, toolsOf.shared);
   const policyOf = typeof policy === "function" ? policy : undefined;
   return {
     name,
+    repeatable,
     source: options.source ?? "defined by its author",
     splits: tasks.splits,
     tools: toolsOf.shared === undefined ? [] : definitionsOf(toolsOf.shared),
     policyText: typeof policy === "string" ? policy : "",
     user: toUser(name, options.user),
     task: (split, index) => tasks.task(split, index),
-    async open(task, { user, signal }) {
+    async open(task, { user, signal, outside = callThrough }) {
       signal.throwIfAborted();
-      const initial = await openState(`initialState() of ${place}`, task, initialState);
       const tools = toolsOf.shared ?? toolsOf.read(task, place);
+      if (repeatable) assertRepeatable(name, tools);
       const policyText =
         policyOf && foreign(`policy() of ${place}`, task, () => policyOf(task.data));
+      const resources = new EpisodeResources();
+      const context = { signal, outside, resource: resources.get };
+      const state = await openState(
+        `initialState() of ${place}`,
+        task,
+        initialState && (async () => await initialState(task.data, context)),
+      ).catch(async (error: unknown) => {
+        // Nobody has a world to dispose of.
+        await resources[Symbol.asyncDispose]().catch(() => undefined);
+        throw error;
+      });
       return new DefinedWorld<Item, State>({
-        ...{ environment: place, task, user, tools, isDone, score, dispose },
-        state: new EpisodeState(initial),
+        ...{ environment: place, task, user, tools, isDone, score, dispose, outside, resources },
+        state: new EpisodeState(state),
         own: {
           ...(toolsOf.shared === undefined ? { tools: definitionsOf(tools) } : {}),
           ...(policyText === undefined ? {} : { policyText }),
@@ -101,10 +132,9 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
 async function openState<Item, State>(
   place: string,
   task: Task<Item>,
-  initialState: ((task: Item) => State | Promise<State>) | undefined,
+  work: (() => Promise<State>) | undefined,
 ): Promise<State> {
-  if (initialState === undefined) return {} as State;
-  const work = async () => await initialState(task.data);
+  if (work === undefined) return {} as State;
   const state = await foreignAsync(place, task, work, "environment");
   if (state !== undefined) return state;
   throw new RolloutError(
@@ -112,6 +142,20 @@ async function openState<Item, State>(
     `Cannot use what ${place} returned for task ${task.id}: nothing (a forgotten return?), ` +
       "expected a state such as {}",
   );
+}
+
+/** @throws UsageError naming a tool whose answers depend on what no recording brings back. */
+function assertRepeatable<State>(
+  name: string,
+  tools: ReadonlyMap<string, Tool<State>> | undefined,
+): void {
+  for (const [tool, { callable }] of tools ?? []) {
+    if (callable.isElsewhere !== true) continue;
+    throw new UsageError(
+      `Cannot define environment ${name}: it says that it is repeatable, and tool ${tool} works on what ` +
+        "lies outside of the episode, expected no `repeatable: true`",
+    );
+  }
 }
 
 /** @throws UsageError naming the first part that is missing or of the wrong kind. */

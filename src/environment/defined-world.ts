@@ -2,10 +2,12 @@ import { createHash } from "node:crypto";
 import { InvariantError, RolloutError, describeError } from "../errors.ts";
 import type { ToolDefinition } from "../message.ts";
 import { toPlainJson, type PlainJson } from "../python/value.ts";
+import { PlaybackStop, type Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import { isLeaving, textOfLine, type UserSession } from "../user/user.ts";
 import type { Tool } from "./define-tool.ts";
 import type { Action, Score, Step, World } from "./environment.ts";
+import type { EpisodeResources, GetResource } from "./episode-resources.ts";
 import type { EpisodeState } from "./episode-state.ts";
 import { briefText } from "./brief-value.ts";
 import { writePlainJson } from "./plain-text.ts";
@@ -34,6 +36,10 @@ export interface PlayedEpisode<State> {
   /** Whether the episode came to its end, rather than to a limit. */
   readonly isDone: boolean;
   readonly signal: AbortSignal;
+  /** For what a score cannot work out by itself, such as a judge: see `ToolContext`. */
+  readonly outside: Outside;
+  /** What the episode's tools opened under this key, or what is opened now: see `ToolContext`. */
+  readonly resource: GetResource;
 }
 
 /** What a world is opened with. */
@@ -51,6 +57,9 @@ export interface WorldParts<Item, State> {
     episode: PlayedEpisode<State>,
   ) => ScoreResult<State> | Promise<ScoreResult<State>>;
   readonly dispose: ((state: State, item: Item) => unknown) | undefined;
+  readonly outside: Outside;
+  /** What the episode opens outside of its state; the world disposes of it. */
+  readonly resources: EpisodeResources;
   /** Where they are this task's own. */
   readonly own: { readonly tools?: readonly ToolDefinition[]; readonly policyText?: string };
 }
@@ -94,9 +103,9 @@ export class DefinedWorld<Item, State> implements World {
 
   async #call(action: Extract<Action, { type: "call" }>, signal: AbortSignal): Promise<Step> {
     const { name, arguments: given } = action;
-    const { environment, state, tools, task } = this.#parts;
+    const { environment, state, tools, task, outside, resources } = this.#parts;
     const tool = tools.get(name);
-    const place = { taskId: task.id, environment, signal };
+    const place = { taskId: task.id, environment, signal, outside, resource: resources.get };
     const outcome: ToolOutcome =
       tool === undefined
         ? noSuchTool(name, tools)
@@ -127,7 +136,7 @@ export class DefinedWorld<Item, State> implements World {
   }
 
   async score({ signal }: { signal: AbortSignal }): Promise<Score> {
-    const { environment, score, state, task } = this.#parts;
+    const { environment, score, state, task, outside, resources } = this.#parts;
     const reached = state.close();
     const result = await foreignAsync(
       `score() of ${environment}`,
@@ -139,7 +148,7 @@ export class DefinedWorld<Item, State> implements World {
           answer: this.#said.at(-1) ?? "",
           calls: this.#calls,
           isDone: this.#isDone,
-          signal,
+          ...{ signal, outside, resource: resources.get },
         }),
       "grader",
     );
@@ -156,7 +165,8 @@ export class DefinedWorld<Item, State> implements World {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { dispose, environment, state, task } = this.#parts;
+    const { dispose, environment, resources, state, task } = this.#parts;
+    await using _opened = resources;
     if (dispose === undefined) return;
     await foreignAsync(
       `dispose() of ${environment}`,
@@ -208,6 +218,7 @@ function attributed(
   },
 ): unknown {
   if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  if (error instanceof PlaybackStop) return error;
   const line = placeOfThrow(error);
   const where = line === undefined ? "" : ` at ${line}`;
   const isFrozen =

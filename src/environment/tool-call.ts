@@ -1,5 +1,7 @@
 import { startDeadline, type Deadline } from "../internal/deadline.ts";
+import { PlaybackStop, type Outside } from "../outside.ts";
 import { briefText } from "./brief-value.ts";
+import type { GetResource } from "./episode-resources.ts";
 import { InvariantError, RolloutError, describeError } from "../errors.ts";
 import { isPyDict, isPyList, toPlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
@@ -15,6 +17,16 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** Ends the episode after this call. */
   readonly stop: () => void;
+  /**
+   * Calls what cannot be repeated: `await context.outside("weather", () => fetch(…))`. What it brings is
+   * recorded, and taken from there when the episode is played again.
+   */
+  readonly outside: Outside;
+  /**
+   * What this episode holds outside of its state under a key, such as a connection: opened when it is first
+   * asked for, and disposed of when the episode is over.
+   */
+  readonly resource: GetResource;
 }
 
 /** What a call came to. */
@@ -33,6 +45,8 @@ export interface CallableTool<State> extends ParameterCheck {
   readonly timeoutMs: number;
   readonly ends: boolean;
   readonly execute: (given: unknown, state: State, context: ToolContext) => unknown;
+  /** What it works on lies outside of the episode and cannot be brought to where it was. */
+  readonly isElsewhere?: boolean;
 }
 
 /** Which call in which task is performed. */
@@ -40,6 +54,8 @@ export interface ToolCallPlace {
   readonly taskId: string;
   readonly environment: string;
   readonly signal: AbortSignal;
+  readonly outside: Outside;
+  readonly resource: GetResource;
 }
 
 /**
@@ -88,6 +104,14 @@ class TimedCall implements ToolContext {
   }
 
   readonly stop: () => void;
+
+  get outside(): Outside {
+    return this.#place.outside;
+  }
+
+  get resource(): GetResource {
+    return this.#place.resource;
+  }
 
   get signal(): AbortSignal {
     this.#deadline ??= startDeadline({
@@ -193,6 +217,7 @@ function badResult(what: string, tool: string, { environment, taskId }: ToolCall
 function failure(error: unknown, tool: string, place: ToolCallPlace): unknown {
   place.signal.throwIfAborted();
   if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  if (error instanceof PlaybackStop) return error;
   const where = placeOfThrow(error);
   const hint =
     "refuse(…) tells the model of a mistake, anything else that is thrown fails the episode";

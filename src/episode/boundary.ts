@@ -1,6 +1,6 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
 import type { CallWatch } from "./call-watch.ts";
-import { PlaybackStop } from "./input-player.ts";
+import { PlaybackStop } from "../outside.ts";
 
 /** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
 export interface Boundary {

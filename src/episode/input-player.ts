@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { RolloutError } from "../errors.ts";
 import type { Generation } from "../engine/engine.ts";
-import type { Outside } from "../outside.ts";
+import { PlaybackStop, type Outside } from "../outside.ts";
 import {
   fromRecordedError,
   toRecordedError,
@@ -33,11 +33,6 @@ export interface InputPlayerOptions {
   readonly onInputs?: (inputs: Inputs) => void;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-}
-
-/** An episode cannot be played from its recording. */
-export class PlaybackStop extends Error {
-  override readonly name: string = "PlaybackStop";
 }
 
 /** The episode that is played again is not the one that was recorded. */

@@ -1,7 +1,7 @@
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import type { Inputs } from "../episode/input.ts";
-import { PlaybackStop } from "../episode/input-player.ts";
+import { PlaybackStop } from "../outside.ts";
 import { describeStack, type RolloutError } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";

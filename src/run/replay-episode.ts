@@ -1,7 +1,8 @@
 import type { Environment } from "../environment/environment.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../episode/episode-setup.ts";
-import { PlaybackStop, RecordingEnd } from "../episode/input-player.ts";
+import { RecordingEnd } from "../episode/input-player.ts";
+import { PlaybackStop } from "../outside.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { hashRow } from "../trajectory/hash-row.ts";

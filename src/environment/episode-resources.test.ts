@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import type { Outside } from "../outside.ts";
+import { PlaybackStop } from "../outside.ts";
+import type { PyDict } from "../python/value.ts";
+import { defineEnvironment } from "./define-environment.ts";
+import type { Action } from "./environment.ts";
+import { EpisodeResources } from "./episode-resources.ts";
+import { playActions } from "./play-actions.ts";
+
+const { signal } = new AbortController();
+const use: Action = { type: "call", name: "use", arguments: new Map() as unknown as PyDict };
+
+/** Says in `log` when it is opened and closed. */
+function opener(log: string[], name: string, onClose: () => void = () => {}) {
+  return async () => {
+    log.push(`open ${name}`);
+    return {
+      name,
+      [Symbol.asyncDispose]: async () => {
+        log.push(`close ${name}`);
+        onClose();
+      },
+    };
+  };
+}
+
+describe("EpisodeResources", () => {
+  test("opens each once, closes them in the other order, and tells what would not close", async () => {
+    const log: string[] = [];
+    const resources = new EpisodeResources();
+    const [one, other] = [{}, {}];
+    await Promise.all([
+      resources.get(one, opener(log, "one")),
+      resources.get(one, opener(log, "one")),
+    ]);
+    const stuck = opener(log, "other", () => {
+      throw new Error("stuck");
+    });
+    await resources.get(other, stuck);
+    await expect(resources[Symbol.asyncDispose]()).rejects.toThrow("stuck");
+    expect(log).toEqual(["open one", "open other", "close other", "close one"]);
+  });
+
+  test("tries again what could not be opened, and opens nothing once the episode is over", async () => {
+    const resources = new EpisodeResources();
+    const key = {};
+    const refuse = async () => await Promise.reject<AsyncDisposable>(new Error("full"));
+    await expect(resources.get(key, refuse)).rejects.toThrow("full");
+    const log: string[] = [];
+    await resources.get(key, opener(log, "it"));
+    await resources[Symbol.asyncDispose]();
+    await expect(resources.get(key, opener(log, "late"))).rejects.toThrow("the episode is over");
+    expect(log).toEqual(["open it", "close it"]);
+    const bare = async () => ({}) as AsyncDisposable;
+    await expect(new EpisodeResources().get(key, bare)).rejects.toThrow(
+      "it has no method [Symbol.asyncDispose]",
+    );
+  });
+});
+
+/** An environment whose state, tool and score share one resource. */
+function worldWith(log: string[], parts: object = {}) {
+  const key = {};
+  return defineEnvironment({
+    name: "world",
+    tasks: [{ instruction: "Go." }],
+    policy: "Use it.",
+    initialState: async (_, { resource }) => ({
+      name: (await resource(key, opener(log, "it"))).name,
+    }),
+    tools: {
+      use: {
+        description: "Use it.",
+        execute: async (_, state, { resource, outside }) => {
+          const { name } = await resource(key, opener(log, "another"));
+          return await outside("draw", () => `${state.name} is ${name}`);
+        },
+      },
+    },
+    score: async (_, _task, { resource }) =>
+      (await resource(key, opener(log, "third"))).name === "it",
+    ...parts,
+  });
+}
+
+describe("an environment's resources", () => {
+  test("are shared by state, tools and score, and freed behind dispose()", async () => {
+    const log: string[] = [];
+    const environment = worldWith(log, { dispose: () => log.push("dispose") });
+    const task = environment.task("test", 0);
+    const actions = [use];
+    const played = await playActions(
+      environment,
+      { task, user: environment.user, actions },
+      { signal },
+    );
+    expect(played.steps[0]?.observation).toBe("it is it");
+    expect(played.score.reward).toBe(1);
+    expect(log).toEqual(["open it", "dispose", "close it"]);
+  });
+
+  test("are freed where the state cannot be made", async () => {
+    const log: string[] = [];
+    const environment = worldWith(log, {
+      initialState: async (
+        _: unknown,
+        { resource }: { resource: EpisodeResources["get"] },
+      ): Promise<never> => {
+        await resource({}, opener(log, "it"));
+        throw new Error("no state");
+      },
+    });
+    const task = environment.task("test", 0);
+    const user = environment.user.open(task, { seed: 0 });
+    await expect(environment.open(task, { user, signal })).rejects.toThrow("no state");
+    expect(log).toEqual(["open it", "close it"]);
+  });
+
+  test("come with `outside`, whose end of a recording is nobody's failure", async () => {
+    const environment = worldWith([], { repeatable: true });
+    expect(environment.repeatable).toBe(true);
+    const task = environment.task("test", 0);
+    const user = environment.user.open(task, { seed: 0 });
+    const calls: string[] = [];
+    const outside: Outside = async (what) => {
+      calls.push(what);
+      throw new PlaybackStop("the recording ends here");
+    };
+    await using world = await environment.open(task, { user, signal, outside });
+    await expect(world.step(use, { signal })).rejects.toThrow(PlaybackStop);
+    expect(calls).toEqual(["draw"]);
+  });
+});

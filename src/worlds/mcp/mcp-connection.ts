@@ -1,0 +1,241 @@
+import type * as mcp from "@modelcontextprotocol/client";
+import { RolloutError, UsageError, describeError } from "../../errors.ts";
+import { withDeadline } from "../../internal/deadline.ts";
+import { readVersion } from "../../setup/version.ts";
+import { readAnswer, type McpAnswer, type McpResult } from "./mcp-answer.ts";
+import { describeServer, type McpServer } from "./mcp-server.ts";
+
+/** A tool as a server lists it. */
+export interface ListedTool {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly inputSchema: { readonly type: "object"; readonly [keyword: string]: unknown };
+}
+
+/** What is asked of a tool. */
+export interface McpCall {
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** Characters of an answer that are kept. */
+  readonly maxLength: number;
+}
+
+/** Pages of tools that are read of a server, so that one without an end is left. */
+const mostPages = 100;
+/** Characters of a server's standard error that a complaint quotes. */
+const quotedLength = 500;
+
+/** A conversation with an MCP server, over the official client. */
+export class McpConnection implements AsyncDisposable {
+  readonly #client: mcp.Client;
+  readonly #library: typeof mcp;
+  readonly #server: McpServer;
+  readonly #lastWords: () => string;
+  /** Nothing comes any more. */
+  isClosed = false;
+
+  private constructor(
+    parts: {
+      readonly client: mcp.Client;
+      readonly library: typeof mcp;
+      readonly server: McpServer;
+    },
+    lastWords: () => string,
+  ) {
+    this.#client = parts.client;
+    this.#library = parts.library;
+    this.#server = parts.server;
+    this.#lastWords = lastWords;
+    // A callback of the protocol's, and no event of the DOM's.
+    Object.assign(this.#client, { onclose: () => (this.isClosed = true) });
+  }
+
+  /**
+   * Starts or reaches the server.
+   *
+   * @throws UsageError where the client's package is missing.
+   * @throws RolloutError `environment/unreachable` or `environment/unauthorized`.
+   */
+  static async open(
+    server: McpServer,
+    { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<McpConnection> {
+    const library = await loadClient();
+    const { transport, lastWords } = await createTransport(library, server);
+    const client = new library.Client({ name: "turnwright", version: await readVersion() });
+    const connection = new McpConnection({ client, library, server }, lastWords);
+    try {
+      await withDeadline(
+        async (within) => await client.connect(transport, { signal: within, timeout: timeoutMs }),
+        {
+          ms: timeoutMs,
+          signal: signal ?? new AbortController().signal,
+          onLate: () => {
+            throw new Error(`no answer within ${timeoutMs} ms`);
+          },
+        },
+      );
+      return connection;
+    } catch (error) {
+      await connection[Symbol.asyncDispose]();
+      signal?.throwIfAborted();
+      throw connection.#attribute(error, "reach");
+    }
+  }
+
+  /**
+   * Lists the server's tools.
+   *
+   * @throws RolloutError with party `environment`.
+   */
+  async listTools({ timeoutMs }: { readonly timeoutMs: number }): Promise<readonly ListedTool[]> {
+    const tools: ListedTool[] = [];
+    let cursor: string | undefined;
+    try {
+      for (let page = 0; page < mostPages; page++) {
+        const params = cursor === undefined ? {} : { cursor };
+        const request = { method: "tools/list", params } as const;
+        const listed = await this.#client.request(request, { timeout: timeoutMs });
+        tools.push(...(listed.tools as unknown as ListedTool[]));
+        cursor = listed.nextCursor;
+        if (cursor === undefined) return tools;
+      }
+    } catch (error) {
+      throw this.#attribute(error, "list the tools of");
+    }
+    throw new RolloutError(
+      "environment/bad-result",
+      `Cannot list the tools of MCP server ${describeServer(this.#server)}: they have no end after ` +
+        `${mostPages} pages`,
+    );
+  }
+
+  /**
+   * Calls a tool. What the server calls a mistake is an answer.
+   *
+   * @throws RolloutError with party `environment`; and the signal's reason where that is aborted.
+   */
+  async call({ tool, signal, timeoutMs, maxLength, ...call }: McpCall): Promise<McpAnswer> {
+    const params = { name: tool, arguments: { ...call.arguments } };
+    const request = { method: "tools/call", params } as const;
+    try {
+      // The caller keeps the deadline; the client's own is for a caller who does not.
+      const options = { signal, timeout: timeoutMs + 5_000 };
+      const result = await this.#client.request(request, options);
+      return readAnswer(result as McpResult, { tool, maxLength });
+    } catch (error) {
+      signal.throwIfAborted();
+      const { ProtocolError, INVALID_PARAMS } = this.#library;
+      if (error instanceof ProtocolError && error.code === INVALID_PARAMS) {
+        return { text: error.message, isError: true };
+      }
+      throw this.#attribute(error, `call tool ${tool} of`);
+    }
+  }
+
+  #attribute(error: unknown, doing: string): RolloutError {
+    if (error instanceof RolloutError) return error;
+    const said = this.#lastWords();
+    const words = said === "" ? "" : ` (its standard error ends with: ${said})`;
+    const { code, why, retryable } = describeFailure(error, this.#library);
+    if (code === "environment/unreachable") this.isClosed = true;
+    const place = `MCP server ${describeServer(this.#server)}`;
+    const message = `Cannot ${doing} ${place}: ${why}${words}`;
+    return new RolloutError(code, message, { cause: error, retryable });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.isClosed = true;
+    // A server that is gone need not be told.
+    await this.#client.close().catch(() => undefined);
+  }
+}
+
+interface DescribedFailure {
+  readonly code: `environment/${string}`;
+  readonly why: string;
+  readonly retryable: boolean;
+}
+
+function describeFailure(error: unknown, library: typeof mcp): DescribedFailure {
+  const { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } = library;
+  const why = describeError(error);
+  if (error instanceof SdkHttpError) {
+    const { status } = error.data;
+    if (status === 401 || status === 403) {
+      const code = "environment/unauthorized";
+      return { code, why: `${why}, expected headers that it accepts`, retryable: false };
+    }
+    const isOther = status === 404 || status === 405;
+    const hint = isOther ? " (HTTP 404 or 405: no MCP endpoint? such as http://HOST/mcp)" : "";
+    return { code: "environment/unreachable", why: `${why}${hint}`, retryable: true };
+  }
+  if (error instanceof ProtocolError) {
+    return {
+      code: "environment/exception",
+      why: `it answered error ${error.code}: ${why}`,
+      retryable: true,
+    };
+  }
+  if (error instanceof SdkError) {
+    if (error.code === SdkErrorCode.RequestTimeout)
+      return { code: "environment/timeout", why, retryable: true };
+    const isBad =
+      error.code === SdkErrorCode.InvalidResult ||
+      error.code === SdkErrorCode.UnsupportedResultType;
+    if (isBad) return { code: "environment/bad-result", why, retryable: false };
+  }
+  const { code } = error as { readonly code?: unknown };
+  const missing = code === "ENOENT" ? `${why} (there is no such program)` : why;
+  return { code: "environment/unreachable", why: missing, retryable: true };
+}
+
+async function loadClient(): Promise<typeof mcp> {
+  try {
+    return await import("@modelcontextprotocol/client");
+  } catch (error) {
+    throw new UsageError(
+      "Cannot use MCP servers: the optional package @modelcontextprotocol/client does not load " +
+        `(${describeError(error).split("\n")[0]}), install it: npm i @modelcontextprotocol/client@2`,
+      { cause: error },
+    );
+  }
+}
+
+async function createTransport(
+  library: typeof mcp,
+  server: McpServer,
+): Promise<{ readonly transport: mcp.Transport; readonly lastWords: () => string }> {
+  if (server.url !== undefined) {
+    const headers = { ...server.headers };
+    const options = { requestInit: { headers }, reconnectionOptions: noReconnection };
+    const transport = new library.StreamableHTTPClientTransport(new URL(server.url), options);
+    return { transport, lastWords: () => "" };
+  }
+  const { StdioClientTransport, getDefaultEnvironment } =
+    await import("@modelcontextprotocol/client/stdio");
+  const { command, args = [], env, cwd } = server;
+  const transport = new StdioClientTransport({
+    command,
+    args: [...args],
+    env: { ...getDefaultEnvironment(), ...env },
+    ...(cwd === undefined ? {} : { cwd }),
+    stderr: "pipe",
+  });
+  let said = "";
+  transport.stderr?.on("data", (piece: Buffer) => {
+    said = `${said}${piece.toString("utf8")}`.slice(-quotedLength);
+  });
+  return { transport, lastWords: () => said.trim().replaceAll(/\s*\n\s*/g, " | ") };
+}
+
+/** What is lost is said: the next call connects anew. */
+const noReconnection = {
+  initialReconnectionDelay: 1_000,
+  maxReconnectionDelay: 1_000,
+  reconnectionDelayGrowFactor: 1,
+  maxRetries: 0,
+};

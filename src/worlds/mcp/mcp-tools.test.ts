@@ -1,0 +1,278 @@
+import { createServer as createHttpServer } from "node:http";
+import { fileURLToPath } from "node:url";
+import { serve } from "@hono/node-server";
+import { createMcpHandler } from "@modelcontextprotocol/server";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineEnvironment } from "../../environment/define-environment.ts";
+import type { Action } from "../../environment/environment.ts";
+import { playActions } from "../../environment/play-actions.ts";
+import { RolloutError, UsageError } from "../../errors.ts";
+import { callThrough, type Outside } from "../../outside.ts";
+import { toPyValue, type PyDict } from "../../python/value.ts";
+import { createServer } from "./mcp-test-server.fixture.mjs";
+import { mcpTools, type McpTools, type McpToolsOptions } from "./mcp-tools.ts";
+
+const script = fileURLToPath(new URL("mcp-test-server.fixture.mjs", import.meta.url));
+const { signal } = new AbortController();
+const stdio = { command: process.execPath, args: [script] };
+
+const opened: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one[Symbol.asyncDispose]();
+});
+
+async function open(options: Partial<McpToolsOptions> = {}): Promise<McpTools> {
+  const tools = await mcpTools({ ...stdio, ...options } as McpToolsOptions);
+  opened.push(tools);
+  return tools;
+}
+
+function environmentOf(tools: McpTools, repeatable = false) {
+  return defineEnvironment({
+    name: "world",
+    tasks: [{ instruction: "Go." }],
+    policy: "Use the tools.",
+    tools,
+    repeatable,
+    score: () => 1,
+  });
+}
+
+function call(name: string, given: object = {}): Action {
+  return { type: "call", name, arguments: toPyValue(given as never) as PyDict };
+}
+
+/** What the agent reads after each call of one episode. */
+async function answers(tools: McpTools, ...actions: readonly Action[]) {
+  const environment = environmentOf(tools);
+  const task = environment.task("test", 0);
+  const played = await playActions(
+    environment,
+    { task, user: environment.user, actions },
+    { signal },
+  );
+  return played.steps.map(({ observation }) => observation);
+}
+
+async function failureOf(work: Promise<unknown>): Promise<RolloutError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(RolloutError);
+  return error as RolloutError;
+}
+
+async function complaintOf(work: Promise<unknown>): Promise<string> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(UsageError);
+  return (error as UsageError).message;
+}
+
+describe("mcpTools() over standard input and output", () => {
+  test("hands the server's tools to an environment as they are", async () => {
+    const tools = await open({ names: (name) => (name === "add" ? "plus" : undefined) });
+    expect(tools.map(({ name }) => name)).toEqual(["plus"]);
+    const { callable } = tools[0]!;
+    expect(callable.jsonSchema).toEqual({
+      type: "object",
+      properties: { a: { type: "integer" }, b: { type: "integer" } },
+      required: ["a", "b"],
+    });
+    expect(await answers(tools, call("plus", { a: 2, b: 3 }), call("plus", { a: "2" }))).toEqual([
+      "5",
+      "Error: must have required property 'b'; a must be integer (plus takes a, b)",
+    ]);
+  });
+
+  test("shows what a result has of text, and what the server calls a mistake", async () => {
+    const tools = await open({ maxResultLength: 10 });
+    expect(await answers(tools, call("data"), call("big"))).toEqual([
+      '{"a":[1]}',
+      // Cut before the character that does not fit whole.
+      "xxxxxxxxx\n[92 more characters were left out]",
+    ]);
+    const long = await open();
+    expect(await answers(long, call("page"), call("fail"))).toEqual([
+      "one\ntwo\nfile:///three",
+      "Error: there is no such page",
+    ]);
+  });
+
+  test("refuses a picture with the tool's name and the remedy", async () => {
+    const tools = await open();
+    const error = await failureOf(answers(tools, call("picture")));
+    expect(error.code).toBe("environment/bad-result");
+    expect(error.message).toBe(
+      'Cannot use what MCP tool picture returned: a part of type "image" (image/png): there is no ' +
+        "renderer for images, sound and files yet, expected text (the option names leaves the tool out " +
+        "where it answers undefined)",
+    );
+  });
+
+  test("is one server for all episodes, or one for each", async () => {
+    for (const [perEpisode, expected] of [
+      [false, ["1", "2", "3"]],
+      [true, ["1", "1", "2"]],
+    ] as const) {
+      const environment = environmentOf(await open({ perEpisode }));
+      const task = environment.task("test", 0);
+      const user = environment.user.open(task, { seed: 0 });
+      await using one = await environment.open(task, { user, signal });
+      await using other = await environment.open(task, { user, signal });
+      const steps = [];
+      for (const world of [one, other, one])
+        steps.push(await world.step(call("count"), { signal }));
+      expect(steps.map(({ observation }) => observation)).toEqual(expected);
+    }
+  });
+
+  test("starts anew a server that died, with what it said last", async () => {
+    const tools = await open();
+    const error = await failureOf(answers(tools, call("count"), call("die")));
+    expect(error).toMatchObject({ code: "environment/unreachable", retryable: true });
+    expect(error.message).toContain("Cannot call tool die of MCP server");
+    expect(error.message).toContain("(its standard error ends with: out of | memory)");
+    expect(await answers(tools, call("count"))).toEqual(["1"]);
+  });
+
+  test("gives up a call that hangs, and goes on with the next", async () => {
+    const tools = await open({ timeoutMs: 300 });
+    const error = await failureOf(answers(tools, call("hang")));
+    expect(error).toMatchObject({ code: "environment/timeout", retryable: true });
+    expect(error.message).toContain("Cannot call tool hang of world");
+    const patient = await open();
+    expect(await answers(patient, call("count"))).toEqual(["1"]);
+  });
+
+  test("takes what was recorded in the place of the server", async () => {
+    const tools = await open({ names: (name) => (name === "count" ? name : undefined) });
+    const environment = environmentOf(tools, true);
+    const recorded: unknown[] = [];
+    const record: Outside = async (what, work) => {
+      const value = await work();
+      recorded.push([what, value]);
+      return value;
+    };
+    const play = async (outside: Outside) => {
+      const task = environment.task("test", 0);
+      const user = environment.user.open(task, { seed: 0 });
+      await using world = await environment.open(task, { user, signal, outside });
+      return await world.step(call("count"), { signal });
+    };
+    const live = await play(record);
+    expect(recorded).toEqual([["mcp count", { text: "1", isError: false }]]);
+    await tools[Symbol.asyncDispose]();
+    const replayed = await play((async () => (recorded[0] as [string, unknown])[1]) as Outside);
+    expect(replayed).toEqual(live);
+    expect(await play(callThrough)).toMatchObject({ observation: "1" });
+  });
+
+  test("refuses `repeatable` where each episode has a server of its own", async () => {
+    const tools = await open({ perEpisode: true });
+    expect(() => environmentOf(tools, true)).toThrow(
+      "Cannot define environment world: it says that it is repeatable, and tool count works on what lies " +
+        "outside of the episode, expected no `repeatable: true`",
+    );
+  });
+
+  test("hands a server the variables that it is to have, and no others", async () => {
+    process.env["TURNWRIGHT_TEST_SECRET"] = "no";
+    const tools = await open({ env: { GIVEN: "yes" } });
+    const asked = ["GIVEN", "TURNWRIGHT_TEST_SECRET"].map((name) => call("variable", { name }));
+    expect(await answers(tools, ...asked)).toEqual(["yes", "undefined"]);
+    delete process.env["TURNWRIGHT_TEST_SECRET"];
+  });
+
+  test("says which server cannot be used, and why", async () => {
+    expect(await complaintOf(open({ command: "no-such-program", args: ["x"] }))).toBe(
+      "Cannot reach MCP server no-such-program x: spawn no-such-program ENOENT (there is no such program)",
+    );
+    expect(
+      await complaintOf(
+        open({ command: process.execPath, args: ["-e", "console.error('no key')"] }),
+      ),
+    ).toContain("(its standard error ends with: no key)");
+    expect(
+      await complaintOf(
+        open({ ...stdio, args: ["-e", "setInterval(() => {}, 1000)"], connectTimeoutMs: 200 }),
+      ),
+    ).toMatch(/^Cannot reach MCP server .*: no answer within 200 ms$/);
+    expect(await complaintOf(open({ names: () => "with a space" }))).toMatch(
+      /^Cannot use tool "count" of MCP server .*: Cannot define tool "with a space": expected a name/,
+    );
+    expect(await complaintOf(mcpTools({} as McpToolsOptions))).toMatch(
+      /^Cannot use an MCP server:/,
+    );
+  });
+});
+
+/** Serves MCP over HTTP; `handle` may answer in its place. */
+async function serveHttp(handle: (request: Request) => Response | undefined = () => undefined) {
+  const handler = createMcpHandler(() => createServer());
+  const fetch = async (request: Request) => handle(request) ?? (await handler.fetch(request));
+  const server = await new Promise<ReturnType<typeof serve>>((resolve) => {
+    const started = serve({ fetch, port: 0, hostname: "127.0.0.1" }, () => resolve(started));
+  });
+  opened.push({
+    [Symbol.asyncDispose]: async () => {
+      if ("closeAllConnections" in server) server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  });
+  const { port } = server.address() as { port: number };
+  return { url: `http://127.0.0.1:${port}/mcp` };
+}
+
+async function openHttp(options: McpToolsOptions): Promise<McpTools> {
+  const tools = await mcpTools(options);
+  opened.unshift(tools);
+  return tools;
+}
+
+describe("mcpTools() over streamable HTTP", () => {
+  test("calls the server's tools, with the headers that it wants", async () => {
+    const { url } = await serveHttp((request) =>
+      request.headers.get("authorization") === "Bearer key"
+        ? undefined
+        : new Response("who are you?", { status: 401 }),
+    );
+    const tools = await openHttp({ url, headers: { authorization: "Bearer key" } });
+    expect(await answers(tools, call("add", { a: 1, b: 1 }), call("fail"))).toEqual([
+      "2",
+      "Error: there is no such page",
+    ]);
+    const complaint = await complaintOf(mcpTools({ url }));
+    expect(complaint).toContain(`Cannot reach MCP server ${url}:`);
+    expect(complaint).toContain("expected headers that it accepts");
+  });
+
+  test("fails an episode while the server is away, and not the next", async () => {
+    let isAway = false;
+    const { url } = await serveHttp(() =>
+      isAway ? new Response("later", { status: 503 }) : undefined,
+    );
+    const tools = await openHttp({ url });
+    isAway = true;
+    const error = await failureOf(answers(tools, call("add", { a: 1, b: 1 })));
+    expect(error).toMatchObject({ code: "environment/unreachable", retryable: true });
+    isAway = false;
+    expect(await answers(tools, call("add", { a: 1, b: 1 }))).toEqual(["2"]);
+  });
+
+  test("says where there is no server, or another one", async () => {
+    const plain = createHttpServer((_, response) => response.writeHead(404).end("nothing"));
+    await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
+    const { port } = plain.address() as { port: number };
+    const url = `http://127.0.0.1:${port}/mcp`;
+    expect(await complaintOf(mcpTools({ url }))).toContain("no MCP endpoint?");
+    await new Promise((resolve) => plain.close(resolve));
+    expect(await complaintOf(mcpTools({ url }))).toContain(`Cannot reach MCP server ${url}: `);
+    expect(await complaintOf(mcpTools({ url: "127.0.0.1:1" }))).toBe(
+      "Cannot use an MCP server at 127.0.0.1:1: expected an address such as http://127.0.0.1:8000/mcp",
+    );
+  });
+});

@@ -1,0 +1,69 @@
+import { systemClock, type Clock } from "../../internal/clock.ts";
+import type { McpConnection } from "./mcp-connection.ts";
+
+/** How long a connection that nobody uses is kept, in milliseconds. */
+const keptMs = 1_000;
+
+/**
+ * One connection for all episodes: opened when somebody needs it, opened anew where it was lost, and
+ * closed a moment after the last one has gone, so that nothing keeps the process from ending.
+ */
+export class SharedConnection implements AsyncDisposable {
+  readonly #open: () => Promise<McpConnection>;
+  readonly #clock: Pick<Clock, "after">;
+  #current: Promise<McpConnection> | undefined;
+  #userCount = 0;
+  #callOff: (() => void) | undefined;
+
+  constructor(
+    open: () => Promise<McpConnection>,
+    { clock = systemClock }: { readonly clock?: Pick<Clock, "after"> | undefined } = {},
+  ) {
+    this.#open = open;
+    this.#clock = clock;
+  }
+
+  /** Keeps the connection open until it is disposed of. */
+  lease(): AsyncDisposable {
+    this.#callOff?.();
+    this.#userCount += 1;
+    let isHeld = true;
+    return {
+      [Symbol.asyncDispose]: async () => {
+        if (!isHeld) return;
+        isHeld = false;
+        this.#userCount -= 1;
+        if (this.#userCount > 0) return;
+        this.#callOff = this.#clock.after(keptMs, () => void this[Symbol.asyncDispose]());
+      },
+    };
+  }
+
+  /** The connection that lives. */
+  async connection(): Promise<McpConnection> {
+    const known = this.#current;
+    if (known !== undefined) {
+      const connection = await known;
+      if (!connection.isClosed) return connection;
+      // Whoever comes first opens the next one, and all others wait for it.
+      if (this.#current === known) this.#current = undefined;
+      return await this.connection();
+    }
+    const opening = this.#open();
+    this.#current = opening;
+    try {
+      return await opening;
+    } catch (error) {
+      if (this.#current === opening) this.#current = undefined;
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#callOff?.();
+    const known = this.#current;
+    this.#current = undefined;
+    const connection = await known?.catch(() => undefined);
+    await connection?.[Symbol.asyncDispose]();
+  }
+}

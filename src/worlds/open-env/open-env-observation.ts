@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { RolloutError } from "../../errors.ts";
+import { refuse } from "../../environment/refuse.ts";
+import type { ObjectSchema } from "../../environment/standard-schema.ts";
+import { readAnswer } from "../mcp/mcp-answer.ts";
+
+/** Characters of an observation that the agent is shown. */
+const maxLength = 100_000;
+
+const toolsSchema = z.array(
+  z.object({
+    name: z.string(),
+    description: z.string().nullish(),
+    input_schema: z.record(z.string(), z.unknown()),
+  }),
+);
+
+/** The tools that an observation of `list_tools` names. */
+export function readListedTools(observation: Readonly<Record<string, unknown>>) {
+  const parsed = toolsSchema.safeParse(observation["tools"]);
+  if (!parsed.success) {
+    throw new RolloutError("environment/bad-step", "its tools cannot be read");
+  }
+  return parsed.data.map(({ name, description, input_schema: schema }) => ({
+    name,
+    description: description ?? "",
+    parameters: { ...schema, type: "object" } as ObjectSchema,
+  }));
+}
+
+/** What of a tool's answer is its text. */
+const calledSchema = z.object({
+  tool_name: z.string(),
+  result: z.unknown(),
+  error: z.object({ error_type: z.string(), message: z.string() }).nullish(),
+});
+
+const resultSchema = z.object({
+  content: z.array(z.unknown()),
+  is_error: z.boolean().nullish(),
+});
+
+/** Mistakes of whoever called; anything else is an outage. */
+const mistakes = new Set(["execution_error", "invalid_args", "tool_not_found"]);
+
+/**
+ * An observation as the agent reads it: a tool's answer as its text, one text alone as it stands, and
+ * anything else as JSON, without what only the trainer is to know.
+ *
+ * @throws ToolRefusal where a tool says that its call was a mistake.
+ * @throws RolloutError where it could not be called.
+ */
+export function describeObservation(observation: Readonly<Record<string, unknown>>): string {
+  const called = calledSchema.safeParse(observation);
+  if (called.success) return describeCall(called.data);
+  const { metadata: _own, done: _done, reward: _reward, ...shown } = observation;
+  const values = Object.values(shown);
+  const [only] = values;
+  const text = values.length === 1 && typeof only === "string" ? only : JSON.stringify(shown);
+  return readAnswer({ content: [{ type: "text", text }] }, { tool: "act", maxLength }).text;
+}
+
+function describeCall({ tool_name: tool, result, error }: z.infer<typeof calledSchema>): string {
+  if (error) {
+    if (mistakes.has(error.error_type)) refuse(withoutError(error.message));
+    throw new RolloutError(
+      error.error_type === "timeout" ? "environment/timeout" : "environment/exception",
+      `Cannot call tool ${tool} of the OpenEnv server: ${error.message}`,
+      { retryable: true },
+    );
+  }
+  const read = resultSchema.safeParse(result);
+  const text = typeof result === "string" ? result : (JSON.stringify(result) ?? "null");
+  const content = read.success ? read.data.content : [{ type: "text", text }];
+  const answer = readAnswer({ content }, { tool, maxLength });
+  if (read.success && read.data.is_error === true) refuse(withoutError(answer.text));
+  return answer.text;
+}
+
+/** The answer to a mistake says once that it is one. */
+function withoutError(text: string): string {
+  return text.replace(/^error:\s*/i, "");
+}

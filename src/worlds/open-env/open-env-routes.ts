@@ -1,0 +1,127 @@
+import type { IncomingMessage } from "node:http";
+import { z } from "zod";
+import type { Environment } from "../../environment/environment.ts";
+import { UsageError } from "../../errors.ts";
+import { readVersion } from "../../setup/version.ts";
+import { servedActionSchema } from "./served-episode.ts";
+
+/** What is answered over plain HTTP. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Largest body that is read, in bytes. */
+const maxBodyBytes = 65_536;
+/** Most tasks that are listed at once. */
+const mostTasks = 10_000;
+
+const splitSchema = z.object({ split: z.string() });
+const indexSchema = z.object({ split: z.string(), index: z.int() });
+const rangeSchema = z.object({
+  split: z.string(),
+  start: z.int().min(0).nullish(),
+  stop: z.int().min(0).nullish(),
+});
+
+/**
+ * Answers what a client asks before it opens a session: what the environment is, and its tasks.
+ *
+ * @throws UsageError for a split, a task or a body that there is not.
+ */
+export async function answerHttp(
+  environment: Environment,
+  request: IncomingMessage,
+): Promise<HttpAnswer> {
+  const { pathname } = new URL(request.url ?? "/", "http://host");
+  const found = request.method === "POST" ? undefined : await describe(environment, pathname);
+  if (found !== undefined) return { status: 200, body: found };
+  const [, name = "", what = "", ...more] = pathname.split("/").map(decodeURIComponent);
+  const isOurs = name.toLowerCase() === environment.name.toLowerCase();
+  if (isOurs && more.length === 0) {
+    const body = await tasks(environment, what, request);
+    if (body !== undefined) return { status: 200, body };
+  }
+  return { status: 404, body: { detail: "Not Found" } };
+}
+
+async function describe(environment: Environment, pathname: string): Promise<unknown> {
+  const { name, policyText, source } = environment;
+  switch (pathname) {
+    case "/health":
+      return { status: "healthy" };
+    case "/metadata":
+      return { name, description: policyText || source, version: await readVersion() };
+    case "/schema": {
+      const observation = { type: "object", properties: { text: { type: "string" } } };
+      const state = { type: "object", properties: { step_count: { type: "integer" } } };
+      return { action: servedActionSchema, observation, state };
+    }
+    case "/list_environments":
+      return [name];
+    default:
+      return undefined;
+  }
+}
+
+async function tasks(
+  environment: Environment,
+  what: string,
+  request: IncomingMessage,
+): Promise<unknown> {
+  const { name: env_name, splits } = environment;
+  const shown = (split: string, index: number) => {
+    const { id, instruction } = environment.task(split, index);
+    return { id, split, index, instruction };
+  };
+  const list = (split: string, start: number, stop: number) =>
+    Array.from({ length: Math.max(0, Math.min(stop, start + mostTasks) - start) }, (_, n) =>
+      shown(split, start + n),
+    );
+  switch (what) {
+    case "splits":
+      return Object.keys(splits).map((name) => ({
+        name,
+        type: name === "train" || name === "test" ? name : "validation",
+      }));
+    case "num_tasks": {
+      const { split } = await readBody(splitSchema, request);
+      return { num_tasks: sizeOf(environment, split) };
+    }
+    case "tasks": {
+      const { split } = await readBody(splitSchema, request);
+      return { tasks: list(split, 0, sizeOf(environment, split)), env_name };
+    }
+    case "task": {
+      const { split, index } = await readBody(indexSchema, request);
+      return { task: shown(split, index) };
+    }
+    case "task_range": {
+      const { split, start, stop } = await readBody(rangeSchema, request);
+      const size = sizeOf(environment, split);
+      return { tasks: list(split, start ?? 0, Math.min(stop ?? size, size)) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function sizeOf({ name, splits }: Environment, split: string): number {
+  const size = splits[split];
+  if (size !== undefined) return size;
+  const known = Object.keys(splits).join(", ");
+  throw new UsageError(`Cannot find split "${split}" of ${name}, expected one of ${known}`);
+}
+
+async function readBody<Value>(schema: z.ZodType<Value>, request: IncomingMessage): Promise<Value> {
+  let text = "";
+  for await (const piece of request) {
+    text += String(piece);
+    if (text.length > maxBodyBytes) throw new UsageError("Cannot read the body: it is too large");
+  }
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new UsageError('Cannot read the body: expected {"split": …}', { cause: error });
+  }
+}

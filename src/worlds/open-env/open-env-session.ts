@@ -1,0 +1,220 @@
+import { WebSocket } from "ws";
+import { RolloutError, describeError } from "../../errors.ts";
+import { withDeadline } from "../../internal/deadline.ts";
+
+/** What a server answers a reset or a step. */
+export interface OpenEnvResult {
+  readonly observation: Readonly<Record<string, unknown>>;
+  readonly reward?: number | boolean | null;
+  readonly done?: boolean;
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
+}
+
+/** Where an OpenEnv server is. */
+export interface OpenEnvPlace {
+  /** Such as `http://127.0.0.1:8000`. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What the server says of an action: that it is none of its. */
+export class RefusedAction extends Error {
+  override readonly name = "RefusedAction";
+}
+
+/** Largest message that is taken, in bytes. */
+const maxMessageBytes = 64 * 2 ** 20;
+
+/** A text that a complaint quotes is cut to so many characters. */
+const quotedLength = 500;
+
+/**
+ * A session with an OpenEnv server: one WebSocket, one world of its own on the server.
+ *
+ * **Source:** PyPI openenv 0.10.0, core/env_server/http_server.py (`/ws`) and types.py (`WS…`).
+ */
+export class OpenEnvSession implements AsyncDisposable {
+  readonly #socket: WebSocket;
+  readonly #place: string;
+  #waiting: { resolve(message: unknown): void; reject(error: unknown): void } | undefined;
+  /** Why no message can come any more. */
+  #ended: Error | undefined;
+
+  private constructor(socket: WebSocket, place: string) {
+    this.#socket = socket;
+    this.#place = place;
+    socket.on("message", (data: Buffer) => this.#take(data));
+    socket.on("error", (error) => this.#end(describeError(error)));
+    socket.on("close", (code) => this.#end(`it closed the connection (${code})`));
+  }
+
+  /**
+   * Connects to the server.
+   *
+   * @throws RolloutError `environment/unreachable`.
+   */
+  static async open(
+    { url, headers = {} }: OpenEnvPlace,
+    { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<OpenEnvSession> {
+    const address = new URL(url);
+    address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+    address.pathname = `${address.pathname.replace(/\/+$/, "")}/ws`;
+    const socket = new WebSocket(address, { headers, maxPayload: maxMessageBytes });
+    const session = new OpenEnvSession(socket, url);
+    const opened = new Promise<void>((resolve, reject) => {
+      socket.once("open", resolve);
+      socket.once("error", reject);
+    });
+    try {
+      await withDeadline(async () => await opened, {
+        ...{ ms: timeoutMs, signal },
+        onLate: () => {
+          throw new Error(`no answer within ${timeoutMs} ms`);
+        },
+      });
+      return session;
+    } catch (error) {
+      opened.catch(() => undefined);
+      socket.terminate();
+      signal.throwIfAborted();
+      const message = `Cannot reach OpenEnv server ${url}: ${describeError(error)}`;
+      throw new RolloutError("environment/unreachable", message, { cause: error, retryable: true });
+    }
+  }
+
+  /** Begins an episode. Throws as `ask()` does. */
+  async reset(data: object, options: AskOptions): Promise<OpenEnvResult> {
+    return this.#result(await this.#ask({ type: "reset", data }, options));
+  }
+
+  /**
+   * Performs an action.
+   *
+   * @throws RefusedAction where the server says that it is none.
+   */
+  async step(data: object, options: AskOptions): Promise<OpenEnvResult> {
+    return this.#result(await this.#ask({ type: "step", data }, options));
+  }
+
+  #result(value: unknown): OpenEnvResult {
+    const result = value as Partial<OpenEnvResult> | null;
+    const { observation, reward, done } = result ?? {};
+    const isRight =
+      typeof observation === "object" &&
+      observation !== null &&
+      !Array.isArray(observation) &&
+      (reward === undefined || reward === null || /^(?:number|boolean)$/.test(typeof reward)) &&
+      (done === undefined || typeof done === "boolean");
+    if (isRight) return result as OpenEnvResult;
+    throw this.#failure(
+      "environment/bad-step",
+      `it answered ${brief(value)}, expected {"observation": {…}, "reward": …, "done": …}`,
+    );
+  }
+
+  async #ask(message: object, { timeoutMs, signal }: AskOptions): Promise<unknown> {
+    if (this.#ended !== undefined) throw this.#ended;
+    const answered = new Promise<unknown>((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
+    // Where nobody waits for it any more.
+    answered.catch(() => undefined);
+    this.#socket.send(JSON.stringify(message));
+    try {
+      return await withDeadline(async () => await answered, {
+        ...{ ms: timeoutMs, signal },
+        onLate: () => {
+          throw this.#failure("environment/timeout", `no answer within ${timeoutMs} ms`);
+        },
+      });
+    } catch (error) {
+      // What comes later would be taken for the answer to the next question.
+      if (!(error instanceof RefusedAction)) this.#socket.terminate();
+      throw error;
+    }
+  }
+
+  #take(data: Buffer): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    let message: unknown;
+    try {
+      message = JSON.parse(data.toString("utf8"));
+    } catch (error) {
+      waiting?.reject(this.#failure("environment/bad-step", describeError(error)));
+      return;
+    }
+    const { type, data: body } = (message ?? {}) as { type?: unknown; data?: unknown };
+    if (type === "observation") waiting?.resolve(body);
+    else if (waiting !== undefined) waiting.reject(this.#describe(type, body));
+    // Nobody had asked: it says why it takes nobody in, and closes.
+    else this.#ended ??= this.#describe(type, body);
+  }
+
+  #describe(type: unknown, body: unknown): Error {
+    if (type !== "error") {
+      return this.#failure("environment/bad-step", `it sent a message of type ${brief(type)}`);
+    }
+    const { code, message, errors } = (body ?? {}) as {
+      readonly code?: unknown;
+      readonly message?: unknown;
+      readonly errors?: unknown;
+    };
+    const said = brief(message);
+    if (code === "VALIDATION_ERROR") return new RefusedAction(describeProblems(errors) ?? said);
+    if (code === "CAPACITY_REACHED") {
+      const why = `it has no room for another session (${said}), expected fewer episodes at once`;
+      return this.#failure("environment/unreachable", `${why} (concurrency), or more room there`);
+    }
+    return this.#failure("environment/exception", `it answered ${String(code)}: ${said}`);
+  }
+
+  #failure(code: `environment/${string}`, why: string): RolloutError {
+    const message = `Cannot use OpenEnv server ${this.#place}: ${why}`;
+    return new RolloutError(code, message, { retryable: code !== "environment/bad-step" });
+  }
+
+  #end(why: string): void {
+    this.#ended ??= this.#failure("environment/unreachable", why);
+    this.#waiting?.reject(this.#ended);
+    this.#waiting = undefined;
+  }
+
+  /** Ends the session; the server forgets its world. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end("the session is over");
+    if (this.#socket.readyState !== WebSocket.OPEN) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#socket.send(JSON.stringify({ type: "close" }));
+    // Whoever does not say goodbye within a second is left.
+    const closed = new Promise((resolve) => this.#socket.once("close", resolve));
+    const timer = setTimeout(() => this.#socket.terminate(), 1_000);
+    this.#socket.close();
+    await closed;
+    clearTimeout(timer);
+  }
+}
+
+/** How long an answer may take, in milliseconds, and what calls it off. */
+export interface AskOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What pydantic found, in words for the model. */
+function describeProblems(errors: unknown): string | undefined {
+  if (!Array.isArray(errors) || errors.length === 0) return undefined;
+  const lines = (errors as readonly { loc?: unknown; msg?: unknown }[]).map(({ loc, msg }) => {
+    const place = Array.isArray(loc) ? loc.join(".") : "";
+    return `${place === "" ? "" : `${place}: `}${String(msg)}`;
+  });
+  return lines.slice(0, 10).join("; ");
+}
+
+function brief(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
+  return text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
+}

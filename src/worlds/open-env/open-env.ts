@@ -1,0 +1,107 @@
+import { UsageError } from "../../errors.ts";
+import { defineTool, type Tool } from "../../environment/define-tool.ts";
+import type { Environment } from "../../environment/environment.ts";
+import { nameTasks, type TaskSplits } from "../../environment/task-list.ts";
+import { scriptedUser } from "../../user/scripted-user.ts";
+import type { User } from "../../user/user.ts";
+import { OpenEnvSession, type OpenEnvPlace } from "./open-env-session.ts";
+import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-env-options.ts";
+import { OpenEnvWorld } from "./open-env-world.ts";
+import { readServerFacts, type OpenEnvServerFacts } from "./open-env-server-facts.ts";
+import { readListedTools } from "./open-env-observation.ts";
+
+/** A world on an OpenEnv server, as an environment. */
+export interface OpenEnvEnvironment extends Environment<OpenEnvTask> {
+  /** Says nothing: the first words are the server's. */
+  readonly user: User;
+}
+
+/**
+ * The world of an OpenEnv server as an environment: `export default await openEnv({ url })`. Each episode is
+ * a session of its own. A server whose environment has tools of its own (MCP) shows them to the model;
+ * any other has one tool, `act`, that takes its action. What the server answers is recorded.
+ *
+ * @throws UsageError where there is no such server, or its actions cannot be shown to a model.
+ */
+export async function openEnv(options: OpenEnvOptions): Promise<OpenEnvEnvironment> {
+  const { timeoutMs = 60_000, connectTimeoutMs = 10_000 } = options;
+  const facts = await readServerFacts(options, connectTimeoutMs);
+  const name = options.name ?? facts.name.replaceAll(/[^\w.-]+/g, "-");
+  const tasks = nameTasks<OpenEnvTask>(name, options.tasks ?? defaultTasks(name, facts));
+  const limits = { timeoutMs, connectTimeoutMs };
+  const tools = await readTools(options, { facts, limits });
+  return {
+    name,
+    source: `OpenEnv server ${options.url}`,
+    splits: tasks.splits,
+    tools: tools.map(({ definition }) => definition),
+    policyText: options.policy ?? facts.description,
+    user: scriptedUser({ lines: [""] }),
+    task: (split, index) => tasks.task(split, index),
+    open: async (task, { user, signal }) => {
+      signal.throwIfAborted();
+      return new OpenEnvWorld({ options, limits, task, tools, user });
+    },
+  };
+}
+
+function defaultTasks(name: string, { splits }: OpenEnvServerFacts): TaskSplits<OpenEnvTask> {
+  const draw = (length: number, toReset: (index: number) => OpenEnvTask["reset"]) => ({
+    length,
+    at: (index: number) => ({ instruction: `Play ${name}.`, reset: toReset(index) }),
+  });
+  if (splits === undefined) {
+    return {
+      train: draw(10_000, (index) => ({ seed: index })),
+      test: draw(100, (index) => ({ seed: 1_000_000 + index })),
+    };
+  }
+  const bySplit = Object.entries(splits).map(([split, size]) => [
+    split,
+    draw(size, (index) => ({ split, index })),
+  ]);
+  return Object.fromEntries(bySplit) as TaskSplits<OpenEnvTask>;
+}
+
+async function readTools(
+  options: OpenEnvOptions,
+  { facts, limits }: { readonly facts: OpenEnvServerFacts; readonly limits: Limits },
+): Promise<readonly Tool<ActingWorld>[]> {
+  const { properties = {} } = facts.actionSchema as { readonly properties?: object };
+  const { metadata: _own, ...fields } = properties as Readonly<Record<string, unknown>>;
+  const isOfTools = Object.keys(fields).every((key) =>
+    ["type", "tool_name", "arguments"].includes(key),
+  );
+  const { timeoutMs } = limits;
+  if (!isOfTools) {
+    const parameters = { ...facts.actionSchema, properties: fields };
+    const description = facts.description === "" ? "Act in the environment." : facts.description;
+    return [
+      defineTool<Readonly<Record<string, unknown>>, ActingWorld>({
+        ...{ name: "act", description, parameters, timeoutMs },
+        execute: async (action, world) => await world.act(action),
+      }),
+    ];
+  }
+  const listed = await listTools(options, limits);
+  return listed.map((tool) =>
+    defineTool<Readonly<Record<string, unknown>>, ActingWorld>({
+      ...{ ...tool, timeoutMs },
+      execute: async (given, world) =>
+        await world.act({ type: "call_tool", tool_name: tool.name, arguments: given }),
+    }),
+  );
+}
+
+async function listTools(place: OpenEnvPlace, { timeoutMs, connectTimeoutMs }: Limits) {
+  const { signal } = new AbortController();
+  try {
+    await using session = await OpenEnvSession.open(place, { timeoutMs: connectTimeoutMs, signal });
+    const { observation } = await session.step({ type: "list_tools" }, { timeoutMs, signal });
+    const tools = readListedTools(observation);
+    if (tools.length > 0) return tools;
+  } catch (error) {
+    throw new UsageError((error as Error).message, { cause: error });
+  }
+  throw new UsageError(`Cannot use OpenEnv server ${place.url}: it lists no tools`);
+}

@@ -1,0 +1,197 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { WebSocketServer, type WebSocket } from "ws";
+import type { Environment } from "../../environment/environment.ts";
+import { RolloutError, UsageError, describeError } from "../../errors.ts";
+import { systemClock, type Clock } from "../../internal/clock.ts";
+import { isLocalHost, isLocalOrigin } from "./local-origin.ts";
+import { defaultScript, scriptedUser } from "../../user/scripted-user.ts";
+import type { User } from "../../user/user.ts";
+import { answerHttp } from "./open-env-routes.ts";
+import { ServedEpisode } from "./served-episode.ts";
+
+/** How an environment is served. */
+export interface ServeOpenEnvOptions {
+  /** Default 127.0.0.1, which this machine alone reaches. */
+  readonly host?: string;
+  /** Default 8000; 0: any that is free. */
+  readonly port?: number;
+  /** Who speaks for the user. Default: the environment's own, else one who states the task. */
+  readonly user?: User;
+  /** Sessions at once. Default 1000. */
+  readonly maxSessions?: number;
+  /** How long a session may be silent, in milliseconds. Default half an hour. */
+  readonly idleMs?: number;
+  /** How long the environment may take for a call, in milliseconds. Default 60 seconds. */
+  readonly timeoutMs?: number;
+  /** In which it is waited. Default: the machine's. */
+  readonly clock?: Pick<Clock, "after" | "now">;
+}
+
+/** A server that listens; disposing it ends its sessions. */
+export interface ServedOpenEnv extends AsyncDisposable {
+  readonly url: string;
+  readonly sessionCount: number;
+}
+
+/** Largest message that is taken, in bytes. */
+const maxMessageBytes = 4 * 2 ** 20;
+
+/**
+ * Serves an environment as OpenEnv: whoever trains with an OpenEnv client plays it, each connection in a
+ * session of its own. A reset takes `split` and `index`, or `seed`; a step is `{"type": "call_tool",
+ * "tool_name", "arguments"}`, `{"type": "say", "content"}`, `{"type": "list_tools"}` or `{"type":
+ * "finish"}`; the reward comes with the step that ends the episode.
+ *
+ * @throws UsageError for an address that is taken.
+ */
+export async function serveOpenEnv(
+  environment: Environment & { readonly user?: User },
+  options: ServeOpenEnvOptions = {},
+): Promise<ServedOpenEnv> {
+  const { host = "127.0.0.1", port = 8000, maxSessions = 1000 } = options;
+  const user = options.user ?? environment.user ?? scriptedUser({ lines: defaultScript });
+  const sessions = new Set<AsyncDisposable>();
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
+  const isLocal = isLocalHost(host);
+  const isAllowed = (request: IncomingMessage): boolean => !isLocal || isLocalOrigin(request);
+  const server = createServer((request, response) => {
+    if (!isAllowed(request)) response.writeHead(403).end();
+    else void answer(environment, request, response);
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const isPlace = new URL(request.url ?? "/", "http://host").pathname === "/ws";
+    if (!isPlace || !isAllowed(request)) {
+      socket.end(`HTTP/1.1 ${isPlace ? "403 Forbidden" : "404 Not Found"}\r\n\r\n`);
+      return;
+    }
+    sockets.handleUpgrade(request, socket, head, (connection) => {
+      const isFull = sessions.size >= maxSessions;
+      const message = isFull
+        ? {
+            message: `${maxSessions} sessions are open, and no more are taken`,
+            code: "CAPACITY_REACHED",
+          }
+        : undefined;
+      if (message !== undefined) {
+        connection.send(JSON.stringify({ type: "error", data: message }));
+        connection.close();
+        return;
+      }
+      openSession(connection, { ...options, environment, user, sessions });
+    });
+  });
+  await listen(server, host, port);
+  const shown = host.includes(":") ? `[${host}]` : host;
+  return {
+    url: `http://${shown}:${(server.address() as AddressInfo).port}`,
+    get sessionCount() {
+      return sessions.size;
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      await Promise.all([...sessions].map(async (session) => await session[Symbol.asyncDispose]()));
+      for (const connection of sockets.clients) connection.terminate();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function listen(
+  server: ReturnType<typeof createServer>,
+  host: string,
+  port: number,
+): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => {
+      const message = `Cannot listen on ${host}:${port}: ${describeError(error)}`;
+      reject(new UsageError(message, { cause: error }));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+async function answer(
+  environment: Environment,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { status, body } = await answerHttp(environment, request).catch((error: unknown) => ({
+    status: error instanceof UsageError ? 400 : 500,
+    body: { detail: describeError(error) },
+  }));
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+interface SessionParts extends ServeOpenEnvOptions {
+  readonly environment: Environment;
+  readonly user: User;
+  readonly sessions: Set<AsyncDisposable>;
+}
+
+/** Answers one message after the other, until the client goes. */
+function openSession(connection: WebSocket, parts: SessionParts): void {
+  const { environment, user, sessions, clock = systemClock } = parts;
+  const { idleMs = 30 * 60_000, timeoutMs = 60_000 } = parts;
+  const over = new AbortController();
+  const { signal } = over;
+  const episode = new ServedEpisode({ environment, user, timeoutMs, clock, signal });
+  let last = Promise.resolve();
+  let callOff = clock.after(idleMs, () => connection.terminate());
+  const session: AsyncDisposable = {
+    [Symbol.asyncDispose]: async () => {
+      if (!sessions.delete(session)) return;
+      callOff();
+      over.abort(new DOMException("the session is over", "AbortError"));
+      await last;
+      // What an environment cannot free is its own affair: nobody is there to be told.
+      await episode[Symbol.asyncDispose]().catch(() => undefined);
+    },
+  };
+  sessions.add(session);
+  const end = (): void => void session[Symbol.asyncDispose]();
+  connection.on("close", end);
+  connection.on("error", end);
+  connection.on("message", (data: Buffer) => {
+    callOff();
+    callOff = clock.after(idleMs, () => connection.terminate());
+    last = last.then(async () => {
+      const reply = await answerMessage(episode, data);
+      if (reply === "close") connection.close();
+      else if (!signal.aborted) connection.send(JSON.stringify(reply));
+    });
+  });
+}
+
+async function answerMessage(episode: ServedEpisode, data: Buffer): Promise<object | "close"> {
+  let message: { readonly type?: unknown; readonly data?: unknown };
+  try {
+    message = (JSON.parse(data.toString("utf8")) ?? {}) as typeof message;
+  } catch (error) {
+    return refusal("INVALID_JSON", `Invalid JSON: ${describeError(error)}`);
+  }
+  try {
+    switch (message.type) {
+      case "reset":
+        return { type: "observation", data: await episode.reset(message.data ?? {}) };
+      case "step":
+        return { type: "observation", data: await episode.step(message.data) };
+      case "state":
+        return { type: "state", data: episode.state };
+      case "close":
+        return "close";
+      default:
+        return refusal("UNKNOWN_TYPE", `Unknown message type: ${String(message.type)}`);
+    }
+  } catch (error) {
+    const code = error instanceof UsageError ? "VALIDATION_ERROR" : "EXECUTION_ERROR";
+    const named = error instanceof RolloutError ? `${error.code}: ` : "";
+    return refusal(code, `${named}${describeError(error)}`);
+  }
+}
+
+function refusal(code: string, message: string): object {
+  return { type: "error", data: { message, code } };
+}

@@ -1,0 +1,195 @@
+import { z } from "zod";
+import type { Action, Environment, Step, World } from "../../environment/environment.ts";
+import { crossBoundary } from "../../episode/boundary.ts";
+import { CallWatch } from "../../episode/call-watch.ts";
+import { checkOpening, checkScore, checkStep, checkWorld } from "../../episode/check-foreign.ts";
+import { UsageError } from "../../errors.ts";
+import type { Clock } from "../../internal/clock.ts";
+import { toolParameters, type ToolDefinition } from "../../message.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { toPyValue, type PyDict } from "../../python/value.ts";
+import type { Task } from "../../task.ts";
+import type { User } from "../../user/user.ts";
+import type { OpenEnvResult } from "./open-env-session.ts";
+
+/** What a reset may ask for. */
+const resetSchema = z.looseObject({
+  seed: z.int().min(0).nullish(),
+  episode_id: z.string().max(255).nullish(),
+  split: z.string().nullish(),
+  index: z.int().min(0).nullish(),
+});
+
+/** What a step may be. */
+const actionSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("list_tools") }),
+  z.object({
+    type: z.literal("call_tool"),
+    tool_name: z.string(),
+    arguments: z.record(z.string(), z.json()).default({}),
+  }),
+  z.object({ type: z.literal("say"), content: z.string() }),
+  z.object({ type: z.literal("finish") }),
+]);
+
+/** What `/schema` says of actions. */
+export const servedActionSchema: object = z.toJSONSchema(actionSchema, { io: "input" });
+
+/** What a session's episodes are played with. */
+export interface ServedParts {
+  readonly environment: Environment;
+  readonly user: User;
+  /** How long the environment may take for a call, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly clock: Pick<Clock, "after" | "now">;
+  /** Aborts when the session is over. */
+  readonly signal: AbortSignal;
+}
+
+/** The episode of a session: a reset begins another one. */
+export class ServedEpisode implements AsyncDisposable {
+  readonly #parts: ServedParts;
+  readonly #watch: CallWatch;
+  #world: World | undefined;
+  #task: Task | undefined;
+  #episodeId: string | undefined;
+  #stepCount = 0;
+  #isDone = false;
+
+  constructor(parts: ServedParts) {
+    this.#parts = parts;
+    this.#watch = new CallWatch(parts.signal, parts.clock);
+  }
+
+  /** What a client may know of the episode. */
+  get state(): object {
+    const { id: task_id } = this.#task ?? {};
+    return { episode_id: this.#episodeId ?? null, step_count: this.#stepCount, task_id };
+  }
+
+  /**
+   * Begins an episode.
+   *
+   * @throws UsageError for what is no reset of this environment, and whatever the environment throws.
+   */
+  async reset(data: unknown): Promise<OpenEnvResult> {
+    const { environment, user } = this.#parts;
+    const wish = read(resetSchema, data, "reset");
+    const split = wish.split ?? firstSplit(environment);
+    const size = environment.splits[split] ?? 0;
+    const seed = wish.seed ?? 0;
+    const task = environment.task(split, wish.index ?? (size === 0 ? 0 : seed % size));
+    await this.#dispose();
+    const session = user.open(task, { seed });
+    this.#task = task;
+    this.#episodeId = wish.episode_id ?? undefined;
+    this.#stepCount = 0;
+    this.#isDone = false;
+    const opened = await this.#cross("open", async (signal) => {
+      return await environment.open(task, { user: session, signal });
+    });
+    const world = checkWorld(opened, `open() of ${environment.name}`);
+    this.#world = world;
+    const said = await this.#cross("begin the conversation", (signal) => world.begin({ signal }));
+    const observation = {
+      text: checkOpening(said, "world.begin()"),
+      policy: world.policyText ?? environment.policyText,
+      task_id: task.id,
+    };
+    return { observation, reward: null, done: false };
+  }
+
+  /** Performs an action. Throws as `reset()` does. */
+  async step(data: unknown): Promise<OpenEnvResult> {
+    const action = read(actionSchema, data, "action");
+    if (action.type === "list_tools") {
+      const tools = this.#world?.tools ?? this.#parts.environment.tools;
+      return { observation: { tools: tools.map(describeTool) }, reward: null, done: this.#isDone };
+    }
+    const world = this.#world;
+    if (world === undefined) throw new UsageError("Cannot step: expected a reset first");
+    if (this.#isDone) throw new UsageError("Cannot step: the episode is done, expected a reset");
+    this.#stepCount += 1;
+    if (action.type === "finish") return await this.#finish(world, { text: "" });
+    const taken: Action =
+      action.type === "say"
+        ? action
+        : {
+            type: "call",
+            name: action.tool_name,
+            arguments: toPyValue(action.arguments) as PyDict,
+          };
+    const answered = await this.#cross("step", (signal) => world.step(taken, { signal }));
+    const step = checkStep(answered, "world.step()");
+    const observation = describeStep(action.type, step);
+    if (step.done !== undefined) return await this.#finish(world, observation);
+    return { observation, reward: null, done: false };
+  }
+
+  async #finish(world: World, observation: OpenEnvResult["observation"]): Promise<OpenEnvResult> {
+    this.#isDone = true;
+    const result = await this.#cross("score", (signal) => world.score({ signal }));
+    const { reward, details } = checkScore(result, "world.score()");
+    return { observation, reward, done: true, metadata: { details } };
+  }
+
+  async #cross<Result>(
+    what: string,
+    work: (signal: AbortSignal) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const { timeoutMs } = this.#parts;
+    return await crossBoundary(this.#watch, { party: "environment", what, timeoutMs }, work);
+  }
+
+  async #dispose(): Promise<void> {
+    const world = this.#world;
+    this.#world = undefined;
+    await world?.[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#dispose();
+    this.#watch[Symbol.dispose]();
+  }
+}
+
+function read<Value>(schema: z.ZodType<Value>, data: unknown, what: string): Value {
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path, message }) => {
+    return `${path.length === 0 ? "" : `${path.join(".")}: `}${message}`;
+  });
+  throw new UsageError(`Cannot read the ${what}: ${problems.join("; ")}`);
+}
+
+/** Training tasks where there are some. */
+function firstSplit({ splits }: Environment): string {
+  return "train" in splits ? "train" : (Object.keys(splits)[0] ?? "test");
+}
+
+function describeTool(tool: ToolDefinition): object {
+  const { function: described } = JSON.parse(stringifyPythonJson(tool.openai)) as {
+    function: { description?: string };
+  };
+  const schema = toolParameters(tool);
+  const parameters: unknown =
+    schema === undefined
+      ? { type: "object", properties: {} }
+      : JSON.parse(stringifyPythonJson(schema));
+  return {
+    name: tool.name,
+    description: described.description ?? "",
+    input_schema: parameters,
+  };
+}
+
+function describeStep(type: "say" | "call_tool", step: Step): OpenEnvResult["observation"] {
+  const { observation, source, isError = false } = step;
+  if (type === "say") return { text: observation };
+  const error = { error_type: "execution_error", message: observation };
+  return {
+    tool_name: source,
+    result: isError ? null : observation,
+    error: isError ? error : null,
+  };
+}

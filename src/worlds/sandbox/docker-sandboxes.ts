@@ -1,0 +1,207 @@
+import { RolloutError, UsageError, describeError } from "../../errors.ts";
+import {
+  isSameMachine,
+  thisMachine,
+  type Machine,
+  type ProcessPlace,
+} from "../../run/process-place.ts";
+import { runProcess } from "./run-process.ts";
+import { completeSandboxes, type Sandbox, type SandboxResult, type Sandboxes } from "./sandbox.ts";
+
+/** What containers are made of, and what they may take. */
+export interface DockerSandboxOptions {
+  /** Such as `python:3.13-slim`; needs `sh` and `sleep`. */
+  readonly image: string;
+  /** Memory with swap, in MiB. Default 512. */
+  readonly memoryMiB?: number;
+  /** Processor cores. Default 1. */
+  readonly cpus?: number;
+  /** Processes at once. Default 256. */
+  readonly maxProcesses?: number;
+  /** Whether the network is reached. Default false. */
+  readonly network?: boolean;
+  /** The folder that commands start in. Default: the image's. */
+  readonly cwd?: string;
+  /** How long a container lives at most, whatever becomes of us, in milliseconds. Default one hour. */
+  readonly lifetimeMs?: number;
+  /** How long Docker may take to start one, fetching the image included, in milliseconds. Default 5 minutes. */
+  readonly openTimeoutMs?: number;
+  /** Docker's program, or another with the same commands such as `podman`. Default `docker`. */
+  readonly program?: string;
+  /** Default: this one. */
+  readonly machine?: Machine;
+}
+
+/** Says which process a container belongs to. */
+const ownerLabel = "turnwright.owner";
+/** How long Docker may take to remove or look up a container, in milliseconds. */
+const housekeepingMs = 60_000;
+
+/**
+ * Sandboxes that are containers, by Docker's own program: without a network, with limits to memory,
+ * processors, processes and lifetime. A container carries the name of the process that it belongs to:
+ * where that died, the next one on this machine removes it, and in any case it ends by itself.
+ */
+export function dockerSandboxes(options: DockerSandboxOptions): Sandboxes {
+  const { image, program = "docker", machine = thisMachine } = options;
+  if (typeof image !== "string" || image === "" || image.startsWith("-")) {
+    throw new UsageError(
+      `Cannot make sandboxes: their image is ${JSON.stringify(image)}, expected one such as python:3.13-slim`,
+    );
+  }
+  const docker = new Docker(program);
+  return completeSandboxes({
+    async open({ signal }) {
+      const owner = JSON.stringify(await machine.here());
+      const { openTimeoutMs: timeoutMs = 300_000 } = options;
+      const args = ["run", "--detach", "--rm", "--label", `${ownerLabel}=${owner}`];
+      const started = await docker.run([...args, ...limitsOf(options)], { signal, timeoutMs });
+      const [id] = started.stdout.trim().split("\n").slice(-1);
+      if (started.end === "exited" && started.exitCode === 0 && id) {
+        return new DockerSandbox(docker, id, options.cwd);
+      }
+      throw failure(`open a sandbox of image ${image}`, started, timeoutMs);
+    },
+    sweep: async () => await sweepContainers(docker, machine),
+  });
+}
+
+function limitsOf(options: DockerSandboxOptions): readonly string[] {
+  const { image, memoryMiB = 512, cpus = 1, maxProcesses = 256, network = false } = options;
+  const { cwd, lifetimeMs = 3_600_000 } = options;
+  return [
+    ...["--memory", `${memoryMiB}m`, "--memory-swap", `${memoryMiB}m`, "--cpus", String(cpus)],
+    ...["--pids-limit", String(maxProcesses), "--cap-drop", "ALL"],
+    ...["--security-opt", "no-new-privileges", ...(network ? [] : ["--network", "none"])],
+    ...(cwd === undefined ? [] : ["--workdir", cwd]),
+    // It is the first process, which nothing inside can kill, and ends when its time is over.
+    ...["--entrypoint", "sleep", image, String(Math.ceil(lifetimeMs / 1000))],
+  ];
+}
+
+/** Docker's program. */
+class Docker {
+  readonly #program: string;
+
+  constructor(program: string) {
+    this.#program = program;
+  }
+
+  /** @throws UsageError where there is no such program. */
+  async run(
+    args: readonly string[],
+    options: Parameters<typeof runProcess>[1],
+  ): Promise<SandboxResult> {
+    try {
+      return await runProcess([this.#program, ...args], options);
+    } catch (error) {
+      options.signal.throwIfAborted();
+      throw new UsageError(
+        `Cannot run ${this.#program}: ${describeError(error)}, expected Docker's program (or another by the ` +
+          "option program, such as podman)",
+        { cause: error },
+      );
+    }
+  }
+
+  /** Whatever becomes of the episode, its container is to go. */
+  async keepHouse(...args: readonly string[]): Promise<SandboxResult> {
+    const { signal } = new AbortController();
+    const options = { signal, timeoutMs: housekeepingMs, maxOutputBytes: 4 * 2 ** 20 };
+    return await this.run(args, options);
+  }
+}
+
+class DockerSandbox implements Sandbox {
+  readonly id: string;
+  readonly #docker: Docker;
+  readonly #cwd: string | undefined;
+
+  constructor(docker: Docker, id: string, cwd: string | undefined) {
+    this.#docker = docker;
+    this.id = id;
+    this.#cwd = cwd;
+  }
+
+  run: Sandbox["run"] = async (command, { cwd = this.#cwd, env = {}, ...options }) => {
+    const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
+    const folder = cwd === undefined ? [] : ["--workdir", cwd];
+    const args = ["exec", "--interactive", ...folder, ...variables, this.id, ...command];
+    let result: SandboxResult;
+    try {
+      result = await this.#docker.run(args, options);
+    } catch (error) {
+      // Docker's program was killed, and what it had started in the container was not.
+      if (options.signal.aborted) await this.#killAll();
+      throw error;
+    }
+    if (result.end === "out-of-time") await this.#killAll();
+    // A command may say the same and mean something else.
+    else if (soundsGone(result) && !(await this.#isRunning())) {
+      throw failure(`run a command in sandbox ${this.id.slice(0, 12)}`, result, 0);
+    }
+    return result;
+  };
+
+  async #killAll(): Promise<void> {
+    await this.#docker.keepHouse("exec", this.id, "sh", "-c", "kill -9 -1");
+  }
+
+  async #isRunning(): Promise<boolean> {
+    const format = "{{.State.Running}}";
+    const { stdout } = await this.#docker.keepHouse("inspect", "--format", format, this.id);
+    return stdout.trim() === "true";
+  }
+
+  /** A state that holds it can be written. */
+  toJSON(): object {
+    return { sandbox: this.id };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const removed = await this.#docker.keepHouse("rm", "--force", "--volumes", this.id);
+    if (removed.exitCode === 0 || /no such container/i.test(removed.stderr)) return;
+    throw failure(`remove sandbox ${this.id.slice(0, 12)}`, removed, housekeepingMs);
+  }
+}
+
+function soundsGone({ exitCode, stderr }: SandboxResult): boolean {
+  return exitCode !== 0 && /no such container|is not running|cannot connect/i.test(stderr);
+}
+
+function failure(doing: string, { end, exitCode, stderr }: SandboxResult, timeoutMs: number) {
+  const lines = stderr.split("\n").filter((line) => !/^\s*$|--help/.test(line));
+  const said = lines.map((line) => line.trim()).join(" | ");
+  const why =
+    end === "out-of-time"
+      ? `no answer within ${timeoutMs} ms`
+      : said || `it exited with ${exitCode}`;
+  return new RolloutError("environment/unreachable", `Cannot ${doing}: ${why}`, {
+    retryable: true,
+  });
+}
+
+async function sweepContainers(docker: Docker, machine: Machine): Promise<number> {
+  const here = await machine.here();
+  const format = `{{.ID}} {{.Label "${ownerLabel}"}}`;
+  const filter = ["--all", "--no-trunc", "--filter", `label=${ownerLabel}`, "--format", format];
+  const { stdout } = await docker.keepHouse("ps", ...filter);
+  const dead: string[] = [];
+  for (const line of stdout.split("\n")) {
+    const [, id, text] = /^(\w+) (\{.*\})$/.exec(line) ?? [];
+    const owner = text === undefined ? undefined : parseOwner(text);
+    if (id === undefined || owner === undefined || !isSameMachine(here, owner)) continue;
+    if (!(await machine.isRunning(owner))) dead.push(id);
+  }
+  if (dead.length > 0) await docker.keepHouse("rm", "--force", "--volumes", ...dead);
+  return dead.length;
+}
+
+function parseOwner(text: string): ProcessPlace | undefined {
+  try {
+    const owner = JSON.parse(text) as Partial<ProcessPlace>;
+    return typeof owner.pid === "number" ? (owner as ProcessPlace) : undefined;
+  } catch {
+    return undefined;
+  }
+}

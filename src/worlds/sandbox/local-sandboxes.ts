@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { RolloutError, UsageError, describeError } from "../../errors.ts";
+import {
+  isSameMachine,
+  thisMachine,
+  type Machine,
+  type ProcessPlace,
+} from "../../run/process-place.ts";
+import { killGroup, runProcess } from "./run-process.ts";
+import { completeSandboxes, type Sandbox, type Sandboxes } from "./sandbox.ts";
+
+/** How commands are run on this machine. */
+export interface LocalSandboxOptions {
+  /** Where the sandboxes' folders are. Default: `turnwright-sandboxes` in the system's temporary folder. */
+  readonly dir?: string;
+  /** Address space of a command, in MiB; Linux and macOS only. Default: as much as there is. */
+  readonly memoryMiB?: number;
+  /** Default: this one. */
+  readonly machine?: Machine;
+}
+
+/** By this variable a sandbox's processes are found, also those that left their group. */
+const variable = "TURNWRIGHT_SANDBOX";
+
+/**
+ * Sandboxes that are a folder and processes of this machine: for tests, and for commands that you trust.
+ * **Nothing keeps a command from the rest of the machine**; `dockerSandboxes()` do.
+ */
+export function localSandboxes(options: LocalSandboxOptions = {}): Sandboxes {
+  const { memoryMiB, machine = thisMachine } = options;
+  const dir = options.dir ?? path.join(tmpdir(), "turnwright-sandboxes");
+  if (process.platform === "win32") {
+    throw new UsageError(
+      "Cannot make sandboxes of processes on Windows, expected dockerSandboxes()",
+    );
+  }
+  return completeSandboxes({
+    async open({ signal }) {
+      signal.throwIfAborted();
+      const id = randomUUID();
+      const own = path.join(dir, id);
+      const work = path.join(own, "work");
+      try {
+        await mkdir(work, { recursive: true });
+        await writeFile(path.join(own, "owner.json"), JSON.stringify(await machine.here()));
+      } catch (error) {
+        await rm(own, { recursive: true, force: true }).catch(() => undefined);
+        throw new RolloutError(
+          "environment/unreachable",
+          `Cannot open a sandbox in ${dir}: ${describeError(error)}`,
+          { cause: error },
+        );
+      }
+      return new LocalSandbox({ id, own, work, memoryMiB });
+    },
+    sweep: async () => await sweepDir(dir, machine),
+  });
+}
+
+class LocalSandbox implements Sandbox {
+  readonly id: string;
+  readonly #parts: {
+    readonly own: string;
+    readonly work: string;
+    readonly memoryMiB: number | undefined;
+  };
+
+  constructor({
+    id,
+    ...parts
+  }: {
+    readonly id: string;
+    readonly own: string;
+    readonly work: string;
+    readonly memoryMiB: number | undefined;
+  }) {
+    this.id = id;
+    this.#parts = parts;
+  }
+
+  run: Sandbox["run"] = async (command, options) => {
+    const { work, memoryMiB } = this.#parts;
+    const limited =
+      memoryMiB === undefined
+        ? command
+        : ["sh", "-c", `ulimit -v ${Math.round(memoryMiB * 1024)} && exec "$@"`, "sh", ...command];
+    const env = {
+      PATH: process.env["PATH"] ?? "",
+      HOME: work,
+      ...options.env,
+      [variable]: this.id,
+    };
+    const cwd = path.resolve(work, options.cwd ?? ".");
+    try {
+      return await runProcess(limited, { ...options, env, cwd });
+    } catch (error) {
+      options.signal.throwIfAborted();
+      // As a shell says it of a program that there is not: the model's mistake.
+      const stderr = `${command[0] ?? ""}: ${describeError(error)}`;
+      return { end: "exited", exitCode: 127, stdout: "", stderr, omittedBytes: 0 };
+    }
+  };
+
+  /** A state that holds it can be written. */
+  toJSON(): object {
+    return { sandbox: this.id };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await killProcessesOf(this.id);
+    await rm(this.#parts.own, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function sweepDir(dir: string, machine: Machine): Promise<number> {
+  const ids = await readdir(dir).catch(() => []);
+  const here = await machine.here();
+  let count = 0;
+  for (const id of ids) {
+    const owner = await readOwner(path.join(dir, id));
+    if (owner === undefined || !isSameMachine(here, owner)) continue;
+    if (await machine.isRunning(owner)) continue;
+    await killProcessesOf(id);
+    await rm(path.join(dir, id), { recursive: true, force: true, maxRetries: 3 });
+    count += 1;
+  }
+  return count;
+}
+
+async function readOwner(own: string): Promise<ProcessPlace | undefined> {
+  try {
+    return JSON.parse(await readFile(path.join(own, "owner.json"), "utf8")) as ProcessPlace;
+  } catch {
+    // One that is being made, or is no sandbox of ours.
+    return undefined;
+  }
+}
+
+/** Kills what a sandbox's commands left running, where the system tells of it (Linux). */
+async function killProcessesOf(id: string): Promise<void> {
+  const mark = `${variable}=${id}\0`;
+  for (const name of await readdir("/proc").catch(() => [])) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    const variables = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
+    if (!`${variables}\0`.includes(mark)) continue;
+    killGroup(pid);
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It ended by itself.
+    }
+  }
+}

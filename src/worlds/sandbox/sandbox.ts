@@ -1,0 +1,103 @@
+import type { GetResource } from "../../environment/episode-resources.ts";
+import { RolloutError } from "../../errors.ts";
+
+/** How a command is run. */
+export interface SandboxCommandOptions {
+  readonly signal: AbortSignal;
+  /** How long it may take, in milliseconds; then it is killed. Default 30 seconds. */
+  readonly timeoutMs?: number;
+  /** What it reads from its standard input. Default nothing. */
+  readonly stdin?: string;
+  /** Default: the sandbox's own. */
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Bytes that are kept of standard output, and as many of standard error. Default 32 768. */
+  readonly maxOutputBytes?: number;
+}
+
+/** What a command came to. JSON-able. */
+export interface SandboxResult {
+  /** `exited` by itself; or killed as its time was over. */
+  readonly end: "exited" | "out-of-time";
+  /** As a shell gives it: 128 and the signal's number where a signal ended it. */
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Bytes of the two that were not kept. */
+  readonly omittedBytes: number;
+}
+
+/** A place where commands of a model's can be run. Disposing it clears away all that is in it. */
+export interface Sandbox extends AsyncDisposable {
+  readonly id: string;
+  /**
+   * Runs a program with its arguments; no shell reads them. What the command does wrong is a result.
+   *
+   * @throws RolloutError with party `environment` where the sandbox is gone.
+   */
+  run(command: readonly string[], options: SandboxCommandOptions): Promise<SandboxResult>;
+}
+
+/** Where sandboxes come from. */
+export interface Sandboxes {
+  /**
+   * Opens one. The first call clears away what a process that died had left.
+   *
+   * @throws UsageError for what can never work here, RolloutError for what does not at the moment.
+   */
+  open(options: { readonly signal: AbortSignal }): Promise<Sandbox>;
+  /**
+   * The sandbox of an episode: opened when it is first asked for, and cleared away when the episode is over.
+   * Takes the context that a tool or `score()` is given.
+   */
+  of(context: { readonly resource: GetResource; readonly signal: AbortSignal }): Promise<Sandbox>;
+  /** Clears away what dead processes of this machine have left, and says how much that was. */
+  sweep(): Promise<number>;
+}
+
+/** Gives sandboxes their `of()`, and the sweep before the first of them. */
+export function completeSandboxes(parts: Pick<Sandboxes, "open" | "sweep">): Sandboxes {
+  const key = {};
+  let swept: Promise<unknown> | undefined;
+  const open: Sandboxes["open"] = async (options) => {
+    // What cannot be cleared away does not keep anybody from working.
+    swept ??= parts.sweep().catch(() => undefined);
+    await swept;
+    return await parts.open(options);
+  };
+  return {
+    open,
+    sweep: async () => await parts.sweep(),
+    of: async ({ resource, signal }) => await resource(key, async () => await open({ signal })),
+  };
+}
+
+/**
+ * Writes a file, and the folders above it. Needs `sh` in the sandbox.
+ *
+ * @throws RolloutError where it cannot be written.
+ */
+export async function writeSandboxFile(
+  sandbox: Sandbox,
+  {
+    file,
+    text,
+    signal,
+  }: { readonly file: string; readonly text: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const script = 'mkdir -p "$(dirname "$1")" && cat > "$1"';
+  const options = { signal, stdin: text };
+  const { exitCode, stderr } = await sandbox.run(["sh", "-c", script, "sh", file], options);
+  if (exitCode === 0) return;
+  const message = `Cannot write ${file} in sandbox ${sandbox.id}: ${stderr.trim()}`;
+  throw new RolloutError("environment/exception", message);
+}
+
+/** Reads a file; `undefined` where it cannot be read. Needs `cat` in the sandbox. */
+export async function readSandboxFile(
+  sandbox: Sandbox,
+  { file, signal }: { readonly file: string; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const { exitCode, stdout } = await sandbox.run(["cat", "--", file], { signal });
+  return exitCode === 0 ? stdout : undefined;
+}
