@@ -4,8 +4,11 @@ What all sequences of a batch start with is computed once; the projections of a 
 same input are one matrix each and are taken apart when the weights are saved.
 """
 
+import json
+
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from torch import nn
 
 CONFIG = {
@@ -135,6 +138,31 @@ class Decoder(nn.Module):
 
     def logits(self, hidden):
         return F.linear(hidden, self.embedding.weight)
+
+    @staticmethod
+    def from_hugging_face(folder):
+        """The model of a folder that `to_hugging_face()` went into, in 32 bits: as inference computes."""
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        weights = {name: w.float() for name, w in load_file(folder / "model.safetensors").items()}
+        model = Decoder(config)
+        model.embedding.weight.data = weights["model.embed_tokens.weight"]
+        model.norm.data = weights["model.norm.weight"]
+        for index, layer in enumerate(model.layers):
+            part = {name.split(f"layers.{index}.")[1].removesuffix(".weight"): w
+                    for name, w in weights.items() if name.startswith(f"model.layers.{index}.")}
+            layer.input_norm.data = part["input_layernorm"]
+            layer.mlp_norm.data = part["post_attention_layernorm"]
+            layer.qkv.weight.data = torch.cat([part[f"self_attn.{x}_proj"] for x in "qkv"])
+            layer.out.weight.data = part["self_attn.o_proj"]
+            layer.gate_up.weight.data = torch.cat([part["mlp.gate_proj"], part["mlp.up_proj"]])
+            layer.down.weight.data = part["mlp.down_proj"]
+        # The angles rounded as inference rounds them: attention that copies is sharp enough for their
+        # last bit to move a logprob by 1e-3.
+        half = torch.arange(0, config["head_dim"], 2).float() / config["head_dim"]
+        frequencies = 1.0 / config["rope_theta"] ** half
+        angles = torch.arange(config["max_position_embeddings"]).float()[:, None] * frequencies
+        model.rope = angles.cos(), angles.sin()
+        return model
 
     def to_hugging_face(self):
         """The weights under the names that `LlamaForCausalLM` reads."""

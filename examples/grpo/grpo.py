@@ -4,35 +4,48 @@
     python3 -m venv /tmp/grpo && /tmp/grpo/bin/pip install -r examples/grpo/requirements.txt
     /tmp/grpo/bin/python examples/grpo/grpo.py --out runs/grpo --seed 1
 
-Each step plays groups of attempts at a few tasks, takes the *recorded* log-probabilities as those of
-the old policy, makes one clipped policy-gradient update, and publishes the weights as a new version.
-On the first update of a batch the policy that trains is the policy that played, so the ratio of each
-trained token must be 1: the largest deviation is printed, and more than 1e-3 at the start stops the run. Started
-again with the same --out, it goes on where it stopped. See README.md beside this file.
+Rollouts are asked for over the rollout service, a batch ahead: while a step is trained the next one is
+played, and goes on by the new weights once they are announced. The old policy's log-probabilities are the
+*recorded* ones, and every token carries the version that sampled it. Where that is the version that trains,
+the ratio of new to old must be 1: more than 1e-3 away before the first update stops the run. Started again
+with the same --out, it goes on where it stopped. See README.md beside this file.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from statistics import fmean as mean
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "training"), str(ROOT / "integrations/python")]
 from decoder import Decoder  # noqa: E402  the architecture of the shipped policy
-from turnwright import read_rows  # noqa: E402
+from curves import draw  # noqa: E402
+from turnwright import Client  # noqa: E402
+from turnwright.attempt import sampled_versions  # noqa: E402
 
-# How far a ratio may be from 1 in the first update of a process; and in a later one, of which there are so
-# many that a token comes up whose logprob hangs on the last bits of its attention.
+# How far a ratio may be from 1 before the first update; and of tokens that later versions sampled, of which
+# there are so many that one comes up whose logprob hangs on the last bits of its attention.
 RATIO_LIMIT, LATER_RATIO_LIMIT = 1e-3, 1e-2
+TRAIN_TASKS = 100_000
+# What an attempt samples, about: so that one call in a row of this length is worth as much as its episode.
+TOKENS_A_ROW = 160
+# The cost of an attempt is mostly how long it goes on after a mistake.
+PLAY = ["--temperature", "1", "--max-turns", "14", "--max-tokens-per-turn", "96", "--max-context", "2048"]
 
 
 def parse_arguments():
@@ -41,18 +54,25 @@ def parse_arguments():
     p.add_argument("--model", type=Path, default=ROOT / "models/storefront-2m")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--steps", type=int, default=40)
-    p.add_argument("--tasks", type=int, default=16, help="tasks a step")
-    p.add_argument("--samples", type=int, default=8, help="attempts at a task")
-    p.add_argument("--candidates", type=int, default=96, help="train tasks that are tried beforehand")
+    p.add_argument("--cpu-minutes", type=float, default=0, help="stop after so many, service included; 0: never")
+    p.add_argument("--levels", type=int, nargs="+", default=[2, 3, 4, 5], help="of the train tasks")
+    p.add_argument("--candidates", type=int, default=0,
+                   help="try so many train tasks and keep to those in the band; 0: other tasks each step")
     p.add_argument("--band", type=float, nargs=2, default=(0.2, 0.7), help="initial reward of those kept")
-    p.add_argument("--lr", type=float, default=3e-4)
+    p.add_argument("--tasks", type=int, default=16, help="tasks a step")
+    p.add_argument("--samples", type=int, default=4, help="attempts at a task")
+    p.add_argument("--rows-an-update", type=int, default=64)
+    p.add_argument("--ahead", type=int, choices=(0, 1), default=1,
+                   help="1: the next batch is played while one is trained; 0: one after the other")
+    p.add_argument("--lr", type=float, default=1e-3)
     p.add_argument("--clip", type=float, nargs=2, default=(0.2, 0.28), help="below and above 1")
+    p.add_argument("--call-credit", type=float, default=1.0,
+                   help="weight of whether each call was refused, beside the episode's reward; 0: none")
     p.add_argument("--micro", type=int, default=8, help="rows of a forward pass")
-    p.add_argument("--eval-every", type=int, default=5)
-    p.add_argument("--eval-tasks", type=int, default=200)
-    p.add_argument("--eval-samples", type=int, default=4)
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
+    p.add_argument("--held-out", type=int, nargs=2, default=(200, 4), help="test tasks before and after, attempts")
+    p.add_argument("--watch", type=int, nargs=2, default=(50, 2), help="the same on the way")
+    p.add_argument("--watch-every", type=int, default=10, help="steps between the latter; 0: none")
+    p.add_argument("--threads", type=int, default=1, help="of PyTorch and of the engine, each")
     p.add_argument("--shift-logprobs", action="store_true",
                    help="shift what was recorded by one token: the check of the ratio must fail")
     p.add_argument("--retokenise", action="store_true",
@@ -62,39 +82,16 @@ def parse_arguments():
 
 # --- The policy ----------------------------------------------------------------------------------
 
-
-def load_policy(folder):
-    """The weights of a Hugging Face folder, in 32 bits: the precision that plays."""
-    config = json.loads((folder / "config.json").read_text())
-    weights = {name: w.float() for name, w in load_file(folder / "model.safetensors").items()}
-    model = Decoder(config)
-    model.embedding.weight.data = weights["model.embed_tokens.weight"]
-    model.norm.data = weights["model.norm.weight"]
-    for index, layer in enumerate(model.layers):
-        w = {name.split(f"layers.{index}.")[1]: value for name, value in weights.items()
-             if name.startswith(f"model.layers.{index}.")}
-        layer.input_norm.data = w["input_layernorm.weight"]
-        layer.mlp_norm.data = w["post_attention_layernorm.weight"]
-        layer.qkv.weight.data = torch.cat([w[f"self_attn.{x}_proj.weight"] for x in "qkv"])
-        layer.gate_up.weight.data = torch.cat([w["mlp.gate_proj.weight"], w["mlp.up_proj.weight"]])
-        layer.out.weight.data = w["self_attn.o_proj.weight"]
-        layer.down.weight.data = w["mlp.down_proj.weight"]
-    # The angles that inference uses, rounded as it rounds them: attention that copies is sharp enough
-    # for their last bit to move a logprob by 1e-3.
-    half = torch.arange(0, config["head_dim"], 2).float() / config["head_dim"]
-    frequencies = 1.0 / config["rope_theta"] ** half
-    angles = torch.arange(config["max_position_embeddings"]).float()[:, None] * frequencies
-    model.rope = angles.cos(), angles.sin()
-    return model
-
-
 def publish(model, base, folder):
-    """Puts the weights where the next rollouts read them: never a file that is half written."""
-    if not folder.exists():
-        shutil.copytree(base, folder)
+    """Writes the weights to a folder of their own, which is there whole or not at all."""
+    draft = folder.with_name(folder.name + ".draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)  # Of a step that was cut off before it was announced.
+    shutil.copytree(base, draft)
     weights = {name: w.float().contiguous() for name, w in model.to_hugging_face().items()}
-    save_file(weights, folder / "model.safetensors.next", metadata={"format": "pt"})
-    os.replace(folder / "model.safetensors.next", folder / "model.safetensors")
+    (draft / "model.safetensors").unlink()
+    save_file(weights, draft / "model.safetensors", metadata={"format": "pt"})
+    draft.rename(folder)
 
 
 def trained_logprobs(model, prefix, rows):
@@ -122,205 +119,279 @@ def shared_prefix(rows):
 
 # --- Rollouts ------------------------------------------------------------------------------------
 
+class Service:
+    """`turnwright serve` in a process of its own, which ends with this one."""
 
-def play(arguments, folder, split, tasks, samples, seed, out):
-    """Plays a run in a process of its own and gives back its rows."""
-    shutil.rmtree(out, ignore_errors=True)
-    subprocess.run(
-        ["node", str(ROOT / "dist/src/cli/main.js"), "rollout", "--env", "storefront",
-         "--user", "scripted", "--split", split, "--tasks", ",".join(map(str, tasks)),
-         "--samples", str(samples), "--seed", str(seed), "--engine", "reference",
-         "--model", str(folder), "--threads", str(arguments.threads), "--temperature", "1",
-         "--max-turns", "14", "--max-tokens-per-turn", "96", "--max-context", "2048",
-         "--out", str(out), "--quiet"],
-        check=True, stdout=subprocess.DEVNULL)
-    rows = list(read_rows(out))
-    shutil.rmtree(out)
-    # No reward is not a reward of 0: such an attempt says nothing.
-    return [row for row in rows if "reward" in row and any(row["lossMask"])]
+    def __init__(self, a):
+        command = ["node", str(ROOT / "dist/src/cli/main.js"), "serve", "--env", "storefront",
+                   "--user", "scripted", "--engine", "reference", "--model", str(a.model),
+                   "--threads", str(a.threads), *PLAY, "--record", "none",
+                   "--out", str(a.out / "service"), "--port", "0", "--json", "--quiet"]
+        # On Linux it is told when this process is killed: PR_SET_PDEATHSIG.
+        end_too = partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM) if sys.platform == "linux" else None
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=end_too)
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("The rollout service did not start: what it says stands above")
+        self.client = Client(json.loads(line)["url"])
+
+    def cpu_seconds(self):
+        """Of the service's process so far; 0 where the system does not say."""
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        ticks = stat.read_text().rsplit(") ", 1)[1].split()[11:13] if stat.exists() else []
+        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+    def submit(self, key, split, tasks, samples, seed):
+        return self.client.submit(key=key, split=split, tasks=list(tasks), samples=samples, seed=seed).batch
+
+    def rows(self, batch):
+        """The rows of a batch, once all its groups are there."""
+        attempts = [one for group in self.client.groups(batch) for one in group.attempts]
+        # No reward is not a reward of 0: such an attempt says nothing.
+        return [{**one.rows[0], "reward": one.reward} for one in attempts if one.is_scored]
+
+    def close(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
 
 
-def choose_tasks(arguments, folder, work):
-    """Train tasks that are neither hopeless nor solved: only they teach anything."""
-    tasks = list(range(arguments.candidates))
-    rows = play(arguments, folder, "train", tasks, arguments.samples, 10_000 + arguments.seed, work)
-    rewards = {}
+def by_group(rows):
+    groups = {}
     for row in rows:
-        rewards.setdefault(row["metadata"]["taskIndex"], []).append(row["reward"])
-    low, high = arguments.band
-    return {task: mean(own) for task, own in sorted(rewards.items()) if low <= mean(own) <= high}
-
-
-def mean(values):
-    values = list(values)
-    return sum(values) / len(values)
+        groups.setdefault(row["groupId"], []).append(row)
+    return groups
 
 
 # --- The update ----------------------------------------------------------------------------------
 
-
-def group_advantages(rows):
-    """A row's reward against those of the other attempts at its task."""
-    groups = {}
-    for row in rows:
-        groups.setdefault(row["groupId"], []).append(row["reward"])
+def refused_calls(row, tokenizer):
+    """For each turn: whether the call in it was answered by an error; None where it called nothing."""
     out = []
-    for row in rows:
-        own = torch.tensor(groups[row["groupId"]], dtype=torch.float32)
-        out.append(((row["reward"] - own.mean()) / (own.std(correction=0) + 1e-4)).item())
+    ends = [turn["start"] for turn in row["turns"][1:]] + [len(row["tokenIds"])]
+    for turn, end in zip(row["turns"], ends):
+        answer = tokenizer.decode(row["tokenIds"][turn["end"] : end], skip_special_tokens=False)
+        out.append("<tool_response>\nError" in answer if "<tool_response>" in answer else None)
     return out
 
 
-def recorded_logprobs(rows, shift):
-    """What the engine said of the trained tokens when it sampled them."""
-    picked = []
+def credit(rows, refused, call_credit):
+    """The rows that teach something, with what each of their trained tokens is worth.
+
+    That is the episode's reward against those of the other attempts at the task, spread over the row; and
+    whether the turn's own call was refused, against how often that happens in the batch.
+    """
+    groups = {name: torch.tensor([float(row["reward"]) for row in own]) for name, own in by_group(rows).items()}
+    calls = [one for each in refused.values() for one in each if one is not None]
+    usual = mean(calls) if calls else 0.0
+    out = []
     for row in rows:
-        logprobs = row["logprobs"]
-        if shift:
-            logprobs = [0.0, *logprobs[:-1]]
-        picked += [value for value, bit in zip(logprobs, row["lossMask"]) if bit]
-    return torch.tensor(picked)
+        own, count, each = groups[row["groupId"]], sum(row["lossMask"]), refused[row["rolloutId"]]
+        advantage = ((row["reward"] - own.mean()) / (own.std(correction=0) + 1e-4)).item()
+        worth = [torch.full((turn["end"] - turn["start"],), advantage / count
+                            + (0.0 if is_refused is None else call_credit * (usual - is_refused) / TOKENS_A_ROW))
+                 for turn, is_refused in zip(row["turns"], each)]
+        if advantage != 0 or (call_credit > 0 and True in each):
+            out.append({**row, "worth": torch.cat(worth)})
+    return out
 
 
-def update(model, optimizer, rows, arguments, ratio_limit):
-    """One step of GRPO. Gives back what there is to say about it."""
-    prefix = shared_prefix(rows)
-    advantages = group_advantages(rows)
-    is_retokenised = any(row.get("retokenised") for row in rows)
-    # A group in which all attempts are worth the same has no gradient, but its ratios are checked.
-    order = sorted(range(len(rows)), key=lambda i: (advantages[i] == 0, len(rows[i]["tokenIds"])))
-    total = sum(sum(row["lossMask"]) for row in rows)
-    deviation, clipped, loss_sum = 0.0, 0, 0.0
-    low, high = 1 - arguments.clip[0], 1 + arguments.clip[1]
-    for start in range(0, len(order), arguments.micro):
-        places = order[start : start + arguments.micro]
-        batch = [rows[i] for i in places]
-        weight = torch.cat([torch.full((sum(rows[i]["lossMask"]),), advantages[i]) for i in places])
-        learns = any(advantages[i] != 0 for i in places)
-        with torch.set_grad_enabled(learns):
-            new = trained_logprobs(model, prefix, batch)
-        # Text that was encoded again has no recorded logprobs: the loop must make them up.
-        old = new.detach() if is_retokenised else recorded_logprobs(batch, arguments.shift_logprobs)
-        ratio = (new - old).exp()
-        deviation = max(deviation, (ratio.detach() - 1).abs().max().item())
-        gain = torch.minimum(ratio * weight, ratio.clamp(low, high) * weight)
+def recorded_logprobs(row, shift):
+    """What the engine said of the trained tokens when it sampled them."""
+    logprobs = [0.0, *row["logprobs"][:-1]] if shift else row["logprobs"]
+    return torch.tensor([value for value, bit in zip(logprobs, row["lossMask"]) if bit])
+
+
+def update(model, optimizer, rows, version, a):
+    """One step of the optimizer. Stops the run where a token that `version` sampled has another ratio than 1.
+
+    `version` is the policy's as it is now; None where it has none, or nothing was recorded.
+    """
+    prefix, clipped, far, fresh = shared_prefix(rows), 0, 0.0, 0
+    low, high = 1 - a.clip[0], 1 + a.clip[1]
+    rows = sorted(rows, key=lambda row: len(row["tokenIds"]))  # Little to fill up.
+    for batch in (rows[at : at + a.micro] for at in range(0, len(rows), a.micro)):
+        worth, old = (torch.cat([row[name] for row in batch]) for name in ("worth", "old"))
+        ratio = (trained_logprobs(model, prefix, batch) - old).exp()
+        if version is not None:
+            own = torch.tensor([each == version for row in batch
+                                for each in sampled_versions(row["policyVersions"], row["lossMask"])])
+            far = max([far, *(ratio.detach()[own] - 1).abs().tolist()])
+            fresh += int(own.sum())
         clipped += int(((ratio < low) | (ratio > high)).sum())
-        loss = -gain.sum() / total
-        if learns:
-            loss.backward()
-        loss_sum += loss.item()
-    if deviation > ratio_limit:
-        raise SystemExit(f"The ratio of a trained token is {deviation:.3g} away from 1 before any update: "
-                         "what was recorded is not what this policy sampled")
+        (-torch.minimum(ratio * worth, ratio.clamp(low, high) * worth).sum() / len(rows)).backward()
+    if far > (RATIO_LIMIT if version == 0 else LATER_RATIO_LIMIT):
+        raise SystemExit(f"The ratio of a trained token is {far:.3g} away from 1 although the policy that trains "
+                         "sampled it: what was recorded is not what it sampled")
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    return {"ratio_deviation": deviation, "trained_tokens": total, "clipped": clipped,
-            "loss": loss_sum, "gradient_norm": norm}
+    return {"clipped": clipped, "ratio_deviation": far, "fresh_tokens": fresh, "gradient_norm": norm}
 
 
-def retokenise(rows, tokenizer):
+def train(model, optimizer, rows, step, a, tokenizer):
+    """The updates of one batch, and what there is to say about them."""
+    entry = {"reward": mean(row["reward"] for row in rows), "rows": len(rows)}
+    if a.retokenise:
+        rows = [retokenise(row, tokenizer) for row in rows]
+        entry["changed_rows"] = sum(row["is_changed"] for row in rows)
+    refused = {row["rolloutId"]: refused_calls(row, tokenizer) for row in rows}
+    entry["refused_calls"] = mean(each.count(True) for each in refused.values())
+    rows = credit(rows, refused, a.call_credit)
+    if not rows:
+        return {**entry, "trained_rows": 0}
+    if a.retokenise:
+        # Nothing was recorded of these ids: the trainer works the old logprobs out by itself.
+        with torch.no_grad():
+            old = [trained_logprobs(model, shared_prefix([row]), [row]) for row in rows]
+    else:
+        old = [recorded_logprobs(row, a.shift_logprobs) for row in rows]
+    rows = [{**row, "old": each} for row, each in zip(rows, old)]
+    random.Random(f"{a.seed}/{step}").shuffle(rows)
+    count = max(1, round(len(rows) / a.rows_an_update))
+    told = [update(model, optimizer, rows[k::count], None if a.retokenise or k > 0 else step - 1, a)
+            for k in range(count)]
+    return {**entry, "trained_rows": len(rows), "trained_tokens": sum(len(each) for each in old),
+            "updates": count, "clipped": sum(one.pop("clipped") for one in told), **told[0]}
+
+
+def retokenise(row, tokenizer):
     """Encodes what was sampled again from its text: ids that the policy may never have sampled."""
-    out = []
-    for row in rows:
-        ids, mask, at = [], [], 0
-        for turn in row["turns"]:
-            text = tokenizer.decode(row["tokenIds"][turn["start"] : turn["end"]], skip_special_tokens=False)
-            again = tokenizer.encode(text, add_special_tokens=False).ids
-            between = row["tokenIds"][at : turn["start"]]
-            ids += between + again
-            mask += [0] * len(between) + [1] * len(again)
-            at = turn["end"]
-        same = ids == row["tokenIds"][: len(ids)]
-        out.append({**row, "tokenIds": ids, "lossMask": mask, "logprobs": None,
-                    "retokenised": True, "is_same": same})
-    return out
+    ids, mask, turns, at = [], [], [], 0
+    for turn in row["turns"]:
+        text = tokenizer.decode(row["tokenIds"][turn["start"] : turn["end"]], skip_special_tokens=False)
+        again = tokenizer.encode(text, add_special_tokens=False).ids
+        ids += row["tokenIds"][at : turn["start"]]
+        turns.append({**turn, "start": len(ids), "end": len(ids) + len(again)})
+        mask += [0] * (len(ids) - len(mask)) + [1] * len(again)
+        ids += again
+        at = turn["end"]
+    ids += row["tokenIds"][at:]
+    mask += [0] * (len(ids) - len(mask))
+    return {**row, "tokenIds": ids, "lossMask": mask, "turns": turns, "is_changed": ids != row["tokenIds"]}
 
 
 # --- The loop ------------------------------------------------------------------------------------
 
+def asked(a):
+    """The settings that make a run what it is; it may go on with others of the rest."""
+    rest = ("out", "steps", "cpu_minutes", "threads", "micro")
+    return {name: str(value) for name, value in vars(a).items() if name not in rest}
 
-def evaluate(arguments, folder, work):
-    """Mean reward on tasks of the test split, which are never trained on."""
-    rows = play(arguments, folder, "test", range(arguments.eval_tasks), arguments.eval_samples, 500_000, work)
-    return mean(row["reward"] for row in rows)
 
+class Loop:
+    """One training run: what is saved between two steps, and the service that plays for it."""
 
-def plot(log, file):
-    """The curves as an SVG, without a library: training reward thin, held-out reward thick."""
-    def line(points, style):
-        top = max(1, log[-1]["step"])
-        shown = " ".join(f"{40 + 540 * x / top:.1f},{280 - 260 * y:.1f}" for x, y in points)
-        return f'<polyline fill="none" {style} points="{shown}"/>'
+    def __init__(self, a):
+        self.a, self.tokenizer = a, Tokenizer.from_file(str(a.model / "tokenizer.json"))
+        self.model = Decoder.from_hugging_face(a.model)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=a.lr, betas=(0.9, 0.95), weight_decay=0.0)
+        self.step, self.log, self.pool, self.spent = 0, [], [], 0.0
+        self.state_file = a.out / "state.pt"
+        if self.state_file.exists():
+            state = torch.load(self.state_file, weights_only=False)
+            if state["asked"] != asked(a):
+                raise SystemExit(f"Cannot go on in {a.out}: it holds a run with other settings: {state['asked']}")
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.step, self.log, self.pool, self.spent = (state[x] for x in ("step", "log", "pool", "spent"))
+            print(f"Going on behind step {self.step}", flush=True)
+        self.service = Service(a)
 
-    grid = "".join(f'<text x="4" y="{284 - 26 * k}">{k / 10}</text>' for k in range(0, 11, 2))
-    train = line([(e["step"], e["reward"]) for e in log if "reward" in e], 'stroke="#99b"')
-    held = line([(e["step"], e["held_out"]) for e in log if "held_out" in e], 'stroke="#063" stroke-width="3"')
-    file.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="300" '
-                    f'font-size="12">{grid}{train}{held}</svg>\n')
+    def cpu_minutes(self):
+        """Of this loop and its service, over all starts up to the last saved step and since."""
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        return self.spent + (own.ru_utime + own.ru_stime + self.service.cpu_seconds()) / 60
+
+    def record(self, **entry):
+        entry = {"step": self.step, **entry, "cpu_minutes": round(self.cpu_minutes(), 2)}
+        self.log.append(entry)
+        print(json.dumps(entry), flush=True)
+        (self.a.out / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in self.log))
+        draw({f"seed {self.a.seed}": self.log}, self.a.out / "curve.svg")
+
+    def evaluate(self, name, tasks, samples):
+        """Mean reward on the first tasks of the test split, which are never trained on, by the current version."""
+        batch = self.service.submit(f"{name}-{self.step}", "test", range(tasks), samples, 500_000)
+        rewards = [row["reward"] for row in self.service.rows(batch)]
+        self.record(**{name: mean(rewards), "attempts": len(rewards)})
+        self.save()
+
+    def ask(self, step):
+        """Has a step's rollouts played, of version step - 1 or, as far as they are ahead, of the one before."""
+        return self.service.submit(f"step-{step}", "train", self.draw_tasks(step, self.a.tasks),
+                                   self.a.samples, 1_000_000 * step)
+
+    def draw_tasks(self, name, count):
+        """Train tasks, drawn by the seed. No name or number of theirs occurs in the test split."""
+        pool = self.pool or [i for i in range(TRAIN_TASKS) if 1 + i % 5 in self.a.levels]
+        return random.Random(f"{self.a.seed}/{name}").sample(pool, count)
+
+    def choose(self):
+        """Keeps the tasks that are neither hopeless nor solved."""
+        a = self.a
+        (low, high), tasks = a.band, self.draw_tasks("candidates", a.candidates)
+        groups = by_group(self.service.rows(self.service.submit("candidates", "train", tasks, a.samples, 0)))
+        self.pool = sorted(own[0]["metadata"]["taskIndex"] for own in groups.values()
+                           if low <= mean(row["reward"] for row in own) <= high)
+        print(f"{len(self.pool)} of {a.candidates} tasks have an initial reward in {[low, high]}", flush=True)
+        if len(self.pool) < a.tasks:
+            raise SystemExit(f"Cannot draw {a.tasks} tasks: only {len(self.pool)} are in the band; raise --candidates")
+
+    def save(self):
+        state = {"asked": asked(self.a), "step": self.step, "log": self.log, "pool": self.pool,
+                 "spent": self.cpu_minutes(), "model": self.model.state_dict(),
+                 "optimizer": self.optimizer.state_dict()}
+        torch.save(state, self.state_file.with_suffix(".next"))
+        os.replace(self.state_file.with_suffix(".next"), self.state_file)
+
+    def announce(self):
+        """Has the service play by the saved weights. It starts with the last ones, so two folders are kept."""
+        folder = self.a.out / "policy" / f"step-{self.step}"
+        self.service.client.announce(self.step, str(folder.resolve()))
+        for other in folder.parent.iterdir():
+            if other not in (folder, folder.with_name(f"step-{self.step - 1}")):
+                shutil.rmtree(other)
+
+    def publish(self):
+        publish(self.model, self.a.model, self.a.out / "policy" / f"step-{self.step}")
+        self.save()
+        self.announce()
+
+    def run(self):
+        a = self.a
+        if self.state_file.exists():
+            self.announce()
+        else:
+            self.publish()
+        if not any("held_out" in one for one in self.log):
+            self.evaluate("held_out", *a.held_out)
+        if a.candidates > 0 and not self.pool:
+            self.choose()
+        while self.step < a.steps and (a.cpu_minutes == 0 or self.cpu_minutes() < a.cpu_minutes):
+            begun = time.time()
+            rows = self.service.rows(self.ask(self.step + 1))
+            if a.ahead and self.step + 2 <= a.steps:
+                self.ask(self.step + 2)
+            played = time.time()
+            entry = train(self.model, self.optimizer, rows, self.step + 1, a, self.tokenizer)
+            self.step += 1
+            self.record(**entry, waited_s=round(played - begun, 1), train_s=round(time.time() - played, 1))
+            self.publish()
+            if a.watch_every > 0 and self.step % a.watch_every == 0:
+                self.evaluate("watched", *a.watch)
+        if not any("held_out" in one and one["step"] == self.step for one in self.log):
+            self.evaluate("held_out", *a.held_out)
 
 
 def main():
     a = parse_arguments()
     torch.set_num_threads(a.threads)
-    a.out.mkdir(parents=True, exist_ok=True)
-    policy, state_file, log_file = a.out / "policy", a.out / "state.pt", a.out / "log.jsonl"
-    started = time.time()
-    state = torch.load(state_file, weights_only=False) if state_file.exists() else None
-    if state is None:
-        model, step, log = load_policy(a.model), 0, []
-        publish(model, a.model, policy)
-        chosen = choose_tasks(a, policy, a.out / "run")
-        print(f"{len(chosen)} of {a.candidates} tasks have an initial reward in {list(a.band)}", flush=True)
-        if len(chosen) < a.tasks:
-            raise SystemExit(f"Cannot draw {a.tasks} tasks: only {len(chosen)} are in the band; raise --candidates")
-    else:
-        step, log, chosen = state["step"], state["log"], state["chosen"]
-        # What was published after the state was saved belongs to a step that is done again.
-        model = load_policy(a.model)
-        model.load_state_dict(state["model"])
-        publish(model, a.model, policy)
-        print(f"Going on at step {step}", flush=True)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=a.lr, betas=(0.9, 0.95), weight_decay=0.0)
-    if state is not None:
-        optimizer.load_state_dict(state["optimizer"])
-    tokenizer = None
-    if a.retokenise:
-        from tokenizers import Tokenizer
-        tokenizer = Tokenizer.from_file(str(a.model / "tokenizer.json"))
-
-    is_first = True
-
-    def record(entry):
-        log.append(entry)
-        print(json.dumps(entry), flush=True)
-
-    if not log and a.eval_every > 0:
-        record({"step": 0, "held_out": evaluate(a, policy, a.out / "run")})
-    while step < a.steps and (a.minutes == 0 or time.time() - started < 60 * a.minutes):
-        begun = time.time()
-        tasks = random.Random(f"{a.seed}/{step}").sample(sorted(chosen), a.tasks)
-        rows = play(a, policy, "train", tasks, a.samples, 100_000 * a.seed + 1000 * step, a.out / "run")
-        played = time.time()
-        entry = {"step": step + 1, "version": step, "reward": mean(row["reward"] for row in rows),
-                 "rows": len(rows)}
-        if tokenizer is not None:
-            rows = retokenise(rows, tokenizer)
-            entry["changed_rows"] = sum(not row["is_same"] for row in rows)
-        entry |= update(model, optimizer, rows, a, RATIO_LIMIT if is_first else LATER_RATIO_LIMIT)
-        is_first = False
-        step += 1
-        publish(model, a.model, policy)
-        entry |= {"rollout_s": round(played - begun, 1), "train_s": round(time.time() - played, 1)}
-        if a.eval_every > 0 and step % a.eval_every == 0:
-            entry["held_out"] = evaluate(a, policy, a.out / "run")
-        record(entry)
-        saved = {"step": step, "log": log, "chosen": chosen, "model": model.state_dict(),
-                 "optimizer": optimizer.state_dict()}
-        torch.save(saved, state_file.with_suffix(".next"))
-        os.replace(state_file.with_suffix(".next"), state_file)
-        log_file.write_text("".join(json.dumps(one) + "\n" for one in log))
-        plot(log, a.out / "curve.svg")
+    (a.out / "policy").mkdir(parents=True, exist_ok=True)
+    loop = Loop(a)
+    try:
+        loop.run()
+    finally:
+        loop.service.close()
 
 
 if __name__ == "__main__":

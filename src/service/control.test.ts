@@ -121,6 +121,32 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["1"]);
   });
 
+  test("an engine that begins anew is given the weights that it had, before it samples", async () => {
+    const loaded: string[] = [];
+    const loadWeights = async (weights: string, version: number) =>
+      void loaded.push(`${weights}@${version}`);
+    {
+      await using service = await openLamps(dir, { loadWeights, beginsAnew: true });
+      const call = caller(service);
+      await call("POST", "/v1/policy", { version: 1, weights: "/step-1" });
+      await call("POST", "/v1/policy", { version: 2, weights: "/step-2" });
+      await call("POST", "/v1/batches", { ...twoLamps, minPolicyVersion: 3 });
+    }
+    expect(loaded.splice(0)).toEqual(["/step-1@1", "/step-2@2"]);
+    const refuses = async () => {
+      throw new RolloutError("engine/bad-request", "Cannot load /step-2: no such folder");
+    };
+    const refused = openLamps(dir, { loadWeights: refuses, beginsAnew: true });
+    await expect(refused).rejects.toThrow("Cannot load /step-2: no such folder");
+    {
+      await using again = await openLamps(dir, { loadWeights, beginsAnew: true });
+      expect([loaded.splice(0), again.health.policyVersion]).toEqual([["/step-2@2"], 2]);
+    }
+    // A server's engine has them still.
+    await using other = await openLamps(dir, { loadWeights });
+    expect([loaded, other.health.policyVersion]).toEqual([[], 2]);
+  });
+
   test("an engine that cannot be told to load weights is said to be one", async () => {
     await using service = await openLamps(dir);
     const refused = await caller(service)("POST", "/v1/policy", { version: 2, weights: "/w" });

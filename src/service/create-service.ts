@@ -1,3 +1,4 @@
+import type { ReloadableEngine } from "../engine/reference/index.ts";
 import type { Variables } from "../setup/create-engine.ts";
 import type { LockOptions } from "../run/run-lock.ts";
 import { createRun } from "../setup/create-run.ts";
@@ -37,14 +38,17 @@ export async function createService(
   // What is put together wants a scope; batches bring their own.
   const [split = "test"] = Object.keys(environment.splits);
   const scoped = readRunConfig({ ...given(config.settings), split, tasks: "all" });
-  const run = await createRun(scoped, { env, ...given({ signal }) });
+  const reloadable = await createReloadable(config);
+  const { engine } = reloadable ?? {};
+  const run = await createRun(scoped, { env, ...given({ signal, engine }) });
   try {
     const { concurrency, attempts, record } = config.conduct;
     const service = await RolloutService.open({
       ...{ dir, setup: run.setup, manifest: run.manifest },
       ...{ concurrency, attempts, maxQueued, record },
       redactor: createRunRedactor(config, env),
-      ...given({ loadWeights: weightLoader(config, env), lock }),
+      beginsAnew: reloadable !== undefined,
+      ...given({ loadWeights: reloadable?.load ?? sglangLoader(config, env), lock }),
     });
     return {
       service,
@@ -60,8 +64,18 @@ export async function createService(
   }
 }
 
-/** How the engine is told to load weights; nothing for those that cannot be told. */
-function weightLoader(
+/** The engine where it is in this process and its weights can be changed. */
+async function createReloadable({
+  engine,
+}: ServiceConfig["run"]): Promise<ReloadableEngine | undefined> {
+  if (engine.kind !== "reference") return undefined;
+  const { createReloadableEngine } = await import("../engine/reference/index.ts");
+  const { modelDir, threadCount: threads, sequenceCount: maxBatch } = engine;
+  return await createReloadableEngine({ modelDir, ...given({ threads, maxBatch }) });
+}
+
+/** How SGLang is told to load weights; nothing for servers that cannot be told. */
+function sglangLoader(
   { engine }: ServiceConfig["run"],
   env: Variables,
 ): RolloutServiceOptions["loadWeights"] {

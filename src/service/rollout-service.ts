@@ -40,6 +40,8 @@ export interface RolloutServiceOptions {
    * @throws RolloutError where it does not; it has the ones before, then.
    */
   readonly loadWeights?: (weights: string, version: number) => Promise<void>;
+  /** The engine begins with the service, and so without the weights that were announced before. */
+  readonly beginsAnew?: boolean;
   readonly lock?: Omit<LockOptions, "files">;
   readonly clock?: Clock;
 }
@@ -99,6 +101,7 @@ export class RolloutService implements AsyncDisposable {
    * Opens a data folder and goes on with what was accepted there.
    *
    * @throws UsageError where another process writes the folder, or it cannot be used.
+   * @throws RolloutError where an engine that begins anew does not take the weights that it had.
    */
   static async open(options: RolloutServiceOptions): Promise<RolloutService> {
     const { dir } = options;
@@ -110,6 +113,7 @@ export class RolloutService implements AsyncDisposable {
       const { journal, entries } = await openServiceJournal(dir, { guard });
       const service = new RolloutService(options, { lock, journal });
       service.#restore(entries);
+      await service.#restoreWeights();
       await service.groups.tidy();
       service.#schedule();
       return service;
@@ -289,6 +293,14 @@ export class RolloutService implements AsyncDisposable {
     }
     this.#policy.restore(version, isPaused);
     for (const batch of this.#batches.values()) if (!batch.hasEnded) this.#enqueue(batch);
+  }
+
+  /** An engine that went with the process before is given what it had. */
+  async #restoreWeights(): Promise<void> {
+    const { loadWeights, beginsAnew } = this.#options;
+    const { version } = this.#policy;
+    if (beginsAnew !== true || version === undefined || this.#weights === undefined) return;
+    await loadWeights?.(this.#weights, version);
   }
 
   /** The batch that has the key already. */
