@@ -1,3 +1,6 @@
+import type { Engine } from "../engine/engine.ts";
+import type { ReloadableEngine } from "../engine/reference/index.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import type { Variables } from "../setup/create-engine.ts";
 import type { LockOptions } from "../run/run-lock.ts";
 import { createRun } from "../setup/create-run.ts";
@@ -44,7 +47,7 @@ export async function createService(
       ...{ dir, setup: run.setup, manifest: run.manifest },
       ...{ concurrency, attempts, maxQueued, record },
       redactor: createRunRedactor(config, env),
-      ...given({ loadWeights: weightLoader(config, env), lock }),
+      ...given({ weights: await weightLoader(config, { env, engine: run.setup.engine }), lock }),
     });
     return {
       service,
@@ -61,15 +64,36 @@ export async function createService(
 }
 
 /** How the engine is told to load weights; nothing for those that cannot be told. */
-function weightLoader(
-  { engine }: ServiceConfig["run"],
-  env: Variables,
-): RolloutServiceOptions["loadWeights"] {
-  if (engine.kind !== "sglang") return undefined;
-  const apiKey = engine.apiKeyEnv === undefined ? undefined : env[engine.apiKeyEnv];
-  return async (path, version) => {
-    const { loadSglangWeights } = await import("../engine/sglang/load-weights.ts");
-    const servers = { urls: engine.urls, ...given({ apiKey }) };
-    await loadSglangWeights(servers, { path, version: String(version) });
+async function weightLoader(
+  { engine: config }: ServiceConfig["run"],
+  { env, engine }: { readonly env: Variables; readonly engine: Engine },
+): Promise<RolloutServiceOptions["weights"]> {
+  if ("loadWeights" in engine) return inProcessWeights(engine as ReloadableEngine);
+  if (config.kind !== "sglang" && config.kind !== "vllm") return undefined;
+  const apiKey = config.apiKeyEnv === undefined ? undefined : env[config.apiKeyEnv];
+  const servers = { urls: config.urls, ...given({ apiKey }) };
+  if (config.kind === "vllm") {
+    const { createVllmWeightLoader } = await import("../engine/vllm/load-weights.ts");
+    const { load } = createVllmWeightLoader(servers);
+    return { load, have: () => Promise.resolve(false) };
+  }
+  const { haveSglangWeights, loadSglangWeights } = await import("../engine/sglang/load-weights.ts");
+  return {
+    load: async (weights) => await loadSglangWeights(servers, weights),
+    have: async (weights) => await haveSglangWeights(servers, weights),
+  };
+}
+
+function inProcessWeights(engine: ReloadableEngine): RolloutServiceOptions["weights"] {
+  return {
+    async load({ path, version }) {
+      try {
+        await engine.loadWeights(path, version);
+      } catch (cause) {
+        if (!(cause instanceof UsageError)) throw cause;
+        throw new RolloutError("engine/server-error", cause.message, { cause });
+      }
+    },
+    have: () => Promise.resolve(false),
   };
 }

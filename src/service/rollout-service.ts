@@ -2,7 +2,8 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setMaxListeners } from "node:events";
 import { isDeepStrictEqual } from "node:util";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
+import type { Weights } from "../engine/weight-servers.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -34,14 +35,23 @@ export interface RolloutServiceOptions {
   readonly maxQueued: number;
   readonly record?: RecordPolicy;
   readonly redactor?: Redactor;
-  /**
-   * Has the engine load weights. Absent where it cannot be told to.
-   *
-   * @throws RolloutError where it does not; it has the ones before, then.
-   */
-  readonly loadWeights?: (weights: string, version: number) => Promise<void>;
+  /** How the engine's weights are changed. Absent where it cannot be told to. */
+  readonly weights?: WeightControl;
   readonly lock?: Omit<LockOptions, "files">;
   readonly clock?: Clock;
+}
+
+/** Changes the weights of an engine. */
+export interface WeightControl {
+  /**
+   * Has the engine load weights.
+   *
+   * @throws RolloutError where it does not; it has the ones before then, except with the code
+   *   `engine/mixed-weights`: nothing may be sampled then.
+   */
+  load(weights: Weights): Promise<void>;
+  /** Whether the engine is sure to have them already. */
+  have(weights: Weights): Promise<boolean>;
 }
 
 /** How the service is. JSON-able. */
@@ -54,6 +64,13 @@ export interface ServiceHealth {
   readonly runningAttempts: number;
   readonly unreadGroups: number;
 }
+
+/** How the engine's loader names servers that have different weights. */
+const mixedWeights = "engine/mixed-weights";
+
+const mixedMessage =
+  "The engine's servers may have different weights: sampling stays paused until others were announced that " +
+  "all of them load, and resumed";
 
 /** Batches that are played at once, so that the last attempts of one leave no place empty. */
 const batchesAtOnce = 8;
@@ -76,6 +93,8 @@ export class RolloutService implements AsyncDisposable {
   #queue: Batch[] = [];
   #playingCount = 0;
   #weights: string | undefined;
+  /** Whether the engine's servers may have different weights. */
+  #isMixed = false;
 
   private constructor(
     options: RolloutServiceOptions,
@@ -110,6 +129,7 @@ export class RolloutService implements AsyncDisposable {
       const { journal, entries } = await openServiceJournal(dir, { guard });
       const service = new RolloutService(options, { lock, journal });
       service.#restore(entries);
+      await service.#reloadWeights(entries);
       await service.groups.tidy();
       service.#schedule();
       return service;
@@ -219,8 +239,10 @@ export class RolloutService implements AsyncDisposable {
     await this.#policy.pause(() => this.#append({ type: "paused", isPaused: true }));
   }
 
+  /** @throws ServiceError `engine-failed` while the engine's servers may have different weights. */
   async resume(): Promise<void> {
     this.#requireRunning();
+    if (this.#isMixed) throw new ServiceError("engine-failed", mixedMessage);
     await this.#policy.resume(() => this.#append({ type: "paused", isPaused: false }));
   }
 
@@ -231,8 +253,7 @@ export class RolloutService implements AsyncDisposable {
    */
   async announce(version: number, weights?: string): Promise<void> {
     this.#requireRunning();
-    const { loadWeights } = this.#options;
-    if (weights !== undefined && loadWeights === undefined) {
+    if (weights !== undefined && this.#options.weights === undefined) {
       const message =
         `"weights" is wrong: the service cannot have this engine (${this.#options.setup.engine.kind}) ` +
         "load any; update it yourself and announce the version without them";
@@ -241,9 +262,10 @@ export class RolloutService implements AsyncDisposable {
     await this.#policy.update(version, {
       check: () => this.#isNewVersion(version, weights),
       update: async () => {
-        if (weights !== undefined) await load(() => loadWeights!(weights, version));
+        if (weights !== undefined) await this.#load(version, weights);
         await this.#append({ type: "policy", version, ...(weights !== undefined && { weights }) });
         this.#weights = weights;
+        if (weights !== undefined) this.#isMixed = false;
       },
     });
     this.#schedule();
@@ -265,6 +287,55 @@ export class RolloutService implements AsyncDisposable {
     for (const batch of this.#batches.values()) await batch.playing;
   }
 
+  /** Has the engine load weights; what the journal says of it lets the next start know how far this came. */
+  async #load(version: number, weights: string): Promise<void> {
+    await this.#append({ type: "policy-loading", version, weights });
+    try {
+      await this.#options.weights!.load({ path: weights, version: String(version) });
+    } catch (error) {
+      // An outage is told and gone on from.
+      if (!(error instanceof RolloutError)) throw error;
+      if (error.code !== mixedWeights) await this.#append({ type: "policy-kept" });
+      else
+        await this.#policy.holdAfterUpdate(() => this.#append({ type: "paused", isPaused: true }));
+      this.#isMixed ||= error.code === mixedWeights;
+      const message = this.#isMixed ? `${error.message}. ${mixedMessage}` : error.message;
+      throw new ServiceError("engine-failed", message, { cause: error });
+    }
+  }
+
+  /**
+   * Sees to it that the engine has the weights that were announced last: one in this process begins with
+   * those that it was started with, and servers may have been started again.
+   *
+   * @throws UsageError where it does not load them.
+   */
+  async #reloadWeights(entries: readonly ServiceEntry[]): Promise<void> {
+    const { weights: control } = this.#options;
+    const last = entries.findLast(({ type }) => /^policy/.test(type));
+    if (control === undefined || last === undefined) return;
+    // A start that was loading when it ended may have told some servers: all are told again.
+    const wasLoading = last.type === "policy-loading" ? last : undefined;
+    const version = wasLoading?.version ?? this.#policy.version;
+    const path = wasLoading?.weights ?? this.#weights;
+    if (version === undefined || path === undefined) return;
+    const weights: Weights = { path, version: String(version) };
+    try {
+      if (wasLoading !== undefined || !(await control.have(weights))) await control.load(weights);
+    } catch (error) {
+      if (!(error instanceof RolloutError)) throw error;
+      throw new UsageError(
+        `Cannot go on with the policy's version ${version}: ${error.message}; see to it that the engine ` +
+          "can load these weights, or choose another --out",
+        { cause: error },
+      );
+    }
+    if (wasLoading === undefined) return;
+    await this.#journal.append({ type: "policy", version, weights: path });
+    this.#weights = path;
+    this.#policy.restore(version, this.#policy.isPaused);
+  }
+
   #restore(entries: readonly ServiceEntry[]): void {
     let isPaused = false;
     let version: number | undefined;
@@ -282,7 +353,7 @@ export class RolloutService implements AsyncDisposable {
         if (batch !== undefined) batch.state = entry.state;
       } else if (entry.type === "acknowledged") this.groups.restoreAcknowledged(entry.cursor);
       else if (entry.type === "paused") isPaused = entry.isPaused;
-      else {
+      else if (entry.type === "policy") {
         version = entry.version;
         this.#weights = entry.weights;
       }
@@ -413,15 +484,5 @@ export class RolloutService implements AsyncDisposable {
       if (!(error instanceof ServiceError)) this.#fail(error);
       throw error;
     }
-  }
-}
-
-/** An engine that does not take weights is an outage, which is told and gone on from. */
-async function load(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof RolloutError)) throw error;
-    throw new ServiceError("engine-failed", error.message, { cause: error });
   }
 }

@@ -21,6 +21,9 @@ export type ServiceEntry =
     }
   | { readonly type: "acknowledged"; readonly cursor: number }
   | { readonly type: "policy"; readonly version: number; readonly weights?: string }
+  /** The engine is told to load weights; `policy` follows, or `policy-kept` where it did not. */
+  | { readonly type: "policy-loading"; readonly version: number; readonly weights: string }
+  | { readonly type: "policy-kept" }
   | { readonly type: "paused"; readonly isPaused: boolean };
 
 /** A group that is there to be read. */
