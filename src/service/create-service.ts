@@ -1,3 +1,6 @@
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import path from "node:path";
 import type { Engine } from "../engine/engine.ts";
 import type { ReloadableEngine } from "../engine/reference/index.ts";
 import { RolloutError, UsageError } from "../errors.ts";
@@ -8,12 +11,19 @@ import { loadEnvironment } from "../setup/environments.ts";
 import { readRunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import { given } from "../internal/given.ts";
+import { AglBridge, aglTaker } from "./agent-lightning/agl-bridge.ts";
+import { AglStore } from "./agent-lightning/agl-store.ts";
+import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
 import { RolloutService, type RolloutServiceOptions } from "./rollout-service.ts";
 import type { ServiceConfig } from "./service-settings.ts";
 
 /** A service with the parts that it plays with. */
 export interface CreatedService extends AsyncDisposable {
   readonly service: RolloutService;
+  /** Answers NeMo Gym. */
+  readonly gym: GymAgent;
+  /** Takes agent-lightning's work, where that is asked for. */
+  readonly agentLightning?: AglBridge;
   /** What a person should know of engine and template. */
   readonly warnings: readonly string[];
 }
@@ -25,14 +35,17 @@ export interface CreatedService extends AsyncDisposable {
  * @throws RolloutError where the engine does not answer.
  */
 export async function createService(
-  { run: config, dir, maxQueued }: ServiceConfig,
+  { run: config, dir, maxQueued, agentLightning: lightning }: ServiceConfig,
   {
     env = process.env,
     signal,
     lock,
+    note = () => {},
   }: {
     readonly env?: Variables;
     readonly signal?: AbortSignal;
+    /** Told, for people, of what goes on and what does not. */
+    readonly note?: (text: string) => void;
     readonly lock?: Omit<LockOptions, "files">;
   } = {},
 ): Promise<CreatedService> {
@@ -43,14 +56,21 @@ export async function createService(
   const run = await createRun(scoped, { env, ...given({ signal }) });
   try {
     const { concurrency, attempts, record } = config.conduct;
+    const gym = new GymAgent();
+    const { model } = await run.setup.engine.describe(given({ signal }));
+    const agentLightning = lightning && openBridge(lightning, { env, dir, note, model });
+    const takers = {
+      [gymTaker]: gym.taker,
+      ...(agentLightning && { [aglTaker]: agentLightning.taker }),
+    };
     const service = await RolloutService.open({
       ...{ dir, setup: run.setup, manifest: run.manifest },
       ...{ concurrency, attempts, maxQueued, record },
-      redactor: createRunRedactor(config, env),
+      ...{ redactor: createRunRedactor(config, env), takers },
       ...given({ weights: await weightLoader(config, { env, engine: run.setup.engine }), lock }),
     });
     return {
-      service,
+      ...{ service, gym, ...given({ agentLightning }) },
       warnings: run.warnings,
       async [Symbol.asyncDispose]() {
         await using _run = run;
@@ -61,6 +81,33 @@ export async function createService(
     await run[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+function openBridge(
+  { url, keyEnv }: NonNullable<ServiceConfig["agentLightning"]>,
+  about: {
+    readonly env: Variables;
+    readonly dir: string;
+    readonly note: (text: string) => void;
+    readonly model: string | undefined;
+  },
+): AglBridge {
+  const { env, dir, note, model = "policy" } = about;
+  const key = keyEnv === undefined ? undefined : env[keyEnv];
+  if (keyEnv !== undefined && (key === undefined || key === "")) {
+    throw new UsageError(
+      `Cannot read --agent-lightning-key-env: the variable ${keyEnv} is not set`,
+    );
+  }
+  const place = createHash("sha256")
+    .update(`${hostname()}\n${path.resolve(dir)}`)
+    .digest("hex");
+  const store = new AglStore({
+    url,
+    attempt: `turnwright-${place.slice(0, 12)}`,
+    ...given({ key }),
+  });
+  return new AglBridge({ store, model, note });
 }
 
 /** How the engine is told to load weights; nothing for those that cannot be told. */

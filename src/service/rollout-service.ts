@@ -13,7 +13,9 @@ import type { RunManifest } from "../run/run-folder.ts";
 import { RunLock, type LockOptions } from "../run/run-lock.ts";
 import type { StartRunOptions } from "../run/start-run.ts";
 import type { BatchRequest } from "./batch-request.ts";
+import type { PlayedGroup, Taker, Takers } from "./batch-taker.ts";
 import { Batch, drawTasks, planBatch, type BatchStatus } from "./batch.ts";
+import { describeGroup } from "./describe-group.ts";
 import { GroupStore } from "./group-store.ts";
 import { playBatch } from "./play-batch.ts";
 import { PolicyControl } from "./policy-control.ts";
@@ -37,6 +39,8 @@ export interface RolloutServiceOptions {
   readonly redactor?: Redactor;
   /** How the engine's weights are changed. Absent where it cannot be told to. */
   readonly weights?: WeightControl;
+  /** Who is given groups by another way than `/v1/groups`. */
+  readonly takers?: Takers;
   readonly lock?: Omit<LockOptions, "files">;
   readonly clock?: Clock;
 }
@@ -75,6 +79,9 @@ const mixedMessage =
 /** Batches that are played at once, so that the last attempts of one leave no place empty. */
 const batchesAtOnce = 8;
 
+/** Where batches are small, more of them, until as many attempts wait as have a place; no more than this. */
+const mostBatchesAtOnce = 512;
+
 /** Plays batches of rollouts that others ask for, and keeps their groups until they are taken. */
 export class RolloutService implements AsyncDisposable {
   readonly groups: GroupStore;
@@ -87,11 +94,14 @@ export class RolloutService implements AsyncDisposable {
   readonly #policy: PolicyControl;
   readonly #places: ReturnType<typeof createAdmissionGate>;
   readonly #batches = new Map<string, Batch>();
+  /** Those that have not ended. */
+  readonly #open = new Set<Batch>();
+  #acceptedCount = 0;
   readonly #byKey = new Map<string, { readonly batch: Batch; readonly accepted: Promise<void> }>();
   readonly #stop = new AbortController();
   /** Accepted and not begun, oldest first. */
   #queue: Batch[] = [];
-  #playingCount = 0;
+  readonly #playing = new Set<Batch>();
   #weights: string | undefined;
   /** Whether the engine's servers may have different weights. */
   #isMixed = false;
@@ -129,6 +139,7 @@ export class RolloutService implements AsyncDisposable {
       const { journal, entries } = await openServiceJournal(dir, { guard });
       const service = new RolloutService(options, { lock, journal });
       service.#restore(entries);
+      await service.#dropUnawaited();
       await service.#reloadWeights(entries);
       await service.groups.tidy();
       service.#schedule();
@@ -145,15 +156,14 @@ export class RolloutService implements AsyncDisposable {
   }
 
   get health(): ServiceHealth {
-    const batches = [...this.#batches.values()].filter(({ hasEnded }) => !hasEnded);
-    const open = batches.reduce((sum, { openAttempts }) => sum + openAttempts, 0);
+    const open = attemptsOf(this.#open);
     const running = this.#places.state.admitted;
     const calm = this.#policy.isPaused ? "paused" : "running";
     return {
       state: this.#stop.signal.aborted ? "stopping" : calm,
       environment: this.#options.setup.environment.name,
       policyVersion: this.#policy.version ?? null,
-      batches: batches.length,
+      batches: this.#open.size,
       queuedAttempts: Math.max(0, open - running),
       runningAttempts: running,
       unreadGroups: this.groups.unreadCount,
@@ -163,27 +173,29 @@ export class RolloutService implements AsyncDisposable {
   /**
    * Accepts a batch; resolves once it survives a restart.
    *
+   * @param taker - Who is given its groups, in the place of the readers of `/v1/groups`; its keys are its own.
    * @returns whether it is new: the same key again is the same batch.
    * @throws ServiceError `bad-request`, `key-reused`, `queue-full` or `stopping`.
    */
   async submit(
     request: BatchRequest,
+    taker?: string,
   ): Promise<{ readonly status: BatchStatus; readonly isNew: boolean }> {
-    const known = await this.#knownBatch(request);
+    const known = await this.#knownBatch(request, taker);
     if (known !== undefined) return known;
     this.#requireRunning();
     this.#requireRoom(request);
     await drawTasks(planBatch(this.#options.setup.environment, request));
     // Meanwhile the same may have been asked for, or all been stopped.
-    const raced = await this.#knownBatch(request);
+    const raced = await this.#knownBatch(request, taker);
     if (raced !== undefined) return raced;
     this.#requireRunning();
     this.#requireRoom(request);
     const atMs = this.#options.setup.now();
-    const batch = new Batch({ number: this.#batches.size + 1, request, atMs });
-    this.#batches.set(batch.id, batch);
-    const accepted = this.#append({ type: "batch", batch: batch.id, atMs, request });
-    this.#byKey.set(request.key, { batch, accepted });
+    const batch = this.#add({ request, atMs, taker });
+    const by = taker === undefined ? {} : { taker };
+    const accepted = this.#append({ type: "batch", batch: batch.id, atMs, request, ...by });
+    this.#byKey.set(keyOf(batch), { batch, accepted });
     await accepted;
     this.#enqueue(batch);
     this.#schedule();
@@ -209,10 +221,14 @@ export class RolloutService implements AsyncDisposable {
       batch.state = "cancelled";
       batch.callOff?.();
       await this.#append({ type: "batch-ended", batch: id, state: "cancelled" });
-      batch.stop.abort(new DOMException("the batch was cancelled", "AbortError"));
+      const reason = new DOMException("the batch was cancelled", "AbortError");
+      batch.stop.abort(reason);
+      batch.handOver.abort(reason);
       this.groups.wake();
+      this.#takerOf(batch)?.onCancelled?.(batch.request.key);
     }
     await batch.playing;
+    this.#forgetEnded(batch);
     return batch.status;
   }
 
@@ -274,7 +290,7 @@ export class RolloutService implements AsyncDisposable {
   /** Accepts nothing more and lets streams end; what is played comes to rest. */
   stop(): void {
     this.#stop.abort(new DOMException("the service is stopping", "AbortError"));
-    for (const batch of this.#batches.values()) batch.callOff?.();
+    for (const batch of this.#open) batch.callOff?.();
     this.groups.wake();
   }
 
@@ -284,7 +300,7 @@ export class RolloutService implements AsyncDisposable {
     await using _journal = this.#journal;
     await using _places = this.#places;
     this.stop();
-    for (const batch of this.#batches.values()) await batch.playing;
+    for (const batch of this.#playing) await batch.playing;
   }
 
   /** Has the engine load weights; what the journal says of it lets the next start know how far this came. */
@@ -341,10 +357,9 @@ export class RolloutService implements AsyncDisposable {
     let version: number | undefined;
     for (const entry of entries) {
       if (entry.type === "batch") {
-        const { request, atMs } = entry;
-        const batch = new Batch({ number: this.#batches.size + 1, request, atMs });
-        this.#batches.set(batch.id, batch);
-        this.#byKey.set(request.key, { batch, accepted: Promise.resolve() });
+        const { request, atMs, taker } = entry;
+        const batch = this.#add({ request, atMs, taker });
+        this.#byKey.set(keyOf(batch), { batch, accepted: Promise.resolve() });
       } else if (entry.type === "group") {
         this.groups.restore(entry);
         this.#batches.get(entry.batch)?.delivered.add(entry.groupIndex);
@@ -359,14 +374,46 @@ export class RolloutService implements AsyncDisposable {
       }
     }
     this.#policy.restore(version, isPaused);
-    for (const batch of this.#batches.values()) if (!batch.hasEnded) this.#enqueue(batch);
+    for (const batch of [...this.#batches.values()]) {
+      if (batch.hasEnded) this.#forgetEnded(batch);
+      else this.#enqueue(batch);
+    }
+  }
+
+  /** Cancels what an earlier start was asked for by someone who does not wait any more. */
+  async #dropUnawaited(): Promise<void> {
+    for (const batch of [...this.#open]) {
+      if (this.#takerOf(batch)?.waitsOn === false) await this.cancel(batch.id);
+    }
+  }
+
+  #add(about: Pick<Batch, "request" | "atMs" | "taker">): Batch {
+    this.#acceptedCount += 1;
+    const batch = new Batch({ number: this.#acceptedCount, ...about });
+    this.#batches.set(batch.id, batch);
+    this.#open.add(batch);
+    return batch;
+  }
+
+  /** One that has ended is remembered for who asks for it by its key; a taker does not. */
+  #forgetEnded(batch: Batch): void {
+    if (!batch.hasEnded) return;
+    this.#open.delete(batch);
+    if (batch.taker === undefined) return;
+    this.#batches.delete(batch.id);
+    this.#byKey.delete(keyOf(batch));
+  }
+
+  #takerOf({ taker }: Batch): Taker | undefined {
+    return taker === undefined ? undefined : this.#options.takers?.[taker];
   }
 
   /** The batch that has the key already. */
   async #knownBatch(
     request: BatchRequest,
+    taker: string | undefined,
   ): Promise<{ readonly status: BatchStatus; readonly isNew: false } | undefined> {
-    const known = this.#byKey.get(request.key);
+    const known = this.#byKey.get(keyOf({ request, taker }));
     if (known === undefined) return undefined;
     if (!isDeepStrictEqual(known.batch.request, request)) {
       const message = `The key was used for ${known.batch.id}, which asked for something else`;
@@ -388,7 +435,7 @@ export class RolloutService implements AsyncDisposable {
   }
 
   #requireRoom({ tasks, samples }: BatchRequest): void {
-    const open = [...this.#batches.values()].reduce((sum, batch) => sum + batch.openAttempts, 0);
+    const open = attemptsOf(this.#open);
     const { maxQueued } = this.#options;
     if (open + tasks.length * samples <= maxQueued) return;
     throw new ServiceError(
@@ -426,28 +473,40 @@ export class RolloutService implements AsyncDisposable {
   /** Begins the oldest batches that may be played, as far as there are places. */
   #schedule(): void {
     for (const batch of [...this.#queue]) {
-      if (this.#playingCount >= batchesAtOnce || this.#stop.signal.aborted) return;
+      if (this.#isFull || this.#stop.signal.aborted) return;
+      // Its taker may come with a later start.
+      if (batch.taker !== undefined && this.#takerOf(batch) === undefined) continue;
       const { minPolicyVersion = -1 } = batch.request;
       if ((this.#policy.version ?? -1) >= minPolicyVersion) this.#begin(batch);
     }
+  }
+
+  get #isFull(): boolean {
+    const { size } = this.#playing;
+    if (size < batchesAtOnce) return false;
+    return size >= mostBatchesAtOnce || attemptsOf(this.#playing) >= 2 * this.#options.concurrency;
   }
 
   #begin(batch: Batch): void {
     if (this.#stop.signal.aborted) return;
     this.#queue = this.#queue.filter((other) => other !== batch);
     batch.state = "running";
-    this.#playingCount += 1;
+    this.#playing.add(batch);
     batch.playing = this.#orFail(this.#play(batch))
       .catch(() => {})
       .finally(() => {
-        this.#playingCount -= 1;
+        this.#playing.delete(batch);
+        this.#forgetEnded(batch);
         this.#schedule();
       });
   }
 
   async #play(batch: Batch): Promise<void> {
     const { setup, manifest, concurrency, attempts, record, redactor, lock } = this.#options;
-    const onStop = (): void => batch.stop.abort(this.#stop.signal.reason);
+    const onStop = (): void => {
+      batch.stop.abort(this.#stop.signal.reason);
+      batch.handOver.abort(this.#stop.signal.reason);
+    };
     this.#stop.signal.addEventListener("abort", onStop, { once: true });
     try {
       const isWhole = await playBatch(batch, {
@@ -457,7 +516,7 @@ export class RolloutService implements AsyncDisposable {
         folder: { ...(record && { record }), ...(lock && { lock }) },
         ...(redactor && { redactor }),
         deliver: async (groupIndex, group) => {
-          await this.groups.add({ batch: batch.id, groupIndex }, group);
+          if (!(await this.#deliver(batch, groupIndex, group))) return;
           batch.delivered.add(groupIndex);
         },
       });
@@ -470,6 +529,24 @@ export class RolloutService implements AsyncDisposable {
     } finally {
       this.#stop.signal.removeEventListener("abort", onStop);
     }
+  }
+
+  /** False where its taker is not to go on: the next start hands the group over again. */
+  async #deliver(batch: Batch, groupIndex: number, group: PlayedGroup): Promise<boolean> {
+    const { id, request, handOver } = batch;
+    const taker = this.#takerOf(batch);
+    if (taker === undefined) {
+      const told = describeGroup(group, { batch: id, key: request.key });
+      await this.groups.add({ batch: id, groupIndex }, told);
+      return true;
+    }
+    try {
+      await taker.take(group, { key: request.key, signal: handOver.signal });
+    } catch (error) {
+      if (handOver.signal.aborted) return false;
+      throw error;
+    }
+    return true;
   }
 
   async #append(entry: ServiceEntry): Promise<void> {
@@ -485,4 +562,16 @@ export class RolloutService implements AsyncDisposable {
       throw error;
     }
   }
+}
+
+/** Attempts that are accepted and in no group that was told. */
+function attemptsOf(batches: Iterable<Batch>): number {
+  let sum = 0;
+  for (const { openAttempts } of batches) sum += openAttempts;
+  return sum;
+}
+
+/** Whoever takes groups has keys of its own. */
+function keyOf({ request, taker }: Pick<Batch, "request" | "taker">): string {
+  return JSON.stringify([taker ?? "", request.key]);
 }

@@ -12,6 +12,8 @@ export type ServiceEntry =
       readonly batch: string;
       readonly atMs: number;
       readonly request: BatchRequest;
+      /** Who is given its groups; absent: the readers of `/v1/groups`. */
+      readonly taker?: string;
     }
   | GroupEntry
   | {
