@@ -26,12 +26,7 @@ export function install({ name, version, python, packages, overrides = [], finis
   const marker = path.join(folder, "installed");
   if (existsSync(marker)) return folder;
   mkdirSync(folder, { recursive: true });
-  const tools = path.join(cacheFolder(), "uv");
-  if (!existsSync(path.join(tools, "bin/uv"))) {
-    run("python3", ["-m", "venv", tools]);
-    run(path.join(tools, "bin/pip"), ["install", "--quiet", "--disable-pip-version-check", "uv"]);
-  }
-  const uv = path.join(tools, "bin/uv");
+  const uv = findUv();
   const environment = path.join(folder, "venv");
   run(uv, ["venv", "--quiet", "--clear", "--python", python, environment]);
   const overridesFile = path.join(folder, "overrides.txt");
@@ -43,6 +38,21 @@ export function install({ name, version, python, packages, overrides = [], finis
   finish?.(environment);
   writeFileSync(marker, "");
   return folder;
+}
+
+/**
+ * uv, installed from the package index once: it keeps packages that several environments share on the disk
+ * only once.
+ *
+ * @throws CannotInstall
+ */
+export function findUv() {
+  const tools = path.join(cacheFolder(), "uv");
+  if (!existsSync(path.join(tools, "bin/uv"))) {
+    run("python3", ["-m", "venv", tools]);
+    run(path.join(tools, "bin/pip"), ["install", "--quiet", "--disable-pip-version-check", "uv"]);
+  }
+  return path.join(tools, "bin/uv");
 }
 
 /** Gives up soon where there is no network, and takes the Python that is there. */

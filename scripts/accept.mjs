@@ -2,14 +2,16 @@
 //
 //   npm run accept -- NAME...       slime, trl, verl, …; `all` for all of them
 //
-// Installs the trainer's pinned packages and sources in a folder outside the repository
-// (TURNWRIGHT_TRAINERS, by default ~/.cache/turnwright/trainers), and then runs the test of that name.
-// What cannot be installed here is said, and the exit status is 3.
+// Installs each trainer's pinned packages in a Python of its own, and its sources, in a folder outside the
+// repository (TURNWRIGHT_TRAINERS, by default ~/.cache/turnwright/trainers), runs the test of that name, and
+// ends with a table. What cannot be installed here is said, and the exit status is 3; 1 where a trainer's
+// code did not take what was exported.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { CannotInstall, findUv, run } from "../interop/install.mjs";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const folder =
@@ -29,47 +31,93 @@ const packages = {
 };
 
 /** Trainers that are on no package index, at the commits that were read. */
-const slime = { url: "https://github.com/THUDM/slime", commit: "624b824a8", into: "src/slime" };
-const primeRl = {
-  url: "https://github.com/PrimeIntellect-ai/prime-rl",
-  commit: "559b44772",
-  into: "src/prime-rl",
-};
-const nemoRl = { url: "https://github.com/NVIDIA-NeMo/RL", commit: "7ea279abf", into: "src/RL" };
+const source = (owner, name, commit) => ({
+  url: `https://github.com/${owner}/${name}`,
+  commit,
+  into: `src/${name}`,
+});
+const slime = source("THUDM", "slime", "624b824a8");
+const primeRl = source("PrimeIntellect-ai", "prime-rl", "559b44772");
+const verifiers = source("PrimeIntellect-ai", "verifiers", "a60a606ec");
+const nemoRl = source("NVIDIA-NeMo", "RL", "7ea279abf");
 const sources = {
   slime: [slime],
   "prime-rl": [primeRl],
-  verifiers: [primeRl],
   "nemo-rl": [nemoRl],
 };
 
-function run(command, args, options = {}) {
-  console.log(`$ ${[command, ...args].join(" ")}`);
-  return spawnSync(command, args, { stdio: "inherit", ...options }).status === 0;
-}
+/** What more is checked where it can be fetched: prime-rl's conversion goes with one commit of verifiers. */
+const welcome = { verifiers: [primeRl, verifiers] };
 
-/** Why a trainer cannot be installed here; `undefined` where it is. */
-function install(name, python) {
-  const pinned = ["-m", "pip", "install", "--quiet"];
-  if (!run(python, [...pinned, "-r", path.join(requirements, `${name}.txt`)])) {
-    return `pip cannot install integrations/accept/requirements/${name}.txt`;
-  }
+/**
+ * Installs a trainer, each step once.
+ *
+ * @returns the Python that imports it.
+ * @throws CannotInstall
+ */
+function install(name) {
+  mkdirSync(folder, { recursive: true });
+  const python = process.env.TURNWRIGHT_TRAINERS_PYTHON ?? newPython(name);
   for (const spec of packages[name] ?? []) {
     const target = path.join(folder, "pkgs", spec.split("==")[0]);
     if (existsSync(target)) continue;
-    if (!run(python, [...pinned, "--no-deps", "--target", target, spec])) {
-      return `pip cannot install ${spec}`;
+    step(["pip", "install", "--quiet", "--no-deps", "--python", python, "--target", target, spec]);
+  }
+  for (const one of sources[name] ?? []) fetchSource(one);
+  for (const one of welcome[name] ?? []) {
+    try {
+      fetchSource(one);
+    } catch (error) {
+      if (!(error instanceof CannotInstall)) throw error;
+      console.error(`${name} is checked in part: ${error.message}`);
     }
   }
-  for (const { url, commit, into } of sources[name] ?? []) {
-    const target = path.join(folder, into);
-    if (existsSync(target)) continue;
-    const isThere =
-      run("git", ["clone", "--quiet", "--filter=blob:none", url, target]) &&
-      run("git", ["-C", target, "checkout", "--quiet", commit]);
-    if (!isThere) return `git cannot fetch ${url} at ${commit}`;
+  return python;
+}
+
+/** A Python of its own for each: what one trainer pins, another need not bear. */
+function newPython(name) {
+  const venv = path.join(folder, "venvs", name);
+  const python = path.join(venv, "bin/python");
+  if (!existsSync(python)) step(["venv", "--quiet", "--python", "python3", venv]);
+  const pinned = path.join(requirements, `${name}.txt`);
+  step(["pip", "install", "--quiet", "--python", python, "--requirement", pinned]);
+  return python;
+}
+
+function step(args) {
+  const uv = findUv();
+  console.log(`$ uv ${args.join(" ")}`);
+  run(uv, args);
+}
+
+function fetchSource({ url, commit, into }) {
+  const target = path.join(folder, into);
+  if (existsSync(target)) return;
+  console.log(`$ git clone ${url} ${target} # at ${commit}`);
+  try {
+    run("git", ["clone", "--quiet", "--filter=blob:none", "--no-checkout", url, target]);
+    run("git", ["-C", target, "checkout", "--quiet", commit]);
+  } catch (error) {
+    rmSync(target, { recursive: true, force: true });
+    if (error instanceof CannotInstall) throw new CannotInstall(`${url}: ${error.message}`);
+    throw error;
   }
-  return undefined;
+}
+
+/** Runs the trainer's program over an export of every kind of episode. */
+function isAccepted(name, python) {
+  const test = ["src/export/acceptance.test.ts", "-t", `kind of episode ${name}$`];
+  const { status } = spawnSync(
+    process.execPath,
+    ["node_modules/vitest/vitest.mjs", "run", ...test],
+    {
+      cwd: root,
+      stdio: "inherit",
+      env: { ...process.env, TURNWRIGHT_TRAINERS: folder, TURNWRIGHT_TRAINERS_PYTHON: python },
+    },
+  );
+  return status === 0;
 }
 
 const asked = process.argv.slice(2);
@@ -79,35 +127,18 @@ if (names.length === 0 || unknown.length > 0) {
   console.error(`Usage: npm run accept -- NAME...; NAME is one of ${known.join(", ")}, all`);
   process.exit(2);
 }
-const failed = [];
-const absent = [];
+const table = [];
 for (const name of names) {
-  // A Python of its own for each: what one trainer pins, another need not bear.
-  const venv = path.join(folder, "venvs", name);
-  const python = process.env.TURNWRIGHT_TRAINERS_PYTHON ?? path.join(venv, "bin/python");
-  mkdirSync(folder, { recursive: true });
-  const isThere = existsSync(python) || run("python3", ["-m", "venv", venv]);
-  const why = isThere ? install(name, python) : "python3 cannot make a virtual environment";
-  if (why !== undefined) {
-    absent.push(`${name} was NOT checked: ${why}`);
-    continue;
+  try {
+    const python = install(name);
+    table.push({ name, result: isAccepted(name, python) ? "accepted" : "NOT ACCEPTED" });
+  } catch (error) {
+    if (!(error instanceof CannotInstall)) throw error;
+    table.push({ name, result: `NOT CHECKED: ${error.message}` });
   }
-  const isAccepted = run(
-    process.execPath,
-    [
-      "node_modules/vitest/vitest.mjs",
-      "run",
-      "src/export/acceptance.test.ts",
-      "-t",
-      `kind of episode ${name}$`,
-    ],
-    {
-      cwd: root,
-      env: { ...process.env, TURNWRIGHT_TRAINERS: folder, TURNWRIGHT_TRAINERS_PYTHON: python },
-    },
-  );
-  if (!isAccepted) failed.push(name);
 }
-for (const line of absent) console.error(line);
-if (failed.length > 0) console.error(`Not accepted: ${failed.join(", ")}`);
-process.exit(failed.length > 0 ? 1 : absent.length > 0 ? 3 : 0);
+console.log();
+for (const { name, result } of table) console.log(`${name.padEnd(10)} ${result}`);
+const results = table.map(({ result }) => result);
+if (results.includes("NOT ACCEPTED")) process.exit(1);
+process.exit(results.every((result) => result === "accepted") ? 0 : 3);

@@ -11,18 +11,19 @@ import verifiers.v1 as vf
 from verifiers.v1.graph import MessageNode
 from verifiers.v1.trace import Branch
 
-A = f"{ROOT}/src/prime-rl/src/prime_rl"
-T = load_defs(f"{A}/transports/rollouts/types.py", ["EncodedTensor", "RoutedExperts", "TrainingSample"], {"msgspec": msgspec}, future=False)
-convert = load_defs(
-    f"{A}/orchestrator/trajectories.py", ["iter_trainable_branches", "_loss_weights", "trace_to_samples"],
-    {"vf": vf, "TrainingSample": T["TrainingSample"], "_encode_routed_experts": lambda x, n: None,
-     "get_logger": lambda: types.SimpleNamespace(warning=print)},
-)
+convert = None
+if hasattr(Branch, "multi_modal_data"):  # prime-rl 559b44772 reads it, and verifiers 0.4.0 has none
+    A = f"{ROOT}/src/prime-rl/src/prime_rl"
+    T = load_defs(f"{A}/transports/rollouts/types.py", ["EncodedTensor", "RoutedExperts", "TrainingSample"], {"msgspec": msgspec}, future=False)
+    convert = load_defs(
+        f"{A}/orchestrator/trajectories.py", ["iter_trainable_branches", "_loss_weights", "trace_to_samples"],
+        {"vf": vf, "TrainingSample": T["TrainingSample"], "_encode_routed_experts": lambda x, n: None,
+         "get_logger": lambda: types.SimpleNamespace(warning=print)},
+    )
 rows, recs = native(sys.argv[1]), native(sys.argv[2])
 by_rollout = {}
 for r in rows: by_rollout.setdefault(r["rolloutId"], []).append(r)
 assert list(by_rollout) == [d["id"] for d in recs], "a trace an episode, in their order"
-prime = False
 for d in recs:
     mine = by_rollout[d["id"]]; r = mine[0]
     nodes = [MessageNode.model_validate(n) for n in d["nodes"]]
@@ -35,11 +36,11 @@ for d in recs:
         t, m, l, v = tail(row)
         same(b.token_ids, t, "branch.token_ids"); same(map(int, b.sampled_mask), m, "branch.sampled_mask"); close(b.logprobs, l, "branch.logprobs")
     assert d["reward"] == r.get("reward") and d["group"] == r["groupId"] and d["is_truncated"] == (r["outcome"] == "truncated")
-    if not hasattr(Branch, "multi_modal_data"): continue  # verifiers 0.4.0: prime-rl 559b44772 expects another one
+    if convert is None: continue
     trace = types.SimpleNamespace(branches=branches, has_error=False, stop_condition=d["stop_condition"], num_turns=len(nodes) // 2)
-    samples = convert["trace_to_samples"](trace); prime = True
+    samples = convert["trace_to_samples"](trace)
     assert len(samples) == len(mine)
     for s, row in zip(samples, mine):
         t, m, l, v = tail(row)
         same(s.token_ids, t, "token_ids"); same(map(int, s.mask), m, "mask"); assert len(s.logprobs) == len(t); close(s.logprobs, l, "logprobs")
-done("verifiers", rows, "also by prime-rl's trace_to_samples" if prime else "as verifiers' Branch only")
+done("verifiers", rows, "also by prime-rl's trace_to_samples" if convert else "as verifiers' Branch only")

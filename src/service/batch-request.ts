@@ -67,7 +67,6 @@ export function readBatchRequest(body: object): BatchRequest {
   const asked = body as Omit<BatchRequest, "seed" | "sampling"> & Partial<BatchRequest>;
   const { key, split, tasks, samples, seed = 0 } = asked;
   const { sampling = {}, deadlineS, minPolicyVersion } = asked;
-  checkMembers(sampling, samplingRules, "sampling.");
   const attempts = tasks.length * samples;
   if (attempts > maxBatchAttempts) {
     throw new ServiceError(
@@ -78,16 +77,27 @@ export function readBatchRequest(body: object): BatchRequest {
   if (!Number.isSafeInteger(seed + attempts)) {
     throw new ServiceError("bad-request", `"seed" is wrong: the attempts' seeds pass 2^53`);
   }
-  const { temperature, topP, topK, minP } = sampling;
   return {
     ...{ key, split, tasks, samples, seed },
-    sampling: {
-      ...(temperature !== undefined && { temperature }),
-      ...(topP !== undefined && { topP }),
-      ...(topK !== undefined && { topK }),
-      ...(minP !== undefined && { minP }),
-    },
+    sampling: readSampling(sampling, "sampling."),
     ...(deadlineS !== undefined && { deadlineS }),
     ...(minPolicyVersion !== undefined && { minPolicyVersion }),
+  };
+}
+
+/**
+ * Reads how to sample.
+ *
+ * @param place - In front of the members' names in messages.
+ * @throws ServiceError `bad-request` that names the member.
+ */
+export function readSampling(sampling: object, place: string): BatchRequest["sampling"] {
+  checkMembers(sampling, samplingRules, place);
+  const { temperature, topP, topK, minP } = sampling as BatchRequest["sampling"];
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(topK !== undefined && { topK }),
+    ...(minP !== undefined && { minP }),
   };
 }

@@ -20,10 +20,14 @@ export class Batch {
   /** Counts batches from 1, in the order in which they were accepted. */
   readonly number: number;
   readonly request: BatchRequest;
+  /** Who is given its groups; absent: the readers of `/v1/groups`. */
+  readonly taker: string | undefined;
   /** When it was accepted: milliseconds since the epoch. */
   readonly atMs: number;
   /** Aborted, nothing more of it is played. */
   readonly stop = new AbortController();
+  /** Aborted when its taker is not to go on: it was cancelled, or the service stops. */
+  readonly handOver = new AbortController();
   /** Places of the groups that are there to be read. */
   readonly delivered = new Set<number>();
   state: BatchStatus["state"] = "queued";
@@ -34,10 +38,11 @@ export class Batch {
   /** Resolves when what is played of it has come to rest; absent while nothing was. */
   playing: Promise<void> | undefined;
 
-  constructor(about: Pick<Batch, "number" | "request" | "atMs">) {
+  constructor(about: Pick<Batch, "number" | "request" | "atMs" | "taker">) {
     this.id = `b${about.number}`;
     this.number = about.number;
     this.request = about.request;
+    this.taker = about.taker;
     this.atMs = about.atMs;
   }
 

@@ -6,6 +6,7 @@ import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
+import type { WeightControl } from "./rollout-service.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 
 let dir = "";
@@ -45,6 +46,10 @@ function versionsOf(groups: readonly Group[]): readonly string[] {
   ];
 }
 
+function weightControl(load: WeightControl["load"]): WeightControl {
+  return { load, have: () => Promise.resolve(false) };
+}
+
 /** Samples the first half of each turn, then waits to be cut short; what is left comes at once. */
 function halting(): { readonly engine: Engine; readonly isHalted: Promise<void> } {
   const halted = withResolvers();
@@ -82,7 +87,7 @@ describe("steering the service", () => {
     const loaded: string[] = [];
     await using service = await openLamps(dir, {
       engine,
-      loadWeights: async (weights, version) => void loaded.push(`${weights}@${version}`),
+      weights: weightControl(async ({ path, version }) => void loaded.push(`${path}@${version}`)),
     });
     const call = caller(service);
     await call("POST", "/v1/policy", { version: 12 });
@@ -105,9 +110,9 @@ describe("steering the service", () => {
 
   test("weights that the engine does not take leave the version, and sampling goes on", async () => {
     await using service = await openLamps(dir, {
-      loadWeights: async () => {
+      weights: weightControl(async () => {
         throw new RolloutError("engine/server-error", "Cannot load /bad: no such folder");
-      },
+      }),
     });
     const call = caller(service);
     await call("POST", "/v1/policy", { version: 1 });
@@ -121,30 +126,47 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["1"]);
   });
 
-  test("an engine that begins anew is given the weights that it had, before it samples", async () => {
-    const loaded: string[] = [];
-    const loadWeights = async (weights: string, version: number) =>
-      void loaded.push(`${weights}@${version}`);
+  test("servers that were left with different weights sample nothing before all have loaded the same", async () => {
+    const mixed = new RolloutError("engine/mixed-weights", "b could not be given back what it had");
+    let failure: RolloutError | undefined = mixed;
+    const weights = weightControl(async () => {
+      if (failure !== undefined) throw failure;
+    });
     {
-      await using service = await openLamps(dir, { loadWeights, beginsAnew: true });
+      await using service = await openLamps(dir, { weights });
       const call = caller(service);
-      await call("POST", "/v1/policy", { version: 1, weights: "/step-1" });
-      await call("POST", "/v1/policy", { version: 2, weights: "/step-2" });
-      await call("POST", "/v1/batches", { ...twoLamps, minPolicyVersion: 3 });
+      expect((await call("POST", "/v1/policy", { version: 2, weights: "/w" })).status).toBe(502);
+      expect(service.health).toMatchObject({ state: "paused", policyVersion: null });
+      expect((await call("POST", "/v1/resume")).status).toBe(502);
     }
-    expect(loaded.splice(0)).toEqual(["/step-1@1", "/step-2@2"]);
-    const refuses = async () => {
-      throw new RolloutError("engine/bad-request", "Cannot load /step-2: no such folder");
-    };
-    const refused = openLamps(dir, { loadWeights: refuses, beginsAnew: true });
-    await expect(refused).rejects.toThrow("Cannot load /step-2: no such folder");
+    // All are told again by the next start, which does not begin while that fails.
+    await expect(openLamps(dir, { weights })).rejects.toThrow(
+      "Cannot go on with the policy's version 2: b could not be given back what it had",
+    );
+    failure = undefined;
+    await using service = await openLamps(dir, { weights });
+    expect(service.health).toMatchObject({ state: "paused", policyVersion: 2 });
+  });
+
+  test("an engine that starts again is given the weights that were announced last, before anything is sampled", async () => {
+    const loaded: string[] = [];
+    const weights = weightControl(
+      async ({ path, version }) => void loaded.push(`${path}@${version}`),
+    );
     {
-      await using again = await openLamps(dir, { loadWeights, beginsAnew: true });
-      expect([loaded.splice(0), again.health.policyVersion]).toEqual([["/step-2@2"], 2]);
+      await using service = await openLamps(dir, { weights });
+      await caller(service)("POST", "/v1/policy", { version: 3, weights: "/step-3" });
     }
-    // A server's engine has them still.
-    await using other = await openLamps(dir, { loadWeights });
-    expect([loaded, other.health.policyVersion]).toEqual([[], 2]);
+    {
+      await using _service = await openLamps(dir, { weights });
+      expect(loaded).toEqual(["/step-3@3", "/step-3@3"]);
+    }
+    const has = { ...weights, have: () => Promise.resolve(true) };
+    await using service = await openLamps(dir, { weights: has });
+    expect(loaded).toHaveLength(2);
+    const call = caller(service);
+    await call("POST", "/v1/batches", twoLamps);
+    expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["3"]);
   });
 
   test("an engine that cannot be told to load weights is said to be one", async () => {

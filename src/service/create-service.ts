@@ -1,4 +1,9 @@
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import path from "node:path";
+import type { Engine } from "../engine/engine.ts";
 import type { ReloadableEngine } from "../engine/reference/index.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import type { Variables } from "../setup/create-engine.ts";
 import type { LockOptions } from "../run/run-lock.ts";
 import { createRun } from "../setup/create-run.ts";
@@ -6,12 +11,19 @@ import { loadEnvironment } from "../setup/environments.ts";
 import { readRunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import { given } from "../internal/given.ts";
+import { AglBridge, aglTaker } from "./agent-lightning/agl-bridge.ts";
+import { AglStore } from "./agent-lightning/agl-store.ts";
+import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
 import { RolloutService, type RolloutServiceOptions } from "./rollout-service.ts";
 import type { ServiceConfig } from "./service-settings.ts";
 
 /** A service with the parts that it plays with. */
 export interface CreatedService extends AsyncDisposable {
   readonly service: RolloutService;
+  /** Answers NeMo Gym. */
+  readonly gym: GymAgent;
+  /** Takes agent-lightning's work, where that is asked for. */
+  readonly agentLightning?: AglBridge;
   /** What a person should know of engine and template. */
   readonly warnings: readonly string[];
 }
@@ -23,14 +35,17 @@ export interface CreatedService extends AsyncDisposable {
  * @throws RolloutError where the engine does not answer.
  */
 export async function createService(
-  { run: config, dir, maxQueued }: ServiceConfig,
+  { run: config, dir, maxQueued, agentLightning: lightning }: ServiceConfig,
   {
     env = process.env,
     signal,
     lock,
+    note = () => {},
   }: {
     readonly env?: Variables;
     readonly signal?: AbortSignal;
+    /** Told, for people, of what goes on and what does not. */
+    readonly note?: (text: string) => void;
     readonly lock?: Omit<LockOptions, "files">;
   } = {},
 ): Promise<CreatedService> {
@@ -38,20 +53,24 @@ export async function createService(
   // What is put together wants a scope; batches bring their own.
   const [split = "test"] = Object.keys(environment.splits);
   const scoped = readRunConfig({ ...given(config.settings), split, tasks: "all" });
-  const reloadable = await createReloadable(config);
-  const { engine } = reloadable ?? {};
-  const run = await createRun(scoped, { env, ...given({ signal, engine }) });
+  const run = await createRun(scoped, { env, ...given({ signal }) });
   try {
     const { concurrency, attempts, record } = config.conduct;
+    const gym = new GymAgent();
+    const { model } = await run.setup.engine.describe(given({ signal }));
+    const agentLightning = lightning && openBridge(lightning, { env, dir, note, model });
+    const takers = {
+      [gymTaker]: gym.taker,
+      ...(agentLightning && { [aglTaker]: agentLightning.taker }),
+    };
     const service = await RolloutService.open({
       ...{ dir, setup: run.setup, manifest: run.manifest },
       ...{ concurrency, attempts, maxQueued, record },
-      redactor: createRunRedactor(config, env),
-      beginsAnew: reloadable !== undefined,
-      ...given({ loadWeights: reloadable?.load ?? sglangLoader(config, env), lock }),
+      ...{ redactor: createRunRedactor(config, env), takers },
+      ...given({ weights: await weightLoader(config, { env, engine: run.setup.engine }), lock }),
     });
     return {
-      service,
+      ...{ service, gym, ...given({ agentLightning }) },
       warnings: run.warnings,
       async [Symbol.asyncDispose]() {
         await using _run = run;
@@ -64,26 +83,64 @@ export async function createService(
   }
 }
 
-/** The engine where it is in this process and its weights can be changed. */
-async function createReloadable({
-  engine,
-}: ServiceConfig["run"]): Promise<ReloadableEngine | undefined> {
-  if (engine.kind !== "reference") return undefined;
-  const { createReloadableEngine } = await import("../engine/reference/index.ts");
-  const { modelDir, threadCount: threads, sequenceCount: maxBatch } = engine;
-  return await createReloadableEngine({ modelDir, ...given({ threads, maxBatch }) });
+function openBridge(
+  { url, keyEnv }: NonNullable<ServiceConfig["agentLightning"]>,
+  about: {
+    readonly env: Variables;
+    readonly dir: string;
+    readonly note: (text: string) => void;
+    readonly model: string | undefined;
+  },
+): AglBridge {
+  const { env, dir, note, model = "policy" } = about;
+  const key = keyEnv === undefined ? undefined : env[keyEnv];
+  if (keyEnv !== undefined && (key === undefined || key === "")) {
+    throw new UsageError(
+      `Cannot read --agent-lightning-key-env: the variable ${keyEnv} is not set`,
+    );
+  }
+  const place = createHash("sha256")
+    .update(`${hostname()}\n${path.resolve(dir)}`)
+    .digest("hex");
+  const store = new AglStore({
+    url,
+    attempt: `turnwright-${place.slice(0, 12)}`,
+    ...given({ key }),
+  });
+  return new AglBridge({ store, model, note });
 }
 
-/** How SGLang is told to load weights; nothing for servers that cannot be told. */
-function sglangLoader(
-  { engine }: ServiceConfig["run"],
-  env: Variables,
-): RolloutServiceOptions["loadWeights"] {
-  if (engine.kind !== "sglang") return undefined;
-  const apiKey = engine.apiKeyEnv === undefined ? undefined : env[engine.apiKeyEnv];
-  return async (path, version) => {
-    const { loadSglangWeights } = await import("../engine/sglang/load-weights.ts");
-    const servers = { urls: engine.urls, ...given({ apiKey }) };
-    await loadSglangWeights(servers, { path, version: String(version) });
+/** How the engine is told to load weights; nothing for those that cannot be told. */
+async function weightLoader(
+  { engine: config }: ServiceConfig["run"],
+  { env, engine }: { readonly env: Variables; readonly engine: Engine },
+): Promise<RolloutServiceOptions["weights"]> {
+  if ("loadWeights" in engine) return inProcessWeights(engine as ReloadableEngine);
+  if (config.kind !== "sglang" && config.kind !== "vllm") return undefined;
+  const apiKey = config.apiKeyEnv === undefined ? undefined : env[config.apiKeyEnv];
+  const servers = { urls: config.urls, ...given({ apiKey }) };
+  if (config.kind === "vllm") {
+    const { createVllmWeightLoader } = await import("../engine/vllm/load-weights.ts");
+    const { load } = createVllmWeightLoader(servers);
+    return { load, have: () => Promise.resolve(false) };
+  }
+  const { haveSglangWeights, loadSglangWeights } = await import("../engine/sglang/load-weights.ts");
+  return {
+    load: async (weights) => await loadSglangWeights(servers, weights),
+    have: async (weights) => await haveSglangWeights(servers, weights),
+  };
+}
+
+function inProcessWeights(engine: ReloadableEngine): RolloutServiceOptions["weights"] {
+  return {
+    async load({ path, version }) {
+      try {
+        await engine.loadWeights(path, version);
+      } catch (cause) {
+        if (!(cause instanceof UsageError)) throw cause;
+        throw new RolloutError("engine/server-error", cause.message, { cause });
+      }
+    },
+    have: () => Promise.resolve(false),
   };
 }

@@ -1,20 +1,24 @@
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
 import type { Episode } from "../episode/episode.ts";
 import { episodeSamples } from "../run/episode-samples.ts";
-import type { Task } from "../task.ts";
+import type { PlayedGroup } from "./batch-taker.ts";
 
 /** A group as docs/service.md has it. */
 export function describeGroup(
-  about: { readonly batch: string; readonly key: string; readonly task: Task },
-  attempts: readonly object[],
+  { task, attempts }: PlayedGroup,
+  { batch, key }: { readonly batch: string; readonly key: string },
 ): object {
-  const { batch, key, task } = about;
-  const { id, split, index } = task;
-  return { batch, key, groupId: id, taskId: id, split, taskIndex: index, attempts };
+  const { id, split, index, environment } = task;
+  const told = attempts.map((attempt) =>
+    attempt.type === "played"
+      ? describeAttempt(attempt.episode)
+      : describeGivenUp(attempt.assignment, environment),
+  );
+  return { batch, key, groupId: id, taskId: id, split, taskIndex: index, attempts: told };
 }
 
 /** An attempt that was played. */
-export function describeAttempt(episode: Episode): object {
+function describeAttempt(episode: Episode): object {
   const { rolloutId, sampleIndex, seed, outcome, stopReason, reward, failure } = episode;
   const { environment, counts, durationMs, rewardDetails, userUsage, turns } = episode;
   const sum = (of: (turn: Episode["turns"][number]) => number): number =>
@@ -32,8 +36,8 @@ export function describeAttempt(episode: Episode): object {
 }
 
 /** An attempt that was given up before it ended. */
-export function describeGivenUp(
-  { rolloutId, sampleIndex, seed }: Omit<EpisodeAssignment, "task">,
+function describeGivenUp(
+  { rolloutId, sampleIndex, seed }: Pick<EpisodeAssignment, "rolloutId" | "sampleIndex" | "seed">,
   environment: string,
 ): object {
   const end = { outcome: "aborted", stopReason: "interrupted", rows: [] };

@@ -6,7 +6,7 @@ import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/run-f
 import { startRun, type AdmissionGate, type StartRunOptions } from "../run/start-run.ts";
 import { planSource } from "../run/task-source.ts";
 import { planBatch, type Batch } from "./batch.ts";
-import { describeAttempt, describeGivenUp, describeGroup } from "./describe-group.ts";
+import type { PlayedAttempt, PlayedGroup } from "./batch-taker.ts";
 
 /** What batches are played with. */
 export interface BatchPlay {
@@ -22,7 +22,7 @@ export interface BatchPlay {
   /** Plays of an attempt before its failure is final. */
   readonly attempts: number;
   readonly redactor?: Redactor;
-  readonly deliver: (groupIndex: number, group: object) => Promise<void>;
+  readonly deliver: (groupIndex: number, group: PlayedGroup) => Promise<void>;
 }
 
 /** Groups that are read back from the disk at once. */
@@ -88,10 +88,8 @@ async function playRest(
   for await (const { groupIndex, task, episodes } of run) {
     // One that is handed out again was delivered before the folder could note that it was taken.
     if (batch.delivered.has(groupIndex) || batch.state === "cancelled") continue;
-    await play.deliver(
-      groupIndex,
-      describeGroup({ ...naming(batch), task }, episodes.map(describeAttempt)),
-    );
+    const attempts = episodes.map((episode) => ({ type: "played", episode }) as const);
+    await play.deliver(groupIndex, { task, attempts });
   }
   await run.result;
 }
@@ -118,8 +116,8 @@ async function deliverStored(
     const episodes = new Map(found.map((episode) => [episode.rolloutId, episode]));
     for (const planned of chunk) {
       const { task, groupIndex } = planned[0]!;
-      const attempts = planned.map((one) => describeStored(one, episodes.get(one.rolloutId)));
-      await play.deliver(groupIndex, describeGroup({ ...naming(batch), task }, attempts));
+      const attempts = planned.map((one) => storedAttempt(one, episodes.get(one.rolloutId)));
+      await play.deliver(groupIndex, { task, attempts });
     }
     chunk = [];
   };
@@ -135,14 +133,13 @@ async function deliverStored(
   await deliverChunk();
 }
 
-function describeStored(planned: PlannedEpisode, episode: Episode | undefined): object {
+function storedAttempt(
+  { rolloutId, sampleIndex, seed }: PlannedEpisode,
+  episode: Episode | undefined,
+): PlayedAttempt {
   return episode === undefined
-    ? describeGivenUp(planned, planned.task.environment)
-    : describeAttempt(episode);
-}
-
-function naming({ id, request }: Batch): { readonly batch: string; readonly key: string } {
-  return { batch: id, key: request.key };
+    ? { type: "given-up", assignment: { rolloutId, sampleIndex, seed } }
+    : { type: "played", episode };
 }
 
 /** What `run.json` says of a batch: an ordinary run, which all commands that read runs can read. */

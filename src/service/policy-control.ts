@@ -57,6 +57,12 @@ export class PolicyControl {
     });
   }
 
+  /** Within `update()`: keeps sampling paused behind it, as the engine's weights are not what they were. */
+  async holdAfterUpdate(note: () => Promise<void>): Promise<void> {
+    this.#isPaused = true;
+    await note();
+  }
+
   async resume(note: () => Promise<void>): Promise<void> {
     await this.#inTurn(async () => {
       await note();

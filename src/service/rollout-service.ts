@@ -2,7 +2,8 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setMaxListeners } from "node:events";
 import { isDeepStrictEqual } from "node:util";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
+import type { Weights } from "../engine/weight-servers.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -12,7 +13,9 @@ import type { RunManifest } from "../run/run-folder.ts";
 import { RunLock, type LockOptions } from "../run/run-lock.ts";
 import type { StartRunOptions } from "../run/start-run.ts";
 import type { BatchRequest } from "./batch-request.ts";
+import type { PlayedGroup, Taker, Takers } from "./batch-taker.ts";
 import { Batch, drawTasks, planBatch, type BatchStatus } from "./batch.ts";
+import { describeGroup } from "./describe-group.ts";
 import { GroupStore } from "./group-store.ts";
 import { playBatch } from "./play-batch.ts";
 import { PolicyControl } from "./policy-control.ts";
@@ -34,16 +37,25 @@ export interface RolloutServiceOptions {
   readonly maxQueued: number;
   readonly record?: RecordPolicy;
   readonly redactor?: Redactor;
-  /**
-   * Has the engine load weights. Absent where it cannot be told to.
-   *
-   * @throws RolloutError where it does not; it has the ones before, then.
-   */
-  readonly loadWeights?: (weights: string, version: number) => Promise<void>;
-  /** The engine begins with the service, and so without the weights that were announced before. */
-  readonly beginsAnew?: boolean;
+  /** How the engine's weights are changed. Absent where it cannot be told to. */
+  readonly weights?: WeightControl;
+  /** Who is given groups by another way than `/v1/groups`. */
+  readonly takers?: Takers;
   readonly lock?: Omit<LockOptions, "files">;
   readonly clock?: Clock;
+}
+
+/** Changes the weights of an engine. */
+export interface WeightControl {
+  /**
+   * Has the engine load weights.
+   *
+   * @throws RolloutError where it does not; it has the ones before then, except with the code
+   *   `engine/mixed-weights`: nothing may be sampled then.
+   */
+  load(weights: Weights): Promise<void>;
+  /** Whether the engine is sure to have them already. */
+  have(weights: Weights): Promise<boolean>;
 }
 
 /** How the service is. JSON-able. */
@@ -57,8 +69,18 @@ export interface ServiceHealth {
   readonly unreadGroups: number;
 }
 
+/** How the engine's loader names servers that have different weights. */
+const mixedWeights = "engine/mixed-weights";
+
+const mixedMessage =
+  "The engine's servers may have different weights: sampling stays paused until others were announced that " +
+  "all of them load, and resumed";
+
 /** Batches that are played at once, so that the last attempts of one leave no place empty. */
 const batchesAtOnce = 8;
+
+/** Where batches are small, more of them, until as many attempts wait as have a place; no more than this. */
+const mostBatchesAtOnce = 512;
 
 /** Plays batches of rollouts that others ask for, and keeps their groups until they are taken. */
 export class RolloutService implements AsyncDisposable {
@@ -72,12 +94,17 @@ export class RolloutService implements AsyncDisposable {
   readonly #policy: PolicyControl;
   readonly #places: ReturnType<typeof createAdmissionGate>;
   readonly #batches = new Map<string, Batch>();
+  /** Those that have not ended. */
+  readonly #open = new Set<Batch>();
+  #acceptedCount = 0;
   readonly #byKey = new Map<string, { readonly batch: Batch; readonly accepted: Promise<void> }>();
   readonly #stop = new AbortController();
   /** Accepted and not begun, oldest first. */
   #queue: Batch[] = [];
-  #playingCount = 0;
+  readonly #playing = new Set<Batch>();
   #weights: string | undefined;
+  /** Whether the engine's servers may have different weights. */
+  #isMixed = false;
 
   private constructor(
     options: RolloutServiceOptions,
@@ -101,7 +128,6 @@ export class RolloutService implements AsyncDisposable {
    * Opens a data folder and goes on with what was accepted there.
    *
    * @throws UsageError where another process writes the folder, or it cannot be used.
-   * @throws RolloutError where an engine that begins anew does not take the weights that it had.
    */
   static async open(options: RolloutServiceOptions): Promise<RolloutService> {
     const { dir } = options;
@@ -113,7 +139,8 @@ export class RolloutService implements AsyncDisposable {
       const { journal, entries } = await openServiceJournal(dir, { guard });
       const service = new RolloutService(options, { lock, journal });
       service.#restore(entries);
-      await service.#restoreWeights();
+      await service.#dropUnawaited();
+      await service.#reloadWeights(entries);
       await service.groups.tidy();
       service.#schedule();
       return service;
@@ -129,15 +156,14 @@ export class RolloutService implements AsyncDisposable {
   }
 
   get health(): ServiceHealth {
-    const batches = [...this.#batches.values()].filter(({ hasEnded }) => !hasEnded);
-    const open = batches.reduce((sum, { openAttempts }) => sum + openAttempts, 0);
+    const open = attemptsOf(this.#open);
     const running = this.#places.state.admitted;
     const calm = this.#policy.isPaused ? "paused" : "running";
     return {
       state: this.#stop.signal.aborted ? "stopping" : calm,
       environment: this.#options.setup.environment.name,
       policyVersion: this.#policy.version ?? null,
-      batches: batches.length,
+      batches: this.#open.size,
       queuedAttempts: Math.max(0, open - running),
       runningAttempts: running,
       unreadGroups: this.groups.unreadCount,
@@ -147,27 +173,29 @@ export class RolloutService implements AsyncDisposable {
   /**
    * Accepts a batch; resolves once it survives a restart.
    *
+   * @param taker - Who is given its groups, in the place of the readers of `/v1/groups`; its keys are its own.
    * @returns whether it is new: the same key again is the same batch.
    * @throws ServiceError `bad-request`, `key-reused`, `queue-full` or `stopping`.
    */
   async submit(
     request: BatchRequest,
+    taker?: string,
   ): Promise<{ readonly status: BatchStatus; readonly isNew: boolean }> {
-    const known = await this.#knownBatch(request);
+    const known = await this.#knownBatch(request, taker);
     if (known !== undefined) return known;
     this.#requireRunning();
     this.#requireRoom(request);
     await drawTasks(planBatch(this.#options.setup.environment, request));
     // Meanwhile the same may have been asked for, or all been stopped.
-    const raced = await this.#knownBatch(request);
+    const raced = await this.#knownBatch(request, taker);
     if (raced !== undefined) return raced;
     this.#requireRunning();
     this.#requireRoom(request);
     const atMs = this.#options.setup.now();
-    const batch = new Batch({ number: this.#batches.size + 1, request, atMs });
-    this.#batches.set(batch.id, batch);
-    const accepted = this.#append({ type: "batch", batch: batch.id, atMs, request });
-    this.#byKey.set(request.key, { batch, accepted });
+    const batch = this.#add({ request, atMs, taker });
+    const by = taker === undefined ? {} : { taker };
+    const accepted = this.#append({ type: "batch", batch: batch.id, atMs, request, ...by });
+    this.#byKey.set(keyOf(batch), { batch, accepted });
     await accepted;
     this.#enqueue(batch);
     this.#schedule();
@@ -193,10 +221,14 @@ export class RolloutService implements AsyncDisposable {
       batch.state = "cancelled";
       batch.callOff?.();
       await this.#append({ type: "batch-ended", batch: id, state: "cancelled" });
-      batch.stop.abort(new DOMException("the batch was cancelled", "AbortError"));
+      const reason = new DOMException("the batch was cancelled", "AbortError");
+      batch.stop.abort(reason);
+      batch.handOver.abort(reason);
       this.groups.wake();
+      this.#takerOf(batch)?.onCancelled?.(batch.request.key);
     }
     await batch.playing;
+    this.#forgetEnded(batch);
     return batch.status;
   }
 
@@ -223,8 +255,10 @@ export class RolloutService implements AsyncDisposable {
     await this.#policy.pause(() => this.#append({ type: "paused", isPaused: true }));
   }
 
+  /** @throws ServiceError `engine-failed` while the engine's servers may have different weights. */
   async resume(): Promise<void> {
     this.#requireRunning();
+    if (this.#isMixed) throw new ServiceError("engine-failed", mixedMessage);
     await this.#policy.resume(() => this.#append({ type: "paused", isPaused: false }));
   }
 
@@ -235,8 +269,7 @@ export class RolloutService implements AsyncDisposable {
    */
   async announce(version: number, weights?: string): Promise<void> {
     this.#requireRunning();
-    const { loadWeights } = this.#options;
-    if (weights !== undefined && loadWeights === undefined) {
+    if (weights !== undefined && this.#options.weights === undefined) {
       const message =
         `"weights" is wrong: the service cannot have this engine (${this.#options.setup.engine.kind}) ` +
         "load any; update it yourself and announce the version without them";
@@ -245,9 +278,10 @@ export class RolloutService implements AsyncDisposable {
     await this.#policy.update(version, {
       check: () => this.#isNewVersion(version, weights),
       update: async () => {
-        if (weights !== undefined) await load(() => loadWeights!(weights, version));
+        if (weights !== undefined) await this.#load(version, weights);
         await this.#append({ type: "policy", version, ...(weights !== undefined && { weights }) });
         this.#weights = weights;
+        if (weights !== undefined) this.#isMixed = false;
       },
     });
     this.#schedule();
@@ -256,7 +290,7 @@ export class RolloutService implements AsyncDisposable {
   /** Accepts nothing more and lets streams end; what is played comes to rest. */
   stop(): void {
     this.#stop.abort(new DOMException("the service is stopping", "AbortError"));
-    for (const batch of this.#batches.values()) batch.callOff?.();
+    for (const batch of this.#open) batch.callOff?.();
     this.groups.wake();
   }
 
@@ -266,7 +300,56 @@ export class RolloutService implements AsyncDisposable {
     await using _journal = this.#journal;
     await using _places = this.#places;
     this.stop();
-    for (const batch of this.#batches.values()) await batch.playing;
+    for (const batch of this.#playing) await batch.playing;
+  }
+
+  /** Has the engine load weights; what the journal says of it lets the next start know how far this came. */
+  async #load(version: number, weights: string): Promise<void> {
+    await this.#append({ type: "policy-loading", version, weights });
+    try {
+      await this.#options.weights!.load({ path: weights, version: String(version) });
+    } catch (error) {
+      // An outage is told and gone on from.
+      if (!(error instanceof RolloutError)) throw error;
+      if (error.code !== mixedWeights) await this.#append({ type: "policy-kept" });
+      else
+        await this.#policy.holdAfterUpdate(() => this.#append({ type: "paused", isPaused: true }));
+      this.#isMixed ||= error.code === mixedWeights;
+      const message = this.#isMixed ? `${error.message}. ${mixedMessage}` : error.message;
+      throw new ServiceError("engine-failed", message, { cause: error });
+    }
+  }
+
+  /**
+   * Sees to it that the engine has the weights that were announced last: one in this process begins with
+   * those that it was started with, and servers may have been started again.
+   *
+   * @throws UsageError where it does not load them.
+   */
+  async #reloadWeights(entries: readonly ServiceEntry[]): Promise<void> {
+    const { weights: control } = this.#options;
+    const last = entries.findLast(({ type }) => /^policy/.test(type));
+    if (control === undefined || last === undefined) return;
+    // A start that was loading when it ended may have told some servers: all are told again.
+    const wasLoading = last.type === "policy-loading" ? last : undefined;
+    const version = wasLoading?.version ?? this.#policy.version;
+    const path = wasLoading?.weights ?? this.#weights;
+    if (version === undefined || path === undefined) return;
+    const weights: Weights = { path, version: String(version) };
+    try {
+      if (wasLoading !== undefined || !(await control.have(weights))) await control.load(weights);
+    } catch (error) {
+      if (!(error instanceof RolloutError)) throw error;
+      throw new UsageError(
+        `Cannot go on with the policy's version ${version}: ${error.message}; see to it that the engine ` +
+          "can load these weights, or choose another --out",
+        { cause: error },
+      );
+    }
+    if (wasLoading === undefined) return;
+    await this.#journal.append({ type: "policy", version, weights: path });
+    this.#weights = path;
+    this.#policy.restore(version, this.#policy.isPaused);
   }
 
   #restore(entries: readonly ServiceEntry[]): void {
@@ -274,10 +357,9 @@ export class RolloutService implements AsyncDisposable {
     let version: number | undefined;
     for (const entry of entries) {
       if (entry.type === "batch") {
-        const { request, atMs } = entry;
-        const batch = new Batch({ number: this.#batches.size + 1, request, atMs });
-        this.#batches.set(batch.id, batch);
-        this.#byKey.set(request.key, { batch, accepted: Promise.resolve() });
+        const { request, atMs, taker } = entry;
+        const batch = this.#add({ request, atMs, taker });
+        this.#byKey.set(keyOf(batch), { batch, accepted: Promise.resolve() });
       } else if (entry.type === "group") {
         this.groups.restore(entry);
         this.#batches.get(entry.batch)?.delivered.add(entry.groupIndex);
@@ -286,28 +368,52 @@ export class RolloutService implements AsyncDisposable {
         if (batch !== undefined) batch.state = entry.state;
       } else if (entry.type === "acknowledged") this.groups.restoreAcknowledged(entry.cursor);
       else if (entry.type === "paused") isPaused = entry.isPaused;
-      else {
+      else if (entry.type === "policy") {
         version = entry.version;
         this.#weights = entry.weights;
       }
     }
     this.#policy.restore(version, isPaused);
-    for (const batch of this.#batches.values()) if (!batch.hasEnded) this.#enqueue(batch);
+    for (const batch of [...this.#batches.values()]) {
+      if (batch.hasEnded) this.#forgetEnded(batch);
+      else this.#enqueue(batch);
+    }
   }
 
-  /** An engine that went with the process before is given what it had. */
-  async #restoreWeights(): Promise<void> {
-    const { loadWeights, beginsAnew } = this.#options;
-    const { version } = this.#policy;
-    if (beginsAnew !== true || version === undefined || this.#weights === undefined) return;
-    await loadWeights?.(this.#weights, version);
+  /** Cancels what an earlier start was asked for by someone who does not wait any more. */
+  async #dropUnawaited(): Promise<void> {
+    for (const batch of [...this.#open]) {
+      if (this.#takerOf(batch)?.waitsOn === false) await this.cancel(batch.id);
+    }
+  }
+
+  #add(about: Pick<Batch, "request" | "atMs" | "taker">): Batch {
+    this.#acceptedCount += 1;
+    const batch = new Batch({ number: this.#acceptedCount, ...about });
+    this.#batches.set(batch.id, batch);
+    this.#open.add(batch);
+    return batch;
+  }
+
+  /** One that has ended is remembered for who asks for it by its key; a taker does not. */
+  #forgetEnded(batch: Batch): void {
+    if (!batch.hasEnded) return;
+    this.#open.delete(batch);
+    if (batch.taker === undefined) return;
+    this.#batches.delete(batch.id);
+    this.#byKey.delete(keyOf(batch));
+  }
+
+  #takerOf({ taker }: Batch): Taker | undefined {
+    return taker === undefined ? undefined : this.#options.takers?.[taker];
   }
 
   /** The batch that has the key already. */
   async #knownBatch(
     request: BatchRequest,
+    taker: string | undefined,
   ): Promise<{ readonly status: BatchStatus; readonly isNew: false } | undefined> {
-    const known = this.#byKey.get(request.key);
+    const known = this.#byKey.get(keyOf({ request, taker }));
     if (known === undefined) return undefined;
     if (!isDeepStrictEqual(known.batch.request, request)) {
       const message = `The key was used for ${known.batch.id}, which asked for something else`;
@@ -329,7 +435,7 @@ export class RolloutService implements AsyncDisposable {
   }
 
   #requireRoom({ tasks, samples }: BatchRequest): void {
-    const open = [...this.#batches.values()].reduce((sum, batch) => sum + batch.openAttempts, 0);
+    const open = attemptsOf(this.#open);
     const { maxQueued } = this.#options;
     if (open + tasks.length * samples <= maxQueued) return;
     throw new ServiceError(
@@ -367,28 +473,40 @@ export class RolloutService implements AsyncDisposable {
   /** Begins the oldest batches that may be played, as far as there are places. */
   #schedule(): void {
     for (const batch of [...this.#queue]) {
-      if (this.#playingCount >= batchesAtOnce || this.#stop.signal.aborted) return;
+      if (this.#isFull || this.#stop.signal.aborted) return;
+      // Its taker may come with a later start.
+      if (batch.taker !== undefined && this.#takerOf(batch) === undefined) continue;
       const { minPolicyVersion = -1 } = batch.request;
       if ((this.#policy.version ?? -1) >= minPolicyVersion) this.#begin(batch);
     }
+  }
+
+  get #isFull(): boolean {
+    const { size } = this.#playing;
+    if (size < batchesAtOnce) return false;
+    return size >= mostBatchesAtOnce || attemptsOf(this.#playing) >= 2 * this.#options.concurrency;
   }
 
   #begin(batch: Batch): void {
     if (this.#stop.signal.aborted) return;
     this.#queue = this.#queue.filter((other) => other !== batch);
     batch.state = "running";
-    this.#playingCount += 1;
+    this.#playing.add(batch);
     batch.playing = this.#orFail(this.#play(batch))
       .catch(() => {})
       .finally(() => {
-        this.#playingCount -= 1;
+        this.#playing.delete(batch);
+        this.#forgetEnded(batch);
         this.#schedule();
       });
   }
 
   async #play(batch: Batch): Promise<void> {
     const { setup, manifest, concurrency, attempts, record, redactor, lock } = this.#options;
-    const onStop = (): void => batch.stop.abort(this.#stop.signal.reason);
+    const onStop = (): void => {
+      batch.stop.abort(this.#stop.signal.reason);
+      batch.handOver.abort(this.#stop.signal.reason);
+    };
     this.#stop.signal.addEventListener("abort", onStop, { once: true });
     try {
       const isWhole = await playBatch(batch, {
@@ -398,7 +516,7 @@ export class RolloutService implements AsyncDisposable {
         folder: { ...(record && { record }), ...(lock && { lock }) },
         ...(redactor && { redactor }),
         deliver: async (groupIndex, group) => {
-          await this.groups.add({ batch: batch.id, groupIndex }, group);
+          if (!(await this.#deliver(batch, groupIndex, group))) return;
           batch.delivered.add(groupIndex);
         },
       });
@@ -411,6 +529,24 @@ export class RolloutService implements AsyncDisposable {
     } finally {
       this.#stop.signal.removeEventListener("abort", onStop);
     }
+  }
+
+  /** False where its taker is not to go on: the next start hands the group over again. */
+  async #deliver(batch: Batch, groupIndex: number, group: PlayedGroup): Promise<boolean> {
+    const { id, request, handOver } = batch;
+    const taker = this.#takerOf(batch);
+    if (taker === undefined) {
+      const told = describeGroup(group, { batch: id, key: request.key });
+      await this.groups.add({ batch: id, groupIndex }, told);
+      return true;
+    }
+    try {
+      await taker.take(group, { key: request.key, signal: handOver.signal });
+    } catch (error) {
+      if (handOver.signal.aborted) return false;
+      throw error;
+    }
+    return true;
   }
 
   async #append(entry: ServiceEntry): Promise<void> {
@@ -428,12 +564,14 @@ export class RolloutService implements AsyncDisposable {
   }
 }
 
-/** An engine that does not take weights is an outage, which is told and gone on from. */
-async function load(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof RolloutError)) throw error;
-    throw new ServiceError("engine-failed", error.message, { cause: error });
-  }
+/** Attempts that are accepted and in no group that was told. */
+function attemptsOf(batches: Iterable<Batch>): number {
+  let sum = 0;
+  for (const { openAttempts } of batches) sum += openAttempts;
+  return sum;
+}
+
+/** Whoever takes groups has keys of its own. */
+function keyOf({ request, taker }: Pick<Batch, "request" | "taker">): string {
+  return JSON.stringify([taker ?? "", request.key]);
 }

@@ -14,6 +14,7 @@ const statuses = {
   "queue-full": 429,
   internal: 500,
   "engine-failed": 502,
+  "rollout-failed": 502,
   stopping: 503,
 } as const;
 

@@ -12,6 +12,8 @@ export type ServiceEntry =
       readonly batch: string;
       readonly atMs: number;
       readonly request: BatchRequest;
+      /** Who is given its groups; absent: the readers of `/v1/groups`. */
+      readonly taker?: string;
     }
   | GroupEntry
   | {
@@ -21,6 +23,9 @@ export type ServiceEntry =
     }
   | { readonly type: "acknowledged"; readonly cursor: number }
   | { readonly type: "policy"; readonly version: number; readonly weights?: string }
+  /** The engine is told to load weights; `policy` follows, or `policy-kept` where it did not. */
+  | { readonly type: "policy-loading"; readonly version: number; readonly weights: string }
+  | { readonly type: "policy-kept" }
   | { readonly type: "paused"; readonly isPaused: boolean };
 
 /** A group that is there to be read. */

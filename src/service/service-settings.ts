@@ -35,6 +35,20 @@ const ownSettings = [
     operational: true,
   },
   {
+    name: "agent-lightning",
+    kind: text,
+    value: "url",
+    help: "take work from agent-lightning's server at this address",
+    operational: true,
+  },
+  {
+    name: "agent-lightning-key-env",
+    kind: text,
+    value: "variable",
+    help: "environment variable that holds the key of agent-lightning's server",
+    operational: true,
+  },
+  {
     name: "max-queued",
     kind: count(1),
     value: "n",
@@ -63,6 +77,8 @@ export interface ServiceConfig {
   readonly port: number;
   readonly tokenEnv?: string;
   readonly maxQueued: number;
+  /** Where work is taken from. */
+  readonly agentLightning?: { readonly url: string; readonly keyEnv?: string };
 }
 
 /**
@@ -79,7 +95,15 @@ export function readServiceConfig(settings: GivenSettings): ServiceConfig {
   );
   const run = readRunConfig(Object.fromEntries(entries.filter(([name]) => !own.has(name))));
   const { host, port, "token-env": tokenEnv, "max-queued": maxQueued } = values;
+  const { "agent-lightning": url, "agent-lightning-key-env": keyEnv } = values;
+  if (url !== undefined && !URL.canParse(url)) {
+    throw new UsageError(`Cannot use --agent-lightning ${url}: expected http://host:port`);
+  }
+  if (url === undefined && keyEnv !== undefined) {
+    throw new UsageError("Cannot use --agent-lightning-key-env without --agent-lightning URL");
+  }
   if (port > 65_535) throw new UsageError(`Cannot use --port ${port}: at most 65535`);
   const dir = run.conduct.dir ?? "runs/service";
-  return { run, dir, host, port, maxQueued, ...given({ tokenEnv }) };
+  const agentLightning = url === undefined ? undefined : { url, ...given({ keyEnv }) };
+  return { run, dir, host, port, maxQueued, ...given({ tokenEnv, agentLightning }) };
 }

@@ -39,14 +39,16 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
   const note = (text: string): void => {
     if (!display.quiet) writeError(`note: ${text}\n`);
   };
-  await using created = await createService(config, { signal, lock: { onWait: note, signal } });
-  const { service, warnings } = created;
+  const lock = { onWait: note, signal };
+  await using created = await createService(config, { signal, lock, note });
+  const { service, warnings, gym, agentLightning } = created;
   for (const text of warnings) note(text);
   const { batches, queuedAttempts } = service.health;
   if (batches > 0) note(`${batches} batches of an earlier start go on: ${queuedAttempts} attempts`);
   await using served = await serveRollouts(service, {
     ...{ host: config.host, port: config.port, version: await readVersion() },
     ...(token !== undefined && { token }),
+    gym,
     onTrouble: (error) => writeError(`trouble: ${describeError(error)}\n`),
   });
   const { url } = served;
@@ -55,7 +57,11 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
       ? `${JSON.stringify({ type: "listening", url, folder: config.dir })}\n`
       : `listening   ${url}\ndata        ${config.dir}\n`,
   );
-  await Promise.race([aborted(signal), service.failed]);
+  await Promise.race([
+    aborted(signal),
+    service.failed,
+    ...(agentLightning ? [agentLightning.work(service)] : []),
+  ]);
   // Streams get their last line before the connections are closed.
   service.stop();
 }

@@ -3,6 +3,4 @@ export type { RandomModelConfig } from "./random-model.ts";
 export { writeRandomModel } from "./random-model.ts";
 export type { ReferenceEngineOptions } from "./reference-engine.ts";
 export { createReferenceEngine } from "./reference-engine.ts";
-export type { ReloadableEngine } from "./reloadable-engine.ts";
-export { createReloadableEngine } from "./reloadable-engine.ts";
-export type { ScoringEngine } from "./threaded-engine.ts";
+export type { ReloadableEngine, ScoringEngine } from "./threaded-engine.ts";

@@ -245,6 +245,62 @@ describe("score()", () => {
   });
 });
 
+describe("loadWeights()", () => {
+  const weights = async (name: string, seed: number, changes: Partial<RandomModelConfig> = {}) => {
+    const dir = path.join(folder, name);
+    await writeRandomModel(dir, { config: { ...config, ...changes }, seed });
+    return dir;
+  };
+
+  test("samples as an engine that was started with them, and remembers nothing of the others", async () => {
+    const step = await weights("step-1", 2);
+    const fresh = await start({ modelDir: step });
+    const expected = await Promise.all(BATCH.slice(0, 4).map((each) => fresh.generate(each)));
+    await fresh.close();
+    const engine = await start({ policyVersion: "0" });
+    const [before] = BATCH;
+    await engine.generate(before!);
+    await engine.loadWeights(step, "1");
+    const after = await Promise.all(BATCH.slice(0, 4).map((each) => engine.generate(each)));
+    expect(after.map(sampled)).toEqual(expected.map(sampled));
+    expect(after[0]!.pieces[0]!.policyVersion).toBe("1");
+    expect(after[0]!.cachedTokenCount).toBe(0);
+    expect(await engine.describe()).toMatchObject({ model: step, policyVersion: "1" });
+    await engine.loadWeights(path.join(folder, "model"), "2");
+    expect(sampled(await engine.generate(before!))).toEqual(alone[0]);
+    await engine.close();
+  });
+
+  test("keeps what it had where a folder has none, those of another model, or a file that ends too soon", async () => {
+    const short = await weights("short", 3);
+    const file = path.join(short, "model.safetensors");
+    const whole = await readFile(file);
+    await writeFile(file, whole.subarray(0, whole.length - 4000));
+    const engine = await start();
+    for (const [dir, message] of [
+      [path.join(folder, "nowhere"), "nowhere"],
+      [await weights("wider", 4, { hidden_size: 48 }), "describes another model than"],
+      [short, "short"],
+    ] as const) {
+      await expect(engine.loadWeights(dir)).rejects.toThrow(message);
+      expect(sampled(await engine.generate(BATCH[0]!))).toEqual(alone[0]);
+    }
+    await engine.close();
+  });
+
+  test("refuses while a call is under way, and lets those wait that come meanwhile", async () => {
+    const step = await weights("step-2", 2);
+    const engine = await start();
+    const call = engine.generate(BATCH[0]!);
+    await expect(engine.loadWeights(step)).rejects.toThrow("1 calls are under way");
+    expect(sampled(await call)).toEqual(alone[0]);
+    const loaded = engine.loadWeights(step, "2");
+    const [meanwhile] = await Promise.all([engine.generate(BATCH[0]!), loaded]);
+    expect(meanwhile.pieces[0]!.policyVersion).toBe("2");
+    await engine.close();
+  });
+});
+
 describe("describe()", () => {
   test("names the model and the context that the cache bounds", async () => {
     const engine = await start({ kvMemoryBytes: 10.5 * BLOCK_BYTES, policyVersion: "7" });

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../../errors.ts";
 import { buildKernels } from "./kernels/build-kernels.ts";
 import { loadWeights } from "./model/load-weights.ts";
@@ -7,7 +8,7 @@ import { readDecoderShape } from "./model/read-decoder-shape.ts";
 import { readTensorDirectory } from "./model/tensor-directory.ts";
 import type { ThreadSetup } from "./thread/serve-thread.ts";
 import { startOnThisThread, startWorkerThread } from "./thread/start-thread.ts";
-import type { ScoringEngine } from "./threaded-engine.ts";
+import type { ReloadableEngine } from "./threaded-engine.ts";
 import { createThreadedEngine } from "./threaded-engine.ts";
 import { compileModule, createSharedMemory } from "./wasm/web-assembly.ts";
 
@@ -52,7 +53,7 @@ export async function createReferenceEngine({
   maxBatch = SEQUENCES_PER_THREAD * Math.max(1, threads),
   kvMemoryBytes = KEY_VALUE_BYTES,
   policyVersion,
-}: ReferenceEngineOptions): Promise<ScoringEngine> {
+}: ReferenceEngineOptions): Promise<ReloadableEngine> {
   checkCount("threads", threads, { least: 0, most: 256 });
   checkCount("maxBatch", maxBatch, { least: 1, most: 65_536 });
   checkCount("kvMemoryBytes", kvMemoryBytes, { least: 1, most: 2 ** 32 });
@@ -66,7 +67,10 @@ export async function createReferenceEngine({
   });
   const memory = createSharedMemory(plan.pages);
   const { weights, contextLength } = plan;
-  await loadWeights(await readTensorDirectory(modelDir), { shape, weights, memory });
+  const fill = async (dir: string): Promise<void> =>
+    await loadWeights(await readTensorDirectory(dir), { shape, weights, memory });
+  await fill(modelDir);
+  let filledFrom = modelDir;
   const module = await compileModule(buildKernels(toKernelShape(shape)));
   const start = threads === 0 ? startOnThisThread : startWorkerThread;
   return createThreadedEngine({
@@ -82,6 +86,22 @@ export async function createReferenceEngine({
       contextLength,
     },
     limits: { vocabularySize: shape.vocabularySize, contextLength },
+    async reload(dir) {
+      const other = await readDecoderShape(dir);
+      if (!isDeepStrictEqual(other, shape)) {
+        throw new UsageError(
+          `Cannot load the weights of ${dir}: its config.json describes another model than ${modelDir}`,
+        );
+      }
+      try {
+        await fill(dir);
+      } catch (error) {
+        // A file may end too soon, when other tensors are in their places already.
+        await fill(filledFrom);
+        throw error;
+      }
+      filledFrom = dir;
+    },
   });
 }
 

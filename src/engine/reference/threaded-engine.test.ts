@@ -9,19 +9,22 @@ import type { SamplingThread, StartThread, ThreadListeners } from "./thread/star
 import type { ThreadReply, ThreadRequest } from "./thread/thread-message.ts";
 import { createThreadedEngine } from "./threaded-engine.ts";
 
+/** What a thread is asked of one call. */
+type KeyedRequest = Exclude<ThreadRequest, { readonly type: "forget" }>;
+
 /** A thread that a test answers for. */
 interface ScriptedThread {
   readonly start: StartThread;
-  readonly requests: readonly ThreadRequest[];
+  readonly requests: readonly KeyedRequest[];
   readonly listeners: () => ThreadListeners;
   readonly isBusy: () => boolean;
   readonly isClosed: () => boolean;
 }
 
 function scriptedThread(
-  answer: (request: ThreadRequest) => ThreadReply | undefined = () => undefined,
+  answer: (request: KeyedRequest) => ThreadReply | undefined = () => undefined,
 ): ScriptedThread {
-  const requests: ThreadRequest[] = [];
+  const requests: KeyedRequest[] = [];
   let listeners: ThreadListeners | undefined;
   let busy = false;
   let closed = false;
@@ -37,6 +40,7 @@ function scriptedThread(
       listeners = given;
       return {
         post(request) {
+          if (request.type === "forget") return;
           requests.push(request);
           const reply = answer(request);
           if (reply !== undefined) queueMicrotask(() => given.onMessage(reply));
@@ -61,6 +65,7 @@ function engineOver(
     startThreads: threads.map(({ start }) => start),
     description: { kind: "reference", logprobConvention: "tempered", policyVersion: "v3" },
     limits,
+    reload: () => Promise.resolve(),
   });
 }
 

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { InvariantError, RolloutError } from "../../errors.ts";
+import { InvariantError, RolloutError, UsageError } from "../../errors.ts";
 import { assertRequest } from "../check-request.ts";
 import { checkGeneration } from "../check-sampled.ts";
 import type {
@@ -25,6 +25,19 @@ import type { GenerateCall, ScoreCall, ThreadNews, ThreadReply } from "./thread/
 /** An engine in this process: samples, and scores what was sampled. */
 export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
 
+/** A scoring engine whose weights can be changed while it stays. */
+export interface ReloadableEngine extends ScoringEngine {
+  /**
+   * Loads the weights of another folder of the same model, such as a training step's. Calls that are made
+   * meanwhile wait for it. Where it rejects, the engine has the weights before.
+   *
+   * @param policyVersion - What is sampled from then on is recorded as; absent: as before.
+   * @throws UsageError naming folder, file and remedy where they cannot be used, and while a call is
+   *   under way.
+   */
+  loadWeights(modelDir: string, policyVersion?: string): Promise<void>;
+}
+
 /** A call under way. */
 interface PendingCall {
   readonly thread: number;
@@ -48,16 +61,22 @@ export function createThreadedEngine({
   startThreads,
   description,
   limits,
+  reload,
 }: {
   startThreads: readonly StartThread[];
   description: EngineDescription;
   limits: RequestLimits;
-}): ScoringEngine {
+  /** Puts the weights of a folder in the place of those that are there; rejects with these in place. */
+  reload: (modelDir: string) => Promise<void>;
+}): ReloadableEngine {
   const pending = new Map<number, PendingCall>();
   const placement = new SessionPlacement(startThreads.length);
   let nextKey = 0;
   /** Why no calls are taken any more. */
   let end: RolloutError | undefined;
+  let described = description;
+  /** Settles when no weights are being loaded. */
+  const state: { loading?: Promise<void> | undefined } = {};
 
   const threads: readonly SamplingThread[] = startThreads.map((start) =>
     start({
@@ -139,6 +158,8 @@ export function createThreadedEngine({
     if (end !== undefined) throw end;
     checkGenerateRequest(request, limits);
     assertRequest(request);
+    while (state.loading !== undefined) await state.loading;
+    signal?.throwIfAborted();
     const { sessionId, maxNewTokens, stopTokenIds } = request;
     const call = {
       type: "generate",
@@ -153,7 +174,7 @@ export function createThreadedEngine({
     const reply = await send(call, { sessionId, signal, cutShort, listener });
     if (reply.type === "deafened") listener.complete({ outputIds: [], logprobs: [] });
     if (reply.type !== "generated") throw failureOf(reply);
-    const version = description.policyVersion ?? "";
+    const version = described.policyVersion ?? "";
     const generation = checkGeneration(toGeneration(request, reply, version), request);
     listener.complete(generation);
     return generation;
@@ -168,20 +189,40 @@ export function createThreadedEngine({
     const from = checkScoreRequest(request, limits);
     const temperature = checkTemperature(request.sampling.temperature);
     if (from === request.ids.length) return [];
+    while (state.loading !== undefined) await state.loading;
     const call = { type: "score", ids: Int32Array.from(request.ids), from, temperature } as const;
     const reply = await send(call, { sessionId: "", signal });
     if (reply.type !== "scored") throw failureOf(reply);
     return reply.logprobs;
   }
 
+  async function loadWeights(modelDir: string, policyVersion?: string): Promise<void> {
+    if (end !== undefined) throw end;
+    while (state.loading !== undefined) await state.loading;
+    if (pending.size > 0) {
+      throw new UsageError(
+        `Cannot load ${modelDir}: ${pending.size} calls are under way; wait for them, or cut them short`,
+      );
+    }
+    const done = reload(modelDir);
+    state.loading = done.catch(() => {}).finally(() => (state.loading = undefined));
+    await state.loading;
+    // By the weights that failed halfway, too, nothing was computed that is of use.
+    for (const thread of threads) thread.post({ type: "forget" });
+    await done;
+    const version = policyVersion === undefined ? {} : { policyVersion };
+    described = { ...described, model: modelDir, ...version };
+  }
+
   return {
     kind: description.kind,
     generate,
     score,
+    loadWeights,
     async describe({ signal } = {}) {
       signal?.throwIfAborted();
       if (end !== undefined) throw end;
-      return description;
+      return described;
     },
     async load({ signal } = {}) {
       signal?.throwIfAborted();

@@ -16,8 +16,8 @@ export interface RolloutsPlace extends Omit<ServiceAppOptions, "checksHost"> {
   readonly port: number;
 }
 
-/** Connections at once; further ones are closed. */
-const maxConnections = 256;
+/** Connections at once, each of NeMo Gym's calls among them; further ones are closed. */
+const maxConnections = 8_192;
 
 /** Time that streams have for their last line, in milliseconds. */
 const lastLineMs = 2_000;

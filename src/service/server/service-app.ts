@@ -2,6 +2,7 @@ import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
+import type { GymAgent } from "../nemo-gym/gym-agent.ts";
 import { readBatchRequest } from "../batch-request.ts";
 import { streamGroups } from "../group-stream.ts";
 import { checkMembers, optional, textOf, wholeNumber } from "../read-members.ts";
@@ -19,6 +20,8 @@ export interface ServiceAppOptions {
   readonly token?: string;
   /** Whether calls must be meant for this machine by name (see `AccessRules`). */
   readonly checksHost: boolean;
+  /** Answers NeMo Gym; absent: nobody does. */
+  readonly gym?: GymAgent;
   /** Told of our own bugs. */
   readonly onTrouble?: (error: unknown) => void;
 }
@@ -60,7 +63,7 @@ function requireCaller(request: Request, { token, checksHost }: ServiceAppOption
 
 function routesOf(
   service: RolloutService,
-  { version }: ServiceAppOptions,
+  { version, gym }: ServiceAppOptions,
 ): Readonly<Record<string, Readonly<Record<string, Handler>>>> {
   const plain = ({ req }: Context): void => void readParameters(new URL(req.url), []);
   return {
@@ -129,6 +132,14 @@ function routesOf(
           "content-type": "text/plain; version=0.0.4; charset=utf-8",
         }),
     },
+    ...(gym && {
+      "/run": {
+        POST: async ({ req, json }: Context) => {
+          const { signal } = req.raw;
+          return json(await gym.run(service, await readCall(req.raw), { signal }));
+        },
+      },
+    }),
     "/openapi.json": { GET: ({ json }) => json(openApi(version)) },
   };
 }

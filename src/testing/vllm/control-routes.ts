@@ -66,6 +66,7 @@ export const DEVELOPMENT_ROUTES: Readonly<Record<string, Route>> = {
   "/update_weights": acknowledge("Weights updated"),
   "/finish_weight_update": { method: "POST", serve: finishWeightUpdate },
   "/update_weight_version": { method: "POST", serve: updateWeightVersion },
+  "/collective_rpc": { method: "POST", serve: collectiveRpc },
   "/weight_info": {
     method: "GET",
     serve: (exchange, { weightVersion }) => sendJson(exchange, { weight_version: weightVersion() }),
@@ -216,6 +217,21 @@ function updateWeightVersion(exchange: HttpExchange, context: ControlContext): v
   }
   context.setWeightVersion(version);
   sendJson(exchange, { success: true, new_version: version });
+}
+
+/** Has its workers load weights; this server has none, and the only folder that is not there is `/nowhere`. */
+function collectiveRpc(exchange: HttpExchange): void {
+  const { method, kwargs } = readBody(exchange) as {
+    readonly method?: unknown;
+    readonly kwargs?: { readonly weights_path?: unknown };
+  };
+  if (typeof method !== "string") {
+    const message = "Missing 'method' in request body";
+    sendError(exchange, { status: 400, message, type: "Bad Request" });
+  } else if (method === "reload_weights" && kwargs?.weights_path === "/nowhere") {
+    const message = "Call to collective_rpc method failed: Cannot find any model weights";
+    sendError(exchange, { status: 500, message, type: "InternalServerError" });
+  } else sendJson(exchange, { results: [null] });
 }
 
 function resetPrefixCache(exchange: HttpExchange, { scheduler, cache }: ControlContext): void {

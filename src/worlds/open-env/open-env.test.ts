@@ -154,7 +154,11 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
       if (ms === 5_000) due.push(callback);
       return () => {};
     };
-    const server = await serve(lamp(), { maxSessions: 1, idleMs: 5_000, clock: { after } });
+    const server = await serve(lamp(), {
+      maxSessions: 1,
+      idleMs: 5_000,
+      clock: { after, now: () => 0 },
+    });
     const environment = await openEnv(server);
     const untilEmpty = async () => await vi.waitFor(() => expect(server.sessionCount).toBe(0));
     await untilEmpty();

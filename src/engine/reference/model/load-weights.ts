@@ -35,6 +35,8 @@ export async function loadWeights(
     ),
   ];
   refuseUnknown(directory, { shape, known: new Set(placements.map(({ name }) => name)) });
+  // All of them before the first: there may be weights in these places already.
+  for (const placement of placements) findEntry(directory, placement);
   for (const placement of placements) await place(directory, placement);
 }
 
@@ -53,21 +55,31 @@ function refuseUnknown(
   }
 }
 
-async function place({ folder, entries }: TensorDirectory, placement: Placement): Promise<void> {
+async function place(directory: TensorDirectory, placement: Placement): Promise<void> {
+  const entry = findEntry(directory, placement);
+  if (entry === undefined) return;
+  let start = 0;
+  for await (const piece of readTensor(directory.folder, entry)) {
+    placement.store(piece, start);
+    start += piece.length;
+  }
+}
+
+/** The tensor that belongs to a place; nothing where there need be none. */
+function findEntry(
+  { folder, entries }: TensorDirectory,
+  placement: Placement,
+): TensorEntry | undefined {
   const entry = entries.get(placement.name);
   if (entry === undefined) {
-    if (placement.optional === true) return;
+    if (placement.optional === true) return undefined;
     throw new UsageError(
       `Cannot load the model in ${folder}: tensor ${placement.name} is missing, expected one of ` +
         `shape [${placement.shape.join(", ")}]`,
     );
   }
   checkShape(folder, entry, placement);
-  let start = 0;
-  for await (const piece of readTensor(folder, entry)) {
-    placement.store(piece, start);
-    start += piece.length;
-  }
+  return entry;
 }
 
 function checkShape(folder: string, { name, file, shape }: TensorEntry, expected: Placement): void {

@@ -24,7 +24,8 @@ export interface BatchLimits {
  */
 export class ContinuousBatch {
   readonly #decoder: Decoder;
-  readonly #cache: PrefixCache;
+  readonly #blockCount: number;
+  #cache: PrefixCache;
   readonly #prefillRowCount: number;
   readonly #freeSlots: number[];
   /** In order of arrival, as are those in work. */
@@ -33,6 +34,7 @@ export class ContinuousBatch {
 
   constructor(decoder: Decoder, limits: BatchLimits) {
     this.#decoder = decoder;
+    this.#blockCount = limits.blockCount;
     this.#cache = new PrefixCache(limits.blockCount);
     this.#prefillRowCount = limits.prefillRowCount;
     this.#freeSlots = Array.from({ length: limits.slotCount }, (_, index) => index);
@@ -44,6 +46,12 @@ export class ContinuousBatch {
 
   add(goal: TokenGoal): void {
     this.#waiting.push(new Sequence(goal, { cache: this.#cache, decoder: this.#decoder }));
+  }
+
+  /** Forgets what was computed for sequences that are gone. There is none in work. */
+  forget(): void {
+    assertInvariant(this.isIdle, "the cache is forgotten while it is in use");
+    this.#cache = new PrefixCache(this.#blockCount);
   }
 
   /** Drops a sequence, wherever it is. */

@@ -65,6 +65,9 @@ export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
         if (reply !== undefined) port.postMessage(reply);
         break;
       }
+      case "forget":
+        batch.forget();
+        break;
     }
     if (isStepping) return;
     isStepping = true;

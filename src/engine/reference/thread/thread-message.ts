@@ -9,7 +9,9 @@ export type ThreadRequest =
   /** Nobody waits any more. */
   | { readonly type: "abort"; readonly key: number }
   /** Whatever is sampled of a turn is to be answered now. */
-  | { readonly type: "cut-short"; readonly key: number };
+  | { readonly type: "cut-short"; readonly key: number }
+  /** The weights are others: what was computed by the old ones is of no use. No call is under way. */
+  | { readonly type: "forget" };
 
 /** Sample a turn. */
 export interface GenerateCall {

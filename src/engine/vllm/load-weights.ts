@@ -1,0 +1,96 @@
+import { RolloutError } from "../../errors.ts";
+import {
+  callServer,
+  loadOnAll,
+  type Weights,
+  type WeightServer,
+  type WeightServers,
+} from "../weight-servers.ts";
+
+/** Has vLLM's servers load weights, and knows from where they have those that it had them load. */
+export interface VllmWeightLoader {
+  /**
+   * Has all servers load weights from a folder that they can read: none samples meanwhile, and what was
+   * cached by the old ones is dropped. Where one does not, all load what they had before again.
+   *
+   * @throws RolloutError naming the server and what it said; `engine/mixed-weights` as `loadOnAll()` does.
+   */
+  load(weights: Weights): Promise<void>;
+}
+
+/**
+ * vLLM's servers keep the version of their weights and not where they are from: at first that is what
+ * they were started with.
+ *
+ * **Source:** vllm-project/vllm vllm/entrypoints/rl/online/api_router.py (`/pause`,
+ * `/update_weight_version`, `/weight_info`), vllm/entrypoints/serve/dev/rpc/api_router.py
+ * (`/collective_rpc`) and vllm/v1/worker/gpu_worker.py (`reload_weights`), 0.32.0.
+ */
+export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader {
+  const paths = new Map<string, string>();
+  const all = servers.urls.map((url): WeightServer => {
+    const call = async (method: "GET" | "POST", path: string, body?: object) =>
+      await callOne(url, { method, path, ...(body !== undefined && { body }) }, servers);
+    return {
+      url,
+      async current() {
+        const { weight_version: version } = await call("GET", "/weight_info");
+        const path = paths.get(url) ?? rootOf(await call("GET", "/v1/models"));
+        if (typeof version === "string" && path !== undefined) return { path, version };
+        throw new RolloutError(
+          "engine/bad-reply",
+          `Cannot load weights at ${url}: it does not say which it has, expected vLLM 0.32 or newer`,
+        );
+      },
+      async load({ path, version }) {
+        await call("POST", "/pause?mode=abort");
+        try {
+          // What is there while they are loaded is no version: a server that stops halfway shows.
+          await call("POST", "/update_weight_version", { new_version: loadingVersion });
+          const reload = { method: "reload_weights", kwargs: { weights_path: path } };
+          await call("POST", "/collective_rpc", reload);
+          await call("POST", "/reset_prefix_cache");
+          await call("POST", "/update_weight_version", { new_version: version });
+          paths.set(url, path);
+        } finally {
+          await call("POST", "/resume");
+        }
+      },
+    };
+  });
+  return { load: async (weights) => await loadOnAll(all, weights) };
+}
+
+const loadingVersion = "loading";
+
+async function callOne(
+  url: string,
+  asked: Parameters<typeof callServer>[1],
+  servers: WeightServers,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { status, body } = await callServer(url, asked, servers);
+  if (status === 200) return body ?? {};
+  const hint =
+    status === 404
+      ? ", expected vLLM in development mode: start `vllm serve` with VLLM_SERVER_DEV_MODE=1"
+      : `: ${messageOf(body)}`;
+  throw new RolloutError(
+    "engine/server-error",
+    `Cannot load weights at ${url}: ${asked.path} answered ${status}${hint}`,
+  );
+}
+
+/** vLLM words errors in three ways. */
+function messageOf(body: Readonly<Record<string, unknown>> | undefined): string {
+  const { error, detail, message } = body ?? {};
+  const inner =
+    typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
+  const said = inner ?? detail ?? message;
+  return typeof said === "string" ? said : "it said no more";
+}
+
+/** What the server was started with. */
+function rootOf({ data }: Readonly<Record<string, unknown>>): string | undefined {
+  const [first] = Array.isArray(data) ? (data as readonly { root?: unknown }[]) : [];
+  return typeof first?.root === "string" ? first.root : undefined;
+}

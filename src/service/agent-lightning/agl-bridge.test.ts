@@ -1,0 +1,199 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { RolloutError } from "../../errors.ts";
+import { systemClock } from "../../internal/clock.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
+import { caller, lampEngine, openLamps } from "../lamp-service.fixture.ts";
+import { AglBridge, aglTaker } from "./agl-bridge.ts";
+import { startAglServer, type AglServer } from "./agl-server.fixture.ts";
+import { AglStore } from "./agl-store.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-agl-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+async function open(
+  server: AglServer,
+  {
+    attempt = "tw",
+    key,
+    ...options
+  }: Parameters<typeof openLamps>[1] & {
+    readonly attempt?: string;
+    readonly key?: string;
+  } = {},
+) {
+  const notes: string[] = [];
+  const store = new AglStore({ url: server.url, attempt, ...(key !== undefined && { key }) });
+  // Pauses are over at once.
+  const clock = {
+    ...systemClock,
+    after: (_ms: number, end: () => void) => systemClock.after(0, end),
+  };
+  const bridge = new AglBridge({ store, model: "lamps", note: (text) => notes.push(text), clock });
+  const service = await openLamps(dir, { ...options, takers: { [aglTaker]: bridge.taker } });
+  const working = bridge.work(service);
+  return {
+    ...{ service, notes, bridge },
+    async [Symbol.asyncDispose]() {
+      service.stop();
+      await working;
+      await service[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+const hasEnded = (server: AglServer, id: string) => (): boolean =>
+  ["succeeded", "failed"].includes(server.rollouts.get(id)!.status.state);
+
+interface Call {
+  readonly response: {
+    readonly prompt_token_ids: readonly number[];
+    readonly choices: readonly [
+      {
+        readonly token_ids: readonly number[];
+        readonly logprobs: { readonly content: readonly { readonly logprob: number }[] };
+      },
+    ];
+  };
+  readonly server: object;
+}
+
+describe("agent-lightning's store", () => {
+  test("is given each call of the policy with its ids and logprobs, then the reward", async () => {
+    await using server = await startAglServer("s3cret");
+    server.add("r1", { task_index: 4, split: "test" });
+    await using opened = await open(server, { key: "s3cret" });
+    await caller(opened.service)("POST", "/v1/policy", { version: 7 });
+    await until(hasEnded(server, "r1"));
+    const { status } = server.rollouts.get("r1")!;
+    expect(status).toMatchObject({
+      state: "succeeded",
+      last_attempt_id: "tw",
+      error_message: null,
+    });
+    const events = server.events.get("r1")!;
+    expect(events.at(-1)).toEqual({
+      ...{ event_type: "reward", attempt: "tw", data: { value: 0, source: "turnwright" } },
+    });
+    let seen: readonly number[] = [];
+    for (const { event_type: type, data } of events.slice(0, -1)) {
+      const { response, server: by } = data as Call;
+      const [{ token_ids: ids, logprobs }] = response.choices;
+      expect([type, by]).toMatchObject(["model_request", { model: "lamps" }]);
+      expect(response.prompt_token_ids.slice(0, seen.length)).toEqual(seen);
+      expect(logprobs.content).toHaveLength(ids.length);
+      seen = [...response.prompt_token_ids, ...ids];
+    }
+    expect(events.length).toBeGreaterThan(1);
+    expect(opened.service.health.unreadGroups).toBe(0);
+  });
+
+  test("is told what failed, timed out, was cancelled or names no task, without events", async () => {
+    await using server = await startAglServer();
+    server.add("broken", { task_index: 1, split: "test" });
+    server.add("nothing", { prompt: "hello" });
+    server.add("nowhere", { task_index: 500, split: "test" });
+    const engine = lampEngine(() => {
+      throw new RolloutError("engine/timeout", "no answer");
+    });
+    await using _opened = await open(server, { engine });
+    for (const [id, problem] of [
+      ["broken", "failed: engine/timeout: no answer"],
+      ["nothing", 'expected a "task_index"'],
+      ["nowhere", "expected 0 to 49"],
+    ] as const) {
+      await until(hasEnded(server, id));
+      expect(server.rollouts.get(id)!.status.state).toBe("failed");
+      expect(server.rollouts.get(id)!.status.error_message).toContain(problem);
+      expect(server.events.get(id)).toEqual([]);
+    }
+  });
+
+  test("a batch that is cancelled fails its rollout", async () => {
+    await using server = await startAglServer();
+    server.add("r1", { task_index: 4, split: "test" });
+    const playing = withResolvers();
+    const engine = lampEngine(async (_request, { signal } = {}) => {
+      playing.resolve();
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    await using opened = await open(server, { engine });
+    await playing.promise;
+    await until(() => server.rollouts.get("r1")!.status.state === "running");
+    await caller(opened.service)("DELETE", "/v1/batches");
+    await until(hasEnded(server, "r1"));
+    expect(server.rollouts.get("r1")!.status.error_message).toBe("it was cancelled");
+  });
+
+  test("lets one of two services play a rollout", async () => {
+    await using server = await startAglServer();
+    const other = await mkdtemp(path.join(tmpdir(), "turnwright-agl-"));
+    await using one = await open(server, { attempt: "one" });
+    dir = await Promise.resolve(other);
+    await using two = await open(server, { attempt: "two" });
+    for (let index = 0; index < 40; index++)
+      server.add(`r${index}`, { task_index: index, split: "test" });
+    for (const id of server.rollouts.keys()) await until(hasEnded(server, id));
+    for (const [id, events] of server.events) {
+      const { last_attempt_id: attempt } = server.rollouts.get(id)!.status;
+      expect(new Set(events.map((event) => event.attempt))).toEqual(new Set([attempt]));
+      expect(events.filter(({ event_type: type }) => type === "reward")).toHaveLength(1);
+    }
+    expect([one.notes, two.notes]).toEqual([[], []]);
+  });
+
+  test("is asked again while it does not answer, and when answers are lost: nothing is given twice", async () => {
+    await using server = await startAglServer();
+    for (let index = 0; index < 10; index++)
+      server.add(`r${index}`, { task_index: index, split: "test" });
+    let count = 0;
+    // Every second call fails: refused before it is done, or answered to nobody.
+    server.fault = () => (++count % 2 === 0 ? undefined : count % 4 === 1 ? 503 : 0);
+    await using opened = await open(server);
+    for (const id of server.rollouts.keys()) await until(hasEnded(server, id));
+    for (const { status } of server.rollouts.values()) {
+      expect(status).toMatchObject({ state: "succeeded", last_attempt_id: "tw" });
+    }
+    expect(opened.notes[0]).toContain("agent-lightning is asked again");
+  });
+
+  test("is given what an earlier start had begun, and what that start could not give", async () => {
+    await using server = await startAglServer();
+    for (let index = 0; index < 6; index++)
+      server.add(`r${index}`, { task_index: index, split: "test" });
+    let asked = 0;
+    const halted = withResolvers();
+    const engine = lampEngine(async (_request, { signal } = {}) => {
+      asked += 1;
+      if (asked <= 3) return;
+      halted.resolve();
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    {
+      server.fault = (method, at) => (at.endsWith("/events") ? 503 : undefined);
+      await using _first = await open(server, { engine, concurrency: 6 });
+      await halted.promise;
+    }
+    expect([...server.rollouts.values()].some(({ status }) => status.state === "succeeded")).toBe(
+      false,
+    );
+    server.fault = () => undefined;
+    await using _second = await open(server);
+    for (const id of server.rollouts.keys()) await until(hasEnded(server, id));
+    for (const [id, events] of server.events) {
+      expect(server.rollouts.get(id)!.status.state).toBe("succeeded");
+      expect(events.filter(({ event_type: type }) => type === "reward")).toHaveLength(1);
+    }
+  });
+});

@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import { describeError } from "../../errors.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
+import { systemClock, type Clock } from "../../internal/clock.ts";
+import type { BatchRequest } from "../batch-request.ts";
+import type { PlayedAttempt, Taker } from "../batch-taker.ts";
+import { readyAttempt } from "../ready-attempt.ts";
+import type { RolloutService } from "../rollout-service.ts";
+import { ServiceError } from "../service-error.ts";
+import { aglRules, toAglEvents } from "./agl-events.ts";
+import { AglError, isGone, type AglRollout, type AglStore } from "./agl-store.ts";
+
+/** What the service's journal calls the batches of this contract. */
+export const aglTaker = "agent-lightning";
+
+/** Rollouts that are asked for at once. */
+const pageSize = 256;
+
+/** Pause between two looks at the store, in milliseconds. */
+const lookEveryMs = 1_000;
+
+/** Longest pause between two tries of the same call, in milliseconds. */
+const longestPauseMs = 30_000;
+
+/** What a bridge works with. */
+export interface AglBridgeOptions {
+  readonly store: AglStore;
+  /** How the policy is called in events. */
+  readonly model: string;
+  /** For people: what the bridge could not do. */
+  readonly note: (text: string) => void;
+  readonly clock?: Clock;
+}
+
+/**
+ * Takes work from agent-lightning's store and gives back its events: what a controller of agent-lightning
+ * starts runners for. A rollout's id is the batch's key, so that one which was begun by an earlier start of
+ * the service is gone on with.
+ */
+export class AglBridge {
+  readonly #options: AglBridgeOptions;
+  readonly #clock: Clock;
+  /** By rollout, whether it is this service's to play; while the store is asked. */
+  readonly #claims = new Map<string, Promise<boolean>>();
+  /** What was refused, so that it is not asked again at each look. */
+  readonly #refused = new Set<string>();
+  #isDown = false;
+
+  constructor(options: AglBridgeOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Is handed what was played. */
+  get taker(): Taker {
+    return {
+      waitsOn: true,
+      take: async ({ attempts }, { key, signal }) => {
+        if ((await this.#claims.get(key)) === false) return;
+        await this.#insist(signal, async () => await this.#give(key, attempts[0]!, signal));
+      },
+      onCancelled: (key) => void this.#giveUp(key),
+    };
+  }
+
+  /** Looks for work until the service stops. Never rejects for what the store does. */
+  async work(service: RolloutService): Promise<void> {
+    const { stopping } = service;
+    while (!stopping.aborted) {
+      await this.#insist(stopping, async () => await this.look(service)).catch((error: unknown) => {
+        if (!stopping.aborted) throw error;
+      });
+      await this.#pause(lookEveryMs, stopping);
+    }
+  }
+
+  /** Takes what is queued now, as far as there is room. */
+  async look(service: RolloutService): Promise<void> {
+    const { store } = this.#options;
+    const { stopping } = service;
+    for (const rollout of await store.queued(pageSize, stopping)) {
+      const id = rollout.rollout_id;
+      if (this.#claims.has(id) || this.#refused.has(id)) continue;
+      try {
+        await this.#begin(service, rollout);
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code === "stopping") throw error;
+        // What is left waits in the store.
+        if (error.code === "queue-full") return;
+        this.#refused.add(id);
+        await store.move(id, { state: "failed", problem: error.message }, stopping);
+      }
+    }
+  }
+
+  async #begin(service: RolloutService, rollout: AglRollout): Promise<void> {
+    const { store } = this.#options;
+    const id = rollout.rollout_id;
+    const claimed = withResolvers<boolean>();
+    this.#claims.set(id, claimed.promise);
+    let isOurs = false;
+    try {
+      const { status } = await service.submit(toBatch(rollout), aglTaker);
+      isOurs = await store.claim(id, service.stopping);
+      if (!isOurs) await service.cancel(status.batch);
+    } finally {
+      claimed.resolve(isOurs);
+      this.#claims.delete(id);
+    }
+  }
+
+  async #give(id: string, played: PlayedAttempt, signal: AbortSignal): Promise<void> {
+    const { store, model, note } = this.#options;
+    try {
+      // An earlier start may have ended before it could take what it had accepted.
+      if (!(await store.isOurs(id, signal)) && !(await store.claim(id, signal))) return;
+      const ready = readyAttempt(played, aglRules);
+      if (ready.type === "unfit") {
+        await store.move(id, { state: "failed", problem: ready.why }, signal);
+        return;
+      }
+      for (const event of toAglEvents(ready.attempt, model)) {
+        await store.addEvent(id, event, signal);
+      }
+      await store.move(id, { state: "succeeded" }, signal);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      // Its trainer has given it up, or somebody else has ended it.
+      note(`agent-lightning does not take ${id} any more: ${error.message}`);
+    }
+  }
+
+  /** Says that a rollout was cancelled. */
+  async #giveUp(id: string): Promise<void> {
+    const { store, note } = this.#options;
+    const signal = AbortSignal.timeout(longestPauseMs);
+    try {
+      if (!(await store.isOurs(id, signal))) return;
+      await store.move(id, { state: "failed", problem: "it was cancelled" }, signal);
+    } catch (error) {
+      note(`agent-lightning was not told that ${id} was cancelled: ${describeError(error)}`);
+    }
+  }
+
+  /** Tries until the store has answered; says once that it does not, and once that it does again. */
+  async #insist(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      try {
+        await work();
+        if (this.#isDown) this.#options.note("agent-lightning answers again");
+        this.#isDown = false;
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof AglError)) throw error;
+        if (!this.#isDown)
+          this.#options.note(`agent-lightning is asked again: ${describeError(error)}`);
+        this.#isDown = true;
+      }
+      await this.#pause(pauseMs, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        callOff();
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const callOff = this.#clock.after(ms, end);
+      signal.addEventListener("abort", end, { once: true });
+    });
+  }
+}
+
+/** @throws ServiceError `bad-request` for an input that names no task. */
+function toBatch({ rollout_id: key, input, config, is_train: isTrain }: AglRollout): BatchRequest {
+  const { task_index: index, split } = (
+    typeof input === "object" && input !== null ? input : {}
+  ) as { readonly task_index?: unknown; readonly split?: unknown };
+  const taskIndex = typeof index === "string" && /^\d+$/.test(index) ? Number(index) : index;
+  if (!Number.isSafeInteger(taskIndex) || (taskIndex as number) < 0) {
+    throw new ServiceError("bad-request", 'The input names no task: expected a "task_index"');
+  }
+  if (split !== undefined && typeof split !== "string") {
+    throw new ServiceError("bad-request", `The input's "split" is wrong: expected a text`);
+  }
+  const { timeout_seconds: deadlineS } = config;
+  // The same rollout, played again, is the same attempt.
+  const seed = createHash("sha256").update(key).digest().readUInt32BE(0) >>> 1;
+  return {
+    ...{ key, split: split ?? (isTrain ? "train" : "test"), tasks: [taskIndex as number] },
+    ...{ samples: 1, seed, sampling: {} },
+    ...(deadlineS !== undefined && deadlineS > 0 && { deadlineS }),
+  };
+}

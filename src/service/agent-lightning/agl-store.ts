@@ -1,0 +1,153 @@
+import { request } from "undici";
+import { describeError } from "../../errors.ts";
+
+/** Where agent-lightning's server is. */
+export interface AglStoreOptions {
+  /** Without `/api`. */
+  readonly url: string;
+  /** Its `key`; absent where it has none. */
+  readonly key?: string;
+  /** Names the attempts of this service, also behind its restart, and of no other. */
+  readonly attempt: string;
+}
+
+/** Work that the store hands out. Members that nothing here reads are left out. */
+export interface AglRollout {
+  readonly rollout_id: string;
+  readonly input: unknown;
+  readonly is_train: boolean;
+  readonly config: { readonly timeout_seconds?: number };
+  readonly status: AglStatus;
+}
+
+/** How a rollout stands. */
+export interface AglStatus {
+  readonly state: AglState;
+  readonly last_attempt_id?: string | null;
+}
+
+/** Where a rollout stands. */
+export type AglState = "queuing" | "running" | "succeeded" | "failed";
+
+/** One event of an attempt. */
+export interface AglEvent {
+  readonly event_type: string;
+  readonly data: object;
+}
+
+/** The store did not do what it was asked; `status` is 0 where no answer came. */
+export class AglError extends Error {
+  override readonly name = "AglError";
+  readonly status: number;
+
+  constructor(status: number, message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+/** Answers are given up after this many milliseconds. */
+const timeoutMs = 60_000;
+
+/**
+ * Calls agent-lightning's store.
+ *
+ * **Source:** microsoft/agent-lightning agentlightning/server/routes/{rollouts,events}.py, 1.0.2.
+ */
+export class AglStore {
+  readonly #url: string;
+  readonly #key: string | undefined;
+  readonly #attempt: string;
+
+  constructor({ url, key, attempt }: AglStoreOptions) {
+    this.#url = url.replace(/\/$/, "");
+    this.#key = key;
+    this.#attempt = attempt;
+  }
+
+  /** Rollouts that nobody plays, oldest first. */
+  async queued(limit: number, signal: AbortSignal): Promise<readonly AglRollout[]> {
+    const path = `/api/rollouts?state_in=queuing&limit=${limit}`;
+    return (await this.#call("GET", path, { signal })) as readonly AglRollout[];
+  }
+
+  /** @throws AglError with the status 404 where the store has it no more. */
+  async #statusOf(id: string, signal: AbortSignal): Promise<AglStatus> {
+    const found = await this.#call("GET", pathOf(id), { signal });
+    return (found as { readonly rollout: AglRollout }).rollout.status;
+  }
+
+  /** Whether it runs as this service's attempt. */
+  async isOurs(id: string, signal: AbortSignal): Promise<boolean> {
+    const { state, last_attempt_id: attempt } = await this.#statusOf(id, signal);
+    return state === "running" && attempt === this.#attempt;
+  }
+
+  /** Takes a rollout; false where somebody else has it, or it has ended. */
+  async claim(id: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.move(id, { state: "running" }, signal);
+      return true;
+    } catch (error) {
+      // The answer to an earlier try may have been lost.
+      if (isGone(error)) return error.status === 409 && (await this.isOurs(id, signal));
+      throw error;
+    }
+  }
+
+  /** @throws AglError with the status 409 where it cannot go there from where it stands. */
+  async move(
+    id: string,
+    { state, problem }: { readonly state: Exclude<AglState, "queuing">; readonly problem?: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const status = {
+      state,
+      last_attempt_id: this.#attempt,
+      ...(problem !== undefined && { error_message: problem }),
+    };
+    await this.#call("PATCH", pathOf(id), { body: { status }, signal });
+  }
+
+  /** Adds an event: one that is added again stands there twice, and the last counts. */
+  async addEvent(id: string, event: AglEvent, signal: AbortSignal): Promise<void> {
+    const path = `${pathOf(id)}/attempt/${encodeURIComponent(this.#attempt)}/events`;
+    await this.#call("POST", path, { body: event, signal });
+  }
+
+  async #call(
+    method: "GET" | "POST" | "PATCH",
+    path: string,
+    { body, signal }: { readonly body?: object; readonly signal: AbortSignal },
+  ): Promise<unknown> {
+    let status = 0;
+    try {
+      const reply = await request(this.#url + path, {
+        method,
+        headers: {
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...(this.#key !== undefined && { authorization: `Bearer ${this.#key}` }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs, signal },
+      });
+      status = reply.statusCode;
+      const text = await reply.body.text();
+      if (status < 300) return JSON.parse(text);
+      throw new AglError(status, `${method} ${path} answered ${status}: ${text.slice(0, 200)}`);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof AglError) throw cause;
+      throw new AglError(status, `${method} ${path}: ${describeError(cause)}`, { cause });
+    }
+  }
+}
+
+/** Whether the store has the rollout no more, or it stands otherwise than was thought. */
+export function isGone(error: unknown): error is AglError {
+  return error instanceof AglError && (error.status === 404 || error.status === 409);
+}
+
+function pathOf(id: string): string {
+  return `/api/rollouts/${encodeURIComponent(id)}`;
+}

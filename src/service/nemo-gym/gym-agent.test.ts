@@ -1,0 +1,149 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { withResolvers } from "../../internal/with-resolvers.ts";
+import { RolloutError } from "../../errors.ts";
+import { caller, lampEngine, openLamps } from "../lamp-service.fixture.ts";
+import { GymAgent, gymTaker } from "./gym-agent.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-gym-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+async function open(options: Parameters<typeof openLamps>[1] = {}) {
+  const gym = new GymAgent();
+  const service = await openLamps(dir, { ...options, takers: { [gymTaker]: gym.taker } });
+  return { service, call: caller(service, { gym }) };
+}
+
+const row = {
+  ...{ task_index: 4, split: "test", agent_ref: { name: "turnwright" }, _ng_task_index: 0 },
+  responses_create_params: { input: [], temperature: 0.5, top_p: null },
+};
+
+describe("NeMo Gym's POST /run", () => {
+  test("answers with the calls of the policy, each with all ids before it, and the reward", async () => {
+    const { service, call } = await open();
+    await using _service = service;
+    await call("POST", "/v1/policy", { version: 7 });
+    const { status, body } = await call("POST", "/run", row);
+    expect(status).toBe(200);
+    const { response, ...rest } = body as {
+      readonly response: {
+        readonly output: readonly {
+          readonly prompt_token_ids: readonly number[];
+          readonly generation_token_ids: readonly number[];
+          readonly generation_log_probs: readonly number[];
+        }[];
+      };
+    };
+    expect(rest).toMatchObject({
+      ...{ reward: 0, responses_create_params: row.responses_create_params },
+      ...{ outcome: "completed", policy_versions: ["7"] },
+    });
+    expect(response).toMatchObject({ object: "response", model: "turnwright", tools: [] });
+    let seen: readonly number[] = [];
+    for (const call of response.output) {
+      expect(call.prompt_token_ids.slice(0, seen.length)).toEqual(seen);
+      expect(call.generation_log_probs).toHaveLength(call.generation_token_ids.length);
+      seen = [...call.prompt_token_ids, ...call.generation_token_ids];
+    }
+    expect(response.output.length).toBeGreaterThan(0);
+    // It is nobody else's, and forgotten once its folder is closed.
+    while (service.health.batches > 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(service.health).toMatchObject({ batches: 0, unreadGroups: 0 });
+    expect(service.batches).toEqual([]);
+  });
+
+  test("plays as many calls at once as there are places, each anew though they are alike", async () => {
+    let running = 0;
+    let most = 0;
+    const all = withResolvers();
+    const engine = lampEngine(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      if (running === 32) all.resolve();
+      await all.promise;
+      running -= 1;
+    });
+    const { service, call } = await open({ engine, concurrency: 32 });
+    await using _service = service;
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, async () => await call("POST", "/run", row)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+    expect(most).toBe(32);
+  });
+
+  test("asks to be called again where what was played cannot be trained on", async () => {
+    const engine = lampEngine(() => {
+      throw new RolloutError("engine/timeout", "no answer");
+    });
+    const { service, call } = await open({ engine });
+    await using _service = service;
+    const { status, body } = await call("POST", "/run", row);
+    expect([status, body]).toMatchObject([502, { error: { code: "rollout-failed" } }]);
+    const { message } = (body as { readonly error: { readonly message: string } }).error;
+    expect(message).toContain("failed: engine/timeout: no answer");
+  });
+
+  test("gives up what is played when the caller leaves, when it is cancelled, and when the service stops", async () => {
+    const playing = [withResolvers(), withResolvers(), withResolvers()];
+    let asked = 0;
+    const engine = lampEngine(async (_request, { signal } = {}) => {
+      playing[asked++]!.resolve();
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    const { service, call } = await open({ engine });
+    {
+      await using _service = service;
+      const leaves = new AbortController();
+      const left = call("POST", "/run", undefined, {
+        body: JSON.stringify(row),
+        headers: { "content-type": "application/json" },
+        signal: leaves.signal,
+      });
+      await playing[0]!.promise;
+      leaves.abort();
+      expect((await left).status).toBe(502);
+      const cancelled = call("POST", "/run", row);
+      await playing[1]!.promise;
+      await call("DELETE", "/v1/batches");
+      expect((await cancelled).status).toBe(502);
+      expect(service.health.runningAttempts).toBe(0);
+      const stopped = call("POST", "/run", row);
+      await playing[2]!.promise;
+      service.stop();
+      expect((await stopped).status).toBe(503);
+    }
+    // Nobody waits for what an earlier start was asked for.
+    const again = await open();
+    await using later = again.service;
+    expect(later.health).toMatchObject({ batches: 0, queuedAttempts: 0 });
+  });
+
+  test.each([
+    [{ ...row, task_index: undefined }, '"task_index" is missing or wrong'],
+    [{ ...row, task_index: "4" }, '"task_index" is missing or wrong'],
+    [{ ...row, task_index: 500 }, "expected 0 to 49"],
+    [{ ...row, split: 3 }, '"split" is missing or wrong'],
+    [{ ...row, split: undefined }, '"split" is wrong'],
+    [{ ...row, responses_create_params: [] }, '"responses_create_params" is missing or wrong'],
+    [
+      { ...row, responses_create_params: { temperature: -1 } },
+      "responses_create_params.temperature",
+    ],
+  ])("refuses %j", async (body, message) => {
+    const { service, call } = await open();
+    await using _service = service;
+    const refused = await call("POST", "/run", body);
+    expect(refused.status).toBe(400);
+    expect((refused.body as { error: { message: string } }).error.message).toContain(message);
+    expect(service.health.batches).toBe(0);
+  });
+});

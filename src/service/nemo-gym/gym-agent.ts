@@ -1,0 +1,116 @@
+import { randomInt, randomUUID } from "node:crypto";
+import { nemoRlExporter } from "../../export/nemo-rl.ts";
+import type { ReadyAttempt } from "../../export/exporter.ts";
+import { withResolvers, type Resolvers } from "../../internal/with-resolvers.ts";
+import type { BatchRequest } from "../batch-request.ts";
+import type { PlayedGroup, Taker } from "../batch-taker.ts";
+import { readyAttempt } from "../ready-attempt.ts";
+import type { RolloutService } from "../rollout-service.ts";
+import { ServiceError } from "../service-error.ts";
+import { readRunRequest, type RunRequest } from "./run-request.ts";
+
+/** What the service's journal calls the batches of this contract. */
+export const gymTaker = "nemo-gym";
+
+/**
+ * NeMo Gym's agent: one rollout a call, answered when it has ended. Nothing says that two calls are the same
+ * one, as a group's calls are alike; so a call that is made again plays again, and one whose caller leaves is
+ * cancelled.
+ */
+export class GymAgent {
+  readonly #waiting = new Map<string, Resolvers<PlayedGroup>>();
+
+  /** Is handed what was played. */
+  get taker(): Taker {
+    return {
+      // Nobody waits for a call of an earlier start.
+      waitsOn: false,
+      take: (group, { key }) => {
+        this.#waiting.get(key)?.resolve(group);
+        return Promise.resolve();
+      },
+      onCancelled: (key) =>
+        this.#waiting
+          .get(key)
+          ?.reject(new ServiceError("rollout-failed", "The rollout was cancelled")),
+    };
+  }
+
+  /**
+   * Plays one rollout, and answers as `POST /run` does.
+   *
+   * @param signal - Aborted when the caller has left.
+   * @throws ServiceError `bad-request`, `queue-full`, `stopping`, or `rollout-failed` where what was played
+   *   cannot be trained on: a caller asks again then.
+   */
+  async run(
+    service: RolloutService,
+    body: object,
+    { signal, now = Date.now }: { readonly signal: AbortSignal; readonly now?: () => number },
+  ): Promise<object> {
+    const asked = readRunRequest(body);
+    const group = await this.#play(service, toBatch(asked), signal);
+    const { rules } = nemoRlExporter;
+    const ready = readyAttempt(group.attempts[0]!, rules);
+    if (ready.type === "unfit") throw new ServiceError("rollout-failed", ready.why);
+    return toAnswer(ready.attempt, asked, now());
+  }
+
+  async #play(
+    service: RolloutService,
+    request: BatchRequest,
+    signal: AbortSignal,
+  ): Promise<PlayedGroup> {
+    const waiting = withResolvers<PlayedGroup>();
+    // It may be rejected before anyone waits.
+    waiting.promise.catch(() => {});
+    this.#waiting.set(request.key, waiting);
+    const stop = (): void =>
+      waiting.reject(new ServiceError("stopping", "The service stops: call again when it is back"));
+    try {
+      const { status } = await service.submit(request, gymTaker);
+      const leave = (): void => void service.cancel(status.batch).catch(() => {});
+      if (signal.aborted) leave();
+      if (service.stopping.aborted) stop();
+      signal.addEventListener("abort", leave, { once: true });
+      service.stopping.addEventListener("abort", stop, { once: true });
+      try {
+        return await waiting.promise;
+      } finally {
+        signal.removeEventListener("abort", leave);
+        service.stopping.removeEventListener("abort", stop);
+      }
+    } finally {
+      this.#waiting.delete(request.key);
+    }
+  }
+}
+
+function toBatch({ split, taskIndex, sampling }: RunRequest): BatchRequest {
+  const key = randomUUID();
+  return { key, split, tasks: [taskIndex], samples: 1, seed: randomInt(2 ** 31), sampling };
+}
+
+/**
+ * **Source:** NVIDIA-NeMo/Gym nemo_gym/base_resources_server.py (`BaseVerifyResponse`) and
+ * nemo_gym/openai_utils.py (`NeMoGymResponse`, `TokenIDLogProbMixin`), 0.7.0.
+ */
+function toAnswer(attempt: ReadyAttempt, { given }: RunRequest, now: number): object {
+  const [record] = nemoRlExporter.toRecords(attempt, {});
+  const { response, ...rest } = record as { readonly response: object };
+  const { outcome, stopReason } = attempt.episode;
+  const versions = attempt.rows.flatMap(({ policyVersions, lossMask }) =>
+    policyVersions.filter((_, index) => lossMask[index] === 1),
+  );
+  return {
+    ...rest,
+    responses_create_params: given,
+    response: {
+      ...response,
+      created_at: Math.floor(now / 1000),
+      model: typeof given["model"] === "string" ? given["model"] : "turnwright",
+      ...{ parallel_tool_calls: true, tool_choice: "auto", tools: [] },
+    },
+    ...{ outcome, stop_reason: stopReason, policy_versions: [...new Set(versions)] },
+  };
+}

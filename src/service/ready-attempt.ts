@@ -1,0 +1,32 @@
+import type { ExportKind, ExportRules, ReadyAttempt } from "../export/exporter.ts";
+import { prepareGroup } from "../export/prepare-group.ts";
+import { episodeSamples } from "../run/episode-samples.ts";
+import type { PlayedAttempt } from "./batch-taker.ts";
+
+/** An attempt that a trainer can be given, or why it cannot. */
+export type Readiness =
+  | { readonly type: "ready"; readonly attempt: ReadyAttempt }
+  | { readonly type: "unfit"; readonly why: string };
+
+/**
+ * Applies a trainer's rules to an attempt that is handed over by itself. Pure.
+ *
+ * @throws UsageError where the rules refuse it.
+ */
+export function readyAttempt(played: PlayedAttempt, rules: ExportRules): Readiness {
+  if (played.type === "given-up") {
+    return { type: "unfit", why: `${played.assignment.rolloutId} was given up before its end` };
+  }
+  const { episode } = played;
+  const { rolloutId, failure } = episode;
+  const place = { groupIndex: 0, index: 0 };
+  const member = { rolloutId, episode, samples: episodeSamples(episode), place };
+  const { attempts, notes } = prepareGroup([member], rules);
+  const [attempt] = attempts;
+  if (attempt !== undefined) return { type: "ready", attempt };
+  if (failure !== undefined) {
+    return { type: "unfit", why: `${rolloutId} failed: ${failure.code}: ${failure.message}` };
+  }
+  const kind: ExportKind = notes.find(({ action }) => action !== "cut")?.kind ?? "aborted";
+  return { type: "unfit", why: `${rolloutId} is ${kind}: ${rules[kind].why}` };
+}
