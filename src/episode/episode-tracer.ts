@@ -1,9 +1,9 @@
+import type { Task } from "../task.ts";
 import type { Episode } from "./episode.ts";
-import type { EpisodeAssignment } from "./episode-setup.ts";
 
 /** Told when episodes begin, for traces. */
 export interface EpisodeTracer {
-  readonly begin: (assignment: EpisodeAssignment) => EpisodeTrace;
+  readonly begin: (assignment: { readonly rolloutId: string; readonly task: Task }) => EpisodeTrace;
 }
 
 /** Told what an episode does. */

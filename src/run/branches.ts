@@ -1,15 +1,6 @@
-import type { Episode } from "../episode/episode.ts";
-import { inputsBefore, type Inputs } from "../episode/input.ts";
 import type { AttemptJob, OpenGroup } from "./group-book.ts";
 import type { RunFolder } from "./run-folder.ts";
-import type { Fork } from "./task-source.ts";
-
-/** The first attempt of a group, as far as the others need it to part from it. */
-export interface Trunk {
-  readonly episode: Pick<Episode, "rolloutId" | "outcome" | "seed">;
-  readonly turnCount: number;
-  readonly inputs: Inputs;
-}
+import { forkOf, trunkOf, type Trunk } from "./trunk.ts";
 
 /**
  * Tree sampling: the other attempts of a group share the beginning of the first one. What is shared is
@@ -62,20 +53,4 @@ export class Branches {
     group.trunk = trunkOf(episode, recorded.inputs);
     return group.trunk;
   }
-}
-
-/** What is kept of a first attempt: its rows may be large. */
-export function trunkOf({ rolloutId, outcome, seed, turns }: Episode, inputs: Inputs): Trunk {
-  return { episode: { rolloutId, outcome, seed }, turnCount: turns.length, inputs };
-}
-
-/** Parts with the turn that is wanted, or with the last one where there are fewer. */
-function forkOf({ episode, inputs, turnCount }: Trunk, wanted: number): Fork | undefined {
-  for (let turnIndex = Math.min(wanted, turnCount - 1); turnIndex >= 0; turnIndex--) {
-    const before = inputsBefore(inputs, turnIndex);
-    if (before === undefined) continue;
-    const { rolloutId, seed } = episode;
-    return { place: { rolloutId, turnIndex }, inputs: before, seed };
-  }
-  return undefined;
 }

@@ -5,10 +5,10 @@ import { UsageError } from "../errors.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
 import type { BegunGroup } from "./begun-groups.ts";
-import type { Trunk } from "./branches.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
 import type { Fork, TaskSource } from "./task-source.ts";
+import type { Trunk } from "./trunk.ts";
 
 /** A group of which attempts are to be played, or are being played. */
 export interface OpenGroup {

@@ -7,7 +7,7 @@ import type { Redactor } from "../internal/redactor.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
-import { Branches, trunkOf } from "./branches.ts";
+import { Branches } from "./branches.ts";
 import { begunEvent } from "./begun-groups.ts";
 import type { AttemptPlayer } from "./attempt-player.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
@@ -20,6 +20,7 @@ import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 import { PolicyVersions, type StalenessOptions } from "./staleness.ts";
 import type { TaskSource } from "./task-source.ts";
+import { trunkOf } from "./trunk.ts";
 
 /** How attempts are grouped. */
 export interface GroupingOptions {
