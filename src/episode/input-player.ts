@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { RolloutError } from "../errors.ts";
 import type { Generation } from "../engine/engine.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
@@ -337,7 +337,7 @@ function open<Value>(outcome: Outcome<Value>): Value {
 /** The first 16 hexadecimal digits of the SHA-256 of the value's JSON. */
 function hashOf(value: unknown): string {
   const text = JSON.stringify(value) ?? "null";
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+  return hash("sha256", text, "hex").slice(0, 16);
 }
 
 function brief(value: unknown): string {

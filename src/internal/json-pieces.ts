@@ -18,7 +18,8 @@ export function* jsonPieces(value: unknown, limit: number = defaultLimit): Gener
   else yield* memberPieces(value as Readonly<Record<string, unknown>>, limit);
 }
 
-function isLight(value: unknown, limit: number): boolean {
+/** Whether the value's text is made at once, as `jsonPieces()` would make it. */
+export function isLight(value: unknown, limit: number = defaultLimit): boolean {
   const canBeCut = typeof value === "string" || (typeof value === "object" && value !== null);
   return !canBeCut || weigh(value, limit) >= 0;
 }
@@ -81,8 +82,13 @@ function weigh(value: unknown, budget: number): number {
   let left = budget - 1;
   if (Array.isArray(value)) {
     if (value.length > left) return -1;
-    for (let index = 0; index < value.length && left >= 0; index++)
+    // Most of what is long is numbers. Where it only looks so, a piece takes more time to make, no more.
+    if (typeof value[0] === "number" && typeof value.at(-1) === "number") {
+      return left - value.length;
+    }
+    for (let index = 0; index < value.length && left >= 0; index++) {
       left = weigh(value[index], left);
+    }
     return left;
   }
   for (const key of Object.keys(value)) {

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
-import { jsonPieces } from "../internal/json-pieces.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { createHash, hash } from "node:crypto";
+import { isLight, jsonPieces } from "../internal/json-pieces.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 
 /** A line of JSON, ready to be written. */
 export interface EncodedLine {
@@ -15,16 +15,20 @@ const blockLength = 64 * 1024;
 
 /** The value's line, the same bytes as `JSON.stringify()` gives, made in turns: others get theirs. */
 export async function encodeLine(value: unknown): Promise<EncodedLine> {
+  if (isTurnOver()) await takeTurn();
+  if (isLight(value)) {
+    const line = Buffer.from(`${JSON.stringify(value) ?? "null"}\n`);
+    return { blocks: [line], hash: hash("sha256", line.subarray(0, -1), "hex") };
+  }
   const blocks: Uint8Array[] = [];
-  const hash = createHash("sha256");
+  const whole = createHash("sha256");
   let text = "";
   const encode = (): void => {
     const bytes = Buffer.from(text);
-    hash.update(bytes);
+    whole.update(bytes);
     blocks.push(bytes);
     text = "";
   };
-  await takeTurn();
   for (const piece of jsonPieces(value)) {
     text += piece;
     if (text.length < blockLength) continue;
@@ -33,10 +37,10 @@ export async function encodeLine(value: unknown): Promise<EncodedLine> {
   }
   encode();
   blocks.push(Buffer.from("\n"));
-  return { blocks, hash: hash.digest("hex") };
+  return { blocks, hash: whole.digest("hex") };
 }
 
 /** What `hashRow()` says of a line that is written as `encodeLine()` writes it. */
 export function hashLine(line: Uint8Array): string {
-  return createHash("sha256").update(line).digest("hex");
+  return hash("sha256", line, "hex");
 }

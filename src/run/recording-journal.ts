@@ -1,7 +1,6 @@
 import type { Inputs } from "../episode/input.ts";
 import type { Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
-import type { EncodedLine } from "./encode-line.ts";
 import type { JsonlJournal } from "./jsonl-journal.ts";
 import {
   type BeginLine,
@@ -44,7 +43,7 @@ export interface RecordingStart extends Omit<BeginLine, "recording" | "type"> {
  */
 export class RecordingJournal {
   readonly #options: RecordingOptions;
-  #gathered: EncodedLine[] = [];
+  #gathered: string[] = [];
   #isScheduled = false;
   #isFailed = false;
   #writing: Promise<void> = Promise.resolve();
@@ -79,8 +78,7 @@ export class RecordingJournal {
   }
 
   #write(text: string): void {
-    // Nobody asks for the hash of such a line.
-    this.#gathered.push({ blocks: [Buffer.from(`${text}\n`)], hash: "" });
+    this.#gathered.push(text, "\n");
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#options.clock.after(gatherMs, () => {
@@ -101,11 +99,28 @@ export class RecordingJournal {
     this.#gathered = [];
     if (lines.length === 0 || this.#isFailed) return;
     try {
-      await this.#options.journal.appendLines(lines);
+      // Nobody asks for their hash.
+      await this.#options.journal.appendLines([{ blocks: encodeBlocks(lines), hash: "" }]);
     } catch (error) {
       if (this.#isFailed) return;
       this.#isFailed = true;
       this.#options.onFailure(error);
     }
   }
+}
+
+/** Characters that are encoded at once. */
+const blockLength = 256 * 1024;
+
+function encodeBlocks(texts: readonly string[]): readonly Uint8Array[] {
+  const blocks: Uint8Array[] = [];
+  let block = "";
+  for (const text of texts) {
+    block += text;
+    if (block.length < blockLength) continue;
+    blocks.push(Buffer.from(block));
+    block = "";
+  }
+  if (block !== "") blocks.push(Buffer.from(block));
+  return blocks;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as hashOf } from "node:crypto";
 import type { Generation } from "../engine/engine.ts";
 import type { Input, Inputs, Outcome } from "../episode/input.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
@@ -113,7 +113,7 @@ export function readInputs(written: unknown): Inputs {
 }
 
 function chain(before: string, body: string): string {
-  return createHash("sha256").update(before).update(body).digest("hex").slice(0, 16);
+  return hashOf("sha256", before + body, "hex").slice(0, 16);
 }
 
 function writeInput(input: Input): unknown {

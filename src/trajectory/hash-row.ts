@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /**
  * The SHA-256, in hexadecimal digits, of a row's JSON as `JSON.stringify()` spells it: of its line
@@ -7,5 +7,5 @@ import { createHash } from "node:crypto";
  * changed in it. A row that another program wrote again with other spaces is still the same row.
  */
 export function hashRow(row: unknown): string {
-  return createHash("sha256").update(JSON.stringify(row)).digest("hex");
+  return hash("sha256", JSON.stringify(row), "hex");
 }
