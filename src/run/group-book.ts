@@ -61,7 +61,8 @@ export class GroupBook {
   readonly #size: number;
   readonly #begun: number;
   readonly #seed: number;
-  readonly #isBranching: boolean;
+  /** Whether the other attempts of a group wait for its first one. */
+  readonly isBranching: boolean;
   /** Groups whose other attempts wait for their first one. */
   #waitingCount = 0;
   #branched: Resolvers<void> | undefined;
@@ -92,7 +93,7 @@ export class GroupBook {
     this.#size = options.size;
     this.#begun = options.begun;
     this.#seed = options.seed;
-    this.#isBranching = options.isBranching ?? false;
+    this.isBranching = options.isBranching ?? false;
     const { length } = options.source;
     if (length !== undefined) this.rolloutIds.length = length * this.#begun;
     const before: FinishedEpisode[] = [];
@@ -235,7 +236,7 @@ export class GroupBook {
     // Each of its attempts listens to it.
     setMaxListeners(0, group.giveUp.signal);
     const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
-    const waitForFirst = this.#isBranching && !done.has(0);
+    const waitForFirst = this.isBranching && !done.has(0);
     this.#openCount += 1;
     for (let sampleIndex = 0; sampleIndex < this.#begun; sampleIndex++) {
       if (done.has(sampleIndex)) continue;

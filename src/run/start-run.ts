@@ -1,134 +1,22 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
-import type { EpisodeSetup } from "../episode/episode-setup.ts";
-import { UsageError, describeError } from "../errors.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
-import type { Redactor } from "../internal/redactor.ts";
 import { takeTurn } from "../internal/take-turn.ts";
-import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import { Branches } from "./branches.ts";
-import { begunEvent } from "./begun-groups.ts";
-import type { AttemptPlayer } from "./attempt-player.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
-import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { GroupBook, type AttemptJob, type OpenGroup } from "./group-book.ts";
+import { GroupOutlet } from "./group-outlet.ts";
+import { JobDesk } from "./job-desk.ts";
+import type { LiveRun, RunResult } from "./live-run.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
-import { PolicyVersions, type StalenessOptions } from "./staleness.ts";
-import type { TaskSource } from "./task-source.ts";
+import { PolicyVersions } from "./staleness.ts";
+import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
 import { trunkOf } from "./trunk.ts";
-
-/** How attempts are grouped. */
-export interface GroupingOptions {
-  /** Attempts at each task: the group's size. At least 1. */
-  readonly size: number;
-  /**
-   * Attempts that are begun at each task, `size` or more: the group is whole as soon as `size` of them are
-   * scored, and those that are still played then are given up. Default `size`.
-   */
-  readonly begun?: number;
-  /** Plays of an attempt before its failure is final. At least 1. Default 2. */
-  readonly attempts?: number;
-  /**
-   * Which groups are handed out, such as `rewardSpread()`: true, or why not. The others stay in the
-   * folder. Default all.
-   */
-  readonly keep?: (group: EpisodeGroup) => boolean | string;
-  /**
-   * Tree sampling: attempts 1, 2, … of a group wait for attempt 0 and part from it with these turns
-   * (0-based, taken in turn; the last turn where there are fewer). What they share is trained in the row
-   * of attempt 0 alone. Takes an environment and a user that are repeatable. Default: all begin anew.
-   */
-  readonly branchAt?: readonly number[];
-}
-
-/** How many episodes are played at once. */
-export interface AdmissionOptions {
-  /** Episodes at once. At least 1. */
-  readonly concurrency: number;
-  /** Asked for a place before each attempt, oldest groups first. Default: there is one at once. */
-  readonly gate?: AdmissionGate;
-  /** Groups that may wait to be taken before no further ones are begun. Default unlimited. */
-  readonly ahead?: number;
-}
-
-/** Lets attempts in, a few at a time. */
-export interface AdmissionGate {
-  /**
-   * Waits for a place; lower priorities first.
-   *
-   * @returns what gives the place back.
-   */
-  admit(options: { readonly priority: number; readonly signal: AbortSignal }): Promise<() => void>;
-}
-
-/** What a run is. */
-export interface StartRunOptions {
-  readonly source: TaskSource;
-  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
-  readonly grouping: GroupingOptions;
-  readonly admission: AdmissionOptions;
-  /** Default: groups of any age are handed out. */
-  readonly staleness?: StalenessOptions;
-  /** Where the run is written, and goes on after a stop; absent: nothing is written. */
-  readonly folder?: RunFolder;
-  /** Who plays its attempts. Default: this process. */
-  readonly player?: AttemptPlayer;
-  /** Seeds its episodes. Default 0. */
-  readonly seed?: number;
-  /** The run stops when this many episodes have failed in a row: something is down for good. Default 20. */
-  readonly maxFailuresInRow?: number;
-  /** Aborted, the run stops at once; what was recorded of its episodes goes on in the next start. */
-  readonly signal?: AbortSignal;
-  /** Takes secrets out of all that is written, told and returned of an episode, ids excepted. */
-  readonly redactor?: Redactor;
-  /**
-   * Whether groups that earlier starts ended are handed out again, unless it is noted in the folder that
-   * they were taken; it is noted then. A group counts as taken when the next one is asked for. Default
-   * false.
-   */
-  readonly redeliver?: boolean;
-  /** Told whenever an episode starts or ends. */
-  readonly onProgress?: (progress: RunProgress) => void;
-  /** Told of each finished episode of this start, after it is on the disk. */
-  readonly onEpisode?: (episode: Episode) => void;
-}
-
-/** How a run ended. */
-export interface RunResult {
-  readonly progress: RunProgress;
-  /** `finished`: all groups of the source are on the disk. The others can be resumed. */
-  readonly end: "finished" | "interrupted" | "too-many-failures";
-  /** What the slime file holds; absent where none is asked for. */
-  readonly slime?: SlimeSummary;
-}
-
-/** A run that is under way: its groups as they end, and the ways to steer it. */
-export interface LiveRun extends AsyncIterable<EpisodeGroup> {
-  /** How it ended. Rejects as the iteration does. */
-  readonly result: Promise<RunResult>;
-  progress(): RunProgress;
-  /** Says that the policy's weights are of this version from now on. */
-  announcePolicy(version: number): void;
-  /**
-   * Changes the policy's weights while episodes go on: see `UpdateMode`.
-   *
-   * @param update - Changes them, such as by a call of the engine's own.
-   */
-  updatePolicy(version: number, update: () => Promise<void>, mode?: UpdateMode): Promise<void>;
-  /** Lets the policy be asked for nothing until `resume()`. Default `hold`. */
-  pause(mode?: Exclude<UpdateMode, "finish">): Promise<void>;
-  resume(): void;
-  /**
-   * Begins nothing any more, and ends the episodes that are played as `aborted`, with what they have: the
-   * next start goes on with them. Resolves when the run has ended.
-   */
-  interrupt(): Promise<RunResult>;
-}
 
 /**
  * Starts a run: plays groups of attempts at the tasks of a source, a bounded number at once, and hands out
@@ -147,44 +35,29 @@ class GroupRun implements LiveRun {
   readonly #options: StartRunOptions;
   readonly #stop = new AbortController();
   readonly #interruption = new AbortController();
-  /** Aborted when nothing is begun any more. */
-  readonly #ending = new AbortController();
   readonly #gate: PolicyGate;
   /** With the gate in front of the engine. */
   readonly #setup: StartRunOptions["setup"];
   readonly #versions: PolicyVersions;
   readonly #tally: RunTally;
   readonly #book: GroupBook;
+  readonly #outlet: GroupOutlet;
+  readonly #desk: JobDesk;
   readonly #branches: Branches;
   readonly #clock: Clock;
-  readonly #ready: EpisodeGroup[] = [];
   readonly result: Promise<RunResult>;
   #recording: RecordingJournal | undefined;
-  #waiting: Resolvers<void> | undefined;
-  #taken: Resolvers<void> | undefined;
-  #drawing: Promise<unknown> = Promise.resolve();
-  /** A further group, where one is waited for. */
-  #beginning: Promise<"begun" | "none"> | undefined;
   #failuresInRow = 0;
   #isPaused = false;
   /** Updates of the policy that are under way. */
   #updateCount = 0;
-  /** Groups that this start offers the trainer, or will: those that are left out are none. */
-  #offeredCount = 0;
-  #hasEnded = false;
   #crash: { readonly error: unknown } | undefined;
 
   constructor(options: StartRunOptions) {
     this.#options = options;
-    const { admission, folder, grouping, seed = 0, setup, source } = options;
-    const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
-    requireBranching(branchAt, setup);
-    requireCounts({ size, begun, attempts, concurrency: admission.concurrency });
-    if (begun < size) {
-      throw new UsageError(
-        `Cannot begin ${begun} attempts for groups of ${size}: expected as many`,
-      );
-    }
+    const { folder, grouping, seed = 0, setup, source } = options;
+    checkRunOptions(options);
+    const { size, begun = size, branchAt = [] } = grouping;
     this.#clock = setup.clock ?? systemClock;
     this.#gate = new PolicyGate(setup.engine);
     this.#setup = { ...setup, engine: this.#gate.engine };
@@ -196,15 +69,14 @@ class GroupRun implements LiveRun {
       ...{ source, size, begun, seed, finished: folder?.finished ?? [] },
       isBranching: this.#branches.areAny,
     });
+    const [book, tally, versions] = [this.#book, this.#tally, this.#versions];
+    const onRoom = (): void => this.#desk.lookAgain();
+    this.#outlet = new GroupOutlet({ ...options, versions, tally, onRoom });
+    this.#desk = new JobDesk({ ...options, book, outlet: this.#outlet, versions });
     // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
-    const onStop = (): void => {
-      this.#ending.abort();
-      this.#taken?.resolve();
-      this.#book.wake();
-    };
     for (const { signal } of [this.#stop, this.#interruption]) {
-      signal.addEventListener("abort", onStop, { once: true });
+      signal.addEventListener("abort", () => this.#desk.close(), { once: true });
     }
     this.result = this.#run();
     // Whoever iterates is told there.
@@ -213,50 +85,13 @@ class GroupRun implements LiveRun {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<EpisodeGroup> {
     try {
-      for (;;) {
-        const group = this.#ready.shift();
-        if (group !== undefined) {
-          this.#taken?.resolve();
-          const due = await this.#handOut(group);
-          if (due === undefined) continue;
-          yield due;
-          await this.#noteTaken(group);
-          continue;
-        }
-        if (this.#hasEnded) break;
-        this.#waiting ??= withResolvers();
-        await this.#waiting.promise;
-      }
+      yield* this.#outlet.take();
     } finally {
-      if (!this.#hasEnded) this.#stop.abort(new DOMException("the run was left", "AbortError"));
+      if (!this.#outlet.hasEnded) {
+        this.#stop.abort(new DOMException("the run was left", "AbortError"));
+      }
       await this.result;
     }
-  }
-
-  /** The group as it is handed out, for it has aged while it waited; nothing where it is too old by now. */
-  async #handOut(group: EpisodeGroup): Promise<EpisodeGroup | undefined> {
-    const staleness = this.#versions.stalenessOf(group);
-    const aged: EpisodeGroup = { ...group, ...(staleness === undefined ? {} : { staleness }) };
-    const reason = this.#versions.reasonToDrop(aged);
-    if (reason === undefined) return this.#versions.mark(aged);
-    this.#tally.groupWithdrawn();
-    await this.#leaveOut(aged, reason);
-    return undefined;
-  }
-
-  async #leaveOut({ groupIndex, groupId, staleness }: EpisodeGroup, reason: string): Promise<void> {
-    const { folder, setup } = this.#options;
-    const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
-    // Nobody takes it: another one may be begun in its place.
-    this.#offeredCount -= 1;
-    this.#taken?.resolve();
-    await folder?.writeEvent({ type: "group-left-out", atMs: setup.now(), ...about, reason });
-  }
-
-  async #noteTaken({ groupIndex }: EpisodeGroup): Promise<void> {
-    const { folder, redeliver = false, setup } = this.#options;
-    if (!redeliver) return;
-    await folder?.writeEvent({ type: "group-taken", atMs: setup.now(), groupIndex });
   }
 
   progress(): RunProgress {
@@ -266,7 +101,7 @@ class GroupRun implements LiveRun {
   announcePolicy(version: number): void {
     this.#versions.announce(version);
     this.#options.player?.announcePolicy?.(version);
-    this.#taken?.resolve();
+    this.#desk.lookAgain();
   }
 
   async updatePolicy(
@@ -325,8 +160,7 @@ class GroupRun implements LiveRun {
       return await this.#playAll();
     } finally {
       signal?.removeEventListener("abort", forward);
-      this.#hasEnded = true;
-      this.#waiting?.resolve();
+      this.#outlet.end();
     }
   }
 
@@ -361,23 +195,29 @@ class GroupRun implements LiveRun {
     const { begun, finished, settled } = await folder.readGroups();
     const untaken = this.#book.wholeBefore.filter((groupIndex) => !settled.has(groupIndex));
     const tasks = new Map(begun.map(({ groupIndex, task }) => [groupIndex, task]));
-    if (source.repeatable !== true) this.#offeredCount += this.#book.reopen(begun);
+    if (source.repeatable !== true) this.#outlet.offeredCount += this.#book.reopen(begun);
     if (!redeliver) return;
     const wanted = new Set(untaken);
     const rows = this.#book.finishedBefore.filter((row) => wanted.has(row.groupIndex ?? -1));
     const found = await folder.readEpisodes(new Set(rows.map(({ rolloutId }) => rolloutId)));
+    const byGroup = new Map<number | undefined, Episode[]>();
+    for (const episode of found) {
+      const others = byGroup.get(episode.groupIndex);
+      if (others === undefined) byGroup.set(episode.groupIndex, [episode]);
+      else others.push(episode);
+    }
     for (const groupIndex of untaken) {
-      const episodes = found.filter((episode) => episode.groupIndex === groupIndex);
+      const episodes = byGroup.get(groupIndex) ?? [];
       const [first] = episodes;
       const options = { signal: this.#stop.signal };
       const task = tasks.get(groupIndex) ?? (await source.at(groupIndex, options))?.task;
       if (first === undefined || task === undefined) continue;
       const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
-      this.#offeredCount += 1;
+      this.#outlet.offeredCount += 1;
       const group = { groupId: first.groupId, groupIndex, task, episodes: inOrder };
-      if (finished.has(groupIndex)) this.#hand(group);
+      if (finished.has(groupIndex)) this.#outlet.hand(group);
       // The stop came before anybody was told that it had ended.
-      else await this.#conclude(group);
+      else await this.#outlet.conclude(group);
     }
   }
 
@@ -433,10 +273,10 @@ class GroupRun implements LiveRun {
   /** Plays one attempt after the other until none is left or the run stops. */
   async #work(): Promise<void> {
     const { signal } = this.#stop;
-    while (!this.#isStopping) {
+    while (!this.#desk.isClosed) {
       try {
         await takeTurn();
-        const job = await this.#nextJob();
+        const job = await this.#desk.next();
         if (job === undefined) return;
         await this.#admitAndPlay(job);
       } catch (error) {
@@ -445,83 +285,6 @@ class GroupRun implements LiveRun {
         return;
       }
     }
-  }
-
-  /** The next attempt, of the oldest group that has one; draws another group where none has. */
-  async #nextJob(): Promise<AttemptJob | undefined> {
-    const drawn = this.#drawing.then(async () => await this.#findJob());
-    this.#drawing = drawn.catch(() => {});
-    return await drawn;
-  }
-
-  async #findJob(): Promise<AttemptJob | undefined> {
-    for (;;) {
-      const job = this.#book.takeJob();
-      if (job !== undefined) return job;
-      // Attempts that waited for another one may come while a further group is waited for.
-      const next = await this.#nextNews();
-      if (this.#isStopping) return undefined;
-      if (next === "none") {
-        if (!this.#book.isWaiting) return undefined;
-        await this.#book.untilBranched();
-      }
-    }
-  }
-
-  /** Begins another group, unless attempts can be taken before that is done. */
-  async #nextNews(): Promise<"begun" | "none" | "branched"> {
-    this.#beginning ??= this.#beginGroup();
-    // Whoever comes next is told.
-    this.#beginning.catch(() => {});
-    const next = this.#branches.areAny
-      ? await Promise.race([this.#beginning, this.#book.untilBranched()])
-      : await this.#beginning;
-    if (next !== "branched") this.#beginning = undefined;
-    return next;
-  }
-
-  async #beginGroup(): Promise<"begun" | "none"> {
-    if (!(await this.#waitForRoom())) return "none";
-    const { folder, setup } = this.#options;
-    const begun = await this.#drawGroup();
-    if (begun === undefined) return "none";
-    this.#offeredCount += 1;
-    const { group, fork, isNoted } = begun;
-    if (isNoted) {
-      const { groupIndex, groupId, task } = group;
-      const noted = begunEvent({ groupIndex, groupId, task, ...(fork && { fork }) });
-      await folder?.writeEvent({ ...noted, atMs: setup.now() });
-    }
-    return "begun";
-  }
-
-  async #drawGroup(): ReturnType<GroupBook["begin"]> {
-    const { signal } = this.#ending;
-    try {
-      return await this.#book.begin({ signal });
-    } catch (error) {
-      if (signal.aborted && error === signal.reason) return undefined;
-      throw error;
-    }
-  }
-
-  /** Waits until another group may be begun; false where the run stops first. */
-  async #waitForRoom(): Promise<boolean> {
-    const { ahead = Infinity } = this.#options.admission;
-    while (
-      !this.#isStopping &&
-      (this.#ready.length >= ahead || !this.#versions.mayBegin(this.#offeredCount))
-    ) {
-      this.#taken = withResolvers();
-      await this.#taken.promise;
-    }
-    this.#taken = undefined;
-    return !this.#isStopping;
-  }
-
-  /** Whether nothing is begun any more. */
-  get #isStopping(): boolean {
-    return this.#ending.signal.aborted;
   }
 
   async #admitAndPlay(job: AttemptJob): Promise<void> {
@@ -560,7 +323,7 @@ class GroupRun implements LiveRun {
       if (played === undefined || played.episode.outcome === "aborted") return;
       const { episode, close } = played;
       this.#versions.see(episode);
-      this.#taken?.resolve();
+      this.#desk.lookAgain();
       // Whatever is finished can be replayed: its last inputs are not left to the next moment's write.
       await this.#recording?.flush();
       const episodeHash = await folder?.writeEpisode(episode);
@@ -589,35 +352,10 @@ class GroupRun implements LiveRun {
   async #finishAttempt(open: OpenGroup, episode: Episode): Promise<void> {
     const group = this.#book.add(open, episode);
     if (group === undefined) return;
-    await this.#conclude({ ...group, episodes: await this.#withEarlier(open, group.episodes) });
-  }
-
-  /** Tells the source of a group that has ended, and hands it out unless something speaks against it. */
-  async #conclude(whole: EpisodeGroup): Promise<void> {
-    const { folder, grouping, setup, source } = this.#options;
-    const staleness = this.#versions.stalenessOf(whole);
-    const aged: EpisodeGroup = { ...whole, ...(staleness === undefined ? {} : { staleness }) };
-    callSource(source, aged);
-    const verdict = grouping.keep?.(aged) ?? true;
-    const reason = verdict === true ? this.#versions.reasonToDrop(aged) : verdict || "filtered";
-    const { groupIndex, groupId } = aged;
-    if (reason !== undefined) {
-      this.#tally.groupLeftOut(staleness);
-      await this.#leaveOut(aged, reason);
-      return;
-    }
-    if (this.#options.redeliver) {
-      const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
-      await folder?.writeEvent({ type: "group-finished", atMs: setup.now(), ...about });
-    }
-    this.#hand(whole, staleness);
-  }
-
-  #hand(group: EpisodeGroup, staleness?: number): void {
-    this.#tally.groupFinished(staleness);
-    this.#ready.push(group);
-    this.#waiting?.resolve();
-    this.#waiting = undefined;
+    await this.#outlet.conclude({
+      ...group,
+      episodes: await this.#withEarlier(open, group.episodes),
+    });
   }
 
   /** Attempts that an earlier start finished are read back, so that the group is whole. */
@@ -631,49 +369,11 @@ class GroupRun implements LiveRun {
   }
 }
 
-/** A source may be anyone's. */
-function callSource(source: TaskSource, group: EpisodeGroup): void {
-  try {
-    source.told?.(group);
-  } catch (cause) {
-    throw new UsageError(
-      `Cannot tell the source of tasks about ${group.groupId}: ${describeError(cause)}`,
-      { cause },
-    );
-  }
-}
-
-function requireBranching(
-  branchAt: readonly number[],
-  { agent, environment, play, user }: StartRunOptions["setup"],
-): void {
-  if (branchAt.length === 0) return;
-  for (const turnIndex of branchAt) {
-    if (Number.isSafeInteger(turnIndex) && turnIndex >= 0) continue;
-    throw new UsageError(
-      `Cannot branch at turn ${turnIndex}: expected a whole number of at least 0`,
-    );
-  }
-  if (play !== undefined) {
-    throw new UsageError(
-      `Cannot branch: the agent ${agent.strategy} keeps its conversations itself, and nothing brings ` +
-        "it back to a turn",
-    );
-  }
-  if (environment.repeatable === true && user.repeatable === true) return;
-  throw new UsageError(
-    `Cannot branch: the environment ${environment.name} and the user ${user.strategy} must be ` +
-      "repeatable, so that their part of the conversation can be brought back (see `repeatable`)",
-  );
-}
-
-function requireCounts(counts: Readonly<Record<string, number>>): void {
-  for (const [name, value] of Object.entries(counts)) {
-    if (Number.isSafeInteger(value) && value >= 1) continue;
-    throw new UsageError(
-      `Cannot start a run: ${name} is ${value}, expected a number of at least 1`,
-    );
-  }
-}
-
-export type { FinishedEpisode };
+export type { FinishedEpisode } from "./episode-row.ts";
+export type { LiveRun, RunResult } from "./live-run.ts";
+export type {
+  AdmissionGate,
+  AdmissionOptions,
+  GroupingOptions,
+  StartRunOptions,
+} from "./start-run-options.ts";

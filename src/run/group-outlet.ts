@@ -1,0 +1,134 @@
+import { UsageError, describeError } from "../errors.ts";
+import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
+import type { EpisodeGroup } from "./group.ts";
+import type { RunTally } from "./run-progress.ts";
+import type { PolicyVersions } from "./staleness.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
+import type { TaskSource } from "./task-source.ts";
+
+/** What groups pass before they are handed out. */
+export interface GroupOutletOptions extends Pick<
+  StartRunOptions,
+  "folder" | "redeliver" | "source" | "grouping" | "setup"
+> {
+  readonly versions: PolicyVersions;
+  readonly tally: RunTally;
+  /** Told when there may be room for another group. */
+  readonly onRoom: () => void;
+}
+
+/** Where groups that have ended wait to be taken. */
+export class GroupOutlet {
+  readonly #options: GroupOutletOptions;
+  readonly #ready: EpisodeGroup[] = [];
+  #waiting: Resolvers<void> | undefined;
+  #hasEnded = false;
+  /** Groups that are offered to whoever takes them, or will be: those that are left out are none. */
+  offeredCount = 0;
+
+  constructor(options: GroupOutletOptions) {
+    this.#options = options;
+  }
+
+  /** Groups that wait to be taken. */
+  get readyCount(): number {
+    return this.#ready.length;
+  }
+
+  /** Whether there will be no further ones. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** There will be no further ones. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#waiting?.resolve();
+  }
+
+  /** Groups as they end; a group counts as taken when the next one is asked for. */
+  async *take(): AsyncGenerator<EpisodeGroup> {
+    for (;;) {
+      const group = this.#ready.shift();
+      if (group !== undefined) {
+        this.#options.onRoom();
+        const due = await this.#age(group);
+        if (due === undefined) continue;
+        yield due;
+        await this.#noteTaken(group);
+        continue;
+      }
+      if (this.#hasEnded) return;
+      this.#waiting ??= withResolvers();
+      await this.#waiting.promise;
+    }
+  }
+
+  /** Tells the source of a group that has ended, and hands it out unless something speaks against it. */
+  async conclude(whole: EpisodeGroup): Promise<void> {
+    const { folder, grouping, redeliver, setup, source, tally, versions } = this.#options;
+    const staleness = versions.stalenessOf(whole);
+    const aged: EpisodeGroup = { ...whole, ...(staleness === undefined ? {} : { staleness }) };
+    callSource(source, aged);
+    const verdict = grouping.keep?.(aged) ?? true;
+    const reason = verdict === true ? versions.reasonToDrop(aged) : verdict || "filtered";
+    const { groupIndex, groupId } = aged;
+    if (reason !== undefined) {
+      tally.groupLeftOut(staleness);
+      await this.#leaveOut(aged, reason);
+      return;
+    }
+    if (redeliver) {
+      const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
+      await folder?.writeEvent({ type: "group-finished", atMs: setup.now(), ...about });
+    }
+    this.hand(whole, staleness);
+  }
+
+  /** Hands a group out. */
+  hand(group: EpisodeGroup, staleness?: number): void {
+    this.#options.tally.groupFinished(staleness);
+    this.#ready.push(group);
+    this.#waiting?.resolve();
+    this.#waiting = undefined;
+  }
+
+  /** The group as it is handed out, for it has aged while it waited; nothing where it is too old by now. */
+  async #age(group: EpisodeGroup): Promise<EpisodeGroup | undefined> {
+    const { tally, versions } = this.#options;
+    const staleness = versions.stalenessOf(group);
+    const aged: EpisodeGroup = { ...group, ...(staleness === undefined ? {} : { staleness }) };
+    const reason = versions.reasonToDrop(aged);
+    if (reason === undefined) return versions.mark(aged);
+    tally.groupWithdrawn();
+    await this.#leaveOut(aged, reason);
+    return undefined;
+  }
+
+  async #leaveOut({ groupIndex, groupId, staleness }: EpisodeGroup, reason: string): Promise<void> {
+    const { folder, onRoom, setup } = this.#options;
+    const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
+    // Nobody takes it: another one may be begun in its place.
+    this.offeredCount -= 1;
+    onRoom();
+    await folder?.writeEvent({ type: "group-left-out", atMs: setup.now(), ...about, reason });
+  }
+
+  async #noteTaken({ groupIndex }: EpisodeGroup): Promise<void> {
+    const { folder, redeliver = false, setup } = this.#options;
+    if (!redeliver) return;
+    await folder?.writeEvent({ type: "group-taken", atMs: setup.now(), groupIndex });
+  }
+}
+
+/** A source may be anyone's. */
+function callSource(source: TaskSource, group: EpisodeGroup): void {
+  try {
+    source.told?.(group);
+  } catch (cause) {
+    throw new UsageError(
+      `Cannot tell the source of tasks about ${group.groupId}: ${describeError(cause)}`,
+      { cause },
+    );
+  }
+}

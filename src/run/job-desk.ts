@@ -1,0 +1,124 @@
+import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
+import { begunEvent } from "./begun-groups.ts";
+import type { AttemptJob, GroupBook } from "./group-book.ts";
+import type { GroupOutlet } from "./group-outlet.ts";
+import type { PolicyVersions } from "./staleness.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
+
+/** What decides which attempts are next. */
+export interface JobDeskOptions extends Pick<StartRunOptions, "admission" | "folder" | "setup"> {
+  readonly book: GroupBook;
+  readonly outlet: GroupOutlet;
+  readonly versions: PolicyVersions;
+}
+
+/** Gives out attempts, one at a time, and begins groups where there is room for them. */
+export class JobDesk {
+  readonly #options: JobDeskOptions;
+  /** Aborted when nothing is begun any more. */
+  readonly #ending = new AbortController();
+  #room: Resolvers<void> | undefined;
+  #drawing: Promise<unknown> = Promise.resolve();
+  /** A further group, where one is waited for. */
+  #beginning: Promise<"begun" | "none"> | undefined;
+
+  constructor(options: JobDeskOptions) {
+    this.#options = options;
+  }
+
+  /** Whether nothing is begun any more. */
+  get isClosed(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  /** Begins nothing any more. */
+  close(): void {
+    this.#ending.abort();
+    this.lookAgain();
+    this.#options.book.wake();
+  }
+
+  /** There may be room for another group. */
+  lookAgain(): void {
+    this.#room?.resolve();
+  }
+
+  /**
+   * The next attempt, of the oldest group that has one; begins another group where none has.
+   *
+   * @returns nothing where there will be none any more.
+   */
+  async next(): Promise<AttemptJob | undefined> {
+    const drawn = this.#drawing.then(async () => await this.#findJob());
+    this.#drawing = drawn.catch(() => {});
+    return await drawn;
+  }
+
+  async #findJob(): Promise<AttemptJob | undefined> {
+    const { book } = this.#options;
+    for (;;) {
+      const job = book.takeJob();
+      if (job !== undefined) return job;
+      // Attempts that waited for another one may come while a further group is waited for.
+      const next = await this.#nextNews();
+      if (this.isClosed) return undefined;
+      if (next === "none") {
+        if (!book.isWaiting) return undefined;
+        await book.untilBranched();
+      }
+    }
+  }
+
+  /** Begins another group, unless attempts can be taken before that is done. */
+  async #nextNews(): Promise<"begun" | "none" | "branched"> {
+    const { book } = this.#options;
+    this.#beginning ??= this.#beginGroup();
+    // Whoever comes next is told.
+    this.#beginning.catch(() => {});
+    const next = book.isBranching
+      ? await Promise.race([this.#beginning, book.untilBranched()])
+      : await this.#beginning;
+    if (next !== "branched") this.#beginning = undefined;
+    return next;
+  }
+
+  async #beginGroup(): Promise<"begun" | "none"> {
+    if (!(await this.#waitForRoom())) return "none";
+    const { folder, outlet, setup } = this.#options;
+    const begun = await this.#drawGroup();
+    if (begun === undefined) return "none";
+    outlet.offeredCount += 1;
+    const { group, fork, isNoted } = begun;
+    if (isNoted) {
+      const { groupIndex, groupId, task } = group;
+      const noted = begunEvent({ groupIndex, groupId, task, ...(fork && { fork }) });
+      await folder?.writeEvent({ ...noted, atMs: setup.now() });
+    }
+    return "begun";
+  }
+
+  async #drawGroup(): ReturnType<GroupBook["begin"]> {
+    const { signal } = this.#ending;
+    try {
+      return await this.#options.book.begin({ signal });
+    } catch (error) {
+      if (signal.aborted && error === signal.reason) return undefined;
+      throw error;
+    }
+  }
+
+  /** Waits until another group may be begun; false where the run stops first. */
+  async #waitForRoom(): Promise<boolean> {
+    const { admission, outlet, versions } = this.#options;
+    const { ahead = Infinity } = admission;
+    while (
+      !this.isClosed &&
+      (outlet.readyCount >= ahead || !versions.mayBegin(outlet.offeredCount))
+    ) {
+      this.#room = withResolvers();
+      await this.#room.promise;
+    }
+    this.#room = undefined;
+    return !this.isClosed;
+  }
+}

@@ -1,0 +1,128 @@
+import type { Episode } from "../episode/episode.ts";
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { UsageError } from "../errors.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import type { AttemptPlayer } from "./attempt-player.ts";
+import type { EpisodeGroup } from "./group.ts";
+import type { RunFolder } from "./run-folder.ts";
+import type { RunProgress } from "./run-progress.ts";
+import type { StalenessOptions } from "./staleness.ts";
+import type { TaskSource } from "./task-source.ts";
+
+/** How attempts are grouped. */
+export interface GroupingOptions {
+  /** Attempts at each task: the group's size. At least 1. */
+  readonly size: number;
+  /**
+   * Attempts that are begun at each task, `size` or more: the group is whole as soon as `size` of them are
+   * scored, and those that are still played then are given up. Default `size`.
+   */
+  readonly begun?: number;
+  /** Plays of an attempt before its failure is final. At least 1. Default 2. */
+  readonly attempts?: number;
+  /**
+   * Which groups are handed out, such as `rewardSpread()`: true, or why not. The others stay in the
+   * folder. Default all.
+   */
+  readonly keep?: (group: EpisodeGroup) => boolean | string;
+  /**
+   * Tree sampling: attempts 1, 2, … of a group wait for attempt 0 and part from it with these turns
+   * (0-based, taken in turn; the last turn where there are fewer). What they share is trained in the row
+   * of attempt 0 alone. Takes an environment and a user that are repeatable. Default: all begin anew.
+   */
+  readonly branchAt?: readonly number[];
+}
+
+/** How many episodes are played at once. */
+export interface AdmissionOptions {
+  /** Episodes at once. At least 1. */
+  readonly concurrency: number;
+  /** Asked for a place before each attempt, oldest groups first. Default: there is one at once. */
+  readonly gate?: AdmissionGate;
+  /** Groups that may wait to be taken before no further ones are begun. Default unlimited. */
+  readonly ahead?: number;
+}
+
+/** Lets attempts in, a few at a time. */
+export interface AdmissionGate {
+  /**
+   * Waits for a place; lower priorities first.
+   *
+   * @returns what gives the place back.
+   */
+  admit(options: { readonly priority: number; readonly signal: AbortSignal }): Promise<() => void>;
+}
+
+/** What a run is. */
+export interface StartRunOptions {
+  readonly source: TaskSource;
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+  readonly grouping: GroupingOptions;
+  readonly admission: AdmissionOptions;
+  /** Default: groups of any age are handed out. */
+  readonly staleness?: StalenessOptions;
+  /** Where the run is written, and goes on after a stop; absent: nothing is written. */
+  readonly folder?: RunFolder;
+  /** Who plays its attempts. Default: this process. */
+  readonly player?: AttemptPlayer;
+  /** Seeds its episodes. Default 0. */
+  readonly seed?: number;
+  /** The run stops when this many episodes have failed in a row: something is down for good. Default 20. */
+  readonly maxFailuresInRow?: number;
+  /** Aborted, the run stops at once; what was recorded of its episodes goes on in the next start. */
+  readonly signal?: AbortSignal;
+  /** Takes secrets out of all that is written, told and returned of an episode, ids excepted. */
+  readonly redactor?: Redactor;
+  /**
+   * Whether groups that earlier starts ended are handed out again, unless it is noted in the folder that
+   * they were taken; it is noted then. A group counts as taken when the next one is asked for. Default
+   * false.
+   */
+  readonly redeliver?: boolean;
+  /** Told whenever an episode starts or ends. */
+  readonly onProgress?: (progress: RunProgress) => void;
+  /** Told of each finished episode of this start, after it is on the disk. */
+  readonly onEpisode?: (episode: Episode) => void;
+}
+
+/** @throws UsageError for numbers that are none, and branches that cannot be. */
+export function checkRunOptions({ admission, grouping, setup }: StartRunOptions): void {
+  const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
+  requireBranching(branchAt, setup);
+  requireCounts({ size, begun, attempts, concurrency: admission.concurrency });
+  if (begun >= size) return;
+  throw new UsageError(`Cannot begin ${begun} attempts for groups of ${size}: expected as many`);
+}
+
+function requireBranching(
+  branchAt: readonly number[],
+  { agent, environment, play, user }: StartRunOptions["setup"],
+): void {
+  if (branchAt.length === 0) return;
+  for (const turnIndex of branchAt) {
+    if (Number.isSafeInteger(turnIndex) && turnIndex >= 0) continue;
+    throw new UsageError(
+      `Cannot branch at turn ${turnIndex}: expected a whole number of at least 0`,
+    );
+  }
+  if (play !== undefined) {
+    throw new UsageError(
+      `Cannot branch: the agent ${agent.strategy} keeps its conversations itself, and nothing brings ` +
+        "it back to a turn",
+    );
+  }
+  if (environment.repeatable === true && user.repeatable === true) return;
+  throw new UsageError(
+    `Cannot branch: the environment ${environment.name} and the user ${user.strategy} must be ` +
+      "repeatable, so that their part of the conversation can be brought back (see `repeatable`)",
+  );
+}
+
+function requireCounts(counts: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(counts)) {
+    if (Number.isSafeInteger(value) && value >= 1) continue;
+    throw new UsageError(
+      `Cannot start a run: ${name} is ${value}, expected a number of at least 1`,
+    );
+  }
+}
