@@ -51,6 +51,7 @@ const limitMs = 1e9;
 export async function simulate(seed: number): Promise<Simulated> {
   const random = seededRandom(`simulation/${seed}`);
   const world = new SimulatedWorld(random);
+  using _pace = simulatePace(seededRandom(`pace/${seed}`), () => world.note());
   const troubledLives = random.between(0, 4);
   let lives = 0;
   const wrong: string[] = [];
@@ -65,6 +66,21 @@ export async function simulate(seed: number): Promise<Simulated> {
     wrong.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
   }
   return { seed, lives, turns: world.turnCount, wrong };
+}
+
+/** How long work takes decides who goes on first (see `takeTurn()`): that follows from the seed, too. */
+function simulatePace(random: Random, onWork: () => void): Disposable {
+  const { now } = performance;
+  let atMs = 0;
+  performance.now = () => {
+    onWork();
+    return (atMs += random.chance(0.1) ? 4 : 0);
+  };
+  return {
+    [Symbol.dispose]() {
+      performance.now = now;
+    },
+  };
 }
 
 /** A line of `recording.jsonl`, as far as it is looked at. */
@@ -94,6 +110,11 @@ class SimulatedWorld {
   constructor(random: Random) {
     this.#random = random;
     this.#disk = new MemoryDisk(() => this.#clock.now());
+  }
+
+  /** Something happens: time does not move on yet. */
+  note(): void {
+    this.#clock.note();
   }
 
   /** One process, from its start to its death or the run's end. */
@@ -247,7 +268,12 @@ class SimulatedWorld {
         const mode = random.pick(["hold", "interrupt", "finish"] as const);
         const version = this.#version + 1;
         void run
-          .updatePolicy(version, async () => void (this.#version = version), mode)
+          // An update that waited is overtaken by one that did not: weights do not go back.
+          .updatePolicy(
+            version,
+            async () => void (this.#version = Math.max(this.#version, version)),
+            mode,
+          )
           .catch(() => {});
       });
     }
