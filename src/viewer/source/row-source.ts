@@ -39,11 +39,13 @@ export class RowSource {
   }
 
   /**
-   * The rows of a rollout as a tree; those beyond the first few hundred are left out.
+   * The rows of a rollout that has several as a tree; those beyond the first few hundred are left out.
    *
    * @throws UsageError where a line is no training row.
    */
   async branches(run: RunIndex, rolloutId: string): Promise<readonly RowBranch[]> {
+    // One row is the trunk and all; reading it a second time would cost as much as the first.
+    if (run.rowSizes(rolloutId).length < 2) return [];
     return findBranches(await this.#readAll(run, rolloutId));
   }
 

@@ -20,6 +20,9 @@ import { versionsOfLine } from "./versions-of-line.ts";
 const episodeHeadLength = 64 * 1024;
 const sampleHeadLength = 8 * 1024;
 
+/** Rows are looked through so many bytes at a time. */
+const batchLength = 4 * 1024 * 1024;
+
 /** A writer on another machine that gave no sign of life for so long is gone, in milliseconds. */
 const leaseMs = 120_000;
 
@@ -169,16 +172,27 @@ export class RunIndex {
 
   /** Which versions of the policy sampled each episode, as far as that was read. */
   async versions(): Promise<EpisodeVersions> {
-    // What was read meanwhile by another call is shifted off the queue by then.
-    for (let next = this.#versionsQueue[0]; next !== undefined; next = this.#versionsQueue[0]) {
-      const line = await this.#samples.lineAt(next.range);
-      if (this.#versionsQueue[0] !== next) continue;
-      this.#versionsQueue.shift();
-      const known = this.#versions.get(next.rolloutId) ?? new Set();
-      for (const version of versionsOfLine(line)) known.add(version);
-      this.#versions.set(next.rolloutId, known);
+    for (let rows = this.#nextUnversioned(); rows.length > 0; rows = this.#nextUnversioned()) {
+      const [{ range: first }, { range: last }] = [rows[0]!, rows.at(-1)!];
+      const bytes = await this.#samples.lineAt({ start: first.start, end: last.end });
+      // What was read meanwhile by another call is off the queue by then.
+      if (this.#versionsQueue[0] !== rows[0]) continue;
+      this.#versionsQueue.splice(0, rows.length);
+      for (const { rolloutId, range } of rows) {
+        const line = bytes.subarray(range.start - first.start, range.end - first.start);
+        const known = this.#versions.get(rolloutId) ?? new Set();
+        for (const version of versionsOfLine(line)) known.add(version);
+        this.#versions.set(rolloutId, known);
+      }
     }
     return Object.fromEntries([...this.#versions].map(([id, versions]) => [id, [...versions]]));
+  }
+
+  /** The next rows to look through, which lie together: one, or as many as are read at once. */
+  #nextUnversioned(): readonly { readonly rolloutId: string; readonly range: LineRange }[] {
+    const start = this.#versionsQueue[0]?.range.start ?? 0;
+    const beyond = this.#versionsQueue.findIndex(({ range }) => range.end > start + batchLength);
+    return this.#versionsQueue.slice(0, beyond < 0 ? undefined : Math.max(1, beyond));
   }
 
   async #read(): Promise<void> {
