@@ -2,7 +2,9 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { AttemptRecord, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Message } from "../../message.ts";
 import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { RowBranch } from "../model/row-tree.ts";
 import { visibleText } from "../model/visible-text.ts";
+import { placeOf } from "./branch-tree.ts";
 import { longText } from "./long-text.ts";
 import { formatDuration } from "./parts.ts";
 import type { ViewerApp } from "./viewer-app.ts";
@@ -13,6 +15,8 @@ export interface ConversationOptions {
   readonly selectedTurn: number | undefined;
   /** Told which turn, and which of the ids that it sampled, was chosen. */
   readonly onSelect: (turnIndex: number, tokenSpan?: readonly [number, number]) => void;
+  /** The episode's training rows, where it has several: each says where it begins. */
+  readonly branches?: readonly RowBranch[];
 }
 
 /** What was said, called and answered, as it was recorded. */
@@ -21,7 +25,7 @@ export function conversation(row: EpisodeRow, options: ConversationOptions): Tem
   const opening = first < 0 ? row.messages : row.messages.slice(0, first);
   return html`<ol class="conversation" aria-label="conversation">
     ${opening.map((message, index) => openingMessage(message, index, options))}
-    ${row.turns.map((turn) => turnEntry(row, turn, options))}
+    ${row.turns.map((turn) => html`${rowStart(turn, options)}${turnEntry(row, turn, options)}`)}
   </ol>`;
 }
 
@@ -41,6 +45,15 @@ function openingMessage(
         : html`<div class="who">${role}</div>
             ${body}`
     }
+  </li>`;
+}
+
+/** What a turn goes on from that begins another training row. */
+function rowStart({ turnIndex }: TurnRecord, { branches = [] }: ConversationOptions) {
+  const branch = branches.find(({ turnIndexes }) => turnIndexes[0] === turnIndex);
+  if (branch === undefined || branches.length < 2) return nothing;
+  return html`<li class="row-start" data-row-start=${branch.row}>
+    row ${branch.row} · ${placeOf(branch)} its prompt is among the tokens
   </li>`;
 }
 

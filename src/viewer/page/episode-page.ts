@@ -4,10 +4,10 @@ import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 import type { LiveEpisode } from "../model/live-episode.ts";
 import type { Route } from "../model/route.ts";
-import type { RowBranch } from "../model/row-tree.ts";
 import type { RowView } from "../model/row-view.ts";
 import { linkTo } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
+import { branchTree } from "./branch-tree.ts";
 import { conversation } from "./conversation.ts";
 import { liveConversation } from "./live-conversation.ts";
 import { longText } from "./long-text.ts";
@@ -35,6 +35,7 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
             ${conversation(row, {
               app,
               selectedTurn: route.turn,
+              ...branchesOf(app, route),
               onSelect: (turn, span) => selectTurn(app, route, turn, span),
             })}
           </section>
@@ -42,6 +43,11 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
         </div>`;
     })}
   </div>`;
+}
+
+function branchesOf(app: ViewerApp, route: EpisodeRoute) {
+  const branches = app.branches(route);
+  return branches.state === "ready" ? { branches: branches.value } : {};
 }
 
 /** An episode that is being played: what was sampled so far, and what came back. */
@@ -166,54 +172,6 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
           ? details(app, row)
           : whenReady(shownRow(app, route), (view) => tokenPanel(app, { route, view }))
     }`;
-}
-
-/** The training rows of an episode that has several, as a tree: what each goes on from. */
-function branchTree(app: ViewerApp, route: EpisodeRoute): TemplateResult | typeof nothing {
-  const branches = app.branches(route);
-  if (branches.state !== "ready" || branches.value.length < 2) return nothing;
-  const { token: _token, turn: _turn, ...rest } = route;
-  const below = (parent: number | undefined): TemplateResult =>
-    html`<ul>
-      ${branches.value
-        .filter((branch) => branch.parent === parent)
-        .map(
-          (branch) =>
-            html`<li data-row=${branch.row}>
-              <button
-                type="button"
-                aria-pressed=${branch.row === route.row}
-                @click=${() => app.go({ ...rest, row: branch.row })}
-              >
-                row ${branch.row}
-              </button>
-              ${branchWords(branch)} ${below(branch.row)}
-            </li>`,
-        )}
-    </ul>`;
-  return html`<details class="tree" open>
-    <summary>${branches.value.length} training rows: the history was rewritten or branches</summary>
-    ${below(undefined)}
-  </details>`;
-}
-
-function branchWords({
-  parent,
-  sharedCount,
-  behindTurn,
-  tokenCount,
-  trainedCount,
-  label,
-}: RowBranch): string {
-  const from =
-    parent === undefined
-      ? ""
-      : behindTurn === undefined
-        ? `another prompt from token ${formatNumber(sharedCount)} on`
-        : `goes another way than row ${parent} behind its turn ${behindTurn}, at token ${formatNumber(sharedCount)}`;
-  const sums = `${formatNumber(trainedCount)} of ${formatNumber(tokenCount)} tokens trained`;
-  const parts = [from, sums, label === undefined ? "" : visibleText(label)];
-  return parts.filter((part) => part !== "").join(" · ");
 }
 
 /** Who took how long in each turn: what is recorded of it. */

@@ -17,7 +17,12 @@ export function inlinedSource(): ViewerSource | undefined {
     search: (_, wanted) => Promise.resolve(countIn(episodes, wanted)),
     episode: ({ episode }) => found(episodes[episode], episode),
     branches: (place) =>
-      Promise.resolve(findBranches(rowsOf(place).map((row) => decodeRow(fromBase64(row))))),
+      Promise.resolve(
+        findBranches(
+          rowsOf(place).map((row) => decodeRow(fromBase64(row))),
+          episodes[place.episode]?.tree,
+        ),
+      ),
     row: async (place, row) => decodeRow(fromBase64(await found(rowsOf(place)[row], "row"))),
   };
 }

@@ -1,4 +1,5 @@
 import { UsageError } from "../../errors.ts";
+import { parseJson, type EpisodeRow } from "../../run/episode-row.ts";
 import { readTokenizerFile } from "../../tokenizer/tokenizer-file.ts";
 import { createVocabulary, type Vocabulary } from "../../tokenizer/vocabulary.ts";
 import type { RowColumns } from "../model/row-columns.ts";
@@ -46,7 +47,9 @@ export class RowSource {
   async branches(run: RunIndex, rolloutId: string): Promise<readonly RowBranch[]> {
     // One row is the trunk and all; reading it a second time would cost as much as the first.
     if (run.rowSizes(rolloutId).length < 2) return [];
-    return findBranches(await this.#readAll(run, rolloutId));
+    const line = await run.episodeLine(rolloutId);
+    const { tree } = (line === undefined ? {} : parseJson(line)) as Partial<EpisodeRow>;
+    return findBranches(await this.#readAll(run, rolloutId), tree);
   }
 
   async #readLive(run: RunIndex, rolloutId: string): Promise<RowColumns | undefined> {

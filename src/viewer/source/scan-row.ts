@@ -73,7 +73,7 @@ export function scanRow(line: Buffer): ScannedRow | undefined {
   const texts = others.map(
     ([name, [start, end]]) => `${JSON.stringify(name)}:${line.toString("utf8", start, end)}`,
   );
-  const rest = readJson<ScannedRow["rest"]>(`{${texts.join(",")}}`);
+  const rest = readJson(`{${texts.join(",")}}`) as ScannedRow["rest"] | undefined;
   if (rest === undefined) return undefined;
   const count = tokenIds.length;
   return {
@@ -102,7 +102,8 @@ function scanNumbers(line: Buffer, start: number): Scanned<readonly number[]> | 
   const end = line.indexOf(closing, start);
   if (end < 0) return undefined;
   const text = line.toString("latin1", start, end);
-  const list = /[^-+.\deE, ]/.test(text) ? undefined : readJson<readonly number[]>(`[${text}]`);
+  if (/[^-+.\deE, ]/.test(text)) return undefined;
+  const list = readJson(`[${text}]`) as readonly number[] | undefined;
   return list && { list, end: end + 1 };
 }
 
@@ -145,7 +146,7 @@ function scanVersions(line: Buffer, start: number): Scanned<readonly VersionRun[
     const isEmpty = end === at + 1;
     const text = isEmpty ? '""' : line.toString("utf8", at, end + 1);
     if (text !== before) {
-      const version = readJson<string>(text);
+      const version = readJson(text) as string | undefined;
       if (version === undefined) return undefined;
       runs.push({ start: index, version });
       before = text;
@@ -158,9 +159,9 @@ function scanVersions(line: Buffer, start: number): Scanned<readonly VersionRun[
   return undefined;
 }
 
-function readJson<Value>(text: string): Value | undefined {
+function readJson(text: string): unknown {
   try {
-    return JSON.parse(text) as Value;
+    return JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return undefined;
