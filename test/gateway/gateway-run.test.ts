@@ -92,7 +92,7 @@ describe("a gateway with a run's folder", () => {
       (
         await openai.chat.completions.create({
           ...{ model: "policy", messages, max_completion_tokens: 4 },
-          ...(tools && { tools: tools as unknown as OpenAI.Chat.ChatCompletionFunctionTool[] }),
+          ...(tools && { tools }),
         })
       ).choices[0]!.message;
     const opening: ChatMessage[] = [{ role: "user", content: "Hello." }];

@@ -124,6 +124,7 @@ function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnReco
       steps: stepsOf(node, next),
       ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
       engineMs,
+      ...(generation.queueMs === undefined ? {} : { queueMs: generation.queueMs }),
       environmentMs: 0,
     };
   });

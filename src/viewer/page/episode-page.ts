@@ -11,7 +11,8 @@ import { branchTree } from "./branch-tree.ts";
 import { conversation } from "./conversation.ts";
 import { liveConversation } from "./live-conversation.ts";
 import { longText } from "./long-text.ts";
-import { choice, endOf, formatDuration, formatNumber, rewardBadge, whenReady } from "./parts.ts";
+import { choice, endOf, rewardBadge, whenReady } from "./parts.ts";
+import { timeTable } from "./time-lanes.ts";
 import { tokenPanel } from "./token-panel.ts";
 import { verdictPanel } from "./verdict-panel.ts";
 import { episodeRoute, type Loaded, type ViewerApp } from "./viewer-app.ts";
@@ -167,60 +168,11 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
     ${branchTree(app, route)}
     ${
       app.tab === "time"
-        ? timeLanes(row, (turn) => selectTurn(app, route, turn))
+        ? timeTable(row, (turn) => selectTurn(app, route, turn))
         : app.tab === "details"
           ? details(app, row)
           : whenReady(shownRow(app, route), (view) => tokenPanel(app, { route, view }))
     }`;
-}
-
-/** Who took how long in each turn: what is recorded of it. */
-function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateResult {
-  const longest = Math.max(1, ...row.turns.map(turnMs));
-  const width = (ms: number): string => `width:${((ms / longest) * 100).toFixed(2)}%`;
-  const sum = row.turns.reduce((total, turn) => total + turnMs(turn), 0);
-  const hasUser = row.turns.some((turn) => turn.userMs !== undefined);
-  return html`<div class="lanes" tabindex="0" role="region" aria-label="time of each turn">
-    <p>
-      <span class="swatch lane-engine"></span> engine, its queue included
-      <span class="swatch lane-environment"></span> ${hasUser ? "tools" : "environment and user"}
-      ${hasUser ? html`<span class="swatch lane-user"></span> user` : nothing}
-      <span class="faint"
-        >${formatDuration(sum)} in turns, ${formatDuration(Math.max(0, row.durationMs - sum))}
-        between and around them</span
-      >
-    </p>
-    <table>
-      ${row.turns.map(
-        (turn) =>
-          html`<tr>
-            <th scope="row">
-              <button type="button" @click=${() => select(turn.turnIndex)}>
-                turn ${turn.turnIndex}
-              </button>
-            </th>
-            <td class="lane">
-              <span class="lane-engine" .style=${width(turn.engineMs)}></span
-              ><span class="lane-environment" .style=${width(turn.environmentMs)}></span
-              ><span class="lane-user" .style=${width(turn.userMs ?? 0)}></span>
-            </td>
-            <td>${formatDuration(turn.engineMs)}</td>
-            <td>${formatDuration(turn.environmentMs)}</td>
-            ${hasUser ? html`<td>${formatDuration(turn.userMs ?? 0)}</td>` : nothing}
-            <td class="faint">
-              ${turn.promptTokenCount}${
-                turn.cachedTokenCount === undefined ? "" : ` (${turn.cachedTokenCount} cached)`
-              }
-              → ${turn.sampledTokenCount}
-            </td>
-          </tr>`,
-      )}
-    </table>
-  </div>`;
-}
-
-function turnMs(turn: TurnRecord): number {
-  return turn.engineMs + turn.environmentMs + (turn.userMs ?? 0);
 }
 
 function details(app: ViewerApp, row: EpisodeRow): TemplateResult {
