@@ -1,5 +1,4 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import type { TurnRecord } from "../../episode/episode.ts";
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 import type { LiveEpisode } from "../model/live-episode.ts";
