@@ -24,6 +24,8 @@ export interface EpisodeEntry {
   readonly formatErrorCount: number;
   readonly startedAtMs: number;
   readonly durationMs: number;
+  /** See `withStaleness()`; absent until the versions are known. */
+  readonly staleness?: number;
 }
 
 /** Versions of the policy that sampled an episode, in the order in which they appear. */

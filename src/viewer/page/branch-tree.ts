@@ -18,11 +18,9 @@ export function branchTree(app: ViewerApp, route: EpisodeRoute): TemplateResult 
     <summary>
       ${rows.length} training rows:
       ${
-        rootCount > 1
-          ? `${rootCount} conversations began anew, others branch from them`
-          : rows.some(({ cause }) => cause !== undefined)
-            ? "the conversation branches"
-            : "the history was rewritten or branches"
+        rows.some(({ cause }) => cause !== undefined)
+          ? `${rootCount} ${rootCount === 1 ? "root" : "roots"}, ${rows.length - rootCount} going another way behind a turn`
+          : "the history was rewritten, or branches"
       }
     </summary>
     ${rowsBelow(app, route, { rows, parent: undefined })}

@@ -15,6 +15,8 @@ export interface ConversationOptions {
   readonly selectedTurn: number | undefined;
   /** Told which turn, and which of the ids that it sampled, was chosen. */
   readonly onSelect: (turnIndex: number, tokenSpan?: readonly [number, number]) => void;
+  /** What a turn's tokens spell; `undefined` where they are not in the row that is shown. */
+  readonly tokenText?: (turnIndex: number) => string | undefined;
   /** The episode's training rows, where it has several: each says where it begins. */
   readonly branches?: readonly RowBranch[];
 }
@@ -92,8 +94,11 @@ function reasoningOf(app: ViewerApp, { turnIndex, reasoning }: TurnRecord): Temp
 }
 
 /** What the turn said, with every attempt at a call marked by what became of it. */
-function turnText(turn: TurnRecord, { app, onSelect }: ConversationOptions): TemplateResult {
+function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResult {
+  const { app, onSelect } = options;
   const { text, attempts = [], turnIndex } = turn;
+  // A gateway keeps the words that it sent its client; calls stand among the tokens.
+  if (text.trim() === "" && turn.sampledTokenCount > 0) return wordless(turn, options);
   const parts: TemplateResult[] = [];
   let place = 0;
   for (const [index, attempt] of attempts.entries()) {
@@ -121,6 +126,14 @@ function turnText(turn: TurnRecord, { app, onSelect }: ConversationOptions): Tem
     parts.push(longText(app, `turn ${turnIndex} ${place}`, rest));
   }
   return html`${parts}`;
+}
+
+function wordless({ turnIndex }: TurnRecord, { app, tokenText, onSelect }: ConversationOptions) {
+  const spelled = tokenText?.(turnIndex);
+  if (spelled !== undefined) return longText(app, `tokens ${turnIndex}`, spelled);
+  return html`<button type="button" class="wordless" @click=${() => onSelect(turnIndex)}>
+    no words: show its tokens
+  </button>`;
 }
 
 const statusWords: Readonly<Record<string, string>> = {

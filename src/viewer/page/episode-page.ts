@@ -29,13 +29,14 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
     ${attempts(app, route)}
     ${whenReady(app.episode(route), (row) => {
       if ("isLive" in row) return livePage(app, route, row);
-      return html`${verdictPanel(app, row)}
+      return html`${verdictPanel(app, row)} ${forkNote(route, row)}
         <div class="sides">
           <section class="side" aria-label="conversation">
             ${conversation(row, {
               app,
               selectedTurn: route.turn,
               ...branchesOf(app, route),
+              ...shownTextOf(app, route, row),
               onSelect: (turn, span) => selectTurn(app, route, turn, span),
             })}
           </section>
@@ -45,9 +46,38 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
   </div>`;
 }
 
+/** Whether nothing of an episode reached `samples.jsonl`. */
+export function hasNoRow({ counts }: Pick<EpisodeRow, "counts">): boolean {
+  return counts.tokenCount === 0;
+}
+
 function branchesOf(app: ViewerApp, route: EpisodeRoute) {
   const branches = app.branches(route);
   return branches.state === "ready" ? { branches: branches.value } : {};
+}
+
+/** What a fork parts from. */
+function forkNote({ run }: EpisodeRoute, { forkedFrom }: EpisodeRow) {
+  if (forkedFrom === undefined) return nothing;
+  const { rolloutId, turnIndex } = forkedFrom;
+  const link = linkTo({ ...episodeRoute(run, rolloutId), turn: turnIndex });
+  return html`<p class="fork-note">
+    A fork of <a href=${link}>${visibleText(rolloutId)}</a> from turn ${turnIndex} on: the turns
+    before it are part of its prompt, and are trained there.
+  </p>`;
+}
+
+/** What a turn's tokens spell, as far as they stand in the row that is shown. */
+function shownTextOf(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow) {
+  const view = hasNoRow(row) ? undefined : shownRow(app, route);
+  if (view?.state !== "ready") return {};
+  const { header, texts } = view.value;
+  return {
+    tokenText: (wanted: number): string | undefined => {
+      const turn = header.turns.find(({ turnIndex }) => turnIndex === wanted);
+      return turn && texts.slice(turn.start, turn.end);
+    },
+  };
 }
 
 /** An episode that is being played: what was sampled so far, and what came back. */
@@ -123,7 +153,7 @@ function attempts(app: ViewerApp, route: EpisodeRoute): TemplateResult {
     ${own === undefined ? nothing : html`<span class="end">${endOf(own)}</span>`}
     <span class="downloads">
       ${
-        app.source.rowLine === undefined || own === undefined
+        app.source.rowLine === undefined || own === undefined || own.tokenCount === 0
           ? nothing
           : html`<button type="button" @click=${() => void downloadRow(app, route)}>
               download the row
@@ -170,7 +200,15 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
         ? timeTable(row, (turn) => selectTurn(app, route, turn))
         : app.tab === "details"
           ? details(app, row)
-          : whenReady(shownRow(app, route), (view) => tokenPanel(app, { route, view }))
+          : hasNoRow(row)
+            ? html`<p class="waiting">
+                There is no training row: the episode ended before anything was sampled, and nothing
+                of it is trained.
+              </p>`
+            : whenReady(shownRow(app, route), (view) => {
+                view.noteInterruptions(row.turns);
+                return tokenPanel(app, { route, view });
+              })
     }`;
 }
 

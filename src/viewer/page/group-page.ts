@@ -101,6 +101,9 @@ function findParting(
   entry: EpisodeEntry,
   base: EpisodeEntry,
 ): Parting {
+  for (const each of [entry, base]) {
+    if (each.tokenCount === 0) return { message: `#${each.sampleIndex} has no training row` };
+  }
   const own = app.row({ run, episode: entry.rolloutId }, 0);
   const other = app.row({ run, episode: base.rolloutId }, 0);
   for (const row of [own, other]) if (row.state === "failed") return { message: row.message };

@@ -14,8 +14,12 @@ export function timeTable(row: EpisodeRow, select: (turn: number) => void): Temp
   );
   const has = (name: TimeLane["name"]): boolean => measured.some((lane) => lane.name === name);
   const notes = [
-    ...(has("queue") ? [] : ["the engine does not say how long requests waited: engine has it"]),
-    ...(has("user") ? [] : ["environment has the user's time"]),
+    ...(has("queue")
+      ? []
+      : [
+          "this engine does not say how long requests waited in its queue: that is part of “engine”",
+        ]),
+    ...(has("user") ? [] : ["the user's time is part of “environment”"]),
   ];
   return html`<div class="lanes" tabindex="0" role="region" aria-label="time of each turn">
     <ul class="legend" aria-label="who took the time">

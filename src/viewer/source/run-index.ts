@@ -42,7 +42,7 @@ export class RunIndex {
   #entries: EpisodeEntry[] = [];
   #places = new Map<string, LineRange>();
   #rows = new Map<string, LineRange[]>();
-  #unread: { readonly order: number; readonly range: LineRange }[] = [];
+  #unread: LineRange[] = [];
   #damagedCount = 0;
   #generation = 0;
   #versions = new Map<string, Set<string>>();
@@ -198,19 +198,27 @@ export class RunIndex {
   async #read(): Promise<void> {
     await this.#episodes.read();
     await this.#samples.read();
-    for (const { order, range } of this.#unread.splice(0)) {
-      const entry = readEpisodeLine(await this.#episodes.lineAt(range), order);
-      if (entry === undefined) this.#damagedCount++;
-      else this.#place(entry, range);
-    }
+    if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
     this.#state = await this.#readState();
     if (this.#state === "running") await this.#recordings.read();
   }
 
+  /** Reads lines whose beginning does not say it all, and puts their episodes where they stand. */
+  async #readWhole(lines: readonly LineRange[]): Promise<void> {
+    for (const range of lines) {
+      const entry = readEpisodeLine(await this.#episodes.lineAt(range), 0);
+      if (entry === undefined) this.#damagedCount++;
+      else this.#place(entry, range);
+    }
+    const startOf = ({ rolloutId }: EpisodeEntry): number => this.#places.get(rolloutId)!.start;
+    this.#entries = this.#entries
+      .toSorted((left, right) => startOf(left) - startOf(right))
+      .map((entry, order) => ({ ...entry, order }));
+  }
+
   #addEpisode(head: Buffer, range: LineRange): void {
-    const order = this.#entries.length;
-    const entry = readEpisodeHead(head, order);
-    if (entry === undefined) this.#unread.push({ order, range });
+    const entry = readEpisodeHead(head, this.#entries.length);
+    if (entry === undefined) this.#unread.push(range);
     else this.#place(entry, range);
   }
 
