@@ -467,7 +467,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       firstEpisode(),
       // As somebody else may write it: the failure behind the messages.
       { row: { ...failed, failure }, samples: [] },
-      { ...fork, row: { ...fork.row, forkedFrom: { rolloutId: firstId, turnIndex: 2 } } },
+      { ...fork, row: { forkedFrom: { rolloutId: firstId, turnIndex: 2 }, ...fork.row } },
     ]);
     const empty = path.join(scratch, "odd", "empty");
     await writeViewedRun(empty, []);
@@ -483,6 +483,12 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(".shown-count").getByText("1 of 3").waitFor();
     await page.locator('[data-episode="shop/test/3#0"]').click();
     await page.getByText("There is no training row").waitFor();
+    await page.goto(server.url + linkOf({ episode: "shop/test/0#1" }));
+    expect(await page.locator(".turn.trained-elsewhere .facts").innerText()).toContain(
+      "trained in what it is forked from",
+    );
+    await page.keyboard.press("g");
+    await page.locator(".forked a").getByText("#0").waitFor();
     await page.goto(server.url + linkOf({ episode: "shop/test/0#1" }));
     await page.locator(".fork-note a").click();
     await page.locator('.turn.selected[data-turn="2"]').waitFor();

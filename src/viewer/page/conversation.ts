@@ -63,8 +63,9 @@ function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptio
   const { turnIndex, sampledTokenCount, engineMs, finish, steps } = turn;
   const { selectedTurn, onSelect, app } = options;
   const isSelected = turnIndex === selectedTurn;
+  const isOthers = turnIndex < (row.forkedFrom?.turnIndex ?? 0);
   return html`<li
-    class="turn ${isSelected ? "selected" : ""}"
+    class="turn ${isSelected ? "selected" : ""} ${isOthers ? "trained-elsewhere" : ""}"
     data-turn=${turnIndex}
     aria-current=${isSelected ? "true" : nothing}
   >
@@ -73,7 +74,7 @@ function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptio
         <span class="who">agent</span>
         <span class="facts"
           >turn ${turnIndex} · ${sampledTokenCount} sampled ·
-          ${formatDuration(engineMs)}${
+          ${formatDuration(engineMs)}${isOthers ? " · trained in what it is forked from" : ""}${
             finish === "length" ? html` · <b class="warning">cut off by length</b>` : nothing
           }</span
         >

@@ -60,6 +60,7 @@ function toEntry(row: Partial<EpisodeRow> | undefined, order: number): EpisodeEn
     stopReason: row.stopReason ?? "failure",
     ...(reward === undefined ? {} : { reward }),
     ...(failure === undefined ? {} : { party: failure.party, failureCode: failure.code }),
+    ...(row.forkedFrom === undefined ? {} : { forkedFrom: row.forkedFrom }),
     turnCount: counts.turnCount,
     tokenCount: counts.tokenCount,
     sampledTokenCount: counts.sampledTokenCount,
