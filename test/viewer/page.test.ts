@@ -328,14 +328,20 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       turns: anew.turns.map((turn) => ({ ...turn, turnIndex: 3 })),
     };
     const texts = ["Good morning.", "First way.", "Second way.", ""];
+    const treeTurn = {
+      ...{ promptTokenCount: 1, sampledTokenCount: 1, outputHash: "", isDelivered: true },
+      model: "policy",
+    };
     const row = makeEpisode(
       firstId,
       texts.map((text) => ({ text })),
       {
-        rowPaths: [
-          { cause: "first", path: [0, 2], trained: [0, 2] },
-          { cause: "first", path: [0, 1], trained: [1] },
-          { cause: "new-conversation", path: [3], trained: [3] },
+        tree: [
+          { ...treeTurn, cause: "first", turnIndex: 0 },
+          { ...treeTurn, parent: 0, turnIndex: 2 },
+          { ...treeTurn, parent: 0, turnIndex: 1 },
+          { ...treeTurn, cause: "new-conversation", turnIndex: 3 },
+          { ...treeTurn, parent: 3, isDelivered: false },
         ],
       },
     );
@@ -353,6 +359,9 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(await page.locator(".tree > ul > [data-cause]").count()).toBe(2);
     expect(await page.locator('.tree [data-row="2"]').innerText()).toMatch(
       /^row 2 new-conversation: a conversation of its own, .+ · turn 3, \d+ of \d+ tokens trained$/,
+    );
+    expect(await page.locator(".tree .untrained").innerText()).toBe(
+      "1 more turn was sampled and is trained nowhere: 1 never reached the client",
     );
     expect(await page.locator('[data-row-start="1"]').innerText()).toContain("behind its turn 0");
     // What a turn without words sampled stands in its row.

@@ -1,4 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { TreeTurn } from "../../episode/episode.ts";
+import type { EpisodeRow } from "../../run/episode-row.ts";
 import { causeWords } from "../model/branch-cause.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import type { Route } from "../model/route.ts";
@@ -9,7 +11,11 @@ import type { ViewerApp } from "./viewer-app.ts";
 type EpisodeRoute = Extract<Route, { page: "episode" }>;
 
 /** The training rows of an episode that has several, as a tree: what each goes on from, and why. */
-export function branchTree(app: ViewerApp, route: EpisodeRoute): TemplateResult | typeof nothing {
+export function branchTree(
+  app: ViewerApp,
+  route: EpisodeRoute,
+  { tree = [] }: Pick<EpisodeRow, "tree">,
+): TemplateResult | typeof nothing {
   const branches = app.branches(route);
   if (branches.state !== "ready" || branches.value.length < 2) return nothing;
   const rows = branches.value;
@@ -23,8 +29,26 @@ export function branchTree(app: ViewerApp, route: EpisodeRoute): TemplateResult 
           : "the history was rewritten, or branches"
       }
     </summary>
-    ${rowsBelow(app, route, { rows, parent: undefined })}
+    ${rowsBelow(app, route, { rows, parent: undefined })} ${untrainedWords(tree)}
   </details>`;
+}
+
+/** How many turns no row trains, and why as far as that is known. */
+function untrainedWords(tree: readonly TreeTurn[]): TemplateResult | typeof nothing {
+  const untrained = tree.filter(({ turnIndex }) => turnIndex === undefined);
+  if (untrained.length === 0) return nothing;
+  const lost = untrained.filter(({ isDelivered }) => !isDelivered).length;
+  const others = untrained.length - lost;
+  const reasons = [
+    ...(lost === 0 ? [] : [`${lost} never reached the client`]),
+    ...(others === 0
+      ? []
+      : [`${others} were asked of another model, or lie on a row that is left out`]),
+  ];
+  return html`<p class="untrained faint">
+    ${untrained.length === 1 ? "1 more turn was" : `${untrained.length} more turns were`} sampled
+    and ${untrained.length === 1 ? "is" : "are"} trained nowhere: ${reasons.join("; ")}
+  </p>`;
 }
 
 function rowsBelow(

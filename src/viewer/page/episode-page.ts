@@ -194,7 +194,7 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
         ${tab("tokens", "Tokens")} ${tab("time", "Time")} ${tab("details", "Reward details")}
       </div>
     </div>
-    ${branchTree(app, route)}
+    ${branchTree(app, route, row)}
     ${
       app.tab === "time"
         ? timeTable(row, (turn) => selectTurn(app, route, turn))
