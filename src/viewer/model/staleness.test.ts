@@ -13,6 +13,11 @@ test("withStaleness() counts the versions between an episode's oldest and the ru
   ]);
 });
 
+test("withStaleness() leaves what an entry says of a run that is not here as a whole", () => {
+  const entry = { rolloutId: "a", staleness: 7 } as EpisodeEntry;
+  expect(withStaleness([entry], { a: ["3"] })).toEqual([entry]);
+});
+
 test("withStaleness() takes names in the order in which they appear", () => {
   expect(stalenessOf({ a: ["base"], b: ["tuned"], c: ["base", "tuned"] })).toEqual([0, 0, 1]);
   expect(stalenessOf({ a: [], b: [] })).toEqual([undefined, undefined]);

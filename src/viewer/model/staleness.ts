@@ -3,7 +3,8 @@ import type { EpisodeEntry, EpisodeVersions } from "./episode-entry.ts";
 /**
  * Notes with each episode how stale it is: by how many of the policy's versions the oldest that sampled it
  * is behind the newest that had sampled anything in the run when the episode ended. Absent where no version
- * is known. Versions that are whole numbers are in their order, others in that in which they appear.
+ * is known; what an entry says already stays, for a file may hold some of a run's episodes only. Versions
+ * that are whole numbers are in their order, others in that in which they appear.
  */
 export function withStaleness(
   entries: readonly EpisodeEntry[],
@@ -16,7 +17,7 @@ export function withStaleness(
     const own = (versions[entry.rolloutId] ?? []).map((version) => ranks.get(version)!);
     if (own.length === 0) return entry;
     newest = Math.max(newest, ...own);
-    return { ...entry, staleness: newest - Math.min(...own) };
+    return { staleness: newest - Math.min(...own), ...entry };
   });
 }
 
