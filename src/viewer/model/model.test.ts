@@ -328,7 +328,7 @@ describe("the rows of one episode", () => {
     return {
       ids: Int32Array.from(ids),
       kinds,
-      mask: kinds.map((kind) => Number(kind === 1)),
+      trainedCount: kinds.filter((kind) => kind === 1).length,
       header,
     };
   };

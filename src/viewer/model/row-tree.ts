@@ -1,7 +1,7 @@
 import type { TreeTurn } from "../../episode/episode.ts";
 import { firstDifference } from "./first-difference.ts";
 import { kindIndex } from "./token-kind.ts";
-import type { RowColumns } from "./row-columns.ts";
+import type { RowColumns, RowHeader } from "./row-columns.ts";
 
 /** A training row as a branch of its episode. JSON-able. */
 export interface RowBranch {
@@ -20,7 +20,22 @@ export interface RowBranch {
   readonly cause?: string;
 }
 
-type BranchRow = Pick<RowColumns, "ids" | "kinds" | "mask" | "header">;
+/** A row as far as the tree needs it. */
+export interface BranchRow {
+  readonly ids: Int32Array;
+  readonly header: Pick<RowHeader, "turns">;
+  readonly trainedCount: number;
+}
+
+/** The row of these columns as the tree needs it. */
+export function toBranchRow({
+  ids,
+  header: { turns },
+  mask,
+}: Pick<RowColumns, "ids" | "header" | "mask">): BranchRow {
+  const trainedCount = mask.reduce((sum, bit) => sum + Number(bit === 1), 0);
+  return { ids, header: { turns }, trainedCount };
+}
 
 /** Where a row hangs. */
 type BranchPlace = Pick<RowBranch, "parent" | "behindTurn" | "cause">;
@@ -39,7 +54,7 @@ export function findBranches(
     return {
       row,
       tokenCount: own.ids.length,
-      trainedCount: own.mask.reduce((sum, bit) => sum + Number(bit === 1), 0),
+      trainedCount: own.trainedCount,
       turnIndexes: own.header.turns.map(({ turnIndex }) => turnIndex),
       sharedCount: parent === undefined ? 0 : sharedLength(own.ids, parent.ids),
       ...place,
@@ -83,7 +98,10 @@ function placeByTokens(rows: readonly BranchRow[], row: number): BranchPlace {
  * Marks as context what a row's prompt shares with another row of the episode and the policy sampled
  * there: it is trained in that row and not in this one.
  */
-export function markContext(own: BranchRow, others: readonly BranchRow[]): void {
+export function markContext(
+  own: Pick<RowColumns, "ids" | "kinds">,
+  others: readonly Pick<BranchRow, "ids" | "header">[],
+): void {
   for (const { ids, header } of others) {
     const shared = sharedLength(own.ids, ids);
     for (const { start, end } of header.turns) {

@@ -14,7 +14,7 @@ type EpisodeRoute = Extract<Route, { page: "episode" }>;
 export function branchTree(
   app: ViewerApp,
   route: EpisodeRoute,
-  { tree = [] }: Pick<EpisodeRow, "tree">,
+  { tree = [], sampleHashes = [] }: Pick<EpisodeRow, "tree" | "sampleHashes">,
 ): TemplateResult | typeof nothing {
   const branches = app.branches(route);
   if (branches.state !== "ready" || branches.value.length < 2) return nothing;
@@ -22,7 +22,8 @@ export function branchTree(
   const rootCount = rows.filter(({ parent }) => parent === undefined).length;
   return html`<details class="tree" open>
     <summary>
-      ${rows.length} training rows:
+      ${sampleHashes.length > rows.length ? `the first ${rows.length} of ${sampleHashes.length}` : rows.length}
+      training rows:
       ${
         rows.some(({ cause }) => cause !== undefined)
           ? `${rootCount} ${rootCount === 1 ? "root" : "roots"}, ${rows.length - rootCount} going another way behind a turn`

@@ -1,5 +1,5 @@
 import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
-import { findBranches } from "../model/row-tree.ts";
+import { findBranches, toBranchRow } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
@@ -19,7 +19,7 @@ export function inlinedSource(): ViewerSource | undefined {
     branches: (place) =>
       Promise.resolve(
         findBranches(
-          rowsOf(place).map((row) => decodeRow(fromBase64(row))),
+          rowsOf(place).map((row) => toBranchRow(decodeRow(fromBase64(row)))),
           episodes[place.episode]?.tree,
         ),
       ),

@@ -2,6 +2,7 @@ import { UsageError, describeError } from "../../errors.ts";
 import type { Vocabulary } from "../../tokenizer/vocabulary.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { findKinds } from "../model/find-kinds.ts";
+import type { BranchRow } from "../model/row-tree.ts";
 import type { RowColumns, VersionBand } from "../model/row-columns.ts";
 import { scanRow, type ScannedRow, type VersionRun } from "./scan-row.ts";
 import { spellIds } from "./spell-ids.ts";
@@ -44,6 +45,22 @@ export function readRow(line: Buffer, reading: RowReading): RowColumns {
     mask,
   };
 }
+
+/**
+ * The same line as far as the tree of its episode needs it.
+ *
+ * @throws UsageError as `readRow()` does.
+ */
+export function readBranchRow(line: Buffer): BranchRow {
+  const { ids, mask, rest } = scanRow(line, branchLists) ?? parseRow(line);
+  const { turns } = rest;
+  if (!Array.isArray(turns)) throw noRow();
+  let trainedCount = 0;
+  for (const bit of mask) if (bit === 1) trainedCount++;
+  return { ids, header: { turns: turns as Sample["turns"] }, trainedCount };
+}
+
+const branchLists = new Set(["tokenIds", "lossMask"] as const);
 
 /** What the ids of a row spell, as its header says it; `more` are ids that stand nowhere in the row. */
 export function spellRow(

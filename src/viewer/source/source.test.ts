@@ -8,7 +8,7 @@ import { diskFiles } from "../../run/files.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
 import { LineFollower } from "./line-follower.ts";
-import { readRow } from "./read-row.ts";
+import { readBranchRow, readRow } from "./read-row.ts";
 import { scanRow } from "./scan-row.ts";
 import { spellIds } from "./spell-ids.ts";
 import { versionsOfLine } from "./versions-of-line.ts";
@@ -145,6 +145,18 @@ describe("spellIds()", () => {
       [9, "</s>", "special"],
     ]);
   });
+});
+
+test("readBranchRow() reads of a row what the tree needs, however it is written", () => {
+  const row = {
+    ...{ tokenIds: [1, 2, 3, 4], lossMask: [0, 1, 1, 0], logprobs: [0, -0.5, -0.1, 0] },
+    turns: [{ turnIndex: 0, start: 1, end: 3 }],
+  };
+  for (const line of [JSON.stringify(row), JSON.stringify(row, null, 1)]) {
+    const { ids, header, trainedCount } = readBranchRow(Buffer.from(line));
+    expect([[...ids], header, trainedCount]).toEqual([row.tokenIds, { turns: row.turns }, 2]);
+  }
+  expect(() => readBranchRow(Buffer.from('{"tokenIds":[]}'))).toThrow("it has no tokenIds or no");
 });
 
 describe("readRow()", () => {
