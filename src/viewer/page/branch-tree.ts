@@ -14,7 +14,7 @@ type EpisodeRoute = Extract<Route, { page: "episode" }>;
 export function branchTree(
   app: ViewerApp,
   route: EpisodeRoute,
-  { tree = [], sampleHashes = [] }: Pick<EpisodeRow, "tree" | "sampleHashes">,
+  { tree = [], sampleHashes = [] }: Partial<Pick<EpisodeRow, "tree" | "sampleHashes">>,
 ): TemplateResult | typeof nothing {
   const branches = app.branches(route);
   if (branches.state !== "ready" || branches.value.length < 2) return nothing;
