@@ -1,7 +1,16 @@
 // Takes the pictures of the viewer that README.md and docs/viewer.md show, of the run that `npm start`
 // plays: node scripts/screenshots.mjs [RUN]. Needs Chromium (CHROMIUM names it; Debian: chromium).
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,22 +30,27 @@ if (!existsSync(executablePath)) {
 }
 if (isStale()) await build();
 
-const run = process.argv[2] ?? playDemo();
+const asked = process.argv[2];
+const run = asked ?? playDemo();
+const folder = placeRun(run);
+if (asked === undefined) rmSync(path.dirname(run), { recursive: true });
 const { startViewer } = await import("../dist/src/viewer/server.js");
 const { openRuns } = await import("../dist/src/viewer/source/run-index.js");
-const viewer = await startViewer(await openRuns([run]), { port: 0 });
+// The page shows where run and model lie; as paths from here they are the same on every machine.
+process.chdir(folder);
+const viewer = await startViewer(await openRuns(["runs/demo"]), { port: 0 });
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const target = path.join(root, "docs/pictures");
 mkdirSync(target, { recursive: true });
 
-const name = encodeURIComponent(path.basename(path.resolve(run)));
-const episode = `#/episode/${name}/${encodeURIComponent("storefront/test/26#0")}`;
-await shoot("run", `#/run/${name}`, "light");
+const episode = `#/episode/demo/${encodeURIComponent("storefront/test/26#0")}`;
+await shoot("run", "#/run/demo", "light");
 await shoot("episode", `${episode}?turn=1&token=661`, "light");
 await shoot("probability", `${episode}?turn=1&token=661&mode=logprob`, "dark");
-await shoot("group", `#/group/${name}/${encodeURIComponent("storefront/test/26")}`, "light");
+await shoot("group", `#/group/demo/${encodeURIComponent("storefront/test/26")}`, "light");
 await browser.close();
 await viewer[Symbol.asyncDispose]();
+rmSync(folder, { recursive: true });
 
 async function shoot(file, link, colorScheme) {
   const page = await browser.newPage({ viewport: { width, height }, colorScheme });
@@ -45,6 +59,20 @@ async function shoot(file, link, colorScheme) {
   await page.locator(".token, .list-row, .parting-text").first().waitFor();
   await page.screenshot({ path: path.join(target, `viewer-${file}.png`) });
   await page.close();
+}
+
+/** A folder that holds a copy of the run as `runs/demo`, and the model that it names beside it. */
+function placeRun(run) {
+  const place = mkdtempSync(path.join(tmpdir(), "turnwright-pictures-"));
+  const copy = path.join(place, "runs/demo");
+  cpSync(run, copy, { recursive: true });
+  const file = path.join(copy, "run.json");
+  const models = path.join(root, "models");
+  const manifest = readFileSync(file, "utf8");
+  const { model } = JSON.parse(manifest).found.settings;
+  writeFileSync(file, manifest.replaceAll(path.dirname(model), "models"));
+  symlinkSync(models, path.join(place, "models"));
+  return place;
 }
 
 /** Plays the demo where no run is named. */

@@ -96,6 +96,8 @@ export interface Generation {
   /** The number of prompt tokens that the engine says it saw in the first piece. */
   readonly promptTokenCount?: number;
   readonly cachedTokenCount?: number;
+  /** How long its requests waited in the engine until it took them up, in milliseconds, where it says. */
+  readonly queueMs?: number;
   /** Requests that were repeated though they may have been sampled; empty in the ordinary case. */
   readonly discarded: readonly DiscardedSampling[];
 }

@@ -3,6 +3,7 @@ import type { Generation } from "./engine.ts";
 /** What was sampled of a turn before an interruption and after it, as one generation. */
 export function joinGenerations(first: Generation, second: Generation): Generation {
   const pieces = first.pieces.map((piece) => ({ ...piece, finish: "abort" as const }));
+  const queued = [first.queueMs, second.queueMs].filter((ms) => ms !== undefined);
   return {
     ...first,
     outputIds: [...first.outputIds, ...second.outputIds],
@@ -10,5 +11,6 @@ export function joinGenerations(first: Generation, second: Generation): Generati
     finish: second.finish,
     pieces: [...pieces, ...second.pieces],
     discarded: [...first.discarded, ...second.discarded],
+    ...(queued.length === 0 ? {} : { queueMs: queued.reduce((sum, ms) => sum + ms, 0) }),
   };
 }

@@ -10,6 +10,8 @@ export interface SampledPiece {
   readonly versions: readonly VersionRun[];
   readonly promptTokenCount?: number;
   readonly cachedTokenCount?: number;
+  /** How long the request waited until the engine took it up, in milliseconds. */
+  readonly queueMs?: number;
 }
 
 /** Ids in a row that one version sampled. */

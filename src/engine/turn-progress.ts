@@ -16,6 +16,7 @@ export class TurnProgress {
   readonly #pieces: GenerationPiece[] = [];
   readonly #discarded: DiscardedSampling[] = [];
   #counts: Pick<Generation, "promptTokenCount" | "cachedTokenCount"> = {};
+  #queueMs: number | undefined;
   #requestCount = 0;
   /** Turns that ended on NaN. */
   nanCount = 0;
@@ -49,6 +50,7 @@ export class TurnProgress {
         ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
       };
     }
+    if (sampled.queueMs !== undefined) this.#queueMs = (this.#queueMs ?? 0) + sampled.queueMs;
     for (const id of sampled.ids) this.#ids.push(id);
     for (const logprob of sampled.logprobs) this.#logprobs.push(logprob);
     for (const [index, run] of sampled.versions.entries()) {
@@ -88,6 +90,7 @@ export class TurnProgress {
       finish,
       pieces: this.#pieces,
       ...this.#counts,
+      ...(this.#queueMs === undefined ? {} : { queueMs: this.#queueMs }),
       discarded: this.#discarded,
     };
   }

@@ -70,6 +70,13 @@ export interface TurnRecord {
   readonly pieces?: readonly GenerationPiece[];
   /** What the policy call took, with its waits and repetitions, milliseconds. */
   readonly engineMs: number;
+  /** Of it, what the requests waited in the engine until it took them up; absent where it does not say. */
+  readonly queueMs?: number;
+  /**
+   * From the end of sampling until the first call or words were on their way, milliseconds: reading the
+   * turn. Absent where nothing was performed, and in rows of format 1.
+   */
+  readonly parseMs?: number;
   /** What the user's replies took, milliseconds. Absent in rows of format 1. */
   readonly userMs?: number;
   /** What the tools took, milliseconds; in rows of format 1 all that came after sampling. */

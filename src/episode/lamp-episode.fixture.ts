@@ -103,6 +103,8 @@ export async function play(
     /** Default: one that calls tools in Qwen's format. */
     agent?: Agent;
     clock?: Clock;
+    /** Default: a clock that stands still. */
+    now?: () => number;
     renderer?: Renderer;
   } = {},
 ) {
@@ -125,7 +127,7 @@ export async function play(
       }),
     sampling: {},
     limits: { ...defaultLimits, ...options.limits },
-    now: () => 1000,
+    now: options.now ?? (() => 1000),
     onTrouble: (trouble) => troubles.push(trouble),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
   };

@@ -27,11 +27,13 @@ export async function performIntents(
     readonly intents: readonly Intent[];
     readonly steps: TurnStep[];
     /** Adds to the turn's record. */
-    readonly note: (more: Pick<TurnRecord, "userMs" | "environmentMs">) => void;
+    readonly note: (more: Pick<TurnRecord, "parseMs" | "userMs" | "environmentMs">) => void;
+    /** When the turn was sampled, by the player's clock. */
+    readonly sampledAtMs: number;
   },
 ): Promise<Performed> {
-  const { intents, steps, note } = turn;
-  const spent = { userMs: 0, environmentMs: 0 };
+  const { intents, steps, note, sampledAtMs } = turn;
+  const spent = { parseMs: 0, userMs: 0, environmentMs: 0 };
   const observed: Observed[] = [];
   let isFirst = true;
   for (const intent of intents) {
@@ -47,8 +49,9 @@ export async function performIntents(
       continue;
     }
     if (!isFirst && isTimeOver(play)) return { observed, isLate: true };
-    isFirst = false;
     const startedAtMs = play.player.now();
+    if (isFirst) spent.parseMs = startedAtMs - sampledAtMs;
+    isFirst = false;
     const part = intent.action.type === "say" ? "userMs" : "environmentMs";
     try {
       const step = await perform(play, world, intent.action);

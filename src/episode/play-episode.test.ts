@@ -49,6 +49,38 @@ describe("playEpisode()", () => {
     expect(episode.segments[0]!.tokenIds.slice(-6)).toEqual([...odd, characterStopId]);
   });
 
+  test("tells apart what the queue, sampling, reading, the tools and the user took", async () => {
+    let atMs = 1000;
+    const spend = (ms: number): undefined => void (atMs += ms);
+    const agent = toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies.many,
+    });
+    const prepared = preparedEngine([{ ...says(switchCall), queueMs: 15 }, says("Goodbye!")]);
+    const { episode } = await play([], {
+      now: () => atMs,
+      engine: {
+        ...prepared,
+        generate: (...asked) => (spend(40), prepared.generate(...asked)),
+      },
+      agent: { ...agent, read: (turn) => (spend(7), agent.read(turn)) },
+      environment: lamp(({ type }) => spend(type === "say" ? 11 : 5)),
+    });
+    const times = episode.turns.map(({ engineMs, queueMs, parseMs, environmentMs, userMs }) => {
+      return { engineMs, queueMs, parseMs, environmentMs, userMs };
+    });
+    expect(times).toEqual([
+      { engineMs: 40, queueMs: 15, parseMs: 7, environmentMs: 5, userMs: 0 },
+      { engineMs: 40, queueMs: undefined, parseMs: 7, environmentMs: 0, userMs: 11 },
+    ]);
+    expect(episode.turns[1]).not.toHaveProperty("queueMs");
+  });
+
+  test("does not say what reading took where nothing was performed", async () => {
+    const { episode } = await play([{ ...says(switchCall), finish: { type: "length" } }]);
+    expect(episode.turns[0]).not.toHaveProperty("parseMs");
+  });
+
   test("shows a malformed call to the model and goes on", async () => {
     const { episode } = await play([
       says("<tool_call>\n{bad}\n</tool_call>"),

@@ -56,7 +56,7 @@ async function recordTurn(
 ): Promise<RecordedTurn> {
   const { text, stopText } = await turnText(play.setup.renderer, generation);
   const steps: TurnStep[] = [];
-  const { cachedTokenCount, discarded, finish, outputIds } = generation;
+  const { cachedTokenCount, discarded, finish, outputIds, queueMs } = generation;
   const interruptionCount = countInterruptions(generation);
   play.recorder.appendTurn(generation);
   play.turns.push({
@@ -72,6 +72,7 @@ async function recordTurn(
     ...(interruptionCount === 0 ? {} : { interruptionCount }),
     pieces: generation.pieces,
     engineMs,
+    ...(queueMs === undefined ? {} : { queueMs }),
     userMs: 0,
     environmentMs: 0,
   });
@@ -115,7 +116,8 @@ async function actOnTurn(
   }
   const { intents } = reading;
   const { steps, note } = turn;
-  const acted = await performIntents(play, world, { intents, steps, note });
+  const { sampledAtMs } = turn.sampling;
+  const acted = await performIntents(play, world, { intents, steps, note, sampledAtMs });
   if (acted.failure !== undefined) {
     await tolerate(play, async () => await showLast(play, reading, acted.observed));
     throw acted.failure;

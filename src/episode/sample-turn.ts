@@ -12,6 +12,8 @@ export type Sampling =
       readonly generation: Generation;
       readonly promptTokenCount: number;
       readonly engineMs: number;
+      /** By the player's clock. */
+      readonly sampledAtMs: number;
       /** What was over before the turn was; absent where the policy came to its end. */
       readonly cutBy?: "deadline" | "interrupt";
     }
@@ -37,8 +39,10 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
     const { generation, isLate, isPartial } = sampled;
     const isShort =
       generation.finish.type === "length" && generation.outputIds.length < room.tokens;
-    const engineMs = play.player.now() - askedAtMs;
-    const about = { type: "sampled", generation, promptTokenCount, engineMs } as const;
+    const sampledAtMs = play.player.now();
+    const engineMs = sampledAtMs - askedAtMs;
+    const times = { promptTokenCount, engineMs, sampledAtMs };
+    const about = { type: "sampled", generation, ...times } as const;
     if (isPartial) return { ...about, cutBy: "interrupt" };
     return isLate && isShort ? { ...about, cutBy: "deadline" } : about;
   } catch (error) {

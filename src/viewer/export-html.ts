@@ -4,6 +4,7 @@ import type { EpisodeRow } from "../run/episode-row.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import type { InlinedRun } from "./model/inlined-run.ts";
 import { inlinedRunId } from "./model/inlined-run.ts";
+import { withStaleness } from "./model/staleness.ts";
 import { readPageFile } from "./page-files.ts";
 import type { RunIndex } from "./source/run-index.ts";
 import { RowSource } from "./source/row-source.ts";
@@ -28,7 +29,9 @@ export async function exportHtml(
   run: RunIndex,
   { wanted, model }: ExportOptions,
 ): Promise<{ readonly html: string; readonly episodeCount: number }> {
-  const entries = wanted.length === 0 ? run.entries : wanted.map((id) => findEntry(run, id));
+  const all = await run.versions();
+  const aged = withStaleness(run.entries, all);
+  const entries = wanted.length === 0 ? aged : wanted.map((id) => aged[findEntry(run, id).order]!);
   const episodes: Record<string, EpisodeRow> = {};
   const rows: Record<string, readonly string[]> = {};
   const source = new RowSource(model);
@@ -51,9 +54,7 @@ export async function exportHtml(
     rows[rolloutId] = own;
   }
   const ids = new Set(entries.map(({ rolloutId }) => rolloutId));
-  const versions = Object.fromEntries(
-    Object.entries(await run.versions()).filter(([id]) => ids.has(id)),
-  );
+  const versions = Object.fromEntries(Object.entries(all).filter(([id]) => ids.has(id)));
   const facts = { ...run.facts, episodeCount: entries.length };
   const inlined: InlinedRun = { facts, entries, versions, episodes, rows };
   return { html: await inlinePage(inlined), episodeCount: entries.length };

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { verifyRun } from "../../src/audit/verify-run.ts";
 import { isOpenRun, planOpenRun } from "../../src/cli/open-run-plan.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
+import type { Episode } from "../../src/episode/episode.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/setup/gateway-run.ts";
 import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
@@ -79,6 +80,43 @@ describe("a gateway with a run's folder", () => {
     await run.end();
     const verified = await verifyRun(dir);
     expect(verified).toMatchObject({ samples: 1, episodes: 1, isFinished: true, violations: [] });
+  });
+
+  test("says of each row where it stands in the tree, with its root's cause and what the client said", async () => {
+    await using run = await start();
+    await using served = await serve(run);
+    const opened = await fetch(`${served.url}/sessions`, { method: "POST", body: "{}" });
+    const { token: apiKey } = (await opened.json()) as { token: string };
+    const openai = new OpenAI({ baseURL: `${served.url}/v1`, apiKey, maxRetries: 0 });
+    const ask = async (messages: ChatMessage[], tools?: typeof openAiTools) =>
+      (
+        await openai.chat.completions.create({
+          ...{ model: "policy", messages, max_completion_tokens: 4 },
+          ...(tools && { tools }),
+        })
+      ).choices[0]!.message;
+    const opening: ChatMessage[] = [{ role: "user", content: "Hello." }];
+    const said = await ask(opening);
+    await ask([...opening, said, { role: "user", content: "One." }]);
+    await ask([...opening, said, { role: "user", content: "Two." }]);
+    await ask([...opening, said, { role: "user", content: "Two." }], openAiTools.slice(0, 1));
+    const [session] = [...run.gateway.store.open];
+    await run.gateway.finish(session!, { reward: { reward: 0 } });
+    const episode = JSON.parse(await readFile(path.join(dir, "episodes.jsonl"), "utf8")) as Episode;
+    const places = episode.tree?.map(({ parent, cause, turnIndex }) => [
+      ...[parent, cause, turnIndex],
+    ]);
+    expect(places).toEqual([
+      [undefined, "first", 0],
+      [0, undefined, 2],
+      [0, undefined, 1],
+      [undefined, "tools-changed", 3],
+    ]);
+    expect(episode.turns.map(({ steps }) => steps)).toEqual([
+      [{ source: "user", callId: "", observation: "Two.", result: "acted" }],
+      ...[[], [], []],
+    ]);
+    expect(await verifyRun(dir)).toMatchObject({ samples: 3, violations: [] });
   });
 
   test("keeps what was sampled of a session that nobody scored, and says that it is not scored", async () => {

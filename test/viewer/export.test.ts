@@ -15,6 +15,8 @@ import {
   writeViewedRun,
   type ViewedEpisode,
 } from "../../src/viewer/viewed-run.fixture.ts";
+import { exportHtml } from "../../src/viewer/export-html.ts";
+import { openRuns } from "../../src/viewer/source/run-index.ts";
 import { cliFile, runCli } from "../support/run-cli.ts";
 import { builtPage, hasBrowser, launchBrowser, serveRuns, watchPage } from "./browser.ts";
 
@@ -98,6 +100,23 @@ describe("turnwright view --export", () => {
       /^default-src 'none'; script-src 'sha256-[\w+/]+=*'; style-src 'sha256-[\w+/]+=*'; img-src data:; base-uri 'none'; form-action 'none'$/,
     );
   });
+});
+
+test("an exported episode is as stale as it was in its run", async () => {
+  const dir = path.join(scratch, "stale");
+  const codec = await loadTokenCodec(viewedModel);
+  const sampledBy = async (id: string, version: string): Promise<ViewedEpisode> => ({
+    row: makeEpisode(id, [{ text: "Hello." }]),
+    samples: [await makeSample(codec, id, [{ text: "Hi." }, { text: "Hello.", version }])],
+  });
+  await writeViewedRun(dir, [
+    await sampledBy("shop/test/0#0", "9"),
+    await sampledBy("shop/test/0#1", "4"),
+  ]);
+  await codec.close?.();
+  const [run] = await openRuns([dir]);
+  const { html } = await exportHtml(run!, { wanted: ["0#1"] });
+  expect(html).toContain('"staleness":5');
 });
 
 describe("turnwright view", () => {

@@ -317,15 +317,36 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       ...second,
       segment: 1,
       turns: second.turns.map((turn) => ({ ...turn, turnIndex: 2 })),
-      metadata: { branch: "compaction" },
     };
-    const row = makeEpisode(firstId, [
-      { text: "Good morning." },
-      { text: "First way." },
-      { text: "Second way." },
+    const anew = await makeSample(codec, firstId, [
+      { text: "<|im_start|>user\nA title?<|im_end|>\n<|im_start|>assistant\n" },
+      { text: "Hello.<|im_end|>", version: "7" },
     ]);
+    const rooted = {
+      ...anew,
+      segment: 2,
+      turns: anew.turns.map((turn) => ({ ...turn, turnIndex: 3 })),
+    };
+    const texts = ["Good morning.", "First way.", "Second way.", ""];
+    const treeTurn = {
+      ...{ promptTokenCount: 1, sampledTokenCount: 1, outputHash: "", isDelivered: true },
+      model: "policy",
+    };
+    const row = makeEpisode(
+      firstId,
+      texts.map((text) => ({ text })),
+      {
+        tree: [
+          { ...treeTurn, cause: "first", turnIndex: 0 },
+          { ...treeTurn, parent: 0, turnIndex: 2 },
+          { ...treeTurn, parent: 0, turnIndex: 1 },
+          { ...treeTurn, cause: "new-conversation", turnIndex: 3 },
+          { ...treeTurn, parent: 3, isDelivered: false },
+        ],
+      },
+    );
     const dir = path.join(scratch, "tree", "run");
-    await writeViewedRun(dir, [{ row, samples: [first, branched] }]);
+    await writeViewedRun(dir, [{ row, samples: [first, branched, rooted] }]);
     await using server = await serveRuns(dir);
     await using watched = await watchPage(browser);
     const { page } = watched;
@@ -335,7 +356,18 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(await branch.innerText()).toContain(
       `goes another way than row 0 behind its turn 0, at token ${shared}`,
     );
-    expect(await branch.innerText()).toContain("compaction");
+    expect(await page.locator(".tree > ul > [data-cause]").count()).toBe(2);
+    expect(await page.locator('.tree [data-row="2"]').innerText()).toMatch(
+      /^row 2 new-conversation: a conversation of its own, .+ · turn 3, \d+ of \d+ tokens trained$/,
+    );
+    expect(await page.locator(".tree .untrained").innerText()).toBe(
+      "1 more turn was sampled and is trained nowhere: 1 never reached the client",
+    );
+    expect(await page.locator('[data-row-start="1"]').innerText()).toContain("behind its turn 0");
+    // What a turn without words sampled stands in its row.
+    await page.locator(".wordless").click();
+    await page.locator('.tree [data-row="2"] button[aria-pressed="true"]').waitFor();
+    expect(await page.locator('.turn[data-turn="3"] .text').innerText()).toBe("Hello.<|im_end|>");
     // A turn that is trained in the other row leads there.
     await page.locator('.turn[data-turn="2"] .turn-head').click();
     await page.locator('.tree [data-row="1"] button[aria-pressed="true"]').waitFor();
@@ -372,6 +404,127 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     );
     await page.locator(".attempt-status").click();
     await page.locator(`.token.selected[data-token="${sample.turns[0]!.start}"]`).waitFor();
+  });
+
+  test("shows who took the time of each turn, as far as that is recorded", async () => {
+    const dir = path.join(scratch, "time", "run");
+    const times = { engineMs: 40, queueMs: 15, parseMs: 7, environmentMs: 5, userMs: 1_100 };
+    const { row } = firstEpisode();
+    const [first, ...others] = row.turns;
+    const turns = [{ ...first!, ...times }, ...others];
+    await writeViewedRun(dir, [{ row: { ...row, turns }, samples: [sample] }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf());
+    await page.locator(".token").first().waitFor();
+    await page.keyboard.press("t");
+    const cells = (turn: number) =>
+      page.locator(`[data-turn-time="${turn}"] td[data-lane]`).allInnerTexts();
+    await page.locator("[data-turn-time]").first().waitFor();
+    expect(await page.locator(".lanes thead th").allInnerTexts()).toEqual([
+      ...["", "", "queue", "engine", "parse", "environment", "user", "tokens in → out"],
+    ]);
+    expect(await cells(0)).toEqual(["15 ms", "25 ms", "7 ms", "5 ms", "1.1 s"]);
+    expect(await cells(1)).toEqual(["–", "20 ms", "–", "5 ms", "–"]);
+    const widths = await page
+      .locator('[data-turn-time="0"] .lane span')
+      .evaluateAll((lanes) => lanes.map((lane) => lane.getBoundingClientRect().width));
+    const [queue, engine] = widths;
+    expect(widths.length).toBe(5);
+    expect(queue! / engine!).toBeCloseTo(15 / 25, 1);
+  });
+
+  test("marks where sampling was interrupted, and leads to each kind of token", async () => {
+    const dir = path.join(scratch, "resumed", "run");
+    const { row } = firstEpisode();
+    const [first, ...others] = row.turns;
+    const { start, end } = sample.turns[0]!;
+    const piece = { policyVersion: "7", finish: "abort" } as const;
+    const pieces = [
+      { ...piece, requestId: "r", tokenCount: 2 },
+      { ...piece, requestId: "r", tokenCount: 1 },
+      { ...piece, requestId: "r1~r", tokenCount: end - start - 3 },
+    ];
+    const turns = [{ ...first!, pieces, interruptionCount: 1 }, ...others];
+    await writeViewedRun(dir, [{ row: { ...row, turns }, samples: [sample] }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser, { viewport: { width: 1300, height: 1400 } });
+    const { page } = watched;
+    await page.goto(server.url + linkOf());
+    await page.locator(".token").first().waitFor();
+    expect(await page.locator(".token.resumed").getAttribute("data-token")).toBe(String(start + 3));
+    const sampled = page.locator('.legend [data-kind="sampled"] button');
+    for (const turn of [...sample.turns, sample.turns[0]!]) {
+      await sampled.click();
+      await page.locator(`.token.selected[data-token="${turn.start}"]`).waitFor();
+    }
+  });
+
+  test("shows forks, episodes without a row, and runs without episodes as what they are", async () => {
+    const dir = path.join(scratch, "odd", "run");
+    const fork = await otherEpisode("shop/test/0#1", "again", 1);
+    const failure = { party: "engine", code: "engine/unreachable", message: "gone" } as const;
+    const { reward: _none, ...failed } = makeEpisode("shop/test/3#0", [], {
+      ...{ outcome: "failed", stopReason: "failure" },
+      counts: {
+        ...{ turnCount: 0, sampledTokenCount: 0, tokenCount: 0, toolCallCount: 0 },
+        ...{ formatErrorCount: 0, attemptCounts: {} },
+      },
+    });
+    await writeViewedRun(dir, [
+      firstEpisode(),
+      // As somebody else may write it: the failure behind the messages.
+      { row: { ...failed, failure }, samples: [] },
+      { ...fork, row: { forkedFrom: { rolloutId: firstId, turnIndex: 2 }, ...fork.row } },
+    ]);
+    const empty = path.join(scratch, "odd", "empty");
+    await writeViewedRun(empty, []);
+    await using server = await serveRuns(dir, empty);
+    await using watched = await watchPage(browser);
+    const { page, complaints } = watched;
+    await page.goto(`${server.url}#/run/run?order=order`);
+    await page.locator(".list-row").nth(2).waitFor();
+    const order = () =>
+      page.locator(".list-row").evaluateAll((rows) => rows.map((row) => row.textContent.trim()));
+    expect((await order()).map((text) => /\d+$/.exec(text)![0])).toEqual(["1", "2", "3"]);
+    await page.getByRole("button", { name: "party:engine" }).click();
+    await page.locator(".shown-count").getByText("1 of 3").waitFor();
+    await page.locator('[data-episode="shop/test/3#0"]').click();
+    await page.getByText("There is no training row").waitFor();
+    await page.goto(server.url + linkOf({ episode: "shop/test/0#1" }));
+    expect(await page.locator(".turn.trained-elsewhere .facts").innerText()).toContain(
+      "trained in what it is forked from",
+    );
+    await page.keyboard.press("g");
+    await page.locator(".forked a").getByText("#0").waitFor();
+    await page.goto(server.url + linkOf({ episode: "shop/test/0#1" }));
+    await page.locator(".fork-note a").click();
+    await page.locator('.turn.selected[data-turn="2"]').waitFor();
+    expect(page.url()).toContain(linkOf({ turn: 2 }));
+    await page.goto(`${server.url}#/run/empty`);
+    await page.getByText("The run has no episodes.").waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("says how stale each episode is, and narrows the list by it", async () => {
+    const dir = path.join(scratch, "stale", "run");
+    await writeViewedRun(dir, [
+      firstEpisode(),
+      await otherEpisode("shop/test/1#0", "a", 1),
+      await otherEpisode("shop/test/2#0", "b", 0),
+    ]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url);
+    // The first was sampled by 7 and 8, the others by 7 when 8 was there already.
+    await page.getByRole("button", { name: "stale>0" }).click();
+    await page.locator(".shown-count").getByText("3 of 3").waitFor();
+    await page.locator(".filter-input").fill("stale=0");
+    await page.getByText("No episode fits the filter").waitFor();
+    await page.locator(".filter-input").fill("");
+    expect(await page.locator(".list-row .cell-stale").allInnerTexts()).toEqual(["1", "1", "1"]);
   });
 
   test("keeps hostile texts text", async () => {
@@ -599,7 +752,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(".shown-count").getByText("65 of 65").waitFor();
     expect(await firstSeen()).toEqual(before);
     // Who looks at the end goes on looking at it.
-    await page.getByRole("button", { name: "ended", exact: true }).click();
+    await page.getByRole("button", { name: "ended as", exact: true }).click();
     await list.evaluate((box) => (box.scrollTop = box.scrollHeight));
     await appendEpisode(dir, await otherEpisode("shop/test/151#0", "last", 1));
     await page.locator('[data-episode="shop/test/151#0"]').waitFor();

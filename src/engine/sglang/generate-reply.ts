@@ -99,13 +99,21 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
     sentCount,
   });
   const cachedTokenCount = readCount(meta, "cached_tokens", "meta_info.");
+  const queueMs = readQueueMs(meta);
   return {
     ids,
     logprobs,
     versions: readVersionRuns(meta, ids.length),
+    ...(queueMs === undefined ? {} : { queueMs }),
     ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
     ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
   };
+}
+
+/** Told in seconds; to show, so that nothing depends on whether it can be. */
+function readQueueMs({ queue_time: seconds }: JsonObject): number | undefined {
+  const isTime = typeof seconds === "number" && seconds >= 0;
+  return isTime ? Math.round(seconds * 1e6) / 1000 : undefined;
 }
 
 /** A request that was aborted before it ran has no logprobs to report; one that ran must. */

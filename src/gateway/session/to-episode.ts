@@ -124,24 +124,32 @@ function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnReco
       steps: stepsOf(node, next),
       ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
       engineMs,
+      ...(generation.queueMs === undefined ? {} : { queueMs: generation.queueMs }),
       environmentMs: 0,
     };
   });
 }
 
-/** What the agent answered the calls of a turn, as far as it told the policy. */
+/** What the agent answered a turn, results of its calls first, as far as it told the policy. */
 function stepsOf(
   { record }: TurnNode<GatewayTurn>,
   next: TurnNode<GatewayTurn> | undefined,
 ): readonly TurnStep[] {
-  const results = (next?.record.shown ?? []).filter((message) => message.role === "tool");
-  return (record.message.toolCalls ?? []).flatMap(({ id: callId, name, argumentsText }) => {
-    const result = results.find(({ toolCallId }) => toolCallId === callId);
-    if (result === undefined) return [];
-    const { content: observation } = result;
-    const step: TurnStep = {
-      ...{ source: name, callId, arguments: argumentsText, observation, result: "acted" },
-    };
-    return [step];
-  });
+  const shown = next?.record.shown ?? [];
+  const results = shown.filter((message) => message.role === "tool");
+  const said = shown.flatMap(({ role, content }): TurnStep[] =>
+    role === "user" ? [{ source: role, callId: "", observation: content, result: "acted" }] : [],
+  );
+  const answered = (record.message.toolCalls ?? []).flatMap(
+    ({ id: callId, name, argumentsText }): TurnStep[] => {
+      const result = results.find(({ toolCallId }) => toolCallId === callId);
+      if (result === undefined) return [];
+      const { content: observation } = result;
+      const step: TurnStep = {
+        ...{ source: name, callId, arguments: argumentsText, observation, result: "acted" },
+      };
+      return [step];
+    },
+  );
+  return [...answered, ...said];
 }

@@ -1,4 +1,4 @@
-import type { Outcome, StopReason } from "../../trajectory/sample.ts";
+import type { ForkPlace, Outcome, StopReason } from "../../trajectory/sample.ts";
 
 /** An episode in a list: sums and ends, no texts. JSON-able. */
 export interface EpisodeEntry {
@@ -24,6 +24,10 @@ export interface EpisodeEntry {
   readonly formatErrorCount: number;
   readonly startedAtMs: number;
   readonly durationMs: number;
+  /** Where it parts from another attempt, for forks. */
+  readonly forkedFrom?: ForkPlace;
+  /** See `withStaleness()`; absent until the versions are known. */
+  readonly staleness?: number;
 }
 
 /** Versions of the policy that sampled an episode, in the order in which they appear. */

@@ -4,25 +4,78 @@ import type { EpisodeEntry } from "./episode-entry.ts";
 export interface EpisodeField {
   readonly name: string;
   readonly title: string;
+  /** What it says, for people who see the list for the first time. */
+  readonly meaning: string;
   valueOf(entry: EpisodeEntry, versions: readonly string[]): number | string | undefined;
 }
 
 /** Every field, by the name that filters call it. */
 export const episodeFields: readonly EpisodeField[] = [
-  { name: "order", title: "ended", valueOf: ({ order }) => order },
-  { name: "task", title: "task", valueOf: ({ taskIndex }) => taskIndex },
-  { name: "sample", title: "attempt", valueOf: ({ sampleIndex }) => sampleIndex },
-  { name: "reward", title: "reward", valueOf: ({ reward }) => reward },
-  { name: "outcome", title: "outcome", valueOf: ({ outcome }) => outcome },
-  { name: "end", title: "ended by", valueOf: ({ stopReason }) => stopReason },
-  { name: "party", title: "failure of", valueOf: ({ party }) => party },
-  { name: "turns", title: "turns", valueOf: ({ turnCount }) => turnCount },
-  { name: "calls", title: "calls", valueOf: ({ toolCallCount }) => toolCallCount },
-  { name: "malformed", title: "malformed", valueOf: ({ formatErrorCount }) => formatErrorCount },
-  { name: "sampled", title: "sampled", valueOf: ({ sampledTokenCount }) => sampledTokenCount },
-  { name: "tokens", title: "tokens", valueOf: ({ tokenCount }) => tokenCount },
-  { name: "versions", title: "versions", valueOf: (_, versions) => versions.length },
-  { name: "seconds", title: "seconds", valueOf: ({ durationMs }) => durationMs / 1000 },
+  {
+    ...{ name: "order", title: "ended as" },
+    meaning: "place in the order in which the episodes ended",
+    valueOf: ({ order }) => order,
+  },
+  {
+    ...{ name: "task", title: "task", meaning: "which task was played" },
+    valueOf: ({ taskIndex }) => taskIndex,
+  },
+  {
+    ...{ name: "sample", title: "attempt", meaning: "which attempt at the task it is" },
+    valueOf: ({ sampleIndex }) => sampleIndex,
+  },
+  {
+    ...{ name: "reward", title: "reward", meaning: "what it earned; none where nothing scored it" },
+    valueOf: ({ reward }) => reward,
+  },
+  {
+    ...{ name: "outcome", title: "outcome" },
+    meaning: "completed, truncated, failed or aborted",
+    valueOf: ({ outcome }) => outcome,
+  },
+  {
+    ...{ name: "end", title: "ended by", meaning: "what ended the conversation" },
+    valueOf: ({ stopReason }) => stopReason,
+  },
+  {
+    ...{ name: "party", title: "failure of", meaning: "whose failure it was, where it failed" },
+    valueOf: ({ party }) => party,
+  },
+  {
+    ...{ name: "turns", title: "turns", meaning: "how often the policy was asked" },
+    valueOf: ({ turnCount }) => turnCount,
+  },
+  {
+    ...{ name: "calls", title: "calls", meaning: "tool calls that were performed" },
+    valueOf: ({ toolCallCount }) => toolCallCount,
+  },
+  {
+    ...{ name: "malformed", title: "malformed" },
+    meaning: "turns that tried to call a tool and got no call right",
+    valueOf: ({ formatErrorCount }) => formatErrorCount,
+  },
+  {
+    ...{ name: "sampled", title: "sampled", meaning: "tokens that the policy sampled: trained" },
+    valueOf: ({ sampledTokenCount }) => sampledTokenCount,
+  },
+  {
+    ...{ name: "tokens", title: "tokens", meaning: "tokens of its training rows in all" },
+    valueOf: ({ tokenCount }) => tokenCount,
+  },
+  {
+    ...{ name: "versions", title: "versions" },
+    meaning: "the policy's versions that sampled it, the first and the last",
+    valueOf: (_, versions) => versions.length,
+  },
+  {
+    ...{ name: "stale", title: "stale" },
+    meaning: "versions between its oldest token and the newest policy of the run when it ended",
+    valueOf: ({ staleness }) => staleness,
+  },
+  {
+    ...{ name: "seconds", title: "seconds", meaning: "how long it took" },
+    valueOf: ({ durationMs }) => durationMs / 1000,
+  },
 ];
 
 const fieldsByName = new Map(episodeFields.map((field) => [field.name, field]));

@@ -15,7 +15,10 @@ interface NamedSpan {
  * that the policy owed.
  */
 export function findKinds(
-  row: Pick<Sample, "tokenIds" | "promptLength" | "turns"> & { readonly spans?: unknown },
+  row: Pick<Sample, "promptLength" | "turns"> & {
+    readonly tokenIds: ArrayLike<number>;
+    readonly spans?: unknown;
+  },
   stopIds: ReadonlySet<number> | undefined,
 ): Uint8Array {
   const { tokenIds, promptLength, turns } = row;

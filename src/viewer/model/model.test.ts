@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { TreeTurn } from "../../episode/episode.ts";
+import { causeWords } from "./branch-cause.ts";
 import { cutLines, lineOf } from "./cut-lines.ts";
 import { findKinds } from "./find-kinds.ts";
 import { firstDifference } from "./first-difference.ts";
@@ -326,7 +328,7 @@ describe("the rows of one episode", () => {
     return {
       ids: Int32Array.from(ids),
       kinds,
-      mask: kinds.map((kind) => Number(kind === 1)),
+      trainedCount: kinds.filter((kind) => kind === 1).length,
       header,
     };
   };
@@ -340,6 +342,11 @@ describe("the rows of one episode", () => {
   const branch = row([1, 2, 3, 7, 8, 9], [[2, 4, 6]]);
   const other = row([5, 6, 7], [[3, 1, 3]]);
 
+  const treeTurn = (place: Pick<TreeTurn, "parent" | "cause" | "turnIndex">): TreeTurn => ({
+    ...{ promptTokenCount: 1, sampledTokenCount: 2, outputHash: "", isDelivered: true },
+    ...{ model: "policy", ...place },
+  });
+
   test("hang together as a tree", () => {
     expect(findBranches([main, branch, other])).toEqual([
       { row: 0, tokenCount: 6, trainedCount: 4, turnIndexes: [0, 1], sharedCount: 0 },
@@ -349,6 +356,54 @@ describe("the rows of one episode", () => {
       },
       { row: 2, tokenCount: 3, trainedCount: 2, turnIndexes: [3], parent: 0, sharedCount: 0 },
     ]);
+  });
+
+  test("hang where a gateway's run says, with the cause of each root", () => {
+    // Turn 0 is gone on from twice, and the newest of its branches trains it; turn 3 begins anew.
+    const tree = [
+      treeTurn({ cause: "first", turnIndex: 0 }),
+      treeTurn({ parent: 0, turnIndex: 2 }),
+      treeTurn({ parent: 0, turnIndex: 1 }),
+      treeTurn({ cause: "tools-changed", turnIndex: 3 }),
+    ];
+    expect(findBranches([main, branch, other], tree)).toEqual([
+      {
+        ...{ row: 0, tokenCount: 6, trainedCount: 4, turnIndexes: [0, 1], sharedCount: 0 },
+        cause: "first",
+      },
+      {
+        ...{ row: 1, tokenCount: 6, trainedCount: 2, turnIndexes: [2] },
+        ...{ parent: 0, sharedCount: 3, behindTurn: 0 },
+      },
+      {
+        ...{ row: 2, tokenCount: 3, trainedCount: 2, turnIndexes: [3], sharedCount: 0 },
+        cause: "tools-changed",
+      },
+    ]);
+  });
+
+  test("hang on the last turn that is trained, where one that they share is not", () => {
+    const tree = [
+      treeTurn({ cause: "first", turnIndex: 0 }),
+      treeTurn({ parent: 0 }),
+      treeTurn({ parent: 1, turnIndex: 1 }),
+      treeTurn({ parent: 1, turnIndex: 2 }),
+      treeTurn({ cause: "new-conversation" }),
+      treeTurn({ parent: 4, turnIndex: 3 }),
+    ];
+    const places = findBranches([main, branch, other], tree).map(
+      ({ parent, behindTurn, cause }) => [parent, behindTurn, cause],
+    );
+    expect(places).toEqual([
+      [undefined, undefined, "first"],
+      [0, 0, undefined],
+      [undefined, undefined, "new-conversation"],
+    ]);
+  });
+
+  test("name causes in words, and unknown ones as they are", () => {
+    expect(causeWords("tools-changed")).toBe("the same conversation with other tools");
+    expect(causeWords("<b>")).toBe("<b>");
   });
 
   test("show as context what is trained in another", () => {

@@ -1,4 +1,4 @@
-import type { Outcome, StopReason } from "../../trajectory/sample.ts";
+import type { ForkPlace, Outcome, StopReason } from "../../trajectory/sample.ts";
 import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
 
 /** A stretch of ids that one version of the policy sampled. JSON-able. */
@@ -26,6 +26,8 @@ export interface RowHeader {
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
   readonly reward?: number;
+  /** Where the rollout parts from another, for forks. */
+  readonly forkedFrom?: ForkPlace;
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Every distinct id once; absent where the tokenizer is not at hand. */
   readonly pieces?: readonly TokenPiece[];

@@ -1,3 +1,4 @@
+import type { TurnRecord } from "../../episode/episode.ts";
 import { cutLines, type LineLimits } from "./cut-lines.ts";
 import type { RowColumns, RowHeader, VersionBand } from "./row-columns.ts";
 import { searchTokens, type SearchResult } from "./search-tokens.ts";
@@ -35,6 +36,8 @@ export class RowView {
   /** Logprobs that were computed again, by place in the row; absent until they were. */
   rescored: Float64Array | undefined;
 
+  #resumed: ReadonlySet<number> = new Set();
+
   constructor(columns: RowColumns) {
     this.#columns = columns;
     this.header = columns.header;
@@ -69,6 +72,31 @@ export class RowView {
   /** How far the recorded logprob is from the one that was computed again, in nats; NaN where none was. */
   differenceAt(index: number): number {
     return Math.abs(this.logprobAt(index) - (this.rescored?.[index] ?? Number.NaN));
+  }
+
+  /** Takes note of where sampling was interrupted, which the episode's turns say and the row does not. */
+  noteInterruptions(turns: readonly Pick<TurnRecord, "turnIndex" | "pieces">[]): void {
+    const places = new Set<number>();
+    for (const { turnIndex, start, end } of this.header.turns) {
+      const { pieces = [] } = turns[turnIndex] ?? {};
+      let place = start;
+      for (const [index, { requestId, tokenCount }] of pieces.entries()) {
+        const isResumed = index > 0 && pieces[index - 1]!.requestId !== requestId;
+        if (isResumed && place < end) places.add(place);
+        place += tokenCount;
+      }
+    }
+    this.#resumed = places;
+  }
+
+  /** Whether sampling was interrupted before the token, and went on with it. */
+  isResumedAt(index: number): boolean {
+    return this.#resumed.has(index);
+  }
+
+  /** How often sampling was interrupted within the row's turns. */
+  get interruptionCount(): number {
+    return this.#resumed.size;
   }
 
   /** The version's place among those of the row, in the order in which they appear. */
@@ -138,6 +166,19 @@ export class RowView {
       tokenKinds.map(({ name }, index) => [name, perKind[index]!]),
     ) as Record<TokenKind["name"], number>;
     return { ...named, trained, droppedStops, disagreeing };
+  }
+
+  /** Where the next stretch of a kind begins behind a token, or the first of all; none where there is none. */
+  nextOfKind(name: TokenKind["name"], after: number): number | undefined {
+    const { kinds } = this.#columns;
+    const wanted = kindIndex[name];
+    let first: number | undefined;
+    for (let index = 0; index < kinds.length; index++) {
+      if (kinds[index] !== wanted || (index > 0 && this.#breaks[index] === 0)) continue;
+      if (index > after) return index;
+      first ??= index;
+    }
+    return first;
   }
 
   /** The sampled tokens that surprise most by their own logprobs, the worst first. */

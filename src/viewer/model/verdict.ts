@@ -16,7 +16,8 @@ export interface Verdict {
 type Judged = Pick<
   EpisodeRow,
   "outcome" | "stopReason" | "reward" | "rewardDetails" | "failure" | "counts"
->;
+> &
+  Partial<Pick<EpisodeRow, "environment">>;
 
 const endings: Readonly<Partial<Record<string, (turns: number) => string>>> = {
   "user-left": (turns) => `The user left after ${countOf(turns, "turn")}.`,
@@ -38,8 +39,12 @@ const endings: Readonly<Partial<Record<string, (turns: number) => string>>> = {
 export function verdictOf(row: Judged): Verdict {
   const { reward, stopReason, failure, counts, rewardDetails } = row;
   const difference = differenceOf(rewardDetails);
+  // Whoever drives a gateway's session says when it is over.
+  const isSession = row.environment === "gateway" && stopReason === "finished";
   const about = {
-    ending: endings[stopReason]?.(counts.turnCount) ?? `Ended by ${stopReason}.`,
+    ending: isSession
+      ? `The session was ended after ${countOf(counts.turnCount, "turn")}.`
+      : (endings[stopReason]?.(counts.turnCount) ?? `Ended by ${stopReason}.`),
     reasons: [
       ...(difference === undefined ? [] : differenceReasons(difference)),
       ...formReasons(counts),

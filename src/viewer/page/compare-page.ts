@@ -61,7 +61,7 @@ function drawComparison(app: ViewerApp, route: CompareRoute, compared: Compared)
           <b>${tieCount}</b>. Its mean reward is ${averageReward.b.toFixed(3)}, that of ${a}
           ${averageReward.a.toFixed(3)}: ${signed(difference.value)} (95 %:
           ${signed(difference.low)} to ${signed(difference.high)}), p = ${pValue.toPrecision(2)}
-          (${comparison.test}).
+          (${comparison.test} test).
         </p>
       </div>
       <div class="choices" role="group" aria-label="order">

@@ -2,7 +2,9 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { AttemptRecord, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Message } from "../../message.ts";
 import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { RowBranch } from "../model/row-tree.ts";
 import { visibleText } from "../model/visible-text.ts";
+import { placeOf } from "./branch-tree.ts";
 import { longText } from "./long-text.ts";
 import { formatDuration } from "./parts.ts";
 import type { ViewerApp } from "./viewer-app.ts";
@@ -13,6 +15,10 @@ export interface ConversationOptions {
   readonly selectedTurn: number | undefined;
   /** Told which turn, and which of the ids that it sampled, was chosen. */
   readonly onSelect: (turnIndex: number, tokenSpan?: readonly [number, number]) => void;
+  /** What a turn's tokens spell; `undefined` where they are not in the row that is shown. */
+  readonly tokenText?: (turnIndex: number) => string | undefined;
+  /** The episode's training rows, where it has several: each says where it begins. */
+  readonly branches?: readonly RowBranch[];
 }
 
 /** What was said, called and answered, as it was recorded. */
@@ -21,7 +27,7 @@ export function conversation(row: EpisodeRow, options: ConversationOptions): Tem
   const opening = first < 0 ? row.messages : row.messages.slice(0, first);
   return html`<ol class="conversation" aria-label="conversation">
     ${opening.map((message, index) => openingMessage(message, index, options))}
-    ${row.turns.map((turn) => turnEntry(row, turn, options))}
+    ${row.turns.map((turn) => html`${rowStart(turn, options)}${turnEntry(row, turn, options)}`)}
   </ol>`;
 }
 
@@ -44,12 +50,22 @@ function openingMessage(
   </li>`;
 }
 
+/** What a turn goes on from that begins another training row. */
+function rowStart({ turnIndex }: TurnRecord, { branches = [] }: ConversationOptions) {
+  const branch = branches.find(({ turnIndexes }) => turnIndexes[0] === turnIndex);
+  if (branch === undefined || branches.length < 2) return nothing;
+  return html`<li class="row-start" data-row-start=${branch.row}>
+    row ${branch.row} · ${placeOf(branch)} its prompt is among the tokens
+  </li>`;
+}
+
 function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptions) {
   const { turnIndex, sampledTokenCount, engineMs, finish, steps } = turn;
   const { selectedTurn, onSelect, app } = options;
   const isSelected = turnIndex === selectedTurn;
+  const isOthers = turnIndex < (row.forkedFrom?.turnIndex ?? 0);
   return html`<li
-    class="turn ${isSelected ? "selected" : ""}"
+    class="turn ${isSelected ? "selected" : ""} ${isOthers ? "trained-elsewhere" : ""}"
     data-turn=${turnIndex}
     aria-current=${isSelected ? "true" : nothing}
   >
@@ -58,7 +74,7 @@ function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptio
         <span class="who">agent</span>
         <span class="facts"
           >turn ${turnIndex} · ${sampledTokenCount} sampled ·
-          ${formatDuration(engineMs)}${
+          ${formatDuration(engineMs)}${isOthers ? " · trained in what it is forked from" : ""}${
             finish === "length" ? html` · <b class="warning">cut off by length</b>` : nothing
           }</span
         >
@@ -79,8 +95,11 @@ function reasoningOf(app: ViewerApp, { turnIndex, reasoning }: TurnRecord): Temp
 }
 
 /** What the turn said, with every attempt at a call marked by what became of it. */
-function turnText(turn: TurnRecord, { app, onSelect }: ConversationOptions): TemplateResult {
+function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResult {
+  const { app, onSelect } = options;
   const { text, attempts = [], turnIndex } = turn;
+  // A gateway keeps the words that it sent its client; calls stand among the tokens.
+  if (text.trim() === "" && turn.sampledTokenCount > 0) return wordless(turn, options);
   const parts: TemplateResult[] = [];
   let place = 0;
   for (const [index, attempt] of attempts.entries()) {
@@ -108,6 +127,14 @@ function turnText(turn: TurnRecord, { app, onSelect }: ConversationOptions): Tem
     parts.push(longText(app, `turn ${turnIndex} ${place}`, rest));
   }
   return html`${parts}`;
+}
+
+function wordless({ turnIndex }: TurnRecord, { app, tokenText, onSelect }: ConversationOptions) {
+  const spelled = tokenText?.(turnIndex);
+  if (spelled !== undefined) return longText(app, `tokens ${turnIndex}`, spelled);
+  return html`<button type="button" class="wordless" @click=${() => onSelect(turnIndex)}>
+    no words: show its tokens
+  </button>`;
 }
 
 const statusWords: Readonly<Record<string, string>> = {

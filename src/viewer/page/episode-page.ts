@@ -1,17 +1,17 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import type { TurnRecord } from "../../episode/episode.ts";
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 import type { LiveEpisode } from "../model/live-episode.ts";
 import type { Route } from "../model/route.ts";
-import type { RowBranch } from "../model/row-tree.ts";
 import type { RowView } from "../model/row-view.ts";
 import { linkTo } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
+import { branchTree } from "./branch-tree.ts";
 import { conversation } from "./conversation.ts";
 import { liveConversation } from "./live-conversation.ts";
 import { longText } from "./long-text.ts";
-import { choice, endOf, formatDuration, formatNumber, rewardBadge, whenReady } from "./parts.ts";
+import { choice, endOf, rewardBadge, whenReady } from "./parts.ts";
+import { timeTable } from "./time-lanes.ts";
 import { tokenPanel } from "./token-panel.ts";
 import { verdictPanel } from "./verdict-panel.ts";
 import { episodeRoute, type Loaded, type ViewerApp } from "./viewer-app.ts";
@@ -29,12 +29,14 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
     ${attempts(app, route)}
     ${whenReady(app.episode(route), (row) => {
       if ("isLive" in row) return livePage(app, route, row);
-      return html`${verdictPanel(app, row)}
+      return html`${verdictPanel(app, row)} ${forkNote(route, row)}
         <div class="sides">
           <section class="side" aria-label="conversation">
             ${conversation(row, {
               app,
               selectedTurn: route.turn,
+              ...branchesOf(app, route),
+              ...shownTextOf(app, route, row),
               onSelect: (turn, span) => selectTurn(app, route, turn, span),
             })}
           </section>
@@ -42,6 +44,40 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
         </div>`;
     })}
   </div>`;
+}
+
+/** Whether nothing of an episode reached `samples.jsonl`. */
+export function hasNoRow({ counts }: Pick<EpisodeRow, "counts">): boolean {
+  return counts.tokenCount === 0;
+}
+
+function branchesOf(app: ViewerApp, route: EpisodeRoute) {
+  const branches = app.branches(route);
+  return branches.state === "ready" ? { branches: branches.value } : {};
+}
+
+/** What a fork parts from. */
+function forkNote({ run }: EpisodeRoute, { forkedFrom }: EpisodeRow) {
+  if (forkedFrom === undefined) return nothing;
+  const { rolloutId, turnIndex } = forkedFrom;
+  const link = linkTo({ ...episodeRoute(run, rolloutId), turn: turnIndex });
+  return html`<p class="fork-note">
+    A fork of <a href=${link}>${visibleText(rolloutId)}</a> from turn ${turnIndex} on: the turns
+    before it are part of its prompt, and are trained there.
+  </p>`;
+}
+
+/** What a turn's tokens spell, as far as they stand in the row that is shown. */
+function shownTextOf(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow) {
+  const view = hasNoRow(row) ? undefined : shownRow(app, route);
+  if (view?.state !== "ready") return {};
+  const { header, texts } = view.value;
+  return {
+    tokenText: (wanted: number): string | undefined => {
+      const turn = header.turns.find(({ turnIndex }) => turnIndex === wanted);
+      return turn && texts.slice(turn.start, turn.end);
+    },
+  };
 }
 
 /** An episode that is being played: what was sampled so far, and what came back. */
@@ -117,7 +153,7 @@ function attempts(app: ViewerApp, route: EpisodeRoute): TemplateResult {
     ${own === undefined ? nothing : html`<span class="end">${endOf(own)}</span>`}
     <span class="downloads">
       ${
-        app.source.rowLine === undefined || own === undefined
+        app.source.rowLine === undefined || own === undefined || own.tokenCount === 0
           ? nothing
           : html`<button type="button" @click=${() => void downloadRow(app, route)}>
               download the row
@@ -158,111 +194,22 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
         ${tab("tokens", "Tokens")} ${tab("time", "Time")} ${tab("details", "Reward details")}
       </div>
     </div>
-    ${branchTree(app, route)}
+    ${branchTree(app, route, row)}
     ${
       app.tab === "time"
-        ? timeLanes(row, (turn) => selectTurn(app, route, turn))
+        ? timeTable(row, (turn) => selectTurn(app, route, turn))
         : app.tab === "details"
           ? details(app, row)
-          : whenReady(shownRow(app, route), (view) => tokenPanel(app, { route, view }))
+          : hasNoRow(row)
+            ? html`<p class="waiting">
+                There is no training row: the episode ended before anything was sampled, and nothing
+                of it is trained.
+              </p>`
+            : whenReady(shownRow(app, route), (view) => {
+                view.noteInterruptions(row.turns);
+                return tokenPanel(app, { route, view });
+              })
     }`;
-}
-
-/** The training rows of an episode that has several, as a tree: what each goes on from. */
-function branchTree(app: ViewerApp, route: EpisodeRoute): TemplateResult | typeof nothing {
-  const branches = app.branches(route);
-  if (branches.state !== "ready" || branches.value.length < 2) return nothing;
-  const { token: _token, turn: _turn, ...rest } = route;
-  const below = (parent: number | undefined): TemplateResult =>
-    html`<ul>
-      ${branches.value
-        .filter((branch) => branch.parent === parent)
-        .map(
-          (branch) =>
-            html`<li data-row=${branch.row}>
-              <button
-                type="button"
-                aria-pressed=${branch.row === route.row}
-                @click=${() => app.go({ ...rest, row: branch.row })}
-              >
-                row ${branch.row}
-              </button>
-              ${branchWords(branch)} ${below(branch.row)}
-            </li>`,
-        )}
-    </ul>`;
-  return html`<details class="tree" open>
-    <summary>${branches.value.length} training rows: the history was rewritten or branches</summary>
-    ${below(undefined)}
-  </details>`;
-}
-
-function branchWords({
-  parent,
-  sharedCount,
-  behindTurn,
-  tokenCount,
-  trainedCount,
-  label,
-}: RowBranch): string {
-  const from =
-    parent === undefined
-      ? ""
-      : behindTurn === undefined
-        ? `another prompt from token ${formatNumber(sharedCount)} on`
-        : `goes another way than row ${parent} behind its turn ${behindTurn}, at token ${formatNumber(sharedCount)}`;
-  const sums = `${formatNumber(trainedCount)} of ${formatNumber(tokenCount)} tokens trained`;
-  const parts = [from, sums, label === undefined ? "" : visibleText(label)];
-  return parts.filter((part) => part !== "").join(" · ");
-}
-
-/** Who took how long in each turn: what is recorded of it. */
-function timeLanes(row: EpisodeRow, select: (turn: number) => void): TemplateResult {
-  const longest = Math.max(1, ...row.turns.map(turnMs));
-  const width = (ms: number): string => `width:${((ms / longest) * 100).toFixed(2)}%`;
-  const sum = row.turns.reduce((total, turn) => total + turnMs(turn), 0);
-  const hasUser = row.turns.some((turn) => turn.userMs !== undefined);
-  return html`<div class="lanes" tabindex="0" role="region" aria-label="time of each turn">
-    <p>
-      <span class="swatch lane-engine"></span> engine, its queue included
-      <span class="swatch lane-environment"></span> ${hasUser ? "tools" : "environment and user"}
-      ${hasUser ? html`<span class="swatch lane-user"></span> user` : nothing}
-      <span class="faint"
-        >${formatDuration(sum)} in turns, ${formatDuration(Math.max(0, row.durationMs - sum))}
-        between and around them</span
-      >
-    </p>
-    <table>
-      ${row.turns.map(
-        (turn) =>
-          html`<tr>
-            <th scope="row">
-              <button type="button" @click=${() => select(turn.turnIndex)}>
-                turn ${turn.turnIndex}
-              </button>
-            </th>
-            <td class="lane">
-              <span class="lane-engine" .style=${width(turn.engineMs)}></span
-              ><span class="lane-environment" .style=${width(turn.environmentMs)}></span
-              ><span class="lane-user" .style=${width(turn.userMs ?? 0)}></span>
-            </td>
-            <td>${formatDuration(turn.engineMs)}</td>
-            <td>${formatDuration(turn.environmentMs)}</td>
-            ${hasUser ? html`<td>${formatDuration(turn.userMs ?? 0)}</td>` : nothing}
-            <td class="faint">
-              ${turn.promptTokenCount}${
-                turn.cachedTokenCount === undefined ? "" : ` (${turn.cachedTokenCount} cached)`
-              }
-              → ${turn.sampledTokenCount}
-            </td>
-          </tr>`,
-      )}
-    </table>
-  </div>`;
-}
-
-function turnMs(turn: TurnRecord): number {
-  return turn.engineMs + turn.environmentMs + (turn.userMs ?? 0);
 }
 
 function details(app: ViewerApp, row: EpisodeRow): TemplateResult {

@@ -73,6 +73,7 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base, place }: Colum
       </button>
       ${rewardBadge(reward, outcome === "failed")} ${endOf(entry)}
       <a class="button" href=${link}>open</a>
+      ${forkWords(app, route, entry)}
       <p class="faint">
         ${turnCount} turns · ${formatNumber(sampledTokenCount)} sampled · ${entry.toolCallCount}
         calls · ${entry.formatErrorCount} malformed · ${formatDuration(entry.durationMs)}
@@ -83,6 +84,25 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base, place }: Colum
       "isLive" in row ? html`` : columnTurns(app, row, parting?.turnIndex),
     )}
   </article>`;
+}
+
+/** Which attempt a fork parts from. */
+function forkWords(
+  app: ViewerApp,
+  { run }: GroupRoute,
+  { forkedFrom }: EpisodeEntry,
+): TemplateResult | typeof nothing {
+  if (forkedFrom === undefined) return nothing;
+  const { rolloutId, turnIndex } = forkedFrom;
+  const list = app.list(run);
+  const entries = list.state === "ready" ? list.value.entries : [];
+  const parent = entries.find((other) => other.rolloutId === rolloutId);
+  const name = parent === undefined ? visibleText(rolloutId) : `#${parent.sampleIndex}`;
+  const link = linkTo({ ...episodeRoute(run, rolloutId), turn: turnIndex });
+  return html`<p class="forked">
+    ⑂ parts from <a href=${link}>${name}</a> with turn ${turnIndex}; what is before it is trained
+    there
+  </p>`;
 }
 
 /** Where an attempt parts from another. */
@@ -101,6 +121,9 @@ function findParting(
   entry: EpisodeEntry,
   base: EpisodeEntry,
 ): Parting {
+  for (const each of [entry, base]) {
+    if (each.tokenCount === 0) return { message: `#${each.sampleIndex} has no training row` };
+  }
   const own = app.row({ run, episode: entry.rolloutId }, 0);
   const other = app.row({ run, episode: base.rolloutId }, 0);
   for (const row of [own, other]) if (row.state === "failed") return { message: row.message };
@@ -158,7 +181,13 @@ function columnTurns(app: ViewerApp, row: EpisodeRow, partingTurn: number | unde
     <ol class="column-turns">
       ${row.turns.map(
         ({ turnIndex, text, steps }) =>
-          html`<li class=${turnIndex === partingTurn ? "parts-here" : ""} data-turn=${turnIndex}>
+          html`<li
+            class=${[
+              turnIndex === partingTurn ? "parts-here" : "",
+              turnIndex < (row.forkedFrom?.turnIndex ?? 0) ? "trained-elsewhere" : "",
+            ].join(" ")}
+            data-turn=${turnIndex}
+          >
             <div class="said said-agent">
               ${longText(app, `${row.rolloutId} column ${turnIndex}`, text)}
             </div>

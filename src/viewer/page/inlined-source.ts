@@ -1,5 +1,5 @@
 import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
-import { findBranches } from "../model/row-tree.ts";
+import { findBranches, toBranchRow } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
@@ -17,7 +17,12 @@ export function inlinedSource(): ViewerSource | undefined {
     search: (_, wanted) => Promise.resolve(countIn(episodes, wanted)),
     episode: ({ episode }) => found(episodes[episode], episode),
     branches: (place) =>
-      Promise.resolve(findBranches(rowsOf(place).map((row) => decodeRow(fromBase64(row))))),
+      Promise.resolve(
+        findBranches(
+          rowsOf(place).map((row) => toBranchRow(decodeRow(fromBase64(row)))),
+          episodes[place.episode]?.tree,
+        ),
+      ),
     row: async (place, row) => decodeRow(fromBase64(await found(rowsOf(place)[row], "row"))),
   };
 }

@@ -4,7 +4,7 @@ import { selectTurn, shownRow } from "./episode-page.ts";
 import { shownEpisodes, shownGroups } from "./run-page.ts";
 import { nextMatch } from "./token-search.ts";
 import { copyTurn, modesOf, selectToken } from "./token-panel.ts";
-import { episodeRoute, runRoute, type ViewerApp } from "./viewer-app.ts";
+import { episodeRoute, episodeTabs, runRoute, type ViewerApp } from "./viewer-app.ts";
 
 /** What each key does, page by page. */
 export const keyHelp: readonly {
@@ -26,6 +26,7 @@ export const keyHelp: readonly {
       ["j k", "next, previous turn"],
       ["← →", "previous, next token"],
       ["n p", "next worst token, and back"],
+      ["t", "tokens, time, reward details"],
       ["m", "colour by training, probability, policy version"],
       ["/", "search text, or ids behind #; Enter for the next"],
       ["c i", "copy the turn's text, its ids"],
@@ -127,6 +128,11 @@ type EpisodeRoute = Extract<Route, { page: "episode" }>;
 function inEpisode(app: ViewerApp, route: EpisodeRoute, key: string): boolean {
   if (key === "[" || key === "]") return goToAttempt(app, route, key === "]" ? 1 : -1);
   if (key === "g") return goToGroup(app, route);
+  if (key === "t") {
+    app.tab = episodeTabs[(episodeTabs.indexOf(app.tab) + 1) % episodeTabs.length]!;
+    app.update();
+    return true;
+  }
   const row = shownRow(app, route);
   if (row.state !== "ready") return false;
   const view = row.value;

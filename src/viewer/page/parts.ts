@@ -60,7 +60,7 @@ export function stateBadge(state: RunState): TemplateResult {
 export function endOf({ outcome, stopReason, failureCode }: EpisodeEntry): TemplateResult {
   if (outcome === "failed") return html`<span class="end-failed">${failureCode ?? "failed"}</span>`;
   return html`<span class=${outcome === "completed" ? "end-completed" : "end-cut"}
-    >${outcome === "completed" ? "" : "cut off: "}${stopReason}</span
+    >${outcome === "truncated" ? "cut off: " : ""}${stopReason}</span
   >`;
 }
 

@@ -28,12 +28,14 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
       app.go({ ...route, filter: `${route.filter} ${condition}`.trim() });
     return html`<div class="run-page">
       ${runHead(list)} ${runningNow(route, list)}
-      <div class="charts">
-        ${["reward", "turns", "sampled", "malformed", "seconds"].map((name) =>
-          fieldHistogram(shown, name, addFilter),
-        )}
-        ${rewardOverTime(shown)} ${rewardOverVersions(shown, list.versions)}
-      </div>
+      ${
+        list.entries.length === 0
+          ? nothing
+          : html`<div class="charts">
+              ${chartedFields(list).map((name) => fieldHistogram(shown, name, addFilter))}
+              ${rewardOverTime(shown)} ${rewardOverVersions(shown, list.versions)}
+            </div>`
+      }
       <div class="tools">
         <div class="choices" role="group" aria-label="list">
           ${choice(app, {
@@ -48,7 +50,7 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
             choose: () => app.go({ ...route, view: "groups" }),
           })}
         </div>
-        ${filterBox(app, route)} ${textBox(app, route)}
+        ${filterBox(app, route, list)} ${textBox(app, route)}
         <output class="shown-count"
           >${formatNumber(shown.length)} of ${formatNumber(list.entries.length)}</output
         >
@@ -58,9 +60,36 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
           ? nothing
           : html`<p class="broken" role="alert">In the filter, ${problems.join("; ")}.</p>`
       }
-      ${route.view === "groups" ? groupTable(app, route, shown) : episodeTable(app, route, { list, shown })}
+      ${
+        shown.length === 0
+          ? nothingShown(list)
+          : route.view === "groups"
+            ? groupTable(app, route, shown)
+            : episodeTable(app, route, { list, shown })
+      }
     </div>`;
   });
+}
+
+/** Why a list is empty. */
+function nothingShown({ entries, facts, running }: EpisodeList): TemplateResult {
+  if (entries.length > 0)
+    return html`<p class="waiting">No episode fits the filter or the search.</p>`;
+  if (running.length > 0) return html`<p class="waiting">No episode has ended yet.</p>`;
+  return html`<p class="waiting">
+    ${
+      facts.state === "running"
+        ? "No episode has ended yet; those that do appear here."
+        : "The run has no episodes."
+    }
+  </p>`;
+}
+
+/** Those that are drawn as histograms. */
+function chartedFields({ entries }: EpisodeList): readonly string[] {
+  const isAged = entries.some(({ staleness = 0 }) => staleness > 0);
+  const always = ["reward", "turns", "sampled", "malformed", "seconds"];
+  return isAged ? [...always, "stale"] : always;
 }
 
 const shownRunning = 12;
@@ -129,6 +158,7 @@ function runHead({ facts, entries }: EpisodeList): TemplateResult {
     ["completed", formatNumber(count("completed"))],
     ["cut off", formatNumber(count("truncated"))],
     ["failed", formatNumber(count("failed"))],
+    ...(count("aborted") === 0 ? [] : ([["interrupted", formatNumber(count("aborted"))]] as const)),
     ["trained tokens", formatNumber(sampled)],
   ];
   return html`<header class="run-head">
@@ -156,21 +186,33 @@ function runHead({ facts, entries }: EpisodeList): TemplateResult {
   </header>`;
 }
 
-const suggestions = ["reward=0", "outcome:truncated", "outcome:failed", "malformed>0"] as const;
+/** Filters that are worth a click in this run: those that leave something. */
+function suggestedFilters({ entries, versions }: EpisodeList): readonly string[] {
+  const parties = [...new Set(entries.flatMap(({ party }) => party ?? []))].sort();
+  const words = [
+    ...["reward=0", "reward=none", "outcome:truncated", "outcome:failed"],
+    ...parties.map((party) => `party:${party}`),
+    ...["outcome:aborted", "malformed>0", "stale>0"],
+  ];
+  return words.filter((word) => {
+    const { test } = readFilter(word);
+    return entries.some((entry) => test(entry, versions[entry.rolloutId] ?? []));
+  });
+}
 
-function filterBox(app: ViewerApp, route: RunRoute): TemplateResult {
+function filterBox(app: ViewerApp, route: RunRoute, list: EpisodeList): TemplateResult {
   return html`<span class="filter">
     <input
       type="search"
       class="filter-input"
-      placeholder="filter, such as reward<1 turns>=10  (/)"
+      placeholder="filter: reward<1 turns>=10  (/)"
       aria-label="filter episodes, by conditions such as reward<1"
       list="filter-words"
       .value=${route.filter}
       @input=${(event: Event) =>
         app.go({ ...route, filter: (event.target as HTMLInputElement).value }, { replace: true })}
     />
-    ${suggestions.map(
+    ${suggestedFilters(list).map(
       (word) =>
         html`<button
           type="button"
@@ -261,6 +303,10 @@ const columns: readonly Column[] = [
     draw: (_, versions) => html`${versionWords(versions)}`,
   },
   {
+    ...{ field: "stale", width: "62px" },
+    draw: ({ staleness }) => html`${staleness ?? ""}`,
+  },
+  {
     ...{ field: "seconds", width: "86px" },
     draw: ({ durationMs }) => html`${formatDuration(durationMs)}`,
   },
@@ -271,9 +317,10 @@ const columns: readonly Column[] = [
 function tellingColumns({ entries, versions }: EpisodeList): readonly Column[] {
   const hasFailures = entries.some(({ party }) => party !== undefined);
   const hasVersions = Object.values(versions).some(({ length }) => length > 0);
-  return columns.filter(
-    ({ field }) => (field !== "party" || hasFailures) && (field !== "versions" || hasVersions),
-  );
+  return columns.filter(({ field }) => {
+    if (field === "party") return hasFailures;
+    return hasVersions || (field !== "versions" && field !== "stale");
+  });
 }
 
 type CellOf = (entry: EpisodeEntry, versions: readonly string[]) => TemplateResult;
@@ -339,6 +386,7 @@ function sortHead(app: ViewerApp, route: RunRoute, name: string, order: string):
     aria-sort=${isUp ? "ascending" : isDown ? "descending" : nothing}
     ><button
       type="button"
+      title=${`${field.meaning} · in filters: ${name}`}
       @click=${() => app.go({ ...route, order: isUp ? `-${name}` : name }, { replace: true })}
     >
       ${field.title}${isUp ? " ▲" : isDown ? " ▼" : ""}

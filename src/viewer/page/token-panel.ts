@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import { differenceSteps, formatProbability, heatOf, surpriseSteps } from "../model/heat.ts";
 import type { Route, StripMode } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
-import { tokenKinds } from "../model/token-kind.ts";
+import { tokenKinds, type TokenKind } from "../model/token-kind.ts";
 import { tokenText } from "../model/visible-text.ts";
 import { choice, copyText, formatNumber, whenReady } from "./parts.ts";
 import { nextMatch, searchRow } from "./token-search.ts";
@@ -71,7 +71,7 @@ export function tokenPanel(
       </div>
       ${searchBox(app, { route, view })}
     </div>
-    ${isWaiting ? whenReady(rescored, () => html``) : legend(view, route.mode)}
+    ${isWaiting ? whenReady(rescored, () => html``) : legend(app, { route, view })}
     ${
       view.header.piecesNote === undefined
         ? nothing
@@ -133,7 +133,8 @@ function searchBox(app: ViewerApp, { route, view }: TokenPanelContent): Template
   </form>`;
 }
 
-function legend(view: RowView, mode: StripMode): TemplateResult {
+function legend(app: ViewerApp, { route, view }: TokenPanelContent): TemplateResult {
+  const { mode } = route;
   if (mode === "logprob" || mode === "rescored") return heatLegend(view, mode);
   if (mode === "version") return versionLegend(view);
   const counts = view.counts();
@@ -142,10 +143,17 @@ function legend(view: RowView, mode: StripMode): TemplateResult {
       .filter(({ name }) => counts[name] > 0 || name === "sampled")
       .map(
         ({ name, letter, title, meaning }) =>
-          html`<li class="kind-${name}" data-kind=${name} title=${meaning}>
-            <span class="swatch kind-${name}">${letter}</span> ${title}
-            <b>${formatNumber(counts[name])}</b>
-            <span class="trained">${name === "sampled" ? "trained" : "not trained"}</span>
+          html`<li class="kind-${name}" data-kind=${name}>
+            <button
+              type="button"
+              title=${`${meaning}. Click: the next of them`}
+              ?disabled=${counts[name] === 0}
+              @click=${() => goToKind(app, { route, view }, name)}
+            >
+              <span class="swatch kind-${name}">${letter}</span> ${title}
+              <b>${formatNumber(counts[name])}</b>
+              <span class="trained">${name === "sampled" ? "trained" : "not trained"}</span>
+            </button>
           </li>`,
       )}
     ${
@@ -154,6 +162,14 @@ function legend(view: RowView, mode: StripMode): TemplateResult {
         : html`<li class="kind-dropped" data-kind="dropped-stop">
             <span class="swatch dropped-stop">D</span> dropped stops
             <b>${formatNumber(counts.droppedStops)}</b>
+          </li>`
+    }
+    ${
+      view.interruptionCount === 0
+        ? nothing
+        : html`<li data-kind="resumed">
+            <span class="swatch resumed">│</span> interrupted and resumed
+            <b>${formatNumber(view.interruptionCount)}</b>
           </li>`
     }
     ${
@@ -166,6 +182,16 @@ function legend(view: RowView, mode: StripMode): TemplateResult {
             </li>`
     }
   </ul>`;
+}
+
+/** Goes to where the next stretch of a kind begins, round the end. */
+function goToKind(
+  app: ViewerApp,
+  { route, view }: TokenPanelContent,
+  name: TokenKind["name"],
+): void {
+  const token = view.nextOfKind(name, route.token ?? -1);
+  if (token !== undefined) selectToken(app, { route, view }, token);
 }
 
 function heatLegend(view: RowView, mode: "logprob" | "rescored"): TemplateResult {

@@ -79,6 +79,11 @@ export class TokenStrip extends HTMLElement {
       if (isFollowed && isAtEnd) this.scrollTop = this.scrollHeight;
       else if (!isFollowed) this.scrollTop = 0;
     }
+    // What was sampled is what people come for; what the prompt says stands above it.
+    const first = content.view.header.turns[0]?.start;
+    if (isOther && !isFollowed && content.selected === undefined && first !== undefined) {
+      this.#pending = first;
+    }
     if ((isMoved || isOther) && content.selected !== undefined && !isFollowed) {
       this.#pending = content.selected;
     }
@@ -215,6 +220,7 @@ function drawToken({ view, mode, selected, matches, match }: StripContent, index
   const classes = ["token", `kind-${kind.name}`];
   if (view.texts.isSpecialAt(index)) classes.push("special");
   if (view.maskAt(index) !== Number(kind.name === "sampled")) classes.push("disagrees");
+  if (view.isResumedAt(index)) classes.push("resumed");
   if (index === selected) classes.push("selected");
   const found = matchAt(matches, index);
   if (found !== undefined) classes.push(found === match ? "match current" : "match");
@@ -225,6 +231,8 @@ function drawToken({ view, mode, selected, matches, match }: StripContent, index
   box.setAttribute("role", "option");
   box.setAttribute("aria-selected", String(index === selected));
   if (view.isSampledAt(index)) box.title = formatProbability(view.logprobAt(index));
+  if (view.isResumedAt(index))
+    box.title += " · sampling was interrupted before it and went on here";
   return box;
 }
 

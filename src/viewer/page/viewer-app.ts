@@ -1,6 +1,7 @@
 import type { EpisodeRow } from "../../run/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
+import { withStaleness } from "../model/staleness.ts";
 import { linkTo, readRoute, type Route } from "../model/route.ts";
 import { RowView } from "../model/row-view.ts";
 import type { RowBranch } from "../model/row-tree.ts";
@@ -30,8 +31,11 @@ export interface TokenSearch {
   readonly at: number;
 }
 
-/** What stands beside the conversation. */
-export type EpisodeTab = "tokens" | "time" | "details";
+/** What can stand beside the conversation. */
+export const episodeTabs = ["tokens", "time", "details"] as const;
+
+/** What stands there. */
+export type EpisodeTab = (typeof episodeTabs)[number];
 
 /** Rows are large: so many are kept. */
 const keptRows = 10;
@@ -211,7 +215,8 @@ export class ViewerApp {
       });
       this.update();
       const versions = await this.source.versions(run);
-      this.lists.set(run, { state: "ready", value: { ...list, versions } });
+      const aged = withStaleness(list.entries, versions);
+      this.lists.set(run, { state: "ready", value: { ...list, entries: aged, versions } });
     } catch (error) {
       if (known !== undefined) return;
       this.lists.set(run, { state: "failed", message: messageOf(error) });

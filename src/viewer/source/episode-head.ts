@@ -14,7 +14,10 @@ export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | und
   const end = findMessages(head);
   if (end === undefined) return undefined;
   const text = `${head.toString("utf8", 0, end)}"messages":[]}`;
-  return toEntry(parseJson(Buffer.from(text)) as Partial<EpisodeRow> | undefined, order);
+  const row = parseJson(Buffer.from(text)) as Partial<EpisodeRow> | undefined;
+  // Whoever writes in another order may say later whose failure it was.
+  const isWhole = row?.outcome !== "failed" || row.failure !== undefined;
+  return isWhole ? toEntry(row, order) : undefined;
 }
 
 /** The same from a whole line, whatever the order of its fields; `undefined` where it is damaged. */
@@ -57,6 +60,7 @@ function toEntry(row: Partial<EpisodeRow> | undefined, order: number): EpisodeEn
     stopReason: row.stopReason ?? "failure",
     ...(reward === undefined ? {} : { reward }),
     ...(failure === undefined ? {} : { party: failure.party, failureCode: failure.code }),
+    ...(row.forkedFrom === undefined ? {} : { forkedFrom: row.forkedFrom }),
     turnCount: counts.turnCount,
     tokenCount: counts.tokenCount,
     sampledTokenCount: counts.sampledTokenCount,

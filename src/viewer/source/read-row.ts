@@ -2,7 +2,9 @@ import { UsageError, describeError } from "../../errors.ts";
 import type { Vocabulary } from "../../tokenizer/vocabulary.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { findKinds } from "../model/find-kinds.ts";
+import type { BranchRow } from "../model/row-tree.ts";
 import type { RowColumns, VersionBand } from "../model/row-columns.ts";
+import { scanRow, type ScannedRow, type VersionRun } from "./scan-row.ts";
 import { spellIds } from "./spell-ids.ts";
 
 /** What reading a row for the page needs to know of its run. */
@@ -21,26 +23,44 @@ export interface RowReading {
  * @throws UsageError where the line is no training row at all.
  */
 export function readRow(line: Buffer, reading: RowReading): RowColumns {
-  const row = parseRow(line);
-  const { tokenIds, lossMask, logprobs, turns, promptLength } = row;
+  const { ids, logprobs, mask, versionRuns, rest } = scanRow(line) ?? parseRow(line);
+  if (!Array.isArray(rest.turns)) throw noRow();
+  const row = { ...missing, ...rest } as Omit<Sample, "tokenIds">;
+  const { turns, promptLength, rolloutId, groupId, segment, outcome, stopReason } = row;
   const { stopIds } = reading;
-  const ids = Int32Array.from(tokenIds);
+  const { reward, metadata, forkedFrom } = row;
   const dropped = turns.flatMap(({ droppedStopId }) => droppedStopId ?? []);
-  const { rolloutId, groupId, segment, outcome, stopReason, reward, metadata } = row;
   return {
     header: {
       ...{ rolloutId, groupId, segment, tokenCount: ids.length, promptLength, turns },
-      versions: versionBands(row),
+      versions: versionBands(turns, versionRuns),
       ...{ outcome, stopReason, metadata },
       ...(reward === undefined ? {} : { reward }),
+      ...(forkedFrom === undefined ? {} : { forkedFrom }),
       ...spellRow(ids, reading, dropped),
     },
     ids,
-    logprobs: fill(new Float64Array(ids.length), (index) => toNumber(logprobs[index])),
-    kinds: findKinds(row, stopIds),
-    mask: fill(new Uint8Array(ids.length), (index) => toMask(lossMask[index])),
+    logprobs,
+    kinds: findKinds({ ...row, tokenIds: ids }, stopIds),
+    mask,
   };
 }
+
+/**
+ * The same line as far as the tree of its episode needs it.
+ *
+ * @throws UsageError as `readRow()` does.
+ */
+export function readBranchRow(line: Buffer): BranchRow {
+  const { ids, mask, rest } = scanRow(line, branchLists) ?? parseRow(line);
+  const { turns } = rest;
+  if (!Array.isArray(turns)) throw noRow();
+  let trainedCount = 0;
+  for (const bit of mask) if (bit === 1) trainedCount++;
+  return { ids, header: { turns: turns as Sample["turns"] }, trainedCount };
+}
+
+const branchLists = new Set(["tokenIds", "lossMask"] as const);
 
 /** What the ids of a row spell, as its header says it; `more` are ids that stand nowhere in the row. */
 export function spellRow(
@@ -49,9 +69,38 @@ export function spellRow(
   more: readonly number[] = [],
 ): Pick<RowColumns["header"], "pieces" | "piecesNote"> {
   return {
-    ...(vocabulary === undefined ? {} : { pieces: spellIds(vocabulary, distinct(ids, more)) }),
+    ...(vocabulary === undefined ? {} : { pieces: spellIds(vocabulary, ids, more) }),
     ...(vocabularyNote === undefined ? {} : { piecesNote: vocabularyNote }),
   };
+}
+
+/** What a row is taken to say where it says nothing. */
+const missing = { metadata: {}, promptLength: 0 };
+
+/** Any row that is JSON, however it is written. */
+function parseRow(line: Buffer): ScannedRow {
+  let row: Partial<Sample> | null;
+  try {
+    row = JSON.parse(line.toString("utf8")) as Partial<Sample> | null;
+  } catch (error) {
+    throw new UsageError(`Cannot read a training row: ${describeError(error)}`, { cause: error });
+  }
+  const { tokenIds, lossMask = [], logprobs = [], policyVersions = [], ...rest } = row ?? {};
+  if (!Array.isArray(tokenIds)) throw noRow();
+  const ids = Int32Array.from(tokenIds as readonly number[]);
+  const versionRuns: VersionRun[] = [];
+  for (const [start, version] of policyVersions.entries()) {
+    if (version !== versionRuns.at(-1)?.version) versionRuns.push({ start, version });
+  }
+  return {
+    ...{ ids, versionRuns, rest },
+    logprobs: fill(new Float64Array(ids.length), (index) => toNumber(logprobs[index])),
+    mask: fill(new Uint8Array(ids.length), (index) => toMask(lossMask[index])),
+  };
+}
+
+function noRow(): UsageError {
+  return new UsageError("Cannot read a training row: it has no tokenIds or no turns");
 }
 
 /** Rows have millions of ids: `from()` of a typed array takes five times as long. */
@@ -63,21 +112,6 @@ function fill<Column extends Float64Array | Uint8Array>(
   return column;
 }
 
-function parseRow(line: Buffer): Sample {
-  let row: Partial<Sample> | null;
-  try {
-    row = JSON.parse(line.toString("utf8")) as Partial<Sample> | null;
-  } catch (error) {
-    throw new UsageError(`Cannot read a training row: ${describeError(error)}`, { cause: error });
-  }
-  const { tokenIds, turns } = row ?? {};
-  if (!Array.isArray(tokenIds) || !Array.isArray(turns)) {
-    throw new UsageError("Cannot read a training row: it has no tokenIds or no turns");
-  }
-  const lists = { lossMask: [], logprobs: [], policyVersions: [], metadata: {}, promptLength: 0 };
-  return { ...lists, ...row } as Sample;
-}
-
 function toNumber(value: unknown): number {
   return typeof value === "number" ? value : Number.NaN;
 }
@@ -86,27 +120,20 @@ function toMask(value: unknown): number {
   return value === 0 || value === 1 ? value : 2;
 }
 
-function versionBands({ policyVersions, turns }: Sample): readonly VersionBand[] {
+/** Which version sampled what of each turn. */
+function versionBands(turns: Sample["turns"], runs: readonly VersionRun[]): readonly VersionBand[] {
   const bands: VersionBand[] = [];
+  let place = 0;
   for (const { start, end } of turns) {
-    let from = start;
-    for (let index = start + 1; index <= end; index++) {
-      if (index < end && policyVersions[index] === policyVersions[from]) continue;
-      bands.push({ start: from, end: index, version: policyVersions[from] ?? "" });
-      from = index;
+    // Turns rise, but in a damaged row.
+    if ((runs[place]?.start ?? 0) > start) place = 0;
+    while ((runs[place + 1]?.start ?? Infinity) <= start) place++;
+    for (let from = start; from < end;) {
+      const to = Math.min(end, runs[place + 1]?.start ?? end);
+      bands.push({ start: from, end: to, version: runs[place]?.version ?? "" });
+      from = to;
+      if (from < end) place++;
     }
   }
-  return bands.filter((band) => band.end > band.start);
-}
-
-/** Each id once. */
-function distinct(ids: Int32Array, more: readonly number[]): readonly number[] {
-  const found = new Set(more);
-  const seen = new Uint8Array(1 << 20);
-  for (const id of ids) {
-    if (seen[id] === 1) continue;
-    seen[id] = 1;
-    found.add(id);
-  }
-  return [...found];
+  return bands;
 }

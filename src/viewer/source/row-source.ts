@@ -1,18 +1,24 @@
 import { UsageError } from "../../errors.ts";
+import { parseJson, type EpisodeRow } from "../../run/episode-row.ts";
 import { readTokenizerFile } from "../../tokenizer/tokenizer-file.ts";
 import { createVocabulary, type Vocabulary } from "../../tokenizer/vocabulary.ts";
 import type { RowColumns } from "../model/row-columns.ts";
-import { findBranches, markContext, type RowBranch } from "../model/row-tree.ts";
-import { readRow, spellRow, type RowReading } from "./read-row.ts";
+import { findBranches, markContext, type BranchRow, type RowBranch } from "../model/row-tree.ts";
+import { readBranchRow, readRow, spellRow, type RowReading } from "./read-row.ts";
 import { modelFolderOf, type RunIndex } from "./run-index.ts";
 
 /** Rows of one rollout that are held against each other. */
 const maxBranches = 200;
 
+/** How many bytes their lines may have together: four of them are kept as an id of four. */
+const maxBranchBytes = 160_000_000;
+
 /** Reads training rows with the vocabulary that their run was played with, each loaded once. */
 export class RowSource {
   readonly #model: string | undefined;
   readonly #vocabularies = new Map<string, Promise<Vocabulary>>();
+  /** The rows of the rollout that was looked at last: each of its pages asks for them. */
+  #branchRows: { readonly key: string; readonly rows: Promise<readonly BranchRow[]> } | undefined;
 
   /** `model` takes the place of every run's own model folder. */
   constructor(model?: string) {
@@ -30,21 +36,27 @@ export class RowSource {
     if (line === undefined) return row === 0 ? await this.#readLive(run, rolloutId) : undefined;
     const reading = { ...stopIdsOf(run), ...(await this.#vocabularyOf(run)) };
     const columns = readRow(line, reading);
-    const count = run.rowSizes(rolloutId).length;
-    if (count > 1 && count <= maxBranches) {
-      const others = await this.#readAll(run, rolloutId);
-      markContext(columns, others.toSpliced(row, 1));
+    if (run.rowSizes(rolloutId).length > 1) {
+      const rows = await this.#branchRowsOf(run, rolloutId);
+      markContext(
+        columns,
+        rows.filter((_, place) => place !== row),
+      );
     }
     return columns;
   }
 
   /**
-   * The rows of a rollout as a tree; those beyond the first few hundred are left out.
+   * The rows of a rollout that has several as a tree; those beyond the first few hundred are left out.
    *
    * @throws UsageError where a line is no training row.
    */
   async branches(run: RunIndex, rolloutId: string): Promise<readonly RowBranch[]> {
-    return findBranches(await this.#readAll(run, rolloutId));
+    // One row is the trunk and all; reading it a second time would cost as much as the first.
+    if (run.rowSizes(rolloutId).length < 2) return [];
+    const line = await run.episodeLine(rolloutId);
+    const { tree } = (line === undefined ? {} : parseJson(line)) as Partial<EpisodeRow>;
+    return findBranches(await this.#branchRowsOf(run, rolloutId), tree);
   }
 
   async #readLive(run: RunIndex, rolloutId: string): Promise<RowColumns | undefined> {
@@ -57,13 +69,12 @@ export class RowSource {
     };
   }
 
-  async #readAll(run: RunIndex, rolloutId: string): Promise<readonly RowColumns[]> {
-    const rows: RowColumns[] = [];
-    const count = Math.min(run.rowSizes(rolloutId).length, maxBranches);
-    for (let row = 0; row < count; row++) {
-      rows.push(readRow((await run.rowLine(rolloutId, row))!, stopIdsOf(run)));
+  async #branchRowsOf(run: RunIndex, rolloutId: string): Promise<readonly BranchRow[]> {
+    const key = JSON.stringify([run.key, run.facts.generation, rolloutId, run.rowSizes(rolloutId)]);
+    if (this.#branchRows?.key !== key) {
+      this.#branchRows = { key, rows: readBranchRows(run, rolloutId) };
     }
-    return rows;
+    return await this.#branchRows.rows;
   }
 
   /** Loads what spells a run's tokens before anyone asks. */
@@ -89,6 +100,17 @@ export class RowSource {
       };
     }
   }
+}
+
+async function readBranchRows(run: RunIndex, rolloutId: string): Promise<readonly BranchRow[]> {
+  const rows: BranchRow[] = [];
+  let byteCount = 0;
+  for (const [row, size] of run.rowSizes(rolloutId).slice(0, maxBranches).entries()) {
+    byteCount += size;
+    if (byteCount > maxBranchBytes) break;
+    rows.push(readBranchRow((await run.rowLine(rolloutId, row))!));
+  }
+  return rows;
 }
 
 /** @throws UsageError where there is none, or it is broken. */

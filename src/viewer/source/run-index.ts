@@ -20,6 +20,9 @@ import { versionsOfLine } from "./versions-of-line.ts";
 const episodeHeadLength = 64 * 1024;
 const sampleHeadLength = 8 * 1024;
 
+/** Rows are looked through so many bytes at a time. */
+const batchLength = 4 * 1024 * 1024;
+
 /** A writer on another machine that gave no sign of life for so long is gone, in milliseconds. */
 const leaseMs = 120_000;
 
@@ -39,7 +42,7 @@ export class RunIndex {
   #entries: EpisodeEntry[] = [];
   #places = new Map<string, LineRange>();
   #rows = new Map<string, LineRange[]>();
-  #unread: { readonly order: number; readonly range: LineRange }[] = [];
+  #unread: LineRange[] = [];
   #damagedCount = 0;
   #generation = 0;
   #versions = new Map<string, Set<string>>();
@@ -169,34 +172,53 @@ export class RunIndex {
 
   /** Which versions of the policy sampled each episode, as far as that was read. */
   async versions(): Promise<EpisodeVersions> {
-    // What was read meanwhile by another call is shifted off the queue by then.
-    for (let next = this.#versionsQueue[0]; next !== undefined; next = this.#versionsQueue[0]) {
-      const line = await this.#samples.lineAt(next.range);
-      if (this.#versionsQueue[0] !== next) continue;
-      this.#versionsQueue.shift();
-      const known = this.#versions.get(next.rolloutId) ?? new Set();
-      for (const version of versionsOfLine(line)) known.add(version);
-      this.#versions.set(next.rolloutId, known);
+    for (let rows = this.#nextUnversioned(); rows.length > 0; rows = this.#nextUnversioned()) {
+      const [{ range: first }, { range: last }] = [rows[0]!, rows.at(-1)!];
+      const bytes = await this.#samples.lineAt({ start: first.start, end: last.end });
+      // What was read meanwhile by another call is off the queue by then.
+      if (this.#versionsQueue[0] !== rows[0]) continue;
+      this.#versionsQueue.splice(0, rows.length);
+      for (const { rolloutId, range } of rows) {
+        const line = bytes.subarray(range.start - first.start, range.end - first.start);
+        const known = this.#versions.get(rolloutId) ?? new Set();
+        for (const version of versionsOfLine(line)) known.add(version);
+        this.#versions.set(rolloutId, known);
+      }
     }
     return Object.fromEntries([...this.#versions].map(([id, versions]) => [id, [...versions]]));
+  }
+
+  /** The next rows to look through, which lie together: one, or as many as are read at once. */
+  #nextUnversioned(): readonly { readonly rolloutId: string; readonly range: LineRange }[] {
+    const start = this.#versionsQueue[0]?.range.start ?? 0;
+    const beyond = this.#versionsQueue.findIndex(({ range }) => range.end > start + batchLength);
+    return this.#versionsQueue.slice(0, beyond < 0 ? undefined : Math.max(1, beyond));
   }
 
   async #read(): Promise<void> {
     await this.#episodes.read();
     await this.#samples.read();
-    for (const { order, range } of this.#unread.splice(0)) {
-      const entry = readEpisodeLine(await this.#episodes.lineAt(range), order);
-      if (entry === undefined) this.#damagedCount++;
-      else this.#place(entry, range);
-    }
+    if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
     this.#state = await this.#readState();
     if (this.#state === "running") await this.#recordings.read();
   }
 
+  /** Reads lines whose beginning does not say it all, and puts their episodes where they stand. */
+  async #readWhole(lines: readonly LineRange[]): Promise<void> {
+    for (const range of lines) {
+      const entry = readEpisodeLine(await this.#episodes.lineAt(range), 0);
+      if (entry === undefined) this.#damagedCount++;
+      else this.#place(entry, range);
+    }
+    const startOf = ({ rolloutId }: EpisodeEntry): number => this.#places.get(rolloutId)!.start;
+    this.#entries = this.#entries
+      .toSorted((left, right) => startOf(left) - startOf(right))
+      .map((entry, order) => ({ ...entry, order }));
+  }
+
   #addEpisode(head: Buffer, range: LineRange): void {
-    const order = this.#entries.length;
-    const entry = readEpisodeHead(head, order);
-    if (entry === undefined) this.#unread.push({ order, range });
+    const entry = readEpisodeHead(head, this.#entries.length);
+    if (entry === undefined) this.#unread.push(range);
     else this.#place(entry, range);
   }
 

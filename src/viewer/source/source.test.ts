@@ -2,12 +2,14 @@ import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diskFiles } from "../../run/files.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
 import { LineFollower } from "./line-follower.ts";
-import { readRow } from "./read-row.ts";
+import { readBranchRow, readRow } from "./read-row.ts";
+import { scanRow } from "./scan-row.ts";
 import { spellIds } from "./spell-ids.ts";
 import { versionsOfLine } from "./versions-of-line.ts";
 
@@ -145,6 +147,18 @@ describe("spellIds()", () => {
   });
 });
 
+test("readBranchRow() reads of a row what the tree needs, however it is written", () => {
+  const row = {
+    ...{ tokenIds: [1, 2, 3, 4], lossMask: [0, 1, 1, 0], logprobs: [0, -0.5, -0.1, 0] },
+    turns: [{ turnIndex: 0, start: 1, end: 3 }],
+  };
+  for (const line of [JSON.stringify(row), JSON.stringify(row, null, 1)]) {
+    const { ids, header, trainedCount } = readBranchRow(Buffer.from(line));
+    expect([[...ids], header, trainedCount]).toEqual([row.tokenIds, { turns: row.turns }, 2]);
+  }
+  expect(() => readBranchRow(Buffer.from('{"tokenIds":[]}'))).toThrow("it has no tokenIds or no");
+});
+
 describe("readRow()", () => {
   const row = {
     ...{ format: 1, rolloutId: "a#0", groupId: "a", taskId: "a", segment: 0, promptLength: 1 },
@@ -180,5 +194,68 @@ describe("readRow()", () => {
     expect([...logprobs]).toEqual([0, Number.NaN, -0.1, 0]);
     expect(() => readRow(Buffer.from("{"), {})).toThrow("Cannot read a training row");
     expect(() => readRow(Buffer.from("{}"), {})).toThrow("it has no tokenIds or no turns");
+  });
+});
+
+describe("scanRow()", () => {
+  const text = fc.constantFrom("", "7", "8", 'odd"]\\,', "ü");
+  const row = fc
+    .array(fc.tuple(fc.nat(200_000), fc.constantFrom(0, 1), fc.double(), text), { maxLength: 30 })
+    .map((tokens) => ({
+      ...{ rolloutId: "a#0", tokenIds: tokens.map(([id]) => id), promptLength: 1 },
+      lossMask: tokens.map(([, bit]) => bit),
+      logprobs: tokens.map(([, , logprob]) => (Number.isFinite(logprob) ? logprob : 0)),
+      policyVersions: tokens.map(([, , , version]) => version),
+      turns: [{ turnIndex: 0, start: 1, end: tokens.length }],
+      metadata: { tokenIds: ["]"], text: "}" },
+    }));
+
+  test("reads what JSON.parse() reads, entry by entry", () => {
+    fc.assert(
+      fc.property(row, fc.boolean(), (value, isSpaced) => {
+        const json = JSON.stringify(value);
+        const lists = /\[[-\d.eE+,]+\]/g;
+        const spaced = json.replaceAll(lists, (list) => list.replaceAll(",", ", "));
+        const scanned = scanRow(Buffer.from(isSpaced ? spaced : json))!;
+        const { tokenIds, lossMask, logprobs, policyVersions, ...rest } = value;
+        expect(scanned.rest).toEqual(rest);
+        expect([...scanned.ids]).toEqual(tokenIds);
+        expect([...scanned.mask]).toEqual(lossMask);
+        // JSON has no minus zero.
+        expect([...scanned.logprobs]).toEqual(logprobs.map((logprob) => logprob + 0));
+        const versions = tokenIds.map(
+          (_, index) => scanned.versionRuns.findLast(({ start }) => start <= index)!.version,
+        );
+        expect(versions).toEqual(policyVersions);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("fills up lists that are shorter than the row, and cuts longer ones", () => {
+    const line = Buffer.from('{"tokenIds":[5,6],"lossMask":[1],"logprobs":[-0.5,0,0],"turns":[]}');
+    const { mask, logprobs, versionRuns } = scanRow(line)!;
+    expect([[...mask], [...logprobs], versionRuns]).toEqual([[1, 2], [-0.5, 0], []]);
+  });
+
+  test.each([
+    '{"tokenIds":[1,2,],"turns":[]}',
+    '{"tokenIds":[01],"turns":[]}',
+    '{"tokenIds":[1.5],"turns":[]}',
+    '{"tokenIds":[99999999999],"turns":[]}',
+    '{"tokenIds":[1],"logprobs":[null],"turns":[]}',
+    '{"tokenIds":[1],"logprobs":[0x1],"turns":[]}',
+    '{"tokenIds":[1],"logprobs":[0,],"turns":[]}',
+    '{"tokenIds":[1],"lossMask":[true],"turns":[]}',
+    '{"tokenIds":[1],"policyVersions":[7],"turns":[]}',
+    '{"tokenIds":[1],"policyVersions":["\\x"],"turns":[]}',
+    '{"tokenIds":[1],"turns":[}',
+    '{"tokenIds":[1',
+    '{"tokenIds":[1],"turns":[]} x',
+    '{"turns":[]}',
+    "[]",
+    "",
+  ])("leaves %j to JSON.parse()", (line) => {
+    expect(scanRow(Buffer.from(line))).toBeUndefined();
   });
 });

@@ -4,17 +4,17 @@ import type { TokenPiece } from "../model/row-columns.ts";
 /**
  * What each distinct id spells, looked up rather than decoded, so that parts of characters and leading
  * blanks are there as they are: vocabularies spell bytes by GPT-2's alphabet or as SentencePiece does.
- * An id that is not of the vocabulary has no piece.
+ * An id that is not of the vocabulary has no piece. `more` are ids that stand nowhere in `ids`.
  */
 export function spellIds(
   vocabulary: Omit<Vocabulary, "vocabularySize">,
-  ids: Iterable<number>,
+  ids: ArrayLike<number>,
+  more: readonly number[] = [],
 ): readonly TokenPiece[] {
-  const distinct = [...new Set(ids)].sort((left, right) => left - right);
   const added = new Map(vocabulary.addedTokens.map((token) => [token.id, token]));
   const isBytes = vocabulary.idOf("Ġ") !== undefined || vocabulary.idOf("Ċ") !== undefined;
   const pieces: TokenPiece[] = [];
-  for (const id of distinct) {
+  for (const id of distinctIds(ids, more)) {
     const special = added.get(id);
     if (special !== undefined) {
       pieces.push([id, special.content, "special"]);
@@ -22,15 +22,43 @@ export function spellIds(
     }
     const spelling = vocabulary.tokenOf(id);
     if (spelling === undefined) continue;
+    if (isBytes && plainSpelling.test(spelling)) {
+      pieces.push([id, spelling.replace("Ġ", " "), "text"]);
+      continue;
+    }
     const bytes = isBytes ? bytesOfAlphabet(spelling) : undefined;
     pieces.push(toPiece(id, bytes ?? bytesOfSentencePiece(spelling)));
   }
   return pieces;
 }
 
+/** Above every vocabulary's ids. */
+const seenLength = 1 << 20;
+
+/** Each id once, in order. Rows have millions, which a set would take long for. */
+function distinctIds(ids: ArrayLike<number>, more: readonly number[]): Int32Array {
+  const seen = new Uint8Array(seenLength);
+  const found: number[] = [];
+  const note = (id: number): void => {
+    if (id >= 0 && id < seenLength) {
+      if (seen[id] === 1) return;
+      seen[id] = 1;
+    }
+    found.push(id);
+  };
+  for (let index = 0; index < ids.length; index++) note(ids[index]!);
+  for (const id of more) note(id);
+  return Int32Array.from(found).sort();
+}
+
+/** Most spellings of that alphabet: ASCII stands for itself, behind the sign for a blank. */
+const plainSpelling = /^Ġ?[!-~]*$/;
+
+const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 function toPiece(id: number, bytes: Buffer): TokenPiece {
   try {
-    return [id, new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), "text"];
+    return [id, strictDecoder.decode(bytes), "text"];
   } catch {
     return [id, bytes.toString("hex"), "bytes"];
   }

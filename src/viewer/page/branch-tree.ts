@@ -1,0 +1,102 @@
+import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { TreeTurn } from "../../episode/episode.ts";
+import type { EpisodeRow } from "../../run/episode-row.ts";
+import { causeWords } from "../model/branch-cause.ts";
+import type { RowBranch } from "../model/row-tree.ts";
+import type { Route } from "../model/route.ts";
+import { visibleText } from "../model/visible-text.ts";
+import { formatNumber } from "./parts.ts";
+import type { ViewerApp } from "./viewer-app.ts";
+
+type EpisodeRoute = Extract<Route, { page: "episode" }>;
+
+/** The training rows of an episode that has several, as a tree: what each goes on from, and why. */
+export function branchTree(
+  app: ViewerApp,
+  route: EpisodeRoute,
+  { tree = [], sampleHashes = [] }: Partial<Pick<EpisodeRow, "tree" | "sampleHashes">>,
+): TemplateResult | typeof nothing {
+  const branches = app.branches(route);
+  if (branches.state !== "ready" || branches.value.length < 2) return nothing;
+  const rows = branches.value;
+  const rootCount = rows.filter(({ parent }) => parent === undefined).length;
+  return html`<details class="tree" open>
+    <summary>
+      ${sampleHashes.length > rows.length ? `the first ${rows.length} of ${sampleHashes.length}` : rows.length}
+      training rows:
+      ${
+        rows.some(({ cause }) => cause !== undefined)
+          ? `${rootCount} ${rootCount === 1 ? "root" : "roots"}, ${rows.length - rootCount} going another way behind a turn`
+          : "the history was rewritten, or branches"
+      }
+    </summary>
+    ${rowsBelow(app, route, { rows, parent: undefined })} ${untrainedWords(tree)}
+  </details>`;
+}
+
+/** How many turns no row trains, and why as far as that is known. */
+function untrainedWords(tree: readonly TreeTurn[]): TemplateResult | typeof nothing {
+  const untrained = tree.filter(({ turnIndex }) => turnIndex === undefined);
+  if (untrained.length === 0) return nothing;
+  const lost = untrained.filter(({ isDelivered }) => !isDelivered).length;
+  const others = untrained.length - lost;
+  const reasons = [
+    ...(lost === 0 ? [] : [`${lost} never reached the client`]),
+    ...(others === 0
+      ? []
+      : [`${others} were asked of another model, or lie on a row that is left out`]),
+  ];
+  return html`<p class="untrained faint">
+    ${untrained.length === 1 ? "1 more turn was" : `${untrained.length} more turns were`} sampled
+    and ${untrained.length === 1 ? "is" : "are"} trained nowhere: ${reasons.join("; ")}
+  </p>`;
+}
+
+function rowsBelow(
+  app: ViewerApp,
+  route: EpisodeRoute,
+  { rows, parent }: { readonly rows: readonly RowBranch[]; readonly parent: number | undefined },
+): TemplateResult | typeof nothing {
+  const own = rows.filter((branch) => branch.parent === parent);
+  if (own.length === 0) return nothing;
+  const { token: _token, turn: _turn, ...rest } = route;
+  return html`<ul>
+    ${own.map(
+      (branch) =>
+        html`<li data-row=${branch.row} data-cause=${branch.cause ?? nothing}>
+          <button
+            type="button"
+            aria-pressed=${branch.row === route.row}
+            @click=${() => app.go({ ...rest, row: branch.row })}
+          >
+            row ${branch.row}
+          </button>
+          ${branchWords(branch)} ${rowsBelow(app, route, { rows, parent: branch.row })}
+        </li>`,
+    )}
+  </ul>`;
+}
+
+function branchWords(branch: RowBranch): TemplateResult {
+  const { trainedCount, tokenCount, turnIndexes } = branch;
+  const [first, last] = [turnIndexes[0], turnIndexes.at(-1)];
+  const turns =
+    first === undefined ? "" : first === last ? `turn ${first}, ` : `turns ${first} to ${last}, `;
+  return html`${placeOf(branch)}
+    <span class="faint"
+      >${turns}${formatNumber(trainedCount)} of ${formatNumber(tokenCount)} tokens trained</span
+    >`;
+}
+
+/** What a row goes on from; of a root, why it does so from nothing. */
+export function placeOf({ parent, sharedCount, behindTurn, cause }: RowBranch): TemplateResult {
+  if (parent === undefined) {
+    return cause === undefined
+      ? html``
+      : html`<b class="cause">${visibleText(cause)}</b>: ${visibleText(causeWords(cause))} ·`;
+  }
+  return behindTurn === undefined
+    ? html`another prompt than row ${parent} from token ${formatNumber(sharedCount)} on ·`
+    : html`goes another way than row ${parent} behind its turn ${behindTurn}, at token
+      ${formatNumber(sharedCount)} ·`;
+}

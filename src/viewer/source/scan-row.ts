@@ -1,0 +1,177 @@
+import { findMembers } from "../../tokenizer/json-members.ts";
+import type { Sample } from "../../trajectory/sample.ts";
+
+/** Tokens in a row that name one version of the policy; `""` where they name none. */
+export interface VersionRun {
+  readonly start: number;
+  readonly version: string;
+}
+
+/** A training row, its long lists as columns. */
+export interface ScannedRow {
+  readonly ids: Int32Array;
+  /** NaN where the row has no number. As long as `ids`, as is the mask. */
+  readonly logprobs: Float64Array;
+  /** 2 where the row says neither 0 nor 1. */
+  readonly mask: Uint8Array;
+  /** From the first token on, each up to the next. */
+  readonly versionRuns: readonly VersionRun[];
+  /** Everything else that the row says. */
+  readonly rest: Partial<Omit<Sample, "tokenIds" | "lossMask" | "logprobs" | "policyVersions">>;
+}
+
+interface Lists {
+  tokenIds?: Int32Array;
+  lossMask?: Uint8Array;
+  logprobs?: Float64Array;
+  policyVersions?: readonly VersionRun[];
+}
+
+/** A list that was read, and the place behind it. */
+interface Scanned<List> {
+  readonly list: List;
+  readonly end: number;
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const blank = 0x20;
+const opening = 0x5b;
+const closing = 0x5d;
+
+const scanners = {
+  tokenIds: scanIds,
+  lossMask: scanMask,
+  logprobs: scanLogprobs,
+  policyVersions: scanVersions,
+} as const;
+
+const everyList = new Set(Object.keys(scanners) as (keyof typeof scanners)[]);
+
+/**
+ * Reads a line of `samples.jsonl` as runs write it, its long lists one at a time and as columns: a
+ * row of a million tokens takes half the time and memory that way.
+ *
+ * @param wanted - Lists that are read; others are taken to be empty.
+ * @returns `undefined` for whatever is written otherwise: that is for `JSON.parse()` to judge.
+ */
+export function scanRow(
+  line: Buffer,
+  wanted: ReadonlySet<keyof typeof scanners> = everyList,
+): ScannedRow | undefined {
+  const lists: Lists = {};
+  let isPlain = true;
+  const enter = Object.fromEntries(
+    [...wanted].map((name) => [
+      name,
+      (at: number): number | undefined => {
+        const scanned = line[at] === opening ? scanners[name](line, at + 1) : undefined;
+        if (scanned === undefined) isPlain = false;
+        else Object.assign(lists, { [name]: scanned.list });
+        return scanned?.end;
+      },
+    ]),
+  );
+  const found = findMembers(line, 0, enter);
+  const { tokenIds, lossMask, logprobs, policyVersions } = lists;
+  if (!isPlain || found?.end !== line.length || tokenIds === undefined) return undefined;
+  const others = [...found.members].filter(([name]) => !(name in scanners));
+  const texts = others.map(
+    ([name, [start, end]]) => `${JSON.stringify(name)}:${line.toString("utf8", start, end)}`,
+  );
+  const rest = readJson(`{${texts.join(",")}}`) as ScannedRow["rest"] | undefined;
+  if (rest === undefined) return undefined;
+  const count = tokenIds.length;
+  return {
+    ids: tokenIds,
+    logprobs: wanted.has("logprobs")
+      ? fit(logprobs ?? new Float64Array(0), new Float64Array(count), Number.NaN)
+      : new Float64Array(0),
+    mask: fit(lossMask ?? new Uint8Array(0), new Uint8Array(count), 2),
+    versionRuns: policyVersions ?? [],
+    rest,
+  };
+}
+
+/** The list as long as the row: cut, or filled up with what stands for nothing. */
+function fit<Column extends Float64Array | Uint8Array>(
+  list: Column,
+  whole: Column,
+  nothing: number,
+): Column {
+  if (list.length === whole.length) return list;
+  whole.fill(nothing);
+  whole.set(list.subarray(0, whole.length));
+  return whole;
+}
+
+/** A list of numbers and nothing else. */
+function scanNumbers(line: Buffer, start: number): Scanned<readonly number[]> | undefined {
+  const end = line.indexOf(closing, start);
+  if (end < 0) return undefined;
+  const text = line.toString("latin1", start, end);
+  if (/[^-+.\deE, ]/.test(text)) return undefined;
+  const list = readJson(`[${text}]`) as readonly number[] | undefined;
+  return list && { list, end: end + 1 };
+}
+
+function scanIds(line: Buffer, start: number): Scanned<Int32Array> | undefined {
+  const scanned = scanNumbers(line, start);
+  if (scanned === undefined) return undefined;
+  const ids = new Int32Array(scanned.list);
+  // What is no whole number of 32 bits has become another one.
+  for (let index = 0; index < ids.length; index++) {
+    if (ids[index] !== scanned.list[index]) return undefined;
+  }
+  return { list: ids, end: scanned.end };
+}
+
+function scanMask(line: Buffer, start: number): Scanned<Uint8Array> | undefined {
+  const scanned = scanNumbers(line, start);
+  if (scanned === undefined) return undefined;
+  const mask = new Uint8Array(scanned.list.length);
+  for (let index = 0; index < mask.length; index++) {
+    const bit = scanned.list[index];
+    mask[index] = bit === 0 || bit === 1 ? bit : 2;
+  }
+  return { list: mask, end: scanned.end };
+}
+
+function scanLogprobs(line: Buffer, start: number): Scanned<Float64Array> | undefined {
+  const scanned = scanNumbers(line, start);
+  return scanned && { list: new Float64Array(scanned.list), end: scanned.end };
+}
+
+function scanVersions(line: Buffer, start: number): Scanned<readonly VersionRun[]> | undefined {
+  const runs: VersionRun[] = [];
+  let before = "";
+  if (line[start] === closing) return { list: runs, end: start + 1 };
+  for (let at = start, index = 0; at < line.length; at++, index++) {
+    if (line[at] !== quote) return undefined;
+    let end = at + 1;
+    while (end < line.length && line[end] !== quote) end += line[end] === 0x5c ? 2 : 1;
+    // Nearly all are what the one before them was.
+    const isEmpty = end === at + 1;
+    const text = isEmpty ? '""' : line.toString("utf8", at, end + 1);
+    if (text !== before) {
+      const version = readJson(text) as string | undefined;
+      if (version === undefined) return undefined;
+      runs.push({ start: index, version });
+      before = text;
+    }
+    at = end + 1;
+    if (line[at] === closing) return { list: runs, end: at + 1 };
+    if (line[at] !== comma) return undefined;
+    if (line[at + 1] === blank) at++;
+  }
+  return undefined;
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+}
