@@ -29,7 +29,7 @@ if (server === undefined || positionals.length !== 1) {
 if (isStale()) await build();
 const { abort, killRun, killServer, play, rescore, update } = await import("./rounds.mjs");
 
-for (const signal of ["SIGINT", "SIGTERM"]) {
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   // Exits in order, so that no server is left behind.
   process.once(signal, () => process.exit(1));
 }

@@ -3,6 +3,10 @@ import { spawn } from "node:child_process";
 import { openSync } from "node:fs";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { killTree } from "./process-tree.mjs";
+
+const guardFile = fileURLToPath(new URL("guard.mjs", import.meta.url));
 
 /** Longest start, in milliseconds: the large ones read gigabytes of Python. */
 const START_MS = 20 * 60_000;
@@ -34,16 +38,17 @@ export async function startServer(server, { folder, port, tag, logFile }) {
     child.once("error", resolve);
   });
   const url = `http://127.0.0.1:${port}`;
-  const stop = async () => {
-    try {
-      // With its children, which the large ones compute in.
-      process.kill(-child.pid, "SIGKILL");
-    } catch (error) {
-      if (error.code !== "ESRCH") throw error;
-    }
-    await closed;
+  const end = () => {
+    if (child.pid !== undefined) killTree(child.pid);
   };
-  process.once("exit", () => void stop());
+  process.once("exit", end);
+  const guard = child.pid === undefined ? undefined : startGuard(child.pid);
+  const stop = async () => {
+    end();
+    process.off("exit", end);
+    await closed;
+    await guard?.end();
+  };
   const deadline = Date.now() + START_MS;
   while (!(await answers(url))) {
     if (child.exitCode !== null || child.pid === undefined || Date.now() > deadline) {
@@ -53,6 +58,23 @@ export async function startServer(server, { folder, port, tag, logFile }) {
     await sleep(250);
   }
   return { url, stop };
+}
+
+/** A process that ends the server where this one is killed. */
+function startGuard(pid) {
+  const guard = spawn(process.execPath, [guardFile, String(pid)], {
+    detached: true,
+    stdio: ["pipe", "ignore", "inherit"],
+  });
+  const closed = new Promise((resolve) => {
+    guard.once("close", resolve);
+  });
+  return {
+    end: async () => {
+      guard.kill("SIGKILL");
+      await closed;
+    },
+  };
 }
 
 async function answers(url) {

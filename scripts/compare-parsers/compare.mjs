@@ -153,6 +153,7 @@ const moreTexts = {
         ' to=self<|message|>plan<|start|>assistant\tto=search.search<|message|><atem:invoke name="search.search"><atem:parameter name="count">3</atem:parameter></atem:invoke><|eom|>',
         "<|message|>Hi.<|eom|><|start|>assistant to=commentary<|message|>Hm.<|eom|>",
         '<atem:invoke x="1" name="ping"></atem:invoke>',
+        ' to=commentary<|message|>Hm. <atem:invoke name="ping"></atem:invoke><|eom|><|start|>assistant to=user<|message|>Hi.<|eot|>',
       ],
     ]),
   ),

@@ -128,13 +128,33 @@ def run_sglang():
 
     def run_tools(request):
         parser = FunctionCallParser(tools_of(request), request["parser"], tokenizer_of(request))
+        if "pieces" in request:
+            results = [parser.parse_stream_chunk(piece) for piece in request["pieces"]]
+            return join_stream([*results, parser.parse_stream_end()])
         normal, calls = parser.parse_non_stream(request["text"])
         return {"normal": normal, "calls": [[c.name, c.parameters, c.tool_index] for c in calls]}
 
+    def join_stream(results):
+        """What a client puts together from a stream: calls by their index."""
+        texts, joined = [], {}
+        for normal, calls in results:
+            texts.append(normal or "")
+            for call in calls:
+                entry = joined.setdefault(call.tool_index, ["", "", call.tool_index])
+                entry[0] += call.name or ""
+                entry[1] += call.parameters or ""
+        return {"normal": "".join(texts), "calls": list(joined.values())}
+
     def run_reasoning(request):
-        parser = ReasoningParser(request["parser"], stream_reasoning=False, tokenizer=tokenizer_of(request),
+        parser = ReasoningParser(request["parser"], stream_reasoning="pieces" in request,
+                                 tokenizer=tokenizer_of(request),
                                  **request.get("options", {}))
-        reasoning, normal = parser.parse_non_stream(request["text"])
+        if "pieces" in request:
+            parts = [parser.parse_stream_chunk(piece) for piece in request["pieces"]]
+            parts.append(parser.parse_stream_end())
+            reasoning, normal = ("".join(part[i] or "" for part in parts) for i in (0, 1))
+        else:
+            reasoning, normal = parser.parse_non_stream(request["text"])
         return {"reasoning": reasoning or "", "normal": normal or ""}
 
     names = {

@@ -141,8 +141,8 @@ export type JinjaStatement =
     }
   | {
       readonly type: "with";
-      /** Set where the frame turns escaping on or off. */
-      readonly autoescape?: boolean;
+      /** Present where it decides whether the frame escapes. */
+      readonly autoescape?: JinjaExpression;
       readonly targets: readonly {
         readonly target: JinjaTarget;
         readonly value: JinjaExpression;

@@ -1,16 +1,18 @@
+import { PythonError } from "../python/python-error.ts";
 import type { CompareOperator, JinjaExpression } from "./ast.ts";
 import { spendOn } from "./budget.ts";
 import { compileArguments, compileCall } from "./call.ts";
 import type { Evaluate, Frame } from "./frame.ts";
 import { frameAt } from "./frame.ts";
 import { compileFilter, compileTest } from "./filter.ts";
-import type { JinjaScope } from "./scope.ts";
+import { JinjaScope } from "./scope.ts";
 import { calculate, negate } from "./template-arithmetic.ts";
 import { getAttribute, getItem, memberOf } from "./template-attribute.ts";
 import { compareOrder, contains, dictSet, equals } from "./template-compare.ts";
 import { isTruthy } from "./template-iterate.ts";
 import { joinMarkup } from "./template-markup.ts";
 import { sliceOf } from "./template-subscript.ts";
+import { TemplateError } from "./template-error.ts";
 import { strOf } from "./template-text.ts";
 import type { TemplateValue } from "./template-value.ts";
 import { Tuple, Undefined } from "./template-value.ts";
@@ -55,7 +57,8 @@ export function compileExpression(expression: JinjaExpression, place: Expression
     case "concat": {
       const parts = expression.parts.map(compile);
       // Jinja joins constants beforehand, as plain text.
-      const joinsMarkup = place.scope.escapes && !expression.parts.every(isConstant);
+      const { escapes, isVolatile } = place.scope;
+      const joinsMarkup = escapes && !isVolatile && !expression.parts.every(isConstant);
       return (frame) => {
         const values = parts.map((part) => part(frame));
         return joinsMarkup ? joinMarkup(values) : values.map(strOf).join("");
@@ -83,7 +86,34 @@ export function compileExpression(expression: JinjaExpression, place: Expression
   }
 }
 
-/** Whether Jinja computes the expression when it compiles. */
+/** The value of an expression that Jinja computes when it compiles; `undefined` where it does not. */
+export function foldExpression(
+  expression: JinjaExpression,
+  { isVolatile }: Pick<JinjaScope, "isVolatile">,
+): { readonly value: TemplateValue } | undefined {
+  const open = isVolatile ? ["name", "call", "filter", "test"] : ["name", "call"];
+  if (!isFoldable(expression, open)) return undefined;
+  try {
+    const compiled = compileExpression(expression, { scope: new JinjaScope(), soft: false });
+    return { value: compiled(noFrame) };
+  } catch (error) {
+    // What fails beforehand is left to the rendering, where it fails again.
+    if (error instanceof TemplateError || error instanceof PythonError) return undefined;
+    throw error;
+  }
+}
+
+/** For expressions without names. */
+const noFrame = { slots: [], parent: undefined } as unknown as Frame;
+
+/** Whether nothing of these types stands anywhere in it. */
+function isFoldable(node: unknown, open: readonly unknown[]): boolean {
+  if (typeof node !== "object" || node === null) return true;
+  if ("type" in node && open.includes(node.type)) return false;
+  return Object.values(node).every((child) => isFoldable(child, open));
+}
+
+/** Whether Jinja computes the parts of a text beforehand. */
 function isConstant(expression: JinjaExpression): boolean {
   if (expression.type === "constant") return true;
   if (expression.type !== "filter") return false;

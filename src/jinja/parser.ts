@@ -89,7 +89,7 @@ function parseStatement(cursor: JinjaTokenCursor): readonly JinjaStatement[] {
     case "with":
       return [parseWith(cursor)];
     case "autoescape":
-      return [parseAutoescape(cursor, line)];
+      return [parseAutoescape(cursor)];
     case "generation": {
       const body = parseBlock(cursor, ["endgeneration"]);
       return [{ type: "generation", body: macro({ name: undefined, parameters: [], line }, body) }];
@@ -167,13 +167,10 @@ function parseWith(cursor: JinjaTokenCursor): JinjaStatement {
 }
 
 /** A frame of its own in which what is printed is escaped, or is not. */
-function parseAutoescape(cursor: JinjaTokenCursor, line: number): JinjaStatement {
-  const wanted = parseExpression(cursor);
-  if (wanted.type !== "constant" || typeof wanted.value !== "boolean") {
-    throw cursor.problem("expected 'autoescape true' or 'autoescape false'", line);
-  }
+function parseAutoescape(cursor: JinjaTokenCursor): JinjaStatement {
+  const autoescape = parseExpression(cursor);
   const { body } = parseBlock(cursor, ["endautoescape"]);
-  return { type: "with", autoescape: wanted.value, targets: [], body };
+  return { type: "with", autoescape, targets: [], body };
 }
 
 function parsePrint(cursor: JinjaTokenCursor): readonly JinjaStatement[] {

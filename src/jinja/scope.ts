@@ -22,8 +22,10 @@ export type SlotSource =
  */
 export class JinjaScope {
   readonly parent: JinjaScope | undefined;
-  /** Whether what is printed here is escaped. */
+  /** Whether what is printed here is escaped, as far as Jinja knows when it compiles. */
   escapes: boolean;
+  /** Whether the rendering decides that, but for what is computed beforehand. */
+  isVolatile: boolean;
   /** Shared by the copies that branches make. */
   readonly #slots: Map<string, number>;
   readonly #known: Set<string>;
@@ -33,6 +35,7 @@ export class JinjaScope {
   constructor(parent?: JinjaScope, copied?: JinjaScope) {
     this.parent = parent;
     this.escapes = parent?.escapes ?? false;
+    this.isVolatile = parent?.isVolatile ?? false;
     this.#slots = copied ? copied.#slots : new Map();
     this.#known = new Set(copied ? copied.#known : []);
     this.#sources = new Map(copied ? copied.#sources : []);

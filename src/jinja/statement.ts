@@ -4,7 +4,7 @@ import { isEscaping, setEscaping } from "./autoescape.ts";
 import { spend, spendCharacters } from "./budget.ts";
 import type { Compile } from "./call.ts";
 import { compileArguments, compileCall } from "./call.ts";
-import { compileExpression, compileName } from "./expression.ts";
+import { compileExpression, compileName, foldExpression } from "./expression.ts";
 import { compileFilter } from "./filter.ts";
 import { compileFor } from "./for.ts";
 import type { Evaluate, Execute, Frame, Output, StatementPlace } from "./frame.ts";
@@ -86,7 +86,17 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
 
 function compilePrinted(expression: JinjaExpression, place: StatementPlace): Evaluate {
   const value = compileExpression(expression, place);
-  return place.scope.escapes ? (frame) => escapeHtml(value(frame)) : value;
+  const { scope } = place;
+  const isKnown = !scope.isVolatile || foldExpression(expression, scope) !== undefined;
+  if (isKnown) return scope.escapes ? (frame) => escapeHtml(value(frame)) : value;
+  return (frame) => {
+    const printed = value(frame);
+    return isEscaping() ? escapeHtml(printed) : printed;
+  };
+}
+
+function escapesHere({ escapes, isVolatile }: JinjaScope): boolean {
+  return isVolatile ? isEscaping() : escapes;
 }
 
 function print(value: Evaluate): Execute {
@@ -138,7 +148,7 @@ function compileCapture(
     const frame = enter(parent);
     const output: Output = { text: "" };
     const flow = run(frame, output);
-    frame.slots[slot] = scope.escapes ? new Markup(output.text) : output.text;
+    frame.slots[slot] = escapesHere(scope) ? new Markup(output.text) : output.text;
     return { flow, value: flow === "next" ? filtered(frame) : null };
   };
 }
@@ -179,11 +189,17 @@ function compileCallBlock(node: Node<"call-block">, place: StatementPlace): Exec
 
 function compileWith(node: Node<"with">, place: StatementPlace): Execute {
   const scope = new JinjaScope(place.scope);
-  const { autoescape } = node;
-  scope.escapes = autoescape ?? scope.escapes;
+  const asked = node.autoescape;
+  if (asked !== undefined) {
+    const known = foldExpression(asked, scope);
+    if (known === undefined) scope.isVolatile = true;
+    else scope.escapes = isTruthy(known.value);
+    loadNames(scope, asked);
+  }
   for (const { target } of node.targets) storeNames(scope, target, { declared: true });
   analyzeStatements(scope, node.body);
   const run = compileStatements(node.body, { scope, soft: false, inLoop: place.inLoop });
+  const decide = asked && compileExpression(asked, { scope, soft: false });
   const values = node.targets.map(({ target, value }) => ({
     value: compileExpression(value, place),
     assign: compileAssign(target, scope),
@@ -192,8 +208,8 @@ function compileWith(node: Node<"with">, place: StatementPlace): Execute {
   return (parent, output) => {
     const frame = enter(parent);
     for (const { value, assign } of values) assign(frame, value(parent));
-    if (autoescape === undefined) return run(frame, output);
-    const before = setEscaping(autoescape);
+    if (decide === undefined) return run(frame, output);
+    const before = setEscaping(isTruthy(decide(frame)));
     const flow = run(frame, output);
     // Jinja jumps over what would turn it back where a loop is left from within.
     if (flow === "next") setEscaping(before);

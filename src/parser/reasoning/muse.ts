@@ -1,3 +1,4 @@
+import { isSince } from "../engine-version.ts";
 import { holdsMuseCall, muse, splitMuseTurn } from "../muse-channels.ts";
 import { defineReasoning } from "./define-reasoning.ts";
 import type { ReasoningResult } from "./reasoning-parser.ts";
@@ -12,14 +13,16 @@ import type { ReasoningResult } from "./reasoning-parser.ts";
 export const museReasoning = defineReasoning({
   name: "muse",
   markers: [` to=self${muse.message}`],
-  split: (text, { toolCallParserActive }) => {
-    const result = splitChannels(text, false);
+  split: (text, { toolCallParserActive, version }) => {
+    const shown = isSince(version, "0.5.23") ? ["user", "commentary"] : ["user"];
+    const result = splitChannels(text, shown);
     const keepsFraming = toolCallParserActive && holdsMuseCall(result.normalText);
-    return keepsFraming ? splitChannels(text, true) : result;
+    return keepsFraming ? splitChannels(text, []) : result;
   },
 });
 
-function splitChannels(text: string, keepsFraming: boolean): ReasoningResult {
+/** @param unframed - Whose channels are shown without their header and terminator. */
+function splitChannels(text: string, unframed: readonly string[]): ReasoningResult {
   const reasoning: string[] = [];
   const normal: string[] = [];
   for (const piece of splitMuseTurn(text)) {
@@ -30,7 +33,7 @@ function splitChannels(text: string, keepsFraming: boolean): ReasoningResult {
     } else if (piece.recipient === "self") {
       reasoning.push(piece.body);
     } else {
-      const isFramed = piece.recipient !== "user" || keepsFraming;
+      const isFramed = !unframed.includes(piece.recipient ?? "");
       normal.push(isFramed ? piece.header : "", piece.body, isFramed ? piece.terminator : "");
     }
   }

@@ -117,3 +117,15 @@ describe("streams", () => {
     },
   );
 });
+
+describe("muse", () => {
+  const turn = " to=commentary<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Hi.<|eot|>";
+
+  test.each([
+    ["0.5.23", "Hm.Hi."],
+    ["2026-08", " to=commentary<|message|>Hm.<|eom|>Hi."],
+  ])("since 0.5.23 comments are answers: %s", (engineVersion, normalText) => {
+    const parser = findReasoningParser("muse");
+    expect(parser.parse(turn, { engineVersion })).toEqual({ reasoning: "", normalText });
+  });
+});

@@ -3,12 +3,14 @@ import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
 import { findAttributeTag } from "../attribute-tags.ts";
+import { isSince } from "../engine-version.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { indexesOf } from "../indexes-of.ts";
 import { holdsMuseCall, muse as markers, splitMuseTurn } from "../muse-channels.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
+import { sglangVersion } from "../sglang-version.ts";
 import { malformed, markerOnly, unclosed } from "../tag-blocks.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { forwardsUnknown } from "./base-json.ts";
@@ -37,7 +39,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   const calls: CompatCall[] = [];
   const normal: string[] = [];
   for (const piece of splitMuseTurn(text)) {
-    if (piece.type !== "channel" || !isTool(piece.recipient)) {
+    if (piece.type !== "channel" || !isTool(piece.recipient, context)) {
       normal.push(piece.type === "channel" ? piece.body : piece.text);
       continue;
     }
@@ -52,8 +54,9 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: normal.join(""), calls };
 }
 
-function isTool(recipient: string | undefined): boolean {
-  return recipient !== undefined && recipient !== "self" && recipient !== "user";
+function isTool(recipient: string | undefined, context: ParseContext): boolean {
+  if (recipient === undefined || recipient === "self" || recipient === "user") return false;
+  return recipient !== "commentary" || !isSince(sglangVersion(context), "0.5.23");
 }
 
 function findInvokes(text: string): Invoke[] {
@@ -97,7 +100,7 @@ function resolveName(emitted: string, { toolPositions }: ParseContext): string {
 
 function findBlocks(text: string, context: ParseContext): Block[] {
   const toolSpans = splitMuseTurn(text).flatMap((piece) => {
-    if (piece.type !== "channel" || !isTool(piece.recipient)) return [];
+    if (piece.type !== "channel" || !isTool(piece.recipient, context)) return [];
     return [[piece.bodyStart, piece.bodyStart + piece.body.length] as const];
   });
   const invokes = findInvokes(text);
