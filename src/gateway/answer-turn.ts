@@ -198,6 +198,7 @@ async function sampleAndWrite(
     record: { ...record, message, engineMs },
     isDelivered: false,
   });
+  services.builder.keep(node, built.ids);
   counters.turn(placement.cause, placement.notes);
   await services.journal(session, placement, node, asked.tools);
   const tokens = asked.includesLogprobs ? await replyTokens(renderer, reply) : undefined;

@@ -52,12 +52,20 @@ function matchCalls(message: ClientAssistant, turn: SentTurn): TurnMatch {
   const hasAllIds = ids.size === calls.length && calls.every(({ id }) => sentById.has(id));
   const isSame = calls.every((call, index) => {
     const sent = hasAllIds ? sentById.get(call.id)! : turn.calls[index]!;
-    const isSameArguments =
-      call.argumentsText === sent.argumentsText || jsonKey(call.argumentsText) === sent.key;
-    return call.name === sent.name && isSameArguments;
+    return call.name === sent.name && isSameValue(call.argumentsText, sent);
   });
   if (isSame) return { type: "same", byId: hasAllIds, notes: hasAllIds ? [] : ["ids-differ"] };
   return hasAllIds ? { type: "edited" } : { type: "other" };
+}
+
+/** How a client spelled a call's arguments last: it will do so again with each request. */
+const spellings = new WeakMap<SentTurn["calls"][number], string>();
+
+function isSameValue(argumentsText: string, sent: SentTurn["calls"][number]): boolean {
+  if (argumentsText === sent.argumentsText || argumentsText === spellings.get(sent)) return true;
+  if (jsonKey(argumentsText) !== sent.key) return false;
+  spellings.set(sent, argumentsText);
+  return true;
 }
 
 function matchText(message: ClientAssistant, turn: SentTurn): TurnMatch {

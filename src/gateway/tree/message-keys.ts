@@ -9,6 +9,27 @@ export interface KeyRules {
 }
 
 /**
+ * Digests of what was said, kept for what is said again with every request: to look a text up costs a
+ * fraction of what hashing it does.
+ */
+export class DigestBook {
+  readonly #kept = new Map<string, string>();
+
+  /** A short text for a long one: equal for equal texts, and never for others. */
+  digest(text: string): string {
+    return this.#kept.get(text) ?? digest(text);
+  }
+
+  /** Keeps the digest of a text that is kept anyway, so that this costs no memory for the text. */
+  keep(text: string): void {
+    if (text.length >= shortLength && !this.#kept.has(text)) this.#kept.set(text, digest(text));
+  }
+}
+
+/** Shorter texts are hashed as fast as they are looked up. */
+const shortLength = 64;
+
+/**
  * The billing line that Claude Code puts in front of its system prompt: its version, and what the
  * process was started as.
  */
@@ -19,7 +40,8 @@ export interface KeyedMessage {
   readonly message: ClientMessage;
   /** Place in the request. */
   readonly index: number;
-  readonly key: string;
+  /** Made when it is asked for first: a turn that was sampled here is not known by it. */
+  readonly key: () => string;
 }
 
 /**
@@ -29,6 +51,7 @@ export interface KeyedMessage {
 export function keyMessages(
   messages: readonly ClientMessage[],
   rules: KeyRules,
+  book: DigestBook,
 ): { readonly keyed: readonly KeyedMessage[]; readonly reordered: ReadonlySet<number> } {
   const keyed: KeyedMessage[] = [];
   /** Places at which results begin that came in another order. */
@@ -38,11 +61,11 @@ export function keyMessages(
     const message = messages[index]!;
     if (message.role !== "tool") {
       if (message.role === "assistant") lastTurn = message;
-      keyed.push({ message, index, key: digest(messageKey(message, rules)) });
+      keyed.push({ message, index, key: once(() => messageKey(message, rules, book)) });
       continue;
     }
     const end = endOfResults(messages, index);
-    const run = orderResults(messages, { start: index, end, turn: lastTurn });
+    const run = orderResults(messages, { start: index, end, turn: lastTurn, book });
     if (run.some((result, place) => result.index !== index + place)) reordered.add(index);
     keyed.push(...run);
     index = end - 1;
@@ -58,19 +81,26 @@ function endOfResults(messages: readonly ClientMessage[], start: number): number
 
 function orderResults(
   messages: readonly ClientMessage[],
-  { start, end, turn }: { start: number; end: number; turn: ClientAssistant | undefined },
+  place: {
+    readonly start: number;
+    readonly end: number;
+    readonly turn: ClientAssistant | undefined;
+    readonly book: DigestBook;
+  },
 ): readonly KeyedMessage[] {
+  const { start, end, turn, book } = place;
   const run = [];
   for (let index = start; index < end; index++) {
     const message = messages[index]!;
     if (message.role !== "tool") continue;
     const found = turn?.calls.findIndex(({ id }) => id === message.callId) ?? -1;
-    const place = found === -1 ? Infinity : found;
-    const name = found === -1 ? message.callId : String(found);
-    run.push({ message, index, place, key: digest(textKey(`tool ${name}`, message.content)) });
+    const rank = found === -1 ? Infinity : found;
+    const name = found === -1 ? textKey("id", message.callId) : String(found);
+    const key = once(() => `tool ${name} ${book.digest(message.content)};`);
+    run.push({ message, index, rank, key });
   }
   return run
-    .toSorted((left, right) => left.place - right.place || left.index - right.index)
+    .toSorted((left, right) => left.rank - right.rank || left.index - right.index)
     .map(({ message, index, key }) => ({ message, index, key }));
 }
 
@@ -84,14 +114,23 @@ function textKey(what: string, text: string): string {
   return `${what} ${text.length}:${text}`;
 }
 
-function messageKey(message: Exclude<ClientMessage, { role: "tool" }>, rules: KeyRules): string {
+function messageKey(
+  message: Exclude<ClientMessage, { role: "tool" }>,
+  { ignore }: KeyRules,
+  book: DigestBook,
+): string {
   if (message.role !== "assistant") {
-    const { ignore } = rules;
     const text = ignore.reduce((left, pattern) => left.replaceAll(pattern, ""), message.content);
-    return textKey(message.role, text);
+    return `${message.role} ${book.digest(text)};`;
   }
   const calls = message.calls.map(({ name, argumentsText }) =>
     textKey(textKey("call", name), jsonKey(argumentsText)),
   );
-  return textKey(`assistant ${calls.length}`, message.content) + calls.join("");
+  const called = digest(calls.join(""));
+  return `assistant ${calls.length} ${called} ${book.digest(message.content)};`;
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
 }

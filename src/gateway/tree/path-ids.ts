@@ -59,6 +59,17 @@ export function idsBehind(
   return join(stretches);
 }
 
+/** The same behind a turn whose own prompt is known. */
+export function idsBehindTurn(
+  before: readonly number[],
+  { generation }: SampledTurn,
+  delta: EnvironmentDelta,
+): number[] {
+  const stretches: Stretches = [before, generation.outputIds];
+  appendPrompt(stretches, { type: "delta", delta }, false);
+  return join(stretches);
+}
+
 function appendPrompt(stretches: Stretches, prompt: SampledTurn["prompt"], isFirst: boolean): void {
   assertInvariant(
     (prompt.type === "root") === isFirst,

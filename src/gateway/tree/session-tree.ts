@@ -4,7 +4,13 @@ import { assertInvariant } from "../../errors.ts";
 import { toPlainJson } from "../../python/value.ts";
 import { valueKey } from "./json-key.ts";
 import { matchTurn, type Strictness } from "./match-turn.ts";
-import { digest, keyMessages, type KeyedMessage, type KeyRules } from "./message-keys.ts";
+import {
+  DigestBook,
+  digest,
+  keyMessages,
+  type KeyedMessage,
+  type KeyRules,
+} from "./message-keys.ts";
 import type { PlacementNote, RootCause, SentTurn, TurnNode } from "./turn-node.ts";
 
 /** How requests are matched to turns. */
@@ -74,6 +80,7 @@ export class SessionTree<Record> {
   readonly #toolNumbers = new Map<string, number>();
   /** Ids of calls and marks that were ever sent. */
   readonly #sentIds = new Set<string>();
+  readonly #digests = new DigestBook();
 
   constructor(rules: TreeRules) {
     this.#rules = rules;
@@ -91,7 +98,7 @@ export class SessionTree<Record> {
   /** Finds the turn that a request continues. */
   place({ messages, tools }: Pick<AskedTurn, "messages" | "tools">): Placement<Record> {
     const toolsKey = this.#numberOf(tools);
-    const { keyed, reordered } = keyMessages(messages, this.#rules);
+    const { keyed, reordered } = keyMessages(messages, this.#rules, this.#digests);
     const { best, edited, isAmbiguous } = this.#walk(keyed, toolsKey);
     const rest = keyed.slice(best.end);
     const environment = rest.map(({ message }) => message);
@@ -131,7 +138,7 @@ export class SessionTree<Record> {
     { messages, tools }: Pick<AskedTurn, "messages" | "tools">,
     cause: RootCause,
   ): Placement<Record> {
-    const { keyed } = keyMessages(messages, this.#rules);
+    const { keyed } = keyMessages(messages, this.#rules, this.#digests);
     const environment = keyed.map(({ message }) => message);
     const key = {
       tools: this.#numberOf(tools),
@@ -143,7 +150,7 @@ export class SessionTree<Record> {
 
   /** Enters a turn that was sampled where a request was placed. */
   add(
-    { parent, cause, key }: Placement<Record>,
+    { parent, cause, environment, key }: Placement<Record>,
     sampled: { readonly turn: SentTurn; readonly record: Record; readonly isDelivered: boolean },
   ): TurnNode<Record> {
     assertInvariant((parent === undefined) !== (cause === undefined), "a root has a cause");
@@ -170,6 +177,7 @@ export class SessionTree<Record> {
     }
     for (const { id } of node.turn.calls) this.#sentIds.add(id);
     for (const mark of node.turn.marks) this.#sentIds.add(mark);
+    for (const { content } of environment) this.#digests.keep(content);
     const places = this.#placesUnder(parentNode);
     const place = placeName(parentNode, key);
     places.set(place, [...(places.get(place) ?? []), node]);
@@ -244,7 +252,7 @@ export class SessionTree<Record> {
         }
         walks = [...walks.filter((walk) => this.#mayGoOn(walk, tools)), ...reached];
       }
-      for (const walk of walks) if (walk.end <= index) walk.key += key;
+      for (const walk of walks) if (walk.end <= index) walk.key += key();
     });
     return { best, edited, isAmbiguous };
   }
@@ -298,7 +306,7 @@ export class SessionTree<Record> {
 }
 
 function joinKeys(keyed: readonly KeyedMessage[]): string {
-  return digest(keyed.map(({ key }) => key).join(""));
+  return digest(keyed.map(({ key }) => key()).join(""));
 }
 
 /** Keys of tools, which agents send again and again. */

@@ -4,7 +4,7 @@ import { opensReasoning } from "../../renderer/continues.ts";
 import type { EnvironmentDelta, Renderer } from "../../renderer/renderer.ts";
 import { ClientError } from "../client-error.ts";
 import type { ClientMessage } from "../conversation.ts";
-import { idsBehind, pathTo, type SampledTurn } from "../tree/path-ids.ts";
+import { idsBehind, idsBehindTurn, pathTo, type SampledTurn } from "../tree/path-ids.ts";
 import type { RootCause, TurnNode } from "../tree/turn-node.ts";
 import { toTemplateMessages, type KnownTurn } from "./template-messages.ts";
 
@@ -35,6 +35,9 @@ export class PromptBuilder {
   readonly #renderer: Renderer;
   /** Whether the delta of a mixture of messages was right when it was first met, by the mixture. */
   readonly #mixtures = new Map<string, boolean>();
+  /** What some turns were sampled behind, the least recent first. */
+  readonly #prompts = new Map<TurnNode<ShownTurn>, readonly number[]>();
+  #keptCount = 0;
 
   constructor(renderer: Renderer) {
     this.#renderer = renderer;
@@ -68,20 +71,25 @@ export class PromptBuilder {
     const path = pathTo(parent);
     const { message, generation } = parent.record;
     const shown = toTemplateMessages(environment, { sent: parent.turn, message }, this.#rules);
-    const before = path.flatMap(({ record }, place) =>
-      place === path.length - 1 ? record.shown : [...record.shown, record.message],
-    );
-    const change = { history: before, assistant: message, environment: shown, tools };
+    const change = {
+      // Most templates go on from a turn without what was before it.
+      get history() {
+        return path.flatMap(({ record }, place) =>
+          place === path.length - 1 ? record.shown : [...record.shown, record.message],
+        );
+      },
+      ...{ assistant: message, environment: shown, tools },
+    };
     const lastSampledId = generation.outputIds.at(-1);
     try {
       if ((await this.#renderer.rerender?.(change)) !== undefined) {
         return { cause: "rewritten-by-template" };
       }
-      const delta = await this.#renderer.delta({ ...change, lastSampledId });
+      const delta = await this.#renderer.delta(Object.assign(change, { lastSampledId }));
       if (!(await this.#isTrusted(change, delta))) return { cause: "delta-unsupported" };
       return {
         prompt: { type: "delta", delta },
-        ids: idsBehind(path, delta),
+        ids: this.#idsBehind(path, delta),
         shown,
         reasoningOpened: opensReasoning(delta.text),
       };
@@ -90,6 +98,29 @@ export class PromptBuilder {
       if (error.code === "internal/delta") return { cause: "delta-unsupported" };
       throw new ClientError("invalid", error.message, { cause: error });
     }
+  }
+
+  /**
+   * Keeps the ids that a turn was sampled behind, for the next one: a gateway has few sessions that ask
+   * again and again with long conversations, and those it serves faster so.
+   */
+  keep(node: TurnNode<ShownTurn>, ids: readonly number[]): void {
+    this.#prompts.set(node, ids);
+    this.#keptCount += ids.length;
+    for (const [oldest, { length }] of this.#prompts) {
+      if (this.#keptCount <= mostKeptIds || oldest === node) break;
+      this.#prompts.delete(oldest);
+      this.#keptCount -= length;
+    }
+  }
+
+  #idsBehind(path: readonly TurnNode<ShownTurn>[], delta: EnvironmentDelta): readonly number[] {
+    const parent = path.at(-1)!;
+    const before = this.#prompts.get(parent);
+    if (before === undefined) return idsBehind(path, delta);
+    this.#prompts.delete(parent);
+    this.#keptCount -= before.length;
+    return idsBehindTurn(before, parent.record, delta);
   }
 
   get #rules() {
@@ -135,6 +166,9 @@ export class PromptBuilder {
     return isRight;
   }
 }
+
+/** So many ids of prompts are kept, over all sessions. */
+const mostKeptIds = 2_000_000;
 
 /** So many mixtures are kept. */
 const keptMixtures = 1000;

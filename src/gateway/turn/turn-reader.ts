@@ -121,9 +121,14 @@ export class TurnReader {
     if (this.#calls === undefined) return [];
     const events: ReplyEvent[] = [];
     const whole = this.#normal.join("");
-    // Attempts are judged by how the turn ended, which the stream was not told when it was made.
-    this.#attempts = this.#parser?.parse(whole, this.#parseOptions(finish)).attempts ?? [];
-    for (const event of this.#calls.end()) {
+    const ended = this.#calls.end();
+    const last = ended.at(-1);
+    if (last?.type === "end") this.#attempts = last.result.attempts;
+    if (finish === "length") {
+      // Attempts are judged by how the turn ended, which the stream was not told when it was made.
+      this.#attempts = this.#parser?.parse(whole, this.#parseOptions(finish)).attempts ?? [];
+    }
+    for (const event of ended) {
       if (event.type !== "end") events.push(...this.#handOn(event));
       // Where the engine's own parser raises, the text is shown as it is.
       else if (event.result.compat.raises) events.push(...this.#say(whole.slice(this.#saidLength)));
