@@ -5,7 +5,7 @@ import type { ReplyFeed } from "./reply-feed.ts";
 const keptReplies = 16;
 
 /** All of them but the newest are together no longer than this, in UTF-16 code units. */
-const keptLength = 64 * 1024;
+const keptLength = 32 * 1024;
 
 /**
  * Replies by what was asked for, for requests that say that they are made again. Others are sampled

@@ -47,17 +47,20 @@ export interface KeyedMessage {
 /**
  * The messages of a request, ready to be compared: the results of a turn's calls stand in the order of
  * the calls, and are known by it, whatever their ids are.
+ *
+ * @param options - `start` is the first message that is wanted; it is no result.
  */
 export function keyMessages(
   messages: readonly ClientMessage[],
   rules: KeyRules,
-  book: DigestBook,
+  options: { readonly book: DigestBook; readonly start?: number },
 ): { readonly keyed: readonly KeyedMessage[]; readonly reordered: ReadonlySet<number> } {
+  const { book, start = 0 } = options;
   const keyed: KeyedMessage[] = [];
   /** Places at which results begin that came in another order. */
   const reordered = new Set<number>();
   let lastTurn: ClientAssistant | undefined;
-  for (let index = 0; index < messages.length; index++) {
+  for (let index = start; index < messages.length; index++) {
     const message = messages[index]!;
     if (message.role !== "tool") {
       if (message.role === "assistant") lastTurn = message;

@@ -11,6 +11,7 @@ import {
   type KeyedMessage,
   type KeyRules,
 } from "./message-keys.ts";
+import { RecentRequests } from "./recent-requests.ts";
 import type { PlacementNote, RootCause, SentTurn, TurnNode } from "./turn-node.ts";
 
 /** How requests are matched to turns. */
@@ -53,6 +54,9 @@ interface Walk<Record> {
   readonly notes: readonly PlacementNote[];
 }
 
+/** The beginning of a conversation. */
+const noWalk: Walk<never> = { node: undefined, end: 0, key: "", byId: true, notes: [] };
+
 interface Node<Record> extends TurnNode<Record> {
   readonly children: Node<Record>[];
   readonly parent: Node<Record> | undefined;
@@ -81,6 +85,7 @@ export class SessionTree<Record> {
   /** Ids of calls and marks that were ever sent. */
   readonly #sentIds = new Set<string>();
   readonly #digests = new DigestBook();
+  readonly #recent = new RecentRequests<Walk<Record>>();
 
   constructor(rules: TreeRules) {
     this.#rules = rules;
@@ -98,13 +103,36 @@ export class SessionTree<Record> {
   /** Finds the turn that a request continues. */
   place({ messages, tools }: Pick<AskedTurn, "messages" | "tools">): Placement<Record> {
     const toolsKey = this.#numberOf(tools);
-    const { keyed, reordered } = keyMessages(messages, this.#rules, this.#digests);
-    const { best, edited, isAmbiguous } = this.#walk(keyed, toolsKey);
-    const rest = keyed.slice(best.end);
+    const repeated = this.#recent.find(messages, toolsKey);
+    if (repeated !== undefined) {
+      const { place: start, length } = repeated;
+      const placed = this.#placeFrom(messages, toolsKey, { start, length });
+      if (placed !== undefined) return placed;
+    }
+    return this.#placeFrom(messages, toolsKey) ?? this.#placeRoot(messages, toolsKey);
+  }
+
+  /**
+   * Places a request, from the place on where so many of its messages are known to belong.
+   *
+   * @returns nothing where it continues no turn from there on.
+   */
+  #placeFrom(
+    messages: readonly ClientMessage[],
+    tools: number,
+    known?: { readonly start: Walk<Record>; readonly length: number },
+  ): Placement<Record> | undefined {
+    const { length: start = 0 } = known ?? {};
+    const options = { book: this.#digests, start };
+    const { keyed, reordered } = keyMessages(messages, this.#rules, options);
+    const { best, edited, isAmbiguous } = this.#walk(keyed, tools, known);
+    const rest = keyed.slice(best.end - start);
+    if (best.node === undefined || best.end <= start || rest.length === 0) return undefined;
     const environment = rest.map(({ message }) => message);
+    const own = joinKeys(rest);
+    this.#recent.keep(messages, tools, { ...best, key: own });
     const key = {
-      tools: toolsKey,
-      environment: joinKeys(rest),
+      ...{ tools, environment: digest(own) },
       holdsAssistant: environment.some(({ role }) => role === "assistant"),
     };
     const isReordered = rest.some(({ index }) => reordered.has(index));
@@ -112,23 +140,30 @@ export class SessionTree<Record> {
       ...best.notes,
       ...(isReordered ? (["results-reordered"] as const) : []),
       ...(isAmbiguous ? (["ambiguous"] as const) : []),
+      ...(edited !== undefined && edited >= best.end ? (["edited-later"] as const) : []),
     ]);
-    if (best.node !== undefined && environment.length > 0) {
-      if (edited !== undefined && edited >= best.end) notes.add("edited-later");
-      return { parent: best.node, cause: undefined, environment, notes: [...notes], key };
-    }
+    return { parent: best.node, cause: undefined, environment, notes: [...notes], key };
+  }
+
+  /** Places a request that continues nothing, and says why. */
+  #placeRoot(messages: readonly ClientMessage[], tools: number): Placement<Record> {
+    const { keyed, reordered } = keyMessages(messages, this.#rules, { book: this.#digests });
+    const { best, edited } = this.#walk(keyed, tools);
     const whole = keyed.map(({ message }) => message);
-    const wholeKey = {
-      tools: toolsKey,
-      environment: joinKeys(keyed),
+    const own = joinKeys(keyed);
+    const key = {
+      ...{ tools, environment: digest(own) },
       holdsAssistant: whole.some(({ role }) => role === "assistant"),
     };
+    if (best.node === undefined && !key.holdsAssistant) {
+      this.#recent.keep(messages, tools, { ...noWalk, key: own });
+    }
     const found =
       best.node === undefined
-        ? this.#findCause(keyed, { key: wholeKey, edited })
+        ? this.#findCause(keyed, { key, edited })
         : { cause: "no-environment" as const };
-    const reorderedNote = reordered.size > 0 ? (["results-reordered"] as const) : [];
-    return { parent: undefined, ...found, environment: whole, notes: reorderedNote, key: wholeKey };
+    const notes = reordered.size > 0 ? (["results-reordered"] as const) : [];
+    return { parent: undefined, ...found, environment: whole, notes, key };
   }
 
   /**
@@ -138,11 +173,11 @@ export class SessionTree<Record> {
     { messages, tools }: Pick<AskedTurn, "messages" | "tools">,
     cause: RootCause,
   ): Placement<Record> {
-    const { keyed } = keyMessages(messages, this.#rules, this.#digests);
+    const { keyed } = keyMessages(messages, this.#rules, { book: this.#digests });
     const environment = keyed.map(({ message }) => message);
     const key = {
       tools: this.#numberOf(tools),
-      environment: joinKeys(keyed),
+      environment: digest(joinKeys(keyed)),
       holdsAssistant: environment.some(({ role }) => role === "assistant"),
     };
     return { parent: undefined, cause, environment, notes: [], key };
@@ -228,12 +263,19 @@ export class SessionTree<Record> {
   }
 
   /** Follows a request through the tree, on every way that fits. */
-  #walk(keyed: readonly KeyedMessage[], tools: number) {
-    let best: Walk<Record> = { node: undefined, end: 0, key: "", byId: true, notes: [] };
+  #walk(
+    keyed: readonly KeyedMessage[],
+    tools: number,
+    known?: { readonly start: Walk<Record>; readonly length: number },
+  ) {
+    const { start = noWalk, length: first = 0 } = known ?? {};
+    let best: Walk<Record> = start;
     let walks: Walk<Record>[] = [{ ...best }];
     let edited: number | undefined;
     let isAmbiguous = false;
-    keyed.forEach(({ message, key }, index) => {
+    keyed.forEach(({ message, key }, place) => {
+      // Results may stand in another order than they came in; their number is the same.
+      const index = first + place;
       if (message.role === "assistant") {
         const reached: Walk<Record>[] = [];
         for (const walk of walks) {
@@ -241,7 +283,8 @@ export class SessionTree<Record> {
             const match = matchTurn(message, node.turn, this.#rules.strictness);
             if (match.type === "edited") edited ??= index;
             if (match.type !== "same") continue;
-            const notes = [...walk.notes, ...match.notes];
+            const notes =
+              match.notes.length === 0 ? walk.notes : [...new Set([...walk.notes, ...match.notes])];
             reached.push({ node, end: index + 1, key: "", byId: match.byId, notes });
           }
         }
@@ -290,7 +333,7 @@ export class SessionTree<Record> {
   /** Whether the request would continue something, or ask for a root again, with these tools. */
   #repeatsUnder(keyed: readonly KeyedMessage[], tools: number): boolean {
     if (this.#walk(keyed, tools).best.node !== undefined) return true;
-    const environment = joinKeys(keyed);
+    const environment = digest(joinKeys(keyed));
     return this.#placesUnder(undefined).has(
       placeName(undefined, { tools, environment, holdsAssistant: false }),
     );
@@ -306,7 +349,7 @@ export class SessionTree<Record> {
 }
 
 function joinKeys(keyed: readonly KeyedMessage[]): string {
-  return digest(keyed.map(({ key }) => key()).join(""));
+  return keyed.map(({ key }) => key()).join("");
 }
 
 /** Keys of tools, which agents send again and again. */
