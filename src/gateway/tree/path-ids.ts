@@ -59,15 +59,23 @@ export function idsBehind(
   return join(stretches);
 }
 
-/** The same behind a turn whose own prompt is known. */
-export function idsBehindTurn(
-  before: readonly number[],
-  { generation }: SampledTurn,
-  delta: EnvironmentDelta,
-): number[] {
-  const stretches: Stretches = [before, generation.outputIds];
-  appendPrompt(stretches, { type: "delta", delta }, false);
-  return join(stretches);
+/**
+ * Makes the prompt of a turn the prompt of the one that continues it, in place: it is not copied.
+ *
+ * @param ids - What the turn was sampled behind. Nobody else may read it any more.
+ */
+export function extendBehindTurn(
+  ids: number[],
+  { generation: { outputIds } }: SampledTurn,
+  { droppedStopId, ids: added }: EnvironmentDelta,
+): void {
+  const isDropped = droppedStopId !== undefined;
+  assertInvariant(
+    !isDropped || outputIds.at(-1) === droppedStopId,
+    "only the last sampled id can be dropped",
+  );
+  for (const id of isDropped ? outputIds.slice(0, -1) : outputIds) ids.push(id);
+  for (const id of added) ids.push(id);
 }
 
 function appendPrompt(stretches: Stretches, prompt: SampledTurn["prompt"], isFirst: boolean): void {

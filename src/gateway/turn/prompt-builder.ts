@@ -4,7 +4,7 @@ import { opensReasoning } from "../../renderer/continues.ts";
 import type { EnvironmentDelta, Renderer } from "../../renderer/renderer.ts";
 import { ClientError } from "../client-error.ts";
 import type { ClientMessage } from "../conversation.ts";
-import { idsBehind, idsBehindTurn, pathTo, type SampledTurn } from "../tree/path-ids.ts";
+import { extendBehindTurn, idsBehind, pathTo, type SampledTurn } from "../tree/path-ids.ts";
 import type { RootCause, TurnNode } from "../tree/turn-node.ts";
 import { toTemplateMessages, type KnownTurn } from "./template-messages.ts";
 
@@ -19,7 +19,7 @@ export interface ShownTurn extends SampledTurn {
 export interface BuiltPrompt {
   readonly prompt: SampledTurn["prompt"];
   /** All ids that the engine is sent. */
-  readonly ids: readonly number[];
+  readonly ids: number[];
   readonly shown: readonly Message[];
   /** Whether the prompt ends inside a reasoning block. */
   readonly reasoningOpened: boolean;
@@ -36,7 +36,7 @@ export class PromptBuilder {
   /** Whether the delta of a mixture of messages was right when it was first met, by the mixture. */
   readonly #mixtures = new Map<string, boolean>();
   /** What some turns were sampled behind, the least recent first. */
-  readonly #prompts = new Map<TurnNode<ShownTurn>, readonly number[]>();
+  readonly #prompts = new Map<TurnNode<ShownTurn>, number[]>();
   #keptCount = 0;
 
   constructor(renderer: Renderer) {
@@ -53,8 +53,15 @@ export class PromptBuilder {
     tools: readonly ToolDefinition[],
   ): Promise<BuiltPrompt> {
     const shown = toTemplateMessages(messages, undefined, this.#rules);
-    const { ids, text } = await this.#render(shown, tools);
-    return { prompt: { type: "root", ids }, ids, shown, reasoningOpened: opensReasoning(text) };
+    const { ids: rendered, text } = await this.#render(shown, tools);
+    // The tree keeps the one, and the next turn's prompt is made of the other.
+    const ids = [...rendered];
+    return {
+      prompt: { type: "root", ids: rendered },
+      ids,
+      shown,
+      reasoningOpened: opensReasoning(text),
+    };
   }
 
   /**
@@ -103,8 +110,10 @@ export class PromptBuilder {
   /**
    * Keeps the ids that a turn was sampled behind, for the next one: a gateway has few sessions that ask
    * again and again with long conversations, and those it serves faster so.
+   *
+   * @param ids - Nobody reads them any more: the next prompt is made of them.
    */
-  keep(node: TurnNode<ShownTurn>, ids: readonly number[]): void {
+  keep(node: TurnNode<ShownTurn>, ids: number[]): void {
     this.#prompts.set(node, ids);
     this.#keptCount += ids.length;
     for (const [oldest, { length }] of this.#prompts) {
@@ -114,13 +123,14 @@ export class PromptBuilder {
     }
   }
 
-  #idsBehind(path: readonly TurnNode<ShownTurn>[], delta: EnvironmentDelta): readonly number[] {
+  #idsBehind(path: readonly TurnNode<ShownTurn>[], delta: EnvironmentDelta): number[] {
     const parent = path.at(-1)!;
     const before = this.#prompts.get(parent);
     if (before === undefined) return idsBehind(path, delta);
     this.#prompts.delete(parent);
     this.#keptCount -= before.length;
-    return idsBehindTurn(before, parent.record, delta);
+    extendBehindTurn(before, parent.record, delta);
+    return before;
   }
 
   get #rules() {
