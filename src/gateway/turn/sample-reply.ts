@@ -3,8 +3,8 @@ import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts
 import { RolloutError } from "../../errors.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
+import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
-import { GrowingText } from "./growing-text.ts";
 import { TurnReader, type TurnToStream } from "./turn-reader.ts";
 
 /** What sampling a reply takes. */
@@ -102,7 +102,7 @@ class ReadingFeed {
   readonly reader: TurnReader;
   onStopText: () => void = () => {};
   readonly #options: ReplyToSample;
-  readonly #text: GrowingText;
+  readonly #text: IncrementalDecoder;
   readonly #stopIds: ReadonlySet<number>;
   readonly #told: number[] = [];
   #work: Promise<void> = Promise.resolve();
@@ -111,7 +111,7 @@ class ReadingFeed {
   constructor(options: ReplyToSample) {
     this.#options = options;
     this.reader = new TurnReader(options.read);
-    this.#text = new GrowingText(options.renderer.codec);
+    this.#text = new IncrementalDecoder(options.renderer.codec);
     this.#stopIds = new Set(options.request.stopTokenIds);
   }
 

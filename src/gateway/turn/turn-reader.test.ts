@@ -4,7 +4,6 @@ import { findReasoningParser } from "../../parser/reasoning/registry.ts";
 import { findToolCallParser } from "../../parser/registry.ts";
 import { toPyValue } from "../../python/value.ts";
 import type { ReplyEvent } from "../conversation.ts";
-import { GrowingText } from "./growing-text.ts";
 import { TurnReader } from "./turn-reader.ts";
 
 const look = toolFromOpenAi(
@@ -114,33 +113,5 @@ describe("TurnReader", () => {
       expect(read.parts.map(({ text }) => text)).toEqual(["Do it.\n"]);
       expect(read.stopText).toBe("Observation:");
     }
-  });
-});
-
-describe("GrowingText", () => {
-  /** Ids are bytes, as in a tokenizer whose tokens end within characters. */
-  const codec = {
-    decode: async (ids: readonly number[]) => new TextDecoder().decode(Uint8Array.from(ids)),
-  };
-
-  test("releases a character only when its last byte is there, at every cut", async () => {
-    const text = "Zürich é 日本 👩‍🚀!";
-    const bytes = [...new TextEncoder().encode(text)];
-    for (const size of [1, 2, 3, 4, 5]) {
-      const growing = new GrowingText(codec);
-      const pieces: string[] = [];
-      for (let at = 0; at < bytes.length; at += size) {
-        pieces.push(await growing.push(bytes.slice(at, at + size)));
-      }
-      pieces.push(await growing.end());
-      expect(pieces.join("")).toBe(text);
-      expect(pieces.some((piece) => piece.includes("\u{fffd}"))).toBe(false);
-    }
-  });
-
-  test("gives what is no character at the end, once", async () => {
-    const growing = new GrowingText(codec);
-    expect(await growing.push([0x61, 0xe6])).toBe("");
-    expect(await growing.end()).toBe("a\u{fffd}");
   });
 });
