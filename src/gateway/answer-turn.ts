@@ -122,6 +122,7 @@ export async function placeAndRender(
   session: GatewaySession,
   asked: AskedTurn,
 ): Promise<{ readonly placement: Placement<GatewayTurn>; readonly built: BuiltPrompt }> {
+  session.requireFits(asked);
   const placement = session.tree.place(asked);
   if (placement.parent === undefined) {
     return { placement, built: await builder.begin(placement.environment, asked.tools) };

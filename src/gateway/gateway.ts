@@ -256,7 +256,14 @@ export class Gateway implements AsyncDisposable {
 
   /** @throws ClientError `invalid` for a body that cannot be read. */
   read(session: GatewaySession, dialect: GatewayDialect, body: Uint8Array): AskedTurn {
-    return dialect.decode(parseBody(body), session.memory);
+    const value = parseBody(body);
+    try {
+      return dialect.decode(value, session.memory);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      const message = "Cannot read the body: it is nested too deeply";
+      throw new ClientError("invalid", message, { cause: error });
+    }
   }
 
   async reward(session: GatewaySession, reward: SessionReward): Promise<void> {

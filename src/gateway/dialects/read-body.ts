@@ -92,17 +92,17 @@ export function isAbsent(value: unknown): value is undefined | null {
  */
 export function toolsOf(
   tools: unknown,
-  { toolsOf: find = (_, readAll) => readAll() }: Recollection,
+  recollection: Recollection,
   read: (tool: Json, place: string) => readonly ToolDefinition[],
 ): readonly ToolDefinition[] {
   if (isAbsent(tools)) return [];
   const list = listOf(tools, "tools");
-  return find(JSON.stringify(list), () =>
+  const readAll = (): readonly ToolDefinition[] =>
     list.flatMap((tool, index) => {
       const place = `tools[${index}]`;
       return read(objectOf(tool, place), place);
-    }),
-  );
+    });
+  return recollection.toolsOf?.(JSON.stringify(list), readAll) ?? readAll();
 }
 
 /** What the bodies of all dialects have in common, as far as it is spelled alike. */

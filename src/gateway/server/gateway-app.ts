@@ -6,7 +6,7 @@ import { toClientError } from "../answer-turn.ts";
 import type { Gateway } from "../gateway.ts";
 import { findSession, requireLocal, type AccessRules } from "./access.ts";
 import { addDeskRoutes, type DeskOf } from "./desk-routes.ts";
-import { readBody } from "./read-request.ts";
+import { BodyBudget, maxBodySize, readBody } from "./read-request.ts";
 import { addSessionRoutes } from "./session-routes.ts";
 
 /** What the gateway calls its model where a client asks for a list. */
@@ -20,6 +20,7 @@ const listedModel = "policy";
  */
 export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: DeskOf): Hono {
   const app = new Hono();
+  const budget = new BodyBudget();
   app.use(async ({ req }, next) => {
     requireLocal(req.raw, rules);
     await next();
@@ -35,12 +36,12 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: 
       for (const dialect of Object.values(dialects)) {
         app.post(base + dialect.path, async ({ req }) => {
           const inUrl = req.param("token");
-          return await answer(gateway, dialect, { request: req.raw, inUrl, rules });
+          return await answer(gateway, dialect, { request: req.raw, inUrl, rules, budget });
         });
       }
       app.post(`${base}/messages/count_tokens`, async ({ req, json }) => {
         const session = await findSession(gateway, req.raw, { inUrl: req.param("token"), rules });
-        const body = await readBody(req.raw);
+        const body = await readBody(req.raw, maxBodySize, budget);
         return json({ input_tokens: await gateway.countTokens(session, dialects.messages, body) });
       });
     }
@@ -79,11 +80,12 @@ async function answer(
     readonly request: Request;
     readonly inUrl: string | undefined;
     readonly rules: AccessRules;
+    readonly budget: BodyBudget;
   },
 ): Promise<Response> {
   const { request } = asked;
   const session = await findSession(gateway, request, asked);
-  const body = await readBody(request);
+  const body = await readBody(request, maxBodySize, asked.budget);
   const feed = await gateway.ask(session, dialect, { headers: request.headers, body });
   // Whoever leaves before the reply has begun is a reader, too.
   const reader = feed.open();

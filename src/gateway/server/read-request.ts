@@ -3,22 +3,53 @@ import { ClientError } from "../client-error.ts";
 /** Larger bodies are refused, in bytes. */
 export const maxBodySize = 64 * 1024 * 1024;
 
+/** Bodies that are being read at once may have so many bytes together. */
+const mostBytesAtOnce = 16 * maxBodySize;
+
+/** Keeps count of the bytes of all bodies that are being read. */
+export class BodyBudget {
+  #used = 0;
+
+  /** @throws ClientError `overloaded` where there is no room for more. */
+  take(size: number): void {
+    if (this.#used + size > mostBytesAtOnce) {
+      const message = "Too many large bodies are under way";
+      throw new ClientError("overloaded", message, { retryAfterS: 1 });
+    }
+    this.#used += size;
+  }
+
+  give(size: number): void {
+    this.#used -= size;
+  }
+}
+
 /**
  * Reads a request's body, whatever it says of its length.
  *
- * @throws ClientError `too-large` beyond `limit` bytes.
+ * @param budget - What bodies share that are read at once. Default nothing.
+ * @throws ClientError `too-large` beyond `limit` bytes, `overloaded` beyond the budget.
  */
-export async function readBody(request: Request, limit = maxBodySize): Promise<Uint8Array> {
+export async function readBody(
+  request: Request,
+  limit = maxBodySize,
+  budget = new BodyBudget(),
+): Promise<Uint8Array> {
   const tooLarge = (): ClientError =>
     new ClientError("too-large", `The body is larger than ${limit} bytes`);
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge();
   if (request.body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.byteLength;
-    if (size > limit) throw tooLarge();
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
+      budget.take(chunk.byteLength);
+      size += chunk.byteLength;
+      if (size > limit) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } finally {
+    budget.give(size);
   }
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }

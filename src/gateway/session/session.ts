@@ -124,6 +124,19 @@ export class GatewaySession {
   }
 
   /**
+   * Refuses conversations that cannot fit before they are rendered: each message takes a token at least.
+   *
+   * @throws ClientError `too-long`.
+   */
+  requireFits({ messages: { length } }: Pick<AskedTurn, "messages">): void {
+    const most = Math.min(this.#limits.maxContextTokens, mostMessages);
+    if (length < most) return;
+    this.setback = { type: "limit", stopReason: "context-full" };
+    const message = `prompt is too long: at least ${length} tokens > ${most - 1} maximum`;
+    throw new ClientError("too-long", message);
+  }
+
+  /**
    * How many ids a turn may sample behind a prompt.
    *
    * @throws ClientError `too-long` where there is no room for one.
@@ -178,6 +191,9 @@ export class GatewaySession {
     return node;
   }
 }
+
+/** Longer conversations would keep the template busy for seconds, and everybody else waiting. */
+const mostMessages = 50_000;
 
 /** Ids that formats write themselves: Mistral's, which has nine letters and digits, and Kimi's. */
 const writtenId = /^(?:[A-Za-z0-9]{9}|(?:functions\.)?[\w.-]+:\d+)$/;

@@ -11,7 +11,13 @@ export function jsonKey(text: string): string {
     if (error instanceof SyntaxError) return `text:${text}`;
     throw error;
   }
-  return `json:${write(value)}`;
+  try {
+    return `json:${write(value)}`;
+  } catch (error) {
+    // Nested so deeply that it cannot be gone through.
+    if (error instanceof RangeError) return `text:${text}`;
+    throw error;
+  }
 }
 
 /** The same for a value that was read already. */

@@ -103,7 +103,7 @@ export class PromptBuilder {
     } catch (error) {
       if (!(error instanceof RolloutError)) throw error;
       if (error.code === "internal/delta") return { cause: "delta-unsupported" };
-      throw new ClientError("invalid", error.message, { cause: error });
+      throw refusal(error);
     }
   }
 
@@ -142,7 +142,7 @@ export class PromptBuilder {
       return await this.#renderer.prompt({ messages, tools });
     } catch (error) {
       if (!(error instanceof UsageError) && !(error instanceof RolloutError)) throw error;
-      throw new ClientError("invalid", error.message, { cause: error });
+      throw refusal(error);
     }
   }
 
@@ -175,6 +175,16 @@ export class PromptBuilder {
     this.#mixtures.set(mixture, isRight);
     return isRight;
   }
+}
+
+/** What a client is told of a conversation that cannot be rendered. */
+function refusal(error: UsageError | RolloutError): ClientError {
+  const { message } = error;
+  const isTooLong = error instanceof RolloutError && error.code === "internal/tokenizer";
+  // Clients shorten the conversation and go on where they are told that it is too long.
+  return isTooLong
+    ? new ClientError("too-long", `prompt is too long: ${message}`, { cause: error })
+    : new ClientError("invalid", message, { cause: error });
 }
 
 /** So many ids of prompts are kept, over all sessions. */
