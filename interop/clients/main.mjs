@@ -40,6 +40,7 @@ const clients = {
         makes: "made.txt",
       },
     ],
+    says: "I will.\n",
     call: call("Bash", { command: "echo made > made.txt", description: "Makes the file" }),
   },
   codex: {
@@ -59,19 +60,24 @@ const clients = {
         makes: "made.txt",
       },
     ],
+    says: "I will.\n",
     call: call("exec_command", { cmd: "echo made > made.txt" }),
   },
   litellm: {
-    install: () => pip("litellm"),
+    // A completion with tools imports it.
+    install: () => pip("litellm", "mcp"),
     version: () => [python, "-c", versionOf("litellm")],
     plays: ({ url, key }) => [
       { command: [python, path.join(here, "agent-litellm.py"), "openai", `${url}/v1`, key] },
       { command: [python, path.join(here, "agent-litellm.py"), "anthropic", url, key] },
     ],
+    says: "I will.\n",
     call: call("weather", { city: "Zürich", days: 1.0 }),
   },
   "pydantic-ai": {
-    install: () => pip("pydantic-ai-slim[openai,anthropic]"),
+    install: () =>
+      // Its provider hands an httpx client on, which Anthropic's package 2 does not take.
+      pip("pydantic-ai-slim[openai,anthropic]", "anthropic<2"),
     version: () => [python, "-c", versionOf("pydantic-ai-slim")],
     plays: ({ url, key }) =>
       [
@@ -99,10 +105,10 @@ function npm(name) {
   return run("npm", ["install", "--no-audit", "--no-fund", "--prefix", folder, name]);
 }
 
-function pip(name) {
+function pip(...names) {
   if (!existsSync(python) && !run("python3", ["-m", "venv", path.join(folder, "venv")]))
     return false;
-  return run(python, ["-m", "pip", "install", "--quiet", name]);
+  return run(python, ["-m", "pip", "install", "--quiet", ...names]);
 }
 
 /** Samples the client's call until it has a result, and then a last word. */
@@ -113,7 +119,7 @@ async function startEngine(modelDir, client) {
   const decide = (prompt) => {
     const task = prompt.slice(prompt.lastIndexOf("TASK"));
     if (!prompt.includes("TASK") || !prompt.includes("<tool_call>")) return "A title";
-    return task.includes("<tool_response>") ? "All is done." : `I will.\n${client.call}`;
+    return task.includes("<tool_response>") ? "All is done." : `${client.says ?? ""}${client.call}`;
   };
   const policy = {
     name: "clients",
