@@ -76,8 +76,8 @@ const clients = {
   },
   "pydantic-ai": {
     install: () =>
-      // Its provider hands an httpx client on, which Anthropic's package 2 does not take.
-      pip("pydantic-ai-slim[openai,anthropic]", "anthropic<2"),
+      // Its provider hands an httpx client on, which Anthropic's package does not take from 1 on.
+      pip("pydantic-ai-slim[openai,anthropic]", "anthropic<1"),
     version: () => [python, "-c", versionOf("pydantic-ai-slim")],
     plays: ({ url, key }) =>
       [

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toolFromOpenAi } from "../../message.ts";
 import { findReasoningParser } from "../../parser/reasoning/registry.ts";
@@ -24,6 +25,8 @@ function reader(stops: readonly string[] = [], tools = [look]): TurnReader {
     ids: { mint: (prefix) => `${prefix}${count++}`, callPrefix: "call_" },
   });
 }
+
+const stopped = { finish: "stop" } as const;
 
 const turn =
   "I think.</think>Let me look.\n" +
@@ -72,12 +75,59 @@ describe("TurnReader", () => {
     expect(read.parts.map(({ type, text }) => [type, text])).toEqual([["call", "{}"]]);
   });
 
-  test("releases text before the turn is over", () => {
+  test("releases text and closed calls before the turn is over", () => {
     const { events, before } = readAll(reader(), turn, 1);
     const early = events
       .slice(0, before)
       .flatMap((each) => (each.type === "part-delta" ? [each.text] : []));
-    expect(early.join("")).toBe("I think.Let me look.");
+    expect(early.join("")).toBe('I think.Let me look.{"a": 1.0}');
+  });
+
+  test("releases a call as soon as its block is closed, while the next is sampled", () => {
+    const read = reader();
+    const one = '<tool_call>\n{"name": "look", "arguments": {"a": 1}}\n</tool_call>';
+    const events = read.push(`</think>Both.\n${one}\n<tool_call>\n{"name": "lo`);
+    expect(events.flatMap((event) => (event.type === "part-end" ? [event.part.type] : []))).toEqual(
+      ["text", "call"],
+    );
+    const rest = [...read.push('ok", "arguments": {}}\n</tool_call>'), ...read.end(stopped)];
+    expect(rest.filter(({ type }) => type === "part-start")).toHaveLength(1);
+    expect(read.parts.map(({ type, text }) => [type, text])).toEqual([
+      ["text", "Both."],
+      ["call", '{"a": 1}'],
+      ["call", "{}"],
+    ]);
+  });
+
+  test("what was released stands, however the turn is cut and whatever comes behind it", () => {
+    const block = (inner: string) => `<tool_call>\n${inner}\n</tool_call>`;
+    const fragments = fc.array(
+      fc.constantFrom(
+        ...[block('{"name": "look", "arguments": {"a": 1}}'), block('{"name": "look"}'), "\n"],
+        ...[block('{"name": "other", "arguments": {}}'), block("5"), block("{"), "said ", " "],
+        ...[block('[{"name": "look", "arguments": {"b": 2}}]'), "<tool_call>", "</tool_call>"],
+        ...[block('{"name": "look", "arguments": "x"}'), "<tool_call>\n", '{"name": "look"}'],
+      ),
+      { maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(fragments, fc.integer({ min: 1, max: 40 }), (texts, size) => {
+        const text = `</think>${texts.join("")}`;
+        const [cut, whole] = [reader(), reader()];
+        readAll(cut, text, size);
+        readAll(whole, text, text.length);
+        const shown = (read: TurnReader) =>
+          read.parts.map((part) => [part.type, part.text, part.type === "call" ? part.name : ""]);
+        expect(shown(cut)).toEqual(shown(whole));
+        const { compat } = findToolCallParser("qwen25").parse(texts.join(""), { tools: [look] });
+        const called = cut.parts.flatMap((part) => (part.type === "call" ? [part.text] : []));
+        const wanted = compat.calls
+          .map(({ argumentsText }) => argumentsText)
+          .filter((argumentsText) => argumentsText.startsWith("{"));
+        if (!compat.raises) expect(called).toEqual(wanted);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test("looks for calls only where there are tools", () => {

@@ -3,6 +3,7 @@ import type { ToolDefinition } from "../../message.ts";
 import type { ReasoningStream } from "../../parser/reasoning/reasoning-parser.ts";
 import type {
   Attempt,
+  CompatCall,
   ParseOptions,
   ToolCallParser,
   ToolCallStream,
@@ -44,8 +45,13 @@ export class TurnReader {
   readonly #turn: TurnToStream;
   #calls: ToolCallStream | undefined;
   /** Text behind the reasoning, and how much of it was handed on as text. */
-  readonly #normal: string[] = [];
+  #normal = "";
   #saidLength = 0;
+  /** How much of it was searched for closed blocks, how many were found, and what was made of them. */
+  #searchedLength = 0;
+  #closedCount = 0;
+  #releasedCount = 0;
+  #releasedLength = 0;
   /** Whether there is anything but reasoning and white space. */
   #isHeard = false;
   #attempts: readonly Attempt[] = [];
@@ -106,9 +112,44 @@ export class TurnReader {
   #readNormal(text: string): readonly ReplyEvent[] {
     if (text === "") return [];
     if (this.#parser === undefined) return this.#say(text);
-    this.#normal.push(text);
+    this.#normal += text;
     this.#calls ??= this.#parser.createStream(this.#parseOptions());
-    return this.#calls.push(text).flatMap((event) => this.#handOn(event));
+    const events = this.#calls.push(text).flatMap((event) => this.#handOn(event));
+    return [...events, ...this.#releaseClosed(this.#parser)];
+  }
+
+  /** Calls are certain once their blocks are closed, in formats where each block stands for itself. */
+  #releaseClosed(parser: ToolCallParser): readonly ReplyEvent[] {
+    const close = this.#closer;
+    if (close === undefined) return [];
+    const events: ReplyEvent[] = [];
+    for (;;) {
+      const at = this.#normal.indexOf(close, this.#searchedLength);
+      if (at === -1 || this.#closedCount >= mostEarlyBlocks) break;
+      const end = at + close.length;
+      [this.#searchedLength, this.#closedCount] = [end, this.#closedCount + 1];
+      const { compat, attempts } = parser.parse(this.#normal.slice(0, end), this.#parseOptions());
+      if (compat.raises) {
+        this.#closedCount = mostEarlyBlocks;
+        break;
+      }
+      this.#attempts = attempts;
+      const certain = compat.calls.slice(this.#releasedCount);
+      events.push(...certain.flatMap((call) => this.#handCall(call)));
+      this.#releasedCount += certain.length;
+      if (certain.length > 0) this.#releasedLength = end;
+    }
+    // What may be the beginning of a closer is looked at again.
+    const seen = this.#normal.length - close.length + 1;
+    this.#searchedLength = Math.max(this.#searchedLength, seen);
+    return events;
+  }
+
+  get #closer(): string | undefined {
+    const { parser, parseOptions } = this.#turn.formats;
+    return parser === undefined || parseOptions.dialect === "vllm"
+      ? undefined
+      : closers[parser.name];
   }
 
   #parseOptions(finishReason?: "stop" | "length"): ParseOptions {
@@ -120,7 +161,7 @@ export class TurnReader {
   #endCalls(finish: "stop" | "length"): readonly ReplyEvent[] {
     if (this.#calls === undefined) return [];
     const events: ReplyEvent[] = [];
-    const whole = this.#normal.join("");
+    const whole = this.#normal;
     const ended = this.#calls.end();
     const last = ended.at(-1);
     if (last?.type === "end") this.#attempts = last.result.attempts;
@@ -131,7 +172,10 @@ export class TurnReader {
     for (const event of ended) {
       if (event.type !== "end") events.push(...this.#handOn(event));
       // Where the engine's own parser raises, the text is shown as it is.
-      else if (event.result.compat.raises) events.push(...this.#say(whole.slice(this.#saidLength)));
+      else if (event.result.compat.raises) {
+        // What was released stands.
+        events.push(...this.#say(whole.slice(Math.max(this.#saidLength, this.#releasedLength))));
+      }
     }
     // Clients drop a turn that says nothing, and the next one would not continue it.
     if (!this.#isHeard && this.stopText === undefined) {
@@ -146,9 +190,12 @@ export class TurnReader {
       this.#saidLength += event.text.length;
       return this.#say(event.text);
     }
+    return event.index < this.#releasedCount ? [] : this.#handCall(event.call);
+  }
+
+  #handCall({ name, argumentsText: written }: CompatCall): readonly ReplyEvent[] {
     if (this.stopText !== undefined) return [];
-    const { name } = event.call;
-    const argumentsText = event.call.argumentsText || "{}";
+    const argumentsText = written || "{}";
     // Clients hand arguments to tools as an object: what is none is shown as it was written.
     if (!isJsonObject(argumentsText)) return this.#say(this.#rawOf(name, argumentsText));
     this.#isHeard = true;
@@ -170,6 +217,15 @@ export class TurnReader {
     return this.#sequencer.text(this.#stops.push(text));
   }
 }
+
+/**
+ * What closes a block, by the parser: those that read each block by itself, so that nothing that comes
+ * later changes what a closed one says.
+ */
+const closers: Readonly<Record<string, string>> = { qwen25: "</tool_call>" };
+
+/** Each closed block is read with all before it; those beyond so many wait for the turn's end. */
+const mostEarlyBlocks = 32;
 
 function isJsonObject(text: string): boolean {
   try {
