@@ -73,10 +73,16 @@ async function clientCpuMs(talk: Talk): Promise<number> {
 async function* benchLength(renderer: Renderer): AsyncGenerator<BenchFigure> {
   await using talk = await Talk.open(renderer, { isServed: false });
   const window: number[] = [];
+  let cpu = process.cpuUsage();
   for (let turn = 1; turn <= 500; turn++) {
+    if ([1, 231, 481].includes(turn)) cpu = process.cpuUsage();
     window.push((await talk.turn(100)).addedMs);
     if (![20, 250, 500].includes(turn)) continue;
     const value = median(window.slice(-20));
+    yield {
+      ...{ bench, figure: "CPU of a turn, its agent's included", unit: "ms", at: turn },
+      value: cpuSince(cpu) / 20,
+    };
     yield { bench, figure: "added to a continued turn, median of 20", value, unit: "ms", at: turn };
   }
 }
