@@ -18,6 +18,9 @@ export interface SessionWish {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
+/** So many finished sessions are told from those that never were. */
+const keptFinished = 100_000;
+
 /** What begins every token that a gateway makes. */
 export const tokenPrefix = "tw-";
 
@@ -110,7 +113,16 @@ export class SessionStore {
   /** Takes note of a session that an earlier process finished. */
   restoreFinished(identity: SessionIdentity): void {
     this.#note(identity);
-    this.#finished.set(identity.tokenHash, identity.sessionId);
+    this.#keepFinished(identity);
+  }
+
+  #keepFinished({ tokenHash, sessionId }: SessionIdentity): void {
+    this.#finished.set(tokenHash, sessionId);
+    if (this.#finished.size <= keptFinished) return;
+    for (const oldest of this.#finished.keys()) {
+      this.#finished.delete(oldest);
+      break;
+    }
   }
 
   #note({ taskId, taskIndex, sampleIndex }: SessionIdentity): void {
@@ -135,9 +147,9 @@ export class SessionStore {
   }
 
   /** Nothing more is asked of the session. */
-  remove({ identity: { sessionId, tokenHash } }: GatewaySession): void {
-    this.#byId.delete(sessionId);
-    this.#byHash.delete(tokenHash);
-    this.#finished.set(tokenHash, sessionId);
+  remove({ identity }: GatewaySession): void {
+    this.#byId.delete(identity.sessionId);
+    this.#byHash.delete(identity.tokenHash);
+    this.#keepFinished(identity);
   }
 }
