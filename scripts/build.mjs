@@ -1,7 +1,15 @@
 // Compiles the TypeScript sources to dist/ and joins what starts together. Messages go to standard error, so that a command that
 // triggers a build keeps its standard output clean.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 
@@ -15,7 +23,7 @@ export function isStale() {
   const built = statSync(stamp).mtimeMs;
   const newest = (folder) =>
     readdirSync(path.join(root, folder), { withFileTypes: true, recursive: true })
-      .filter((entry) => entry.isFile() && /\.(ts|css)$/.test(entry.name))
+      .filter((entry) => entry.isFile() && /\.(ts|css|cjs)$/.test(entry.name))
       .some((entry) => statSync(path.join(entry.parentPath, entry.name)).mtimeMs > built);
   return (
     ["src", "environments", "bench", "examples"].some(
@@ -51,7 +59,11 @@ export async function build() {
     console.error(`Cannot bundle: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(1);
   }
-  chmodSync(main, 0o755);
+  for (const name of ["start.cjs", "start-main.cjs"]) {
+    copyFileSync(path.join(root, "src/cli", name), path.join(root, "dist/src/cli", name));
+  }
+  for (const name of ["main.js", "start.cjs"])
+    chmodSync(path.join(root, "dist/src/cli", name), 0o755);
   // The compiler leaves the file alone where it had nothing to do.
   utimesSync(stamp, new Date(), new Date());
 }

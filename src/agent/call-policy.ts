@@ -22,6 +22,7 @@ export const refusableNotes = [
   "trailing-text",
 ] as const satisfies readonly AttemptStatus[];
 
+/** Something about a call that `refuseCalls` may name. */
 export type RefusableNote = (typeof refusableNotes)[number];
 
 /**
@@ -42,6 +43,7 @@ export const repairableStatuses = [
   "non-object-arguments",
 ] as const satisfies readonly AttemptStatus[];
 
+/** What may be wrong with a call that is mended. */
 export type RepairableStatus = (typeof repairableStatuses)[number];
 
 /**

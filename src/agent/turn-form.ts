@@ -1,6 +1,7 @@
 import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import { literalPattern } from "../renderer/literal-pattern.ts";
 
+/** A place in a text: its first character, and the one behind its last. */
 export type TextSpan = readonly [start: number, end: number];
 
 /** An attempt to call a tool, as it is kept. JSON-able. */

@@ -1,3 +1,4 @@
+import { rowsText } from "./rows-text.ts";
 import path from "node:path";
 import type { Evaluation } from "../report/evaluation.ts";
 import type { Estimate } from "../report/interval.ts";
@@ -30,8 +31,7 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
   rows.push(...describeTrouble(evaluation), ...describeEffort(evaluation));
   rows.push(["report", path.join(dir, evaluationFiles.report)]);
   rows.push(["for τ-bench", path.join(dir, evaluationFiles.tauBenchResults)]);
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return `\n${rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join("")}`;
+  return `\n${rowsText(rows)}`;
 }
 
 function describeTrouble({ missCounts, failures }: Evaluation): [string, string][] {

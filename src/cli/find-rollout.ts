@@ -1,21 +1,44 @@
 import { UsageError } from "../errors.ts";
 
+/** A rollout as a person may mean it. */
+export interface NamedRollout {
+  readonly rolloutId: string;
+  /** Its task's index, where that is known. */
+  readonly taskIndex?: number;
+}
+
 /**
- * The rollout that a person means: its id, or the end of it such as `7#3`, or a task's number where that has
- * one attempt.
+ * The rollout that a person means: its id, or the end of it such as `7#3`; or, where that has one attempt, a
+ * task's id, the end of it, or its number.
  *
  * @throws UsageError where none or several fit, naming those that do.
  */
-export function findRollout(ids: readonly string[], wanted: string, place: string): string {
-  if (ids.includes(wanted)) return wanted;
-  const found = ids.filter(
-    (id) => id.endsWith(`/${wanted}`) || id.slice(0, id.lastIndexOf("#")).endsWith(`/${wanted}`),
-  );
+export function findRollout(
+  rollouts: readonly NamedRollout[],
+  wanted: string,
+  { place, none }: { readonly place: string; readonly none: string },
+): string {
+  const isNumber = /^\d+$/.test(wanted);
+  const found = new Set<string>();
+  for (const { rolloutId, taskIndex } of rollouts) {
+    if (rolloutId === wanted) return wanted;
+    const taskId = rolloutId.slice(0, rolloutId.lastIndexOf("#"));
+    const isEnd = rolloutId.endsWith(`/${wanted}`);
+    const isTask = taskId === wanted || taskId.endsWith(`/${wanted}`);
+    if (isEnd || isTask || (isNumber && taskIndex === Number(wanted))) found.add(rolloutId);
+  }
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) return only;
   const what =
     only === undefined
-      ? `there is no recording of it (${ids.length} are recorded)`
-      : `${found.length} fit, name one: ${found.slice(0, 20).join(", ")}`;
+      ? none
+      : `${found.size} fit, name one: ${[...found].toSorted().slice(0, 20).join(", ")}`;
   throw new UsageError(`Cannot find episode ${wanted} of ${place}: ${what}`);
+}
+
+/** The same among recorded rollouts. */
+export function findRecorded(ids: readonly string[], wanted: string, place: string): string {
+  const none = `there is no recording of it (${ids.length} are recorded)`;
+  const rollouts = ids.map((rolloutId) => ({ rolloutId }));
+  return findRollout(rollouts, wanted, { place, none });
 }

@@ -4,14 +4,18 @@ import { writeError } from "./write-out.ts";
 /**
  * A signal that is aborted by the first Ctrl-C (or SIGTERM): the run then stops cleanly. A second
  * one ends the process at once.
+ *
+ * @param said - What the person is told then.
  */
-export function stopOnInterrupt(): AbortSignal {
+export function stopOnInterrupt(
+  said = "stopping: finished episodes are kept (Ctrl-C again to quit at once)",
+): AbortSignal {
   const controller = new AbortController();
   // Everything that runs listens to it.
   setMaxListeners(0, controller.signal);
   const onSignal = () => {
     if (controller.signal.aborted) process.exit(130);
-    writeError("\nstopping: finished episodes are kept (Ctrl-C again to quit at once)\n");
+    writeError(`\n${said}\n`);
     controller.abort(new DOMException("the run was interrupted", "AbortError"));
   };
   process.on("SIGINT", onSignal);

@@ -2,6 +2,7 @@ import type { RunFolder } from "../run/run-folder.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";
+import { rowsText } from "./rows-text.ts";
 
 /** What a run came to, for people. */
 export function printRunSummary({ progress, end, slime }: RunResult, folder: RunFolder): string {
@@ -38,9 +39,7 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   if (slime?.leftOut !== undefined) {
     rows.push(["not for it", `groups that slime cannot be given: ${listCounts(slime.leftOut)}`]);
   }
-  const width = Math.max(...rows.map(([name]) => name.length));
-  const table = rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join("");
-  return `\n${headline[end]}\n\n${table}`;
+  return `\n${headline[end]}\n\n${rowsText(rows)}`;
 }
 
 const headline: Readonly<Record<RunResult["end"], string>> = {

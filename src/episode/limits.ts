@@ -39,6 +39,7 @@ export interface EpisodeLimits {
   readonly onLength: "end" | "close-and-continue";
 }
 
+/** What an episode may take where nothing else is said. */
 export const defaultLimits: EpisodeLimits = {
   maxTurns: 30,
   maxTokensPerTurn: 1024,

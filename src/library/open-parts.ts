@@ -1,4 +1,5 @@
 import { createEngine } from "../setup/create-engine.ts";
+import { describeEngine } from "../setup/describe-engine.ts";
 import { createAgent } from "../setup/create-agent.ts";
 import { createRunUser } from "../setup/create-run-user.ts";
 import { createRunRenderer } from "../setup/create-run-renderer.ts";
@@ -69,7 +70,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const { data: dataDir } = values;
     const place = { renderer, environment, ...given({ dataDir }) };
     const { agent, play } = await openAgent(options.agent, agentConfig, { place, own });
-    const description = await engine.describe(given({ signal: options.signal }));
+    const description = await describeEngine(engine, given({ signal: options.signal }));
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...readLimitsConfig(values) };
     const conduct = readConductConfig(values, engineOf(options, values));

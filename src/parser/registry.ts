@@ -1,3 +1,4 @@
+import { expectedName } from "../internal/nearest-name.ts";
 import { UsageError } from "../errors.ts";
 import { apertus2509 } from "./sglang/apertus2509.ts";
 import { cohereCommand4 } from "./sglang/cohere-command4.ts";
@@ -133,6 +134,6 @@ export function findToolCallParser(name: string): ToolCallParser {
   if (found !== undefined) return found;
   const known = parsers.flatMap((parser) => [parser.name, ...parser.aliases]).toSorted();
   throw new UsageError(
-    `Cannot find tool-call parser ${JSON.stringify(name)}: expected one of ${known.join(", ")}`,
+    `Cannot find tool-call parser ${JSON.stringify(name)}: ${expectedName(name, known)}`,
   );
 }

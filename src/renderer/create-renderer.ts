@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { UsageError } from "../errors.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict } from "../python/value.ts";
@@ -104,7 +104,12 @@ async function findModel(name: string): Promise<string> {
   const { findModelFolder } = await import("../hub/find-model-folder.ts");
   const modelDir = await findModelFolder(name);
   const found = await stat(modelDir).catch(() => undefined);
-  if (found?.isDirectory() === true) return modelDir;
+  if (found?.isDirectory() === true) {
+    if ((await readdir(modelDir)).length > 0) return modelDir;
+    throw new UsageError(
+      `Cannot load the model: ${modelDir} is empty; expected a folder with tokenizer.json and a chat template`,
+    );
+  }
   throw new UsageError(
     `Cannot load the model: ${modelDir} is ${found === undefined ? "absent" : "no folder"}; ` +
       "expected a folder with tokenizer.json and a chat template",

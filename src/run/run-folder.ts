@@ -1,3 +1,4 @@
+import { assertOwnFolder } from "./assert-own-folder.ts";
 import path from "node:path";
 import type { Episode } from "../episode/episode.ts";
 import { writeSlimeFile, type SlimeAttempt, type SlimeSummary } from "../sink/slime-file.ts";
@@ -126,6 +127,7 @@ export class RunFolder implements AsyncDisposable {
     } catch (error) {
       throw storageError("create the run folder", dir, error);
     }
+    await assertOwnFolder(dir, files);
     const lock = await RunLock.take(dir, { ...options.lock, files });
     try {
       const now = options.lock?.now;

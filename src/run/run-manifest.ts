@@ -1,3 +1,4 @@
+import { recordingFile } from "./recording-line.ts";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../errors.ts";
@@ -44,8 +45,18 @@ export async function claimManifest(
 ): Promise<ClaimedManifest> {
   const file = path.join(dir, fileName);
   const stored = await readStored(files, file);
-  if (typeof stored === "object") return await resume(dir, { stored, manifest, files });
-  if (!(await hasEpisodes(files, dir))) {
+  if (typeof stored === "object") {
+    try {
+      return await resume(dir, { stored, manifest, files });
+    } catch (error) {
+      // A start that got no further is no run: whoever mends its settings need not find another folder.
+      if (await holdsAnything(files, dir, ["episodes.jsonl", "samples.jsonl"])) throw error;
+      if (!(await dropEmptyRecording(files, dir))) throw error;
+      await writeWholeJson(file, manifest, { files });
+      return { manifest, notes: [] };
+    }
+  }
+  if (!(await holdsAnything(files, dir, ["episodes.jsonl"]))) {
     await writeWholeJson(file, manifest, { files });
     return { manifest, notes: [] };
   }
@@ -93,14 +104,33 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-async function hasEpisodes(files: Files, dir: string): Promise<boolean> {
-  const file = path.join(dir, "episodes.jsonl");
-  try {
-    const facts = await files.facts(file);
-    return facts !== undefined && facts.size > 0;
-  } catch (error) {
-    throw storageError("read", file, error);
+/** Removes a recording in which nothing was sampled; says whether none is left. */
+async function dropEmptyRecording(files: Files, dir: string): Promise<boolean> {
+  const file = path.join(dir, recordingFile);
+  const facts = await files.facts(file);
+  if (facts === undefined) return true;
+  // Larger ones hold more than beginnings.
+  if (facts.size > 1_000_000) return false;
+  if ((await readText(files, file))?.includes('"generation"') === true) return false;
+  await files.remove(file);
+  return true;
+}
+
+async function holdsAnything(
+  files: Files,
+  dir: string,
+  names: readonly string[],
+): Promise<boolean> {
+  for (const name of names) {
+    const file = path.join(dir, name);
+    try {
+      const facts = await files.facts(file);
+      if (facts !== undefined && facts.size > 0) return true;
+    } catch (error) {
+      throw storageError("read", file, error);
+    }
   }
+  return false;
 }
 
 /** What the last start in `events.jsonl` says it was to play. */

@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError, describeError } from "../errors.ts";
 import type { User } from "../user/user.ts";
+import { findSyntaxError } from "./find-syntax-error.ts";
 
 /**
  * The environment that a module exports by default, or that its `createEnvironment()` makes. A relative
@@ -79,8 +80,19 @@ async function importModule(file: string): Promise<Exports> {
           "expected the module that it compiles to",
       );
     }
-    throw failure("load", file, error);
+    const broken = isSyntaxError(error) ? await findSyntaxError(absolute) : undefined;
+    if (broken === undefined) throw failure("load", file, error);
+    const own = path.resolve(broken.file) === absolute ? file : path.relative("", broken.file);
+    throw new UsageError(
+      `Cannot load environment ${file}: ${own === file ? "" : `in ${own}, `}line ${broken.line}: ` +
+        `${describeError(error)}${broken.code === "" ? "" : `, at: ${broken.code}`}`,
+      { cause: error },
+    );
   }
+}
+
+function isSyntaxError(error: unknown): boolean {
+  return error instanceof Error && error.name === "SyntaxError";
 }
 
 async function call(

@@ -1,3 +1,4 @@
+import { expectedName } from "../internal/nearest-name.ts";
 import { UsageError } from "../errors.ts";
 
 /** τ-bench's domains: they play on a bundle of its data. */
@@ -31,7 +32,7 @@ export function readEnvironmentName(name: string): EnvironmentName {
   const known = environmentNames.find((candidate) => candidate === name);
   if (known !== undefined) return known;
   throw new UsageError(
-    `Cannot find environment "${name}": expected one of ${environmentNames.join(", ")}, ` +
+    `Cannot find environment "${name}": ${expectedName(name, environmentNames)}, ` +
       `or a module such as ./${name}.js`,
   );
 }

@@ -62,7 +62,7 @@ describe("readRunConfig()", () => {
     [{ engine: "reference" }, "Cannot use --url with --engine reference: it belongs to sglang"],
     [{ engine: "llama", url: undefined }, "Missing --gguf: the model"],
     [{ agent: "act", "tool-use": "one" }, "Cannot use --tool-use one with --agent act"],
-    [{ temprature: 1 }, 'Cannot use "temprature": unknown setting, expected one of env, data'],
+    [{ temprature: 1 }, 'Cannot use "temprature": unknown setting, did you mean temperature?'],
     [{ "max-turns": 0 }, "Cannot use --max-turns 0: expected a whole number of at least 1"],
     [{ "max-turns": "3" }, "Cannot use --max-turns 3: expected a number"],
     [{ history: "drop" }, "Cannot use --history drop: expected one of keep, split, refuse"],

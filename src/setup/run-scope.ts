@@ -1,3 +1,4 @@
+import { expectedName } from "../internal/nearest-name.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 import { parseTaskIndexes, type RunScope } from "../run/plan-run.ts";
@@ -14,9 +15,8 @@ export function toRunScope(
 ): RunScope {
   const size = environment.splits[split];
   if (size === undefined) {
-    const known = Object.keys(environment.splits).join(", ");
     throw new UsageError(
-      `Cannot find split "${split}" of ${environment.name}: expected one of ${known}`,
+      `Cannot find split "${split}" of ${environment.name}: ${expectedName(split, Object.keys(environment.splits))}`,
     );
   }
   const taskIndexes = parseTaskIndexes(tasks, { split, size });

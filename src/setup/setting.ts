@@ -1,3 +1,4 @@
+import { expectedName } from "../internal/nearest-name.ts";
 import { UsageError } from "../errors.ts";
 
 /** What a setting's value may be. */
@@ -106,10 +107,9 @@ export function checkSettings(
     const setting = table.find((candidate) => candidate.name === name);
     const place = file === undefined ? "" : ` in ${file}`;
     if (setting === undefined) {
-      const known = table.map((candidate) => candidate.name).join(", ");
-      throw new UsageError(
-        `Cannot use "${name}"${place}: unknown setting, expected one of ${known}`,
-      );
+      const known = table.map((candidate) => candidate.name);
+      const expected = expectedName(name, known);
+      throw new UsageError(`Cannot use "${name}"${place}: unknown setting, ${expected}`);
     }
     const problem = value === undefined ? undefined : checkValue(value, setting.kind);
     if (problem === undefined) continue;

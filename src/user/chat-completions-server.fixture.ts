@@ -56,11 +56,17 @@ export async function startChatCompletionsServer(
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>;
+      if (!("messages" in body)) {
+        // As real servers do: whoever asks so only wants to know whether there is one.
+        send(response, { status: 400, body: "messages is required" });
+        return;
+      }
       const answer = answers[requests.length] ?? { status: 500, body: "the script is exhausted" };
       requests.push({
         path: request.url ?? "",
         headers: request.headers,
-        body: JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>,
+        body,
       });
       if (typeof answer === "object" && "trouble" in answer && answer.trouble === "hang") {
         const watcher = watchers.shift();

@@ -33,6 +33,7 @@ export const userStrategies = [
 /** A chat model, a model of the AI SDK, or the configuration of an OpenAI-compatible server. */
 export type ChatModelChoice = ChatModel | AiSdkLanguageModel | ChatModelConfig;
 
+/** How a user who is a model is made. */
 export interface ModelChoices {
   readonly model: ChatModelChoice;
   /** Default: our own words; see `readUserPrompts()`. */
@@ -47,6 +48,7 @@ export interface ModelChoices {
   readonly qualityGate?: QualityGateOptions;
 }
 
+/** How a user who has their lines judged is made. */
 export interface JudgeChoices {
   /** Default: the model that plays the user. */
   readonly judge?: ChatModelChoice;

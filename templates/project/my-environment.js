@@ -27,6 +27,8 @@ export default defineEnvironment({
       },
     },
   },
+  // The same calls have the same results: an episode goes on after a crash, and can be forked.
+  repeatable: true,
   // What the state is worth in the end: `wanted` is compared with it, and `show` prints what differs.
   score: (_, { room, level }, { initial }) => ({
     wanted: { levels: { ...initial.levels, [room]: level } },

@@ -37,6 +37,11 @@ async function startEcho(forward: (request: IncomingMessage) => string | undefin
       return;
     }
     request.resume();
+    // An empty request asks whether there is a server: the key is refused later, when it is used.
+    if (request.headers["content-length"] === "2") {
+      response.writeHead(400).end("{}");
+      return;
+    }
     const { authorization = "" } = request.headers;
     const message = `no access with ${authorization} to ${encodeURIComponent(authorization)}`;
     response.writeHead(401, { "content-type": "application/json" });

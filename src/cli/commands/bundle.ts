@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { writeFile } from "node:fs/promises";
 import { UsageError, describeError } from "../../errors.ts";
 import { openRecordedRun } from "../../setup/open-replay.ts";
-import { findRollout } from "../find-rollout.ts";
+import { findRecorded } from "../find-rollout.ts";
 import { writeOut } from "../write-out.ts";
 
 /** `turnwright bundle`: one file for a bug report. */
@@ -16,7 +16,7 @@ export function defineBundle(command: Command): void {
     .option("--out <file>", "where to write it (default: the episode's id, as a file name)")
     .action(async (place: string, episode: string, flags: { readonly out?: string }) => {
       const recorded = await openRecordedRun(place);
-      const rolloutId = findRollout(recorded.rolloutIds, episode, place);
+      const rolloutId = findRecorded(recorded.rolloutIds, episode, place);
       const file = flags.out ?? `${rolloutId.replaceAll(/[^A-Za-z0-9.-]+/g, "-")}.bundle.json`;
       if (!file.endsWith(".json")) {
         throw new UsageError(`Cannot write ${file}: expected a name that ends in .json`);

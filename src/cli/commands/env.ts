@@ -3,6 +3,7 @@ import { environmentNames, isTauName } from "../../setup/environment-names.ts";
 import { findBundle, loadEnvironment } from "../../setup/environments.ts";
 import { checkNumber, count } from "../../setup/setting.ts";
 import type { CheckFlags } from "../print-environment-check.ts";
+import type { ServeFlags } from "../serve-environment.ts";
 import { answerJsonLines, toLinesInput } from "../json-lines.ts";
 import { addEnvImportCommands } from "./env-import.ts";
 import { writeError, writeOut } from "../write-out.ts";
@@ -72,7 +73,33 @@ export function defineEnv(env: Command): void {
       const { printEnvironmentCheck } = await import("../print-environment-check.ts");
       process.exitCode = await printEnvironmentCheck(name, flags);
     });
+  env
+    .command("serve")
+    .summary("serve an environment as OpenEnv, for others' trainers")
+    .description(
+      "Speaks OpenEnv's protocol: each connection plays episodes of its own. A reset takes split and index,\n" +
+        'or seed; a step is {"type": "call_tool", "tool_name", "arguments"}, {"type": "say", "content"},\n' +
+        '{"type": "list_tools"} or {"type": "finish"}. Prints {"url": …} when it listens; ends on Ctrl-C.',
+    )
+    .argument("<environment>", environmentHelp)
+    .option("--data <dir>", "a τ-bench bundle folder")
+    .addOption(portOption())
+    .option("--host <address>", "where it listens (default: 127.0.0.1, this machine alone)")
+    .addOption(countOption("--max-sessions <n>", "connections at once (default: 1000)"))
+    .action(async (name: string, flags: ServeFlags) => {
+      const { serveEnvironment } = await import("../serve-environment.ts");
+      await serveEnvironment(name, flags);
+    });
   addEnvImportCommands(env);
+}
+
+function portOption(): Option {
+  const help = "where it listens; 0: any free port (default: 8000)";
+  return new Option("--port <n>", help).argParser((text) => {
+    const port = Number(text);
+    if (/^\d+$/.test(text) && port <= 65_535) return port;
+    throw new InvalidArgumentError("expected a port, 0 to 65535");
+  });
 }
 
 function countOption(flag: string, help: string): Option {

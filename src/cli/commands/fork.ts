@@ -11,7 +11,7 @@ import { readRunConfig, runSettings } from "../../setup/run-config.ts";
 import { createRunRedactor } from "../../setup/run-secrets.ts";
 import type { Setting } from "../../setup/setting.ts";
 import { storedSettings } from "../../setup/stored-settings.ts";
-import { findRollout } from "../find-rollout.ts";
+import { findRecorded } from "../find-rollout.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings, givenSettings } from "../option.ts";
 import { printRunSummary } from "../run-summary.ts";
@@ -53,7 +53,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   const turnIndex = readCount("turn", flags.turn, 0);
   const size = readCount("samples", flags.samples, 1);
   const recorded = await openRecordedRun(place);
-  const rolloutId = findRollout(recorded.rolloutIds, episode, place);
+  const rolloutId = findRecorded(recorded.rolloutIds, episode, place);
   const found = await recorded.read(rolloutId);
   const inputs = found && inputsBefore(found.recorded.inputs, turnIndex);
   if (found === undefined || inputs === undefined) {

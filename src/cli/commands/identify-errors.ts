@@ -1,3 +1,4 @@
+import { rowsText } from "../rows-text.ts";
 import type { Command } from "commander";
 import path from "node:path";
 import { Redactor } from "../../internal/redactor.ts";
@@ -162,6 +163,5 @@ function printErrors(summary: ErrorSummary, dir: string): string {
     ],
     ["verdicts", path.join(dir, errorFiles.judged)],
   ];
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return `\n${rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join("")}`;
+  return `\n${rowsText(rows)}`;
 }

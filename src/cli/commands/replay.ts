@@ -6,7 +6,7 @@ import { createReplay, openRecordedRun } from "../../setup/open-replay.ts";
 import { runSettings } from "../../setup/run-config.ts";
 import type { Setting } from "../../setup/setting.ts";
 import { addSettings, givenSettings } from "../option.ts";
-import { findRollout } from "../find-rollout.ts";
+import { findRecorded } from "../find-rollout.ts";
 import { writeOut } from "../write-out.ts";
 
 /** Where what a run was played with lies on this machine. */
@@ -45,7 +45,7 @@ async function replay(
   const wanted =
     episode === undefined
       ? recorded.rolloutIds
-      : [findRollout(recorded.rolloutIds, episode, place)];
+      : [findRecorded(recorded.rolloutIds, episode, place)];
   await using run = await createReplay(recorded, await givenSettings(placeSettings, flags));
   const scoreAnew = flags.rescoreReward === true;
   const counts = { identical: 0, differs: 0, diverged: 0, unfinished: 0 };

@@ -8,6 +8,7 @@ import type { EpisodeRow } from "../../run/run-folder.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { storedSettings } from "../../setup/stored-settings.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
+import { findRollout } from "../find-rollout.ts";
 import { noteDamaged } from "../note-damaged.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
@@ -48,22 +49,15 @@ async function show(dir: string, episode: string | undefined, flags: ShowFlags):
 
 /** @throws UsageError where none or several fit, naming those that do. */
 async function findEpisode(run: StoredRun, wanted: string): Promise<EpisodeRow> {
-  const isNumber = /^\d+$/.test(wanted);
-  const found = new Map<string, EpisodeRow>();
+  const rows = new Map<string, EpisodeRow>();
+  // What cannot be meant is not kept: a run may have many.
+  const isMeant = ({ rolloutId, taskIndex }: EpisodeRow): boolean =>
+    rolloutId.includes(wanted) || String(taskIndex) === wanted;
   for await (const row of run.rows()) {
-    const { rolloutId, taskId, taskIndex } = row;
-    if (rolloutId === wanted) return row;
-    const isEnd = wanted.includes("#") && rolloutId.endsWith(`/${wanted}`);
-    const isTask = taskId === wanted || (isNumber && taskIndex === Number(wanted));
-    if (isEnd || isTask) found.set(rolloutId, row);
+    if (isMeant(row)) rows.set(row.rolloutId, row);
   }
-  const [only, ...others] = found.values();
-  if (only !== undefined && others.length === 0) return only;
-  const what =
-    only === undefined
-      ? "no finished episode has this id (without an id they are listed)"
-      : `${found.size} fit, name one: ${[...found.keys()].toSorted().slice(0, 20).join(", ")}`;
-  throw new UsageError(`Cannot show episode ${wanted} of ${run.dir}: ${what}`);
+  const none = "no finished episode has this id (without an id they are listed)";
+  return rows.get(findRollout([...rows.values()], wanted, { place: run.dir, none }))!;
 }
 
 async function showRows(

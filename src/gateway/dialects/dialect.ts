@@ -14,6 +14,7 @@ import type {
 /** The languages that clients speak. */
 export const dialectNames = ["chat", "responses", "messages"] as const;
 
+/** A wire protocol that the gateway speaks. */
 export type DialectName = (typeof dialectNames)[number];
 
 /** What a decoder may look up: what we ourselves told the client earlier, and it names by an id. */

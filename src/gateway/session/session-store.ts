@@ -29,6 +29,7 @@ export function hashToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
+/** What the sessions of a gateway are kept by. */
 export interface StoreOptions {
   readonly rules: TreeRules;
   readonly limits: SessionLimits;

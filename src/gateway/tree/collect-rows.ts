@@ -6,6 +6,7 @@ import type { TurnNode } from "./turn-node.ts";
 /** Which rows a session gives. */
 export const rowChoices = ["all", "main", "longest"] as const;
 
+/** Which paths through a session become rows. */
 export type RowChoice = (typeof rowChoices)[number];
 
 /** One training row: a path through the tree. */

@@ -25,6 +25,7 @@ export const rootCauses = [
   "rewritten-by-template",
 ] as const;
 
+/** Why a request begins a conversation of its own. */
 export type RootCause = (typeof rootCauses)[number];
 
 /** What was noticed as a request was placed. */
@@ -41,6 +42,7 @@ export const placementNotes = [
   "edited-later",
 ] as const;
 
+/** Something that was noticed as a request was placed. */
 export type PlacementNote = (typeof placementNotes)[number];
 
 /** A sampled turn as the client was sent it, with what it takes to know it again. */

@@ -1,4 +1,7 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { serve } from "@hono/node-server";
 import { createMcpHandler } from "@modelcontextprotocol/server";
@@ -169,6 +172,24 @@ describe("mcpTools() over standard input and output", () => {
     const replayed = await play((async () => (recorded[0] as [string, unknown])[1]) as Outside);
     expect(replayed).toEqual(live);
     expect(await play(callThrough)).toMatchObject({ observation: "1" });
+  });
+
+  test("keeps which tools the server listed, so that it is needed for calls alone", async () => {
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-mcp-"));
+    const toolsFile = path.join(dir, "tools.json");
+    const tools = await open({ toolsFile, args: [script, "add", "count"] });
+    const again = await open({ toolsFile, command: "no-such-program" });
+    expect(again.map(({ definition }) => definition)).toEqual(
+      tools.map(({ definition }) => definition),
+    );
+    const error = await failureOf(answers(again, call("count")));
+    expect(error).toMatchObject({ code: "environment/unreachable", retryable: true });
+    await writeFile(toolsFile, "{}");
+    expect(await complaintOf(open({ toolsFile }))).toBe(
+      `Cannot read ${toolsFile}: expected the tools of an MCP server as mcpTools() wrote them; remove it, ` +
+        "and they are asked for again",
+    );
+    await rm(dir, { recursive: true });
   });
 
   test("refuses `repeatable` where each episode has a server of its own", async () => {

@@ -4,6 +4,7 @@ import { refuse } from "../../environment/refuse.ts";
 import type { ToolContext } from "../../environment/tool-call.ts";
 import { McpConnection, type ListedTool } from "./mcp-connection.ts";
 import { describeServer, type McpServer } from "./mcp-server.ts";
+import { keepListedTools } from "./kept-tools.ts";
 import { SharedConnection } from "./shared-connection.ts";
 
 /** Which tools of an MCP server are used, and how. */
@@ -19,6 +20,11 @@ export type McpToolsOptions = McpServer & {
   readonly timeoutMs?: number;
   /** How long the server may take to be there, in milliseconds. Default 60 seconds. */
   readonly connectTimeoutMs?: number;
+  /**
+   * A file that keeps which tools the server listed: read where it is there, else written. With it the server
+   * is needed for calls alone, and what the model is shown does not change when the server does.
+   */
+  readonly toolsFile?: string;
   /** Longest answer in characters; what is over is left out, and said. Default 100 000. */
   readonly maxResultLength?: number;
 };
@@ -41,7 +47,9 @@ export async function mcpTools(options: McpToolsOptions): Promise<McpTools> {
   const open = async (signal?: AbortSignal): Promise<McpConnection> =>
     await McpConnection.open(options, { timeoutMs: connectTimeoutMs, ...(signal && { signal }) });
   const shared = new SharedConnection(open);
-  const listed = await listTools(shared, { timeoutMs, place: describeServer(options) });
+  const list = async () => await listTools(shared, { timeoutMs, place: describeServer(options) });
+  const { toolsFile } = options;
+  const listed = toolsFile === undefined ? await list() : await keepListedTools(toolsFile, list);
   const connect =
     options.perEpisode === true
       ? async ({ resource, signal }: ToolContext) =>

@@ -1,0 +1,26 @@
+import { loadEnvironment, loadOwnUser } from "../setup/environments.ts";
+import { serveOpenEnv } from "../worlds/open-env/serve-open-env.ts";
+import { stopOnInterrupt } from "./interrupt.ts";
+import { writeError, writeOut } from "./write-out.ts";
+
+/** Flags of `turnwright env serve`. */
+export interface ServeFlags {
+  readonly data?: string;
+  readonly port?: number;
+  readonly host?: string;
+  readonly maxSessions?: number;
+}
+
+/** Serves an environment by its name or module as OpenEnv, until the process is asked to end. */
+export async function serveEnvironment(
+  name: string,
+  { data, ...options }: ServeFlags,
+): Promise<void> {
+  const environment = await loadEnvironment(name, data);
+  const user = await loadOwnUser(name);
+  await using server = await serveOpenEnv(environment, { ...options, ...(user && { user }) });
+  await writeOut(`${JSON.stringify({ url: server.url })}\n`);
+  writeError(`${environment.name} can be played by any OpenEnv client. Ctrl-C ends it.\n`);
+  const signal = stopOnInterrupt("ending: sessions that are open are given up");
+  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+}

@@ -1,0 +1,33 @@
+import path from "node:path";
+import { UsageError } from "../errors.ts";
+import { type Files } from "./files.ts";
+import { storageError } from "./storage-error.ts";
+
+/** What a run's folder holds from its first moment on. */
+const manifestFile = "run.json";
+
+/** What may lie there before a run begins: what this package writes, logs, and hidden files. */
+const harmless =
+  /^(?:\.|run\.|samples\.|episodes\.|events\.|recording\.|summary\.|report\.|results\.)|\.(?:log|txt|out|err)$/;
+
+/**
+ * Refuses a folder that is somebody else's: one that holds other things and no run.
+ *
+ * @throws UsageError that names some of what is there.
+ */
+export async function assertOwnFolder(dir: string, files: Files): Promise<void> {
+  let names: readonly string[];
+  try {
+    names = await files.list(dir);
+  } catch (error) {
+    throw storageError("read the run folder", dir, error);
+  }
+  if (names.includes(manifestFile)) return;
+  const foreign = names.filter((name) => !harmless.test(name)).toSorted();
+  if (foreign.length === 0) return;
+  const shown = foreign.slice(0, 3).join(", ");
+  throw new UsageError(
+    `Cannot begin a run in ${dir}: it holds ${shown}${foreign.length > 3 ? " and more" : ""} and is no run's ` +
+      `folder, expected a new or an empty one, such as ${path.join(dir, "first")}`,
+  );
+}

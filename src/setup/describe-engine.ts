@@ -1,0 +1,33 @@
+import type { Engine, EngineDescription } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
+
+/**
+ * Asks an engine what it is, and says which flag to look at where it does not answer as it should.
+ *
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function describeEngine(
+  engine: Engine,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<EngineDescription> {
+  try {
+    return await engine.describe(options);
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    const hint = hintOf(error);
+    if (hint === undefined) throw error;
+    const { code, retryable, discarded } = error;
+    throw new RolloutError(code, `${error.message}; ${hint}`, {
+      cause: error,
+      retryable,
+      discarded,
+    });
+  }
+}
+
+function hintOf({ code, message }: RolloutError): string | undefined {
+  if (code === "engine/unauthorized") return "--api-key-env names the variable that holds the key";
+  if (/HTTP 40[45]/.test(message))
+    return "is it another server that answers at --url, or another --engine?";
+  return undefined;
+}

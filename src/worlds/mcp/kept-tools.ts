@@ -1,0 +1,50 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { z } from "zod";
+import { UsageError, describeError } from "../../errors.ts";
+import type { ListedTool } from "./mcp-connection.ts";
+
+const keptSchema = z.array(
+  z.object({
+    name: z.string(),
+    title: z.string().optional(),
+    description: z.string().optional(),
+    inputSchema: z.looseObject({ type: z.literal("object") }),
+  }),
+);
+
+/**
+ * The tools that a file keeps; where there is none, those that `list` brings, which are written to it.
+ *
+ * @throws UsageError where the file holds something else or cannot be written, and what `list` throws.
+ */
+export async function keepListedTools(
+  file: string,
+  list: () => Promise<readonly ListedTool[]>,
+): Promise<readonly ListedTool[]> {
+  const text = await readFile(file, "utf8").catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
+  });
+  if (text !== undefined) return readKept(file, text);
+  const listed = await list();
+  // Only what is used of them, and by the same schema: read again, they are the same.
+  const kept = keptSchema.parse(listed);
+  try {
+    await writeFile(file, `${JSON.stringify(kept, undefined, 2)}\n`);
+  } catch (error) {
+    throw new UsageError(`Cannot write ${file}: ${describeError(error)}`, { cause: error });
+  }
+  return kept as readonly ListedTool[];
+}
+
+function readKept(file: string, text: string): readonly ListedTool[] {
+  try {
+    return keptSchema.parse(JSON.parse(text)) as readonly ListedTool[];
+  } catch (error) {
+    throw new UsageError(
+      `Cannot read ${file}: expected the tools of an MCP server as mcpTools() wrote them; remove it, and ` +
+        "they are asked for again",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,128 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type * as foreign from "../examples/foreign-world.ts";
+import type * as boxed from "../examples/scripts-in-a-box.ts";
+import { localSandboxes, rollout, serveOpenEnv, type DefinedEnvironment } from "../src/index.ts";
+import { characterRenderer, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
+import { verifySample } from "../src/trajectory/verify-sample.ts";
+import { cliFile, runCli } from "./support/run-cli.ts";
+import { smallModelFolder } from "./support/small-model.ts";
+
+/** The module that an example was compiled to. */
+function compiled(name: string): string {
+  return fileURLToPath(new URL(`../dist/examples/${name}.js`, import.meta.url));
+}
+
+function call(name: string, given: object): string {
+  return `<tool_call>\n${JSON.stringify({ name, arguments: given })}\n</tool_call>`;
+}
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-worlds-"));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+describe("docs/worlds.md", () => {
+  test("an environment with an MCP server's tools is rolled out, and replayed without the server", async () => {
+    const script = fileURLToPath(
+      new URL("../src/worlds/mcp/mcp-test-server.fixture.mjs", import.meta.url),
+    );
+    const toolsFile = path.join(scratch, "tools.json");
+    const world = path.join(scratch, "sums.mjs");
+    await writeFile(
+      world,
+      `import { createSums } from ${JSON.stringify(compiled("sums"))};\n` +
+        `export default createSums({ command: process.execPath, args: [process.env.MCP_SERVER], ` +
+        `toolsFile: ${JSON.stringify(toolsFile)} });\n`,
+    );
+    const turns = [call("add", { a: 2, b: 3 }), "It is 5."];
+    const policy = await textPolicy(() => turns, { modelDir: smallModelFolder });
+    await using server = await startSglangTestServer({ policy });
+    const out = path.join(scratch, "run");
+    const env = { MCP_SERVER: script };
+    const played = await runCli(
+      [
+        ...["rollout", "--env", world, "--user", "scripted", "--quiet", "--out", out],
+        ...["--url", server.url, "--model", smallModelFolder],
+      ],
+      { env },
+    );
+    expect(played.stderr).toBe("");
+    expect(played.status).toBe(0);
+    expect((await runCli(["show", out, "0"])).stdout).toContain("reward 1");
+    expect((await runCli(["verify", out])).status).toBe(0);
+    const replayed = await runCli(["replay", out], { env: { MCP_SERVER: "/no/such/server.mjs" } });
+    expect(replayed.stderr).toBe("");
+    expect(replayed.status).toBe(0);
+  });
+
+  test("commands run in the episode's own sandbox", async () => {
+    const { createFileTasks } = (await import(compiled("scripts-in-a-box"))) as typeof boxed;
+    const environment = createFileTasks(localSandboxes({ dir: path.join(scratch, "boxes") }));
+    const rewards = await rewardsOf(environment, [
+      call("shell", { command: "seq 3 > numbers.txt" }),
+      "It is done.",
+    ]);
+    expect(rewards).toEqual([1, 0]);
+  });
+
+  test("the world of an OpenEnv server is rolled out, here of one that `env serve` began", async () => {
+    const served = spawn(
+      process.execPath,
+      [cliFile, "env", "serve", compiled("library-desk"), "--port", "0"],
+      { stdio: ["ignore", "pipe", "ignore"] },
+    );
+    const [line] = (await once(served.stdout.setEncoding("utf8"), "data")) as [string];
+    const { url } = JSON.parse(line) as { url: string };
+    const { openForeignWorld } = (await import(compiled("foreign-world"))) as typeof foreign;
+    const environment = await openForeignWorld(url);
+    const rewards = await rewardsOf(environment, [
+      call("return_book", { book: "Emma" }),
+      call("lend_book", { book: "Dune", member: "Ann" }),
+      "Here it is.",
+    ]);
+    expect(rewards).toEqual([1, 0]);
+    const ended = once(served, "close") as Promise<[number | null]>;
+    served.kill("SIGINT");
+    expect((await ended)[0]).toBe(0);
+  });
+
+  test("a storefront is served as it is played here", async () => {
+    const { createStorefront, storefrontUser } =
+      await import("../environments/storefront/index.ts");
+    await using server = await serveOpenEnv(createStorefront(), {
+      port: 0,
+      user: storefrontUser(),
+    });
+    const reply = await fetch(`${server.url}/storefront/num_tasks`, {
+      method: "POST",
+      body: JSON.stringify({ split: "test" }),
+    });
+    expect(await reply.json()).toEqual({ num_tasks: createStorefront().splits["test"] });
+  });
+});
+
+/** The rewards of the first test tasks, by a policy that says the same in each. */
+async function rewardsOf(
+  environment: Pick<DefinedEnvironment, "name" | "open" | "task" | "splits" | "tools"> &
+    Parameters<typeof rollout>[0]["environment"],
+  turns: readonly string[],
+) {
+  const renderer = characterRenderer();
+  const policy = await textPolicy(() => turns, { renderer });
+  await using server = await startSglangTestServer({ policy });
+  const rewards: (number | undefined)[] = [];
+  for await (const { episode, samples } of rollout({ environment, renderer, url: server.url })) {
+    rewards[episode.taskIndex] = episode.reward;
+    expect(samples.flatMap((sample) => verifySample(sample))).toEqual([]);
+  }
+  return rewards;
+}
