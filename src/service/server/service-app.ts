@@ -2,6 +2,7 @@ import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
+import { aggregateMetrics } from "../nemo-gym/aggregate-metrics.ts";
 import type { GymAgent } from "../nemo-gym/gym-agent.ts";
 import { readBatchRequest } from "../batch-request.ts";
 import { streamGroups } from "../group-stream.ts";
@@ -138,6 +139,9 @@ function routesOf(
           const { signal } = req.raw;
           return json(await gym.run(service, await readCall(req.raw), { signal }));
         },
+      },
+      "/aggregate_metrics": {
+        POST: async ({ req, json }: Context) => json(aggregateMetrics(await readCall(req.raw))),
       },
     }),
     "/openapi.json": { GET: ({ json }) => json(openApi(version)) },
