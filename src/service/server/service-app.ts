@@ -9,7 +9,7 @@ import { streamGroups } from "../group-stream.ts";
 import { checkMembers, optional, textOf, wholeNumber } from "../read-members.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
-import { metricsText } from "./metrics-text.ts";
+import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.ts";
 import { openApi } from "./open-api.ts";
 import { readCall, readCursor, readParameters } from "./read-call.ts";
 
@@ -66,6 +66,7 @@ function routesOf(
   service: RolloutService,
   { version, gym }: ServiceAppOptions,
 ): Readonly<Record<string, Readonly<Record<string, Handler>>>> {
+  let metrics: ServiceMetrics | undefined;
   const plain = ({ req }: Context): void => void readParameters(new URL(req.url), []);
   return {
     "/v1/batches": {
@@ -128,10 +129,11 @@ function routesOf(
       },
     },
     "/metrics": {
-      GET: ({ body }) =>
-        body(metricsText(service.health, service.groups), 200, {
-          "content-type": "text/plain; version=0.0.4; charset=utf-8",
-        }),
+      GET: async ({ body }) => {
+        // Made when it is first asked for: it watches the process from then on.
+        metrics ??= createServiceMetrics(service);
+        return body(await metrics.text(), 200, { "content-type": metrics.contentType });
+      },
     },
     ...(gym && {
       "/run": {
