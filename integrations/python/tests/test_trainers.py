@@ -170,10 +170,47 @@ def test_verifiers(service, monkeypatch):
     from turnwright.trainers.play import connect, play_scored
 
     (attempt,) = play_scored(connect(), key="v", task=4)
-    (branch,) = verifiers.to_branches(attempt)
+    nodes = verifiers.to_nodes(attempt)
+    assert [node.token_ids for node in nodes] == [[1, 2, 3], [10, 11], [20, 21], [12, 99]]
+    assert [node.parent for node in nodes] == [None, 0, 1, 2] and [node.sampled for node in nodes] == [False, True] * 2
+
+    # verifiers' own client over the wire, at the environment server.
+    server_module = shim("verifiers_server", "pkgs/verifiers", monkeypatch)
+    tasks = importlib.import_module("turnwright.trainers.verifiers_tasks")
+    from verifiers.v1.configs.client import ClientConfig
+    from verifiers.v1.serve.client import EnvClient
+    from verifiers.v1.types import SamplingConfig
+
+    (task,) = list(tasks.TurnwrightTaskset(tasks.TurnwrightConfig(tasks="4", split="dev")))
+    config = next(iter(getattr(ClientConfig, "__args__", ())), ClientConfig)
+
+    async def call():
+        server = server_module.TurnwrightServer("tcp://127.0.0.1:*")
+        running = asyncio.create_task(server.run())
+        client = EnvClient(server.address)
+        try:
+            assert await client.health(timeout=10)
+            given = (client_config(), "policy", SamplingConfig(temperature=0.5), task.data.model_dump(mode="json"))
+            return await client.run(*given)
+        finally:
+            await client.close()
+            running.cancel()
+            await running
+
+    def client_config():
+        from verifiers.v1.configs import client as configs
+
+        return configs.EvalClientConfig() if hasattr(configs, "EvalClientConfig") else config()
+
+    episode = asyncio.run(call())
+    (trace,) = episode.traces
+    (branch,) = trace.branches
+    assert episode.ok and trace.reward in (0, 1) and trace.task.data.task_index == 4
     assert branch.token_ids == [1, 2, 3, 10, 11, 20, 21, 12, 99]
     assert list(branch.logprobs) == [0, 0, 0, -0.25, -0.25, 0, 0, -0.25, -0.25]
     assert [int(bit) for bit in branch.sampled_mask] == [0, 0, 0, 1, 1, 0, 0, 1, 1]
+    asked = [body for _, path, body in service.calls if path == "/v1/batches"][-1]
+    assert (asked["tasks"], asked["split"], asked["sampling"]) == ([4], "dev", {"temperature": 0.5})
 
 
 def test_trl(service, monkeypatch):
