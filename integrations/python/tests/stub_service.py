@@ -58,7 +58,7 @@ class StubService(ThreadingHTTPServer):
                     "failure": {"party": "engine", "code": "engine/timeout", "message": "m"}}
                 scored = {} if reward is None else {"reward": reward}
                 attempts.append({"rolloutId": rollout, "sampleIndex": sample, **end, **scored, "rows": rows,
-                                 "environment": "shop", "environmentMs": 500,
+                                 "environment": "shop", "environmentMs": 500, "promptTokenCount": 10, "cachedTokenCount": 4,
                                  "seed": body["seed"] + place * body["samples"] + sample})
             told = {"batch": batch, "key": body["key"], "groupId": group, "taskId": group,
                     "split": body["split"], "taskIndex": task, "attempts": attempts}

@@ -64,6 +64,8 @@ def test_slime(service, monkeypatch):
     assert done.loss_mask == [1, 1, 0, 0, 1, 1] and done.rollout_log_probs == [-0.25, -0.25, 0, 0, -0.25, -0.25]
     assert done.status == slime.Sample.Status.COMPLETED and done.weight_versions == ["7", "7"]
     assert done.metadata["source_name"] == "shop" and done.non_generation_time == 0.5
+    cache = done.prefix_cache_info
+    assert (cache.cached_tokens, cache.total_prompt_tokens, done.session_id) == (4, 10, "shop/train/4#0")
     asked = service.calls[0][2]
     assert asked["tasks"] == [4] and asked["sampling"] == {"temperature": 0.7} and asked["split"] == "train"
 
@@ -223,3 +225,42 @@ def test_trl(service, monkeypatch):
     assert out["completion_ids"] == [[10, 11, 20, 21, 12, 99]] * 4 and out["env_mask"] == [[1, 1, 0, 0, 1, 1]] * 4
     assert trl.env_reward([], out["env_reward"]) == [1, 0, 1, 0]
     assert [body["tasks"] for _, path, body in service.calls if path == "/v1/batches"] == [[4], [7]]
+
+
+def test_trl_async(service, monkeypatch, tmp_path):
+    worker_module = shim("trl_async", None, monkeypatch)
+    weights = shim("trl_weights", None, monkeypatch)
+    import torch
+    from safetensors.torch import load_file
+
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    transfer = weights.FolderTransfer(str(tmp_path / "weights"), str(model))
+    transfer.init_weight_transfer()
+    service.policy = None
+    for version in (1, 2, 3):
+        transfer.pause()
+        transfer.send_weights(iter([("a", torch.full((2,), float(version))), ("lm_head.weight", torch.zeros(2))]))
+        transfer.resume()
+        folder = tmp_path / "weights" / f"version-{version}"
+        assert service.policy == (version, str(folder)) and (folder / "config.json").exists()
+        assert {name: one.tolist() for name, one in load_file(folder / "model.safetensors").items()} == {"a": [version] * 2}
+    assert sorted(one.name for one in (tmp_path / "weights").iterdir()) == ["version-2", "version-3"]
+
+    worker = worker_module.TurnwrightWorker([4, 7], samples=2, ahead=4)
+    worker.start()
+    samples = [worker.rollout_buffer.get(timeout=30) for _ in range(4)]
+    worker.stop()
+    assert [sample.group_id for sample in samples] == [0, 0, 1, 1]
+    assert [sample.advantage for sample in samples] == [0.5, -0.5, 0.5, -0.5]
+    assert samples[0].input_ids.tolist() == [1, 2, 3, 10, 11, 20, 21, 12, 99] and samples[0].model_version == 3
+    assert samples[0].completion_mask.tolist() == [0, 0, 0, 1, 1, 0, 0, 1, 1]
+    assert samples[0].old_log_probs.tolist() == [0, 0, 0, -0.25, -0.25, 0, 0, -0.25, -0.25]
+    worker.check_health(1)
+
+    broken = worker_module.TurnwrightWorker([4])
+    service.rewards = dict.fromkeys(range(999))
+    broken._work()
+    with pytest.raises(RuntimeError, match="No more rollouts come"):
+        broken.check_health(1)

@@ -11,10 +11,14 @@ from ..attempt import Attempt, Unfit
 from .play import connect, play_scored, sampling_of, split
 
 
-def fill(args, sample: Sample, attempt: Attempt) -> Sample | list[Sample]:
-    """The sample with what was played; several rows of one attempt become siblings with one rollout id."""
+def check(args) -> None:
+    """Raises Unfit for what slime would want ids for that are not recorded, before anything is played."""
     if getattr(args, "rollout_top_p", 1.0) != 1.0:
         raise Unfit("slime replays each token's nucleus with rollout_top_p, and it is not recorded: leave it at 1")
+
+
+def fill(args, sample: Sample, attempt: Attempt) -> Sample | list[Sample]:
+    """The sample with what was played; several rows of one attempt become siblings with one rollout id."""
     if len(attempt.rows) > 1 and getattr(args, "custom_reward_post_process_path", None) is None:
         raise Unfit(f"{attempt.rollout_id} has several rows, and slime counts rewards off by the row: "
                     "give --custom-reward-post-process-path, or play without --history split")
@@ -27,6 +31,10 @@ def fill(args, sample: Sample, attempt: Attempt) -> Sample | list[Sample]:
         own.rollout_id = sample.rollout_id if sample.rollout_id is not None else sample.index
         own.weight_versions = [row["policyVersions"][t["end"] - 1] for t in row["turns"] if t["end"] > t["start"]]
         own.non_generation_time = attempt.about.get("environmentMs", 0) / 1000
+        own.session_id = attempt.rollout_id
+        own.prefix_cache_info = Sample.PrefixCacheInfo(
+            cached_tokens=attempt.about.get("cachedTokenCount", 0),
+            total_prompt_tokens=attempt.about.get("promptTokenCount", 0))
         own.metadata = {**sample.metadata, **row["metadata"], "rollout": attempt.rollout_id,
                         "task": row["taskId"], "source_name": attempt.about.get("environment"),
                         "reward_details": attempt.about.get("rewardDetails"),
@@ -37,6 +45,7 @@ def fill(args, sample: Sample, attempt: Attempt) -> Sample | list[Sample]:
 
 async def generate(args, sample: Sample, sampling_params, evaluation=False):
     """One rollout. An outage is played again, so that no reward is null."""
+    check(args)
     kind, again = ("eval" if evaluation else "train"), sample.session_id or ""
     (attempt,) = await asyncio.to_thread(
         play_scored, connect(), key=f"{kind}/{sample.index}/{again}", task=int(sample.prompt),
