@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -32,6 +33,8 @@ class StubService(ThreadingHTTPServer):
         self.batches, self.lines, self.policy, self.state = {}, [], None, "running"
         # What attempts come to, by their place among all attempts; others have the reward 1 and 0 in turn.
         self.rewards, self.tail, self.segments = {}, 0, 1
+        # Whether streams of a batch wait until it is cancelled.
+        self.hangs = False
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -92,6 +95,11 @@ class Handler(BaseHTTPRequestHandler):
         fault = service.faults.pop(0) if service.faults else None
         if isinstance(fault, int):
             return self.refuse(fault, "fault")
+        if self.command == "GET" and service.hangs and url.path == "/v1/groups":
+            batch = parse_qs(url.query)["batch"][0]
+            while service.batches[batch]["told"]["state"] != "cancelled":
+                time.sleep(0.01)
+            service.lines = []
         with service.lock:
             self.route(service, url, body, fault)
         return None

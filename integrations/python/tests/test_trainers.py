@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from stub_service import StubService
+from turnwright import Unfit
 
 TRAINERS = os.environ.get("TURNWRIGHT_TRAINERS")
 SHIMS = Path(__file__).parents[1] / "turnwright/trainers"
@@ -69,13 +70,31 @@ def test_slime(service, monkeypatch):
     asked = service.calls[0][2]
     assert asked["tasks"] == [4] and asked["sampling"] == {"temperature": 0.7} and asked["split"] == "train"
 
+    # slime counts the samples of each evaluation from 0: the next one is played, not looked up.
+    asked = len([path for method, path, _ in service.calls if (method, path) == ("POST", "/v1/batches")])
+    keys = set()
+    for _ in range(2):
+        asyncio.run(slime.generate(args, slime.Sample(index=0, prompt="4", metadata={}), {}, evaluation=True))
+        keys.add(service.calls[-2][2]["key"])
+    assert len(keys) == 2 and asked == 1
+
+    # slime has enough: the batch is cancelled, and the sample goes back to its buffer.
+    state = types.SimpleNamespace(GenerateState=lambda _: types.SimpleNamespace(aborted=True))
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "slime.rollout.sglang_rollout", state)
+        service.hangs = True
+        over = asyncio.run(slime.generate(args, slime.Sample(index=4, prompt="4", metadata={}), {}))
+        service.hangs = False
+    assert over.status == slime.Sample.Status.ABORTED and over.tokens == []
+    assert [path for method, path, _ in service.calls if method == "DELETE"][:1] == ["/v1/batches/b4"]
+
     service.segments = 2
-    with pytest.raises(slime.Unfit, match="has several rows"):
+    with pytest.raises(Unfit, match="has several rows"):
         asyncio.run(slime.generate(args, slime.Sample(index=5, prompt="4"), {}))
     split = types.SimpleNamespace(**{**vars(args), "custom_reward_post_process_path": "x"})
     rows = asyncio.run(slime.generate(split, slime.Sample(index=6, prompt="4"), {}))
     assert [row.rollout_id for row in rows] == [6, 6]
-    with pytest.raises(slime.Unfit, match="leave it at 1"):
+    with pytest.raises(Unfit, match="leave it at 1"):
         asyncio.run(slime.generate(types.SimpleNamespace(**{**vars(args), "rollout_top_p": 0.9}),
                                    slime.Sample(index=7, prompt="4"), {}))
 

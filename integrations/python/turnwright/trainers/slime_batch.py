@@ -8,7 +8,7 @@ from slime.rollout.filter_hub.base_types import call_dynamic_filter
 from slime.utils.misc import load_function
 
 from .play import RUN, connect, split
-from .slime import check, fill
+from .slime_sample import check, fill
 
 
 def generate_rollout(args, rollout_id, data_source, evaluation=False):
