@@ -99,7 +99,6 @@ class Handler(BaseHTTPRequestHandler):
             batch = parse_qs(url.query)["batch"][0]
             while service.batches[batch]["told"]["state"] != "cancelled":
                 time.sleep(0.01)
-            service.lines = []
         with service.lock:
             self.route(service, url, body, fault)
         return None
@@ -157,7 +156,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         sent = 0
-        for line in service.lines[cursor:]:
+        for line in [] if service.hangs else service.lines[cursor:]:
             if batch is not None and json.loads(line)["group"]["batch"] != batch:
                 continue
             if fault == "cut" and sent == 1:
