@@ -124,7 +124,8 @@ function isAccepted(name, python) {
   if (name in live) {
     const program = path.join(root, "integrations/accept/live", live[name].program);
     const env = { ...process.env, PYTHONPATH: path.join(folder, "pkgs", name) };
-    return spawnSync(python, [program], { stdio: "inherit", env }).status === 0;
+    // What they leave behind is theirs.
+    return spawnSync(python, [program], { cwd: folder, stdio: "inherit", env }).status === 0;
   }
   const test = ["src/export/acceptance.test.ts", "-t", `kind of episode ${name}$`];
   const { status } = spawnSync(
