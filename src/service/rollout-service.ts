@@ -334,7 +334,7 @@ export class RolloutService implements AsyncDisposable {
    */
   async #reloadWeights(entries: readonly ServiceEntry[]): Promise<void> {
     const { weights: control } = this.#options;
-    const last = entries.findLast(({ type }) => /^policy/.test(type));
+    const last = entries.findLast(({ type }) => type.startsWith("policy"));
     if (control === undefined || last === undefined) return;
     // A start that was loading when it ended may have told some servers: all are told again.
     const wasLoading = last.type === "policy-loading" ? last : undefined;

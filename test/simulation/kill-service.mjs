@@ -26,7 +26,7 @@ const tasksPerStep = 6;
 const samples = 2;
 
 const sums = { kills: 0, steps: 0, groups: 0, lost: 0, twice: 0, changed: 0, wrongVersions: 0 };
-let isOver = false;
+const training = { isOver: false };
 let child;
 
 /** Keeps the service running, and kills it until it was killed often enough. */
@@ -34,7 +34,7 @@ async function keepKilling() {
   const flags =
     "--env storefront --user scripted --engine reference --threads 1 --concurrency 8 --quiet " +
     `--model ${model} --out ${data} --port ${port}`;
-  while (!isOver) {
+  while (!training.isOver) {
     child = spawn(process.execPath, [main, "serve", ...flags.split(" ")], {
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -52,7 +52,7 @@ async function keepKilling() {
     const [code, signal] = await ended;
     clearTimeout(timer);
     if (signal === "SIGKILL") sums.kills += 1;
-    else if (!isOver) throw new Error(`The service ended with ${code ?? signal}: ${told}`);
+    else if (!training.isOver) throw new Error(`The service ended with ${code ?? signal}: ${told}`);
   }
 }
 
@@ -147,7 +147,7 @@ while (sums.kills < Number(wantedKills)) {
   sums.steps += 1;
   console.log(JSON.stringify(sums));
 }
-isOver = true;
+training.isOver = true;
 child.kill("SIGTERM");
 await killing;
 let violations = 0;
