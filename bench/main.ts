@@ -15,6 +15,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   seed: async () => (await import("./seed.ts")).benchSeed(),
   "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
   gateway: async () => (await import("./gateway.ts")).benchGateway(),
+  service: async () => (await import("./service.ts")).benchService(),
   viewer: async () => (await import("./viewer.ts")).benchViewer(),
 };
 

@@ -2,6 +2,7 @@
 //
 //   npm run accept -- NAME...       slime, trl, verl, …; `all` for all of them
 //
+// Those that speak HTTP (agent-lightning, nemo-gym) are run over the built service.
 // Installs each trainer's pinned packages in a Python of its own, and its sources, in a folder outside the
 // repository (TURNWRIGHT_TRAINERS, by default ~/.cache/turnwright/trainers), runs the test of that name, and
 // ends with a table. What cannot be installed here is said, and the exit status is 3; 1 where a trainer's
@@ -21,6 +22,13 @@ const known = readdirSync(requirements)
   .map((name) => name.replace(/\.txt$/, ""))
   .filter((name) => name !== "base");
 
+/** Trainers that call a service themselves: the oldest Python that they take, and the program. */
+const live = {
+  "agent-lightning": { python: "3.12", program: "manage_by_agl.py" },
+  "nemo-gym": { python: "3.13", program: "collect_by_gym.py" },
+};
+known.push(...Object.keys(live));
+
 /** Packages whose own requirements would install engines and CUDA: only their files are read. */
 const packages = {
   verl: ["verl==0.9.1"],
@@ -28,6 +36,7 @@ const packages = {
   openrlhf: ["openrlhf==0.11.0"],
   areal: ["areal==1.0.4"],
   verifiers: ["verifiers==0.4.0"],
+  "nemo-gym": ["nemo-gym==0.7.0"],
 };
 
 /** Trainers that are on no package index, at the commits that were read. */
@@ -61,7 +70,10 @@ function install(name) {
   for (const spec of packages[name] ?? []) {
     const target = path.join(folder, "pkgs", spec.split("==")[0]);
     if (existsSync(target)) continue;
-    step(["pip", "install", "--quiet", "--no-deps", "--python", python, "--target", target, spec]);
+    const into = ["--no-deps", "--python", python, "--target", target];
+    // It asks for a patch release of Python that few have.
+    const patch = name === "nemo-gym" ? ["--python-version", "3.13.14"] : [];
+    step(["pip", "install", "--quiet", ...into, ...patch, spec]);
   }
   for (const one of sources[name] ?? []) fetchSource(one);
   for (const one of welcome[name] ?? []) {
@@ -79,8 +91,10 @@ function install(name) {
 function newPython(name) {
   const venv = path.join(folder, "venvs", name);
   const python = path.join(venv, "bin/python");
-  if (!existsSync(python)) step(["venv", "--quiet", "--python", "python3", venv]);
-  const pinned = path.join(requirements, `${name}.txt`);
+  const version = live[name]?.python ?? "python3";
+  if (!existsSync(python)) step(["venv", "--quiet", "--python", version, venv]);
+  const place = name in live ? "integrations/accept/live/requirements" : requirements;
+  const pinned = path.resolve(root, place, `${name}.txt`);
   step(["pip", "install", "--quiet", "--python", python, "--requirement", pinned]);
   return python;
 }
@@ -107,6 +121,12 @@ function fetchSource({ url, commit, into }) {
 
 /** Runs the trainer's program over an export of every kind of episode. */
 function isAccepted(name, python) {
+  if (name in live) {
+    const program = path.join(root, "integrations/accept/live", live[name].program);
+    const env = { ...process.env, PYTHONPATH: path.join(folder, "pkgs", name) };
+    // What they leave behind is theirs.
+    return spawnSync(python, [program], { cwd: folder, stdio: "inherit", env }).status === 0;
+  }
   const test = ["src/export/acceptance.test.ts", "-t", `kind of episode ${name}$`];
   const { status } = spawnSync(
     process.execPath,

@@ -1,5 +1,6 @@
 import type { ExportMember, ExportNote, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
+import { withPromptText } from "./slime.ts";
 import { prepareGroup } from "./prepare-group.ts";
 
 /** A group in a trainer's form. */
@@ -27,11 +28,19 @@ export function exportGroup(
   };
 }
 
-/** `exportGroup()` of each group of a stream, as it comes. */
+/** `exportGroup()` of each group of a stream, as it comes; prompts are spelled out where that is asked for. */
 export async function* exportGroups(
   target: ExportTarget,
   groups: AsyncIterable<readonly ExportMember[]>,
   surroundings: ExportSurroundings = {},
 ): AsyncGenerator<ExportedGroup> {
-  for await (const members of groups) yield exportGroup(target, members, surroundings);
+  const { spell } = surroundings;
+  for await (const members of groups) {
+    const group = exportGroup(target, members, surroundings);
+    if (spell === undefined || target !== "slime") yield group;
+    else {
+      const records = group.records.map(async (record) => await withPromptText(record, spell));
+      yield { ...group, records: await Promise.all(records) };
+    }
+  }
 }

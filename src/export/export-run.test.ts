@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { verifyExport } from "../audit/exported/verify-export.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { writeEveryKindRun } from "./every-kind-run.fixture.ts";
 import type { ExportNote } from "./exporter.ts";
@@ -53,6 +54,24 @@ const byGroup = (notes: readonly ExportNote[]): readonly ExportNote[] =>
 
 test("the run that is exported is sound", async () => {
   expect(await verifyRun(run)).toMatchObject({ violations: [], episodes: 17 });
+});
+
+test("slime's prompts are texts where that is asked for, and are held against the run so", async () => {
+  const dir = await mkdtemp(path.join(tmpdir(), "turnwright-prompt-"));
+  try {
+    await writeEveryKindRun(dir);
+    const spell = async (ids: readonly number[]): Promise<string> =>
+      ids.map((id) => `<${id}>`).join("");
+    const file = path.join(dir, "rows.jsonl");
+    await writeFile(file, (await exportRun(dir, "slime", { spell })).content);
+    const [first] = (await readFile(file, "utf8")).split("\n", 1);
+    expect((JSON.parse(first!) as { readonly prompt: unknown }).prompt).toBe("<1><2><3><10>");
+    expect((await verifyExport(file, "slime", { run: dir, spell })).violations).toEqual([]);
+    const [without] = (await verifyExport(file, "slime", { run: dir })).violations;
+    expect(without).toMatchObject({ line: 1, rule: "run" });
+  } finally {
+    await rm(dir, { recursive: true });
+  }
 });
 
 describe("exportRun() leaves out, cuts and says so", () => {

@@ -17,6 +17,8 @@ export interface ExportSummary {
 export interface ExportOptions {
   /** The whole number that stands for `""`, where the engine named no version. */
   readonly policyVersion?: number;
+  /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
+  readonly spell?: ExportSurroundings["spell"];
   /** Called with each thing that is left out or cut, as it happens. */
   readonly onNote?: (note: ExportNote) => void;
 }
@@ -37,7 +39,7 @@ export interface RunExport {
 export async function exportRun(
   dir: string,
   to: ExportTarget,
-  { policyVersion, onNote }: ExportOptions = {},
+  { policyVersion, spell, onNote }: ExportOptions = {},
 ): Promise<RunExport> {
   const run = await readRunGroups(dir);
   const { layout } = exporters[to];
@@ -46,6 +48,7 @@ export async function exportRun(
   const surroundings: ExportSurroundings = {
     ...run.surroundings,
     ...(policyVersion === undefined ? {} : { policyVersion }),
+    ...(spell === undefined ? {} : { spell }),
   };
   async function* records() {
     for await (const group of exportGroups(to, run.groups(), surroundings)) {

@@ -98,6 +98,8 @@ export interface ExportSurroundings {
   readonly policyVersion?: number;
   /** At which the run sampled; 1 where absent. */
   readonly temperature?: number;
+  /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
+  readonly spell?: (ids: readonly number[]) => Promise<string>;
 }
 
 /** One JSON object: a list over the rows for each field, and what else it has. */

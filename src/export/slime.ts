@@ -18,3 +18,15 @@ export const slimeExporter: Exporter = {
   toRecords: ({ episode, place, rows }) =>
     rows.map(({ sample }) => ({ ...toSlimeRow(episode, sample, place) })),
 };
+
+/** A row whose `prompt` is the text that the policy was sent, in the place of the messages. */
+export async function withPromptText(
+  row: Readonly<Record<string, unknown>>,
+  spell: (ids: readonly number[]) => Promise<string>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { tokens, response_length: length } = row as {
+    readonly tokens: readonly number[];
+    readonly response_length: number;
+  };
+  return { ...row, prompt: await spell(tokens.slice(0, tokens.length - length)) };
+}

@@ -121,8 +121,11 @@ async function weightLoader(
   const servers = { urls: config.urls, ...given({ apiKey }) };
   if (config.kind === "vllm") {
     const { createVllmWeightLoader } = await import("../engine/vllm/load-weights.ts");
-    const { load } = createVllmWeightLoader(servers);
-    return { load, have: () => Promise.resolve(false) };
+    const loader = createVllmWeightLoader(servers);
+    return {
+      load: async (weights) => await loader.load(weights),
+      have: () => Promise.resolve(false),
+    };
   }
   const { haveSglangWeights, loadSglangWeights } = await import("../engine/sglang/load-weights.ts");
   return {

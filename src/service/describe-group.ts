@@ -31,6 +31,8 @@ function describeAttempt(episode: Episode): object {
     ...{ environment, turnCount: counts.turnCount },
     engineMs: sum(({ engineMs }) => engineMs),
     environmentMs: sum(({ environmentMs }) => environmentMs),
+    promptTokenCount: sum(({ promptTokenCount }) => promptTokenCount),
+    cachedTokenCount: sum(({ cachedTokenCount = 0 }) => cachedTokenCount),
     ...{ durationMs, ...(rewardDetails !== undefined && { rewardDetails }), userUsage },
   };
 }

@@ -103,6 +103,7 @@ export class RolloutService implements AsyncDisposable {
   #queue: Batch[] = [];
   readonly #playing = new Set<Batch>();
   #weights: string | undefined;
+  readonly #outcomes = new Map<string, number>();
   /** Whether the engine's servers may have different weights. */
   #isMixed = false;
 
@@ -200,6 +201,11 @@ export class RolloutService implements AsyncDisposable {
     this.#enqueue(batch);
     this.#schedule();
     return { status: batch.status, isNew: true };
+  }
+
+  /** Attempts of groups that were told since this start, by outcome. */
+  get outcomes(): ReadonlyMap<string, number> {
+    return this.#outcomes;
   }
 
   /** @throws ServiceError `not-found`. */
@@ -328,7 +334,7 @@ export class RolloutService implements AsyncDisposable {
    */
   async #reloadWeights(entries: readonly ServiceEntry[]): Promise<void> {
     const { weights: control } = this.#options;
-    const last = entries.findLast(({ type }) => /^policy/.test(type));
+    const last = entries.findLast(({ type }) => type.startsWith("policy"));
     if (control === undefined || last === undefined) return;
     // A start that was loading when it ended may have told some servers: all are told again.
     const wasLoading = last.type === "policy-loading" ? last : undefined;
@@ -535,6 +541,10 @@ export class RolloutService implements AsyncDisposable {
   async #deliver(batch: Batch, groupIndex: number, group: PlayedGroup): Promise<boolean> {
     const { id, request, handOver } = batch;
     const taker = this.#takerOf(batch);
+    for (const attempt of group.attempts) {
+      const outcome = attempt.type === "played" ? attempt.episode.outcome : "aborted";
+      this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+    }
     if (taker === undefined) {
       const told = describeGroup(group, { batch: id, key: request.key });
       await this.groups.add({ batch: id, groupIndex }, told);

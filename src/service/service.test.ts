@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
+import { createServiceApp } from "./server/service-app.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 
 let dir = "";
@@ -28,6 +29,40 @@ interface Line {
 function parsed(body: unknown): readonly Line[] {
   return (body as readonly string[]).map((line) => JSON.parse(line) as Line);
 }
+
+test("its metrics say what it plays, and how its process does", async () => {
+  await using service = await openLamps(dir);
+  const app = createServiceApp(service, { version: "0", checksHost: true });
+  const read = async (): Promise<readonly string[]> => {
+    const page = await app.request("/metrics");
+    expect(page.headers.get("content-type")).toContain("text/plain");
+    return (await page.text()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  };
+  const own = (lines: readonly string[]) => lines.filter((line) => line.startsWith("turnwright_"));
+  expect(own(await read())).toEqual([
+    ...["turnwright_service_unfinished_batches 0", "turnwright_service_queued_attempts 0"],
+    ...["turnwright_service_running_attempts 0", "turnwright_service_unread_groups 0"],
+    ...["turnwright_service_acknowledged_cursor 0", "turnwright_service_paused 0"],
+    "turnwright_service_groups_total 0",
+  ]);
+  const call = caller(service);
+  await call("POST", "/v1/policy", { version: 3 });
+  await call("POST", "/v1/batches", twoLamps);
+  await call("GET", "/v1/groups?batch=b1");
+  await call("POST", "/v1/groups/ack", { cursor: 1 });
+  // Asked again, sums are not added up.
+  for (let each = 0; each < 2; each++) {
+    const lines = await read();
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        ...["turnwright_service_policy_version 3", "turnwright_service_unread_groups 1"],
+        'turnwright_service_attempts_total{outcome="completed"} 4',
+        "turnwright_service_groups_total 2",
+      ]),
+    );
+    expect(lines.some((line) => line.startsWith("process_resident_memory_bytes "))).toBe(true);
+  }
+});
 
 describe("the rollout service", () => {
   test("plays a batch and streams its groups with their rows, to the last line", async () => {

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -32,6 +33,8 @@ class StubService(ThreadingHTTPServer):
         self.batches, self.lines, self.policy, self.state = {}, [], None, "running"
         # What attempts come to, by their place among all attempts; others have the reward 1 and 0 in turn.
         self.rewards, self.tail, self.segments = {}, 0, 1
+        # Whether streams of a batch wait until it is cancelled.
+        self.hangs = False
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -58,7 +61,7 @@ class StubService(ThreadingHTTPServer):
                     "failure": {"party": "engine", "code": "engine/timeout", "message": "m"}}
                 scored = {} if reward is None else {"reward": reward}
                 attempts.append({"rolloutId": rollout, "sampleIndex": sample, **end, **scored, "rows": rows,
-                                 "environment": "shop", "environmentMs": 500,
+                                 "environment": "shop", "environmentMs": 500, "promptTokenCount": 10, "cachedTokenCount": 4,
                                  "seed": body["seed"] + place * body["samples"] + sample})
             told = {"batch": batch, "key": body["key"], "groupId": group, "taskId": group,
                     "split": body["split"], "taskIndex": task, "attempts": attempts}
@@ -92,6 +95,10 @@ class Handler(BaseHTTPRequestHandler):
         fault = service.faults.pop(0) if service.faults else None
         if isinstance(fault, int):
             return self.refuse(fault, "fault")
+        if self.command == "GET" and service.hangs and url.path == "/v1/groups":
+            batch = parse_qs(url.query)["batch"][0]
+            while service.batches[batch]["told"]["state"] != "cancelled":
+                time.sleep(0.01)
         with service.lock:
             self.route(service, url, body, fault)
         return None
@@ -149,7 +156,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         sent = 0
-        for line in service.lines[cursor:]:
+        for line in [] if service.hangs else service.lines[cursor:]:
             if batch is not None and json.loads(line)["group"]["batch"] != batch:
                 continue
             if fault == "cut" and sent == 1:

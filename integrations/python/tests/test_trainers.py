@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from stub_service import StubService
+from turnwright import Unfit
 
 TRAINERS = os.environ.get("TURNWRIGHT_TRAINERS")
 SHIMS = Path(__file__).parents[1] / "turnwright/trainers"
@@ -64,16 +65,36 @@ def test_slime(service, monkeypatch):
     assert done.loss_mask == [1, 1, 0, 0, 1, 1] and done.rollout_log_probs == [-0.25, -0.25, 0, 0, -0.25, -0.25]
     assert done.status == slime.Sample.Status.COMPLETED and done.weight_versions == ["7", "7"]
     assert done.metadata["source_name"] == "shop" and done.non_generation_time == 0.5
+    cache = done.prefix_cache_info
+    assert (cache.cached_tokens, cache.total_prompt_tokens, done.session_id) == (4, 10, "shop/train/4#0")
     asked = service.calls[0][2]
     assert asked["tasks"] == [4] and asked["sampling"] == {"temperature": 0.7} and asked["split"] == "train"
 
+    # slime counts the samples of each evaluation from 0: the next one is played, not looked up.
+    asked = len([path for method, path, _ in service.calls if (method, path) == ("POST", "/v1/batches")])
+    keys = set()
+    for _ in range(2):
+        asyncio.run(slime.generate(args, slime.Sample(index=0, prompt="4", metadata={}), {}, evaluation=True))
+        keys.add(service.calls[-2][2]["key"])
+    assert len(keys) == 2 and asked == 1
+
+    # slime has enough: the batch is cancelled, and the sample goes back to its buffer.
+    state = types.SimpleNamespace(GenerateState=lambda _: types.SimpleNamespace(aborted=True))
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "slime.rollout.sglang_rollout", state)
+        service.hangs = True
+        over = asyncio.run(slime.generate(args, slime.Sample(index=4, prompt="4", metadata={}), {}))
+        service.hangs = False
+    assert over.status == slime.Sample.Status.ABORTED and over.tokens == []
+    assert [path for method, path, _ in service.calls if method == "DELETE"][:1] == ["/v1/batches/b4"]
+
     service.segments = 2
-    with pytest.raises(slime.Unfit, match="has several rows"):
+    with pytest.raises(Unfit, match="has several rows"):
         asyncio.run(slime.generate(args, slime.Sample(index=5, prompt="4"), {}))
     split = types.SimpleNamespace(**{**vars(args), "custom_reward_post_process_path": "x"})
     rows = asyncio.run(slime.generate(split, slime.Sample(index=6, prompt="4"), {}))
     assert [row.rollout_id for row in rows] == [6, 6]
-    with pytest.raises(slime.Unfit, match="leave it at 1"):
+    with pytest.raises(Unfit, match="leave it at 1"):
         asyncio.run(slime.generate(types.SimpleNamespace(**{**vars(args), "rollout_top_p": 0.9}),
                                    slime.Sample(index=7, prompt="4"), {}))
 
@@ -170,10 +191,47 @@ def test_verifiers(service, monkeypatch):
     from turnwright.trainers.play import connect, play_scored
 
     (attempt,) = play_scored(connect(), key="v", task=4)
-    (branch,) = verifiers.to_branches(attempt)
+    nodes = verifiers.to_nodes(attempt)
+    assert [node.token_ids for node in nodes] == [[1, 2, 3], [10, 11], [20, 21], [12, 99]]
+    assert [node.parent for node in nodes] == [None, 0, 1, 2] and [node.sampled for node in nodes] == [False, True] * 2
+
+    # verifiers' own client over the wire, at the environment server.
+    server_module = shim("verifiers_server", "pkgs/verifiers", monkeypatch)
+    tasks = importlib.import_module("turnwright.trainers.verifiers_tasks")
+    from verifiers.v1.configs.client import ClientConfig
+    from verifiers.v1.serve.client import EnvClient
+    from verifiers.v1.types import SamplingConfig
+
+    (task,) = list(tasks.TurnwrightTaskset(tasks.TurnwrightConfig(tasks="4", split="dev")))
+    config = next(iter(getattr(ClientConfig, "__args__", ())), ClientConfig)
+
+    async def call():
+        server = server_module.TurnwrightServer("tcp://127.0.0.1:*")
+        running = asyncio.create_task(server.run())
+        client = EnvClient(server.address)
+        try:
+            assert await client.health(timeout=10)
+            given = (client_config(), "policy", SamplingConfig(temperature=0.5), task.data.model_dump(mode="json"))
+            return await client.run(*given)
+        finally:
+            await client.close()
+            running.cancel()
+            await running
+
+    def client_config():
+        from verifiers.v1.configs import client as configs
+
+        return configs.EvalClientConfig() if hasattr(configs, "EvalClientConfig") else config()
+
+    episode = asyncio.run(call())
+    (trace,) = episode.traces
+    (branch,) = trace.branches
+    assert episode.ok and trace.reward in (0, 1) and trace.task.data.task_index == 4
     assert branch.token_ids == [1, 2, 3, 10, 11, 20, 21, 12, 99]
     assert list(branch.logprobs) == [0, 0, 0, -0.25, -0.25, 0, 0, -0.25, -0.25]
     assert [int(bit) for bit in branch.sampled_mask] == [0, 0, 0, 1, 1, 0, 0, 1, 1]
+    asked = [body for _, path, body in service.calls if path == "/v1/batches"][-1]
+    assert (asked["tasks"], asked["split"], asked["sampling"]) == ([4], "dev", {"temperature": 0.5})
 
 
 def test_trl(service, monkeypatch):
@@ -186,3 +244,42 @@ def test_trl(service, monkeypatch):
     assert out["completion_ids"] == [[10, 11, 20, 21, 12, 99]] * 4 and out["env_mask"] == [[1, 1, 0, 0, 1, 1]] * 4
     assert trl.env_reward([], out["env_reward"]) == [1, 0, 1, 0]
     assert [body["tasks"] for _, path, body in service.calls if path == "/v1/batches"] == [[4], [7]]
+
+
+def test_trl_async(service, monkeypatch, tmp_path):
+    worker_module = shim("trl_async", None, monkeypatch)
+    weights = shim("trl_weights", None, monkeypatch)
+    import torch
+    from safetensors.torch import load_file
+
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    transfer = weights.FolderTransfer(str(tmp_path / "weights"), str(model))
+    transfer.init_weight_transfer()
+    service.policy = None
+    for version in (1, 2, 3):
+        transfer.pause()
+        transfer.send_weights(iter([("a", torch.full((2,), float(version))), ("lm_head.weight", torch.zeros(2))]))
+        transfer.resume()
+        folder = tmp_path / "weights" / f"version-{version}"
+        assert service.policy == (version, str(folder)) and (folder / "config.json").exists()
+        assert {name: one.tolist() for name, one in load_file(folder / "model.safetensors").items()} == {"a": [version] * 2}
+    assert sorted(one.name for one in (tmp_path / "weights").iterdir()) == ["version-2", "version-3"]
+
+    worker = worker_module.TurnwrightWorker([4, 7], samples=2, ahead=4)
+    worker.start()
+    samples = [worker.rollout_buffer.get(timeout=30) for _ in range(4)]
+    worker.stop()
+    assert [sample.group_id for sample in samples] == [0, 0, 1, 1]
+    assert [sample.advantage for sample in samples] == [0.5, -0.5, 0.5, -0.5]
+    assert samples[0].input_ids.tolist() == [1, 2, 3, 10, 11, 20, 21, 12, 99] and samples[0].model_version == 3
+    assert samples[0].completion_mask.tolist() == [0, 0, 0, 1, 1, 0, 0, 1, 1]
+    assert samples[0].old_log_probs.tolist() == [0, 0, 0, -0.25, -0.25, 0, 0, -0.25, -0.25]
+    worker.check_health(1)
+
+    broken = worker_module.TurnwrightWorker([4])
+    service.rewards = dict.fromkeys(range(999))
+    broken._work()
+    with pytest.raises(RuntimeError, match="No more rollouts come"):
+        broken.check_health(1)

@@ -1,12 +1,15 @@
 import { isSampledLogprob } from "../../engine/logprob-range.ts";
 import { isTokenId } from "../../engine/token-id.ts";
 import { quote, type Violation } from "../../trajectory/violation.ts";
+import { checkSpecialTokens, type SpecialTokens } from "./special-tokens.ts";
 import type { ExportedRecord, ExportedRow, Part } from "./exported-row.ts";
 
 /** What the trainer's form asks for besides. */
 export interface ExportedForm {
   /** Nothing may stand behind the last trained token. */
   readonly endsTrained: boolean;
+  /** What the model's tokenizer says of ids; absent: nothing is known of it. */
+  readonly special?: SpecialTokens;
 }
 
 /** Checks a record for itself; of each kind of violation in a row, the first. */
@@ -27,7 +30,7 @@ export function checkExported(
   return [...all, ...rows.flatMap((row) => checkRow(row, form))];
 }
 
-function checkRow(row: ExportedRow, { endsTrained }: ExportedForm): Violation[] {
+function checkRow(row: ExportedRow, { endsTrained, special }: ExportedForm): Violation[] {
   const { prompt, ids, mask, logprobs, versions, advantages } = row;
   const found: Violation[] = [...checkIds(ids), ...(prompt ? checkIds(prompt) : [])];
   const aligned = {
@@ -59,6 +62,7 @@ function checkRow(row: ExportedRow, { endsTrained }: ExportedForm): Violation[] 
     const detail = `${mask.place(last + 1)} stands behind the last trained token`;
     found.push({ rule: "tail", detail });
   }
+  if (special !== undefined) found.push(...checkSpecialTokens(row, special));
   if (versions !== undefined) found.push(...checkVersions(versions, mask));
   if (advantages !== undefined) found.push(...checkAdvantages(advantages, mask));
   return found;

@@ -49,6 +49,23 @@ async function changed(as: ExportTarget, change: (records: Loose[]) => void): Pr
   return file;
 }
 
+test("looks at special tokens where the model is known, in every form", async () => {
+  const special = {
+    ...{ vocabularySize: 200, stops: new Set([99]) },
+    controls: new Map([
+      [60, "<|im_start|>"],
+      [99, "<|im_end|>"],
+    ]),
+  };
+  for (const as of targets) {
+    const file = await changed(as, () => {});
+    expect((await verifyExport(file, as, { special })).violations).toEqual([]);
+    const [first] = (await verifyExport(file, as, { special: { ...special, vocabularySize: 99 } }))
+      .violations;
+    expect([as, first?.rule]).toEqual([as, "special-tokens"]);
+  }
+});
+
 async function found(as: ExportTarget, change: (records: Loose[]) => void, against?: string) {
   const file = await changed(as, change);
   const { violations } = await verifyExport(

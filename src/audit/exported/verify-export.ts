@@ -11,6 +11,7 @@ import { hashRow } from "../../trajectory/hash-row.ts";
 import { parseLine, type LineViolation } from "../../trajectory/verify-file.ts";
 import { isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import { checkExported } from "./check-exported.ts";
+import type { SpecialTokens } from "./special-tokens.ts";
 import type { ExportedRecord } from "./exported-row.ts";
 import { exportedReaders } from "./read-exported.ts";
 
@@ -28,6 +29,8 @@ export interface ExportVerification {
 export interface VerifyExportOptions extends ExportSurroundings {
   /** The folder of the run that was exported; absent: the file alone is checked. */
   readonly run?: string;
+  /** Of the model that sampled; absent: special tokens are not looked at. */
+  readonly special?: SpecialTokens;
 }
 
 /**
@@ -40,35 +43,40 @@ export interface VerifyExportOptions extends ExportSurroundings {
 export async function verifyExport(
   file: string,
   as: ExportTarget,
-  { run, ...surroundings }: VerifyExportOptions = {},
+  { run, special, ...surroundings }: VerifyExportOptions = {},
 ): Promise<ExportVerification> {
   const endsTrained = exporters[as].rules.environmentTail.action === "cut";
   const once = new Once();
   const expected = run === undefined ? undefined : expectedRecords(run, as, surroundings);
   const violations: LineViolation[] = [];
   let line = 0;
-  for await (const record of readRecords(file, as)) {
-    line += 1;
-    const say = (found: readonly Violation[]): void => {
-      violations.push(...found.map((violation) => ({ line, ...violation })));
-    };
-    const wanted = await expected?.next();
-    if (!isRow(record)) {
-      say([{ rule: "json", detail: "the record is no JSON object (a torn line?)" }]);
-      continue;
+  try {
+    for await (const record of readRecords(file, as)) {
+      line += 1;
+      const say = (found: readonly Violation[]): void => {
+        violations.push(...found.map((violation) => ({ line, ...violation })));
+      };
+      const wanted = await expected?.next();
+      if (!isRow(record)) {
+        say([{ rule: "json", detail: "the record is no JSON object (a torn line?)" }]);
+        continue;
+      }
+      const read = exportedReaders[as](record);
+      say(checkExported(read, { endsTrained, ...(special && { special }) }));
+      say(once.check(record, read));
+      if (wanted?.done === true) {
+        say([{ rule: "run", detail: "the run gives no such record" }]);
+      } else if (wanted !== undefined) {
+        say(compare(record, wanted.value, ""));
+      }
     }
-    const read = exportedReaders[as](record);
-    say(checkExported(read, { endsTrained }));
-    say(once.check(record, read));
-    if (wanted?.done === true) {
-      say([{ rule: "run", detail: "the run gives no such record" }]);
-    } else if (wanted !== undefined) {
-      say(compare(record, wanted.value, ""));
+    const next = await expected?.next();
+    if (next?.done === false) {
+      violations.push({ line: line + 1, rule: "run", detail: "the run gives more records" });
     }
-  }
-  const next = await expected?.next();
-  if (next?.done === false) {
-    violations.push({ line: line + 1, rule: "run", detail: "the run gives more records" });
+  } finally {
+    // It holds files of the run open until it has ended.
+    await expected?.return(undefined);
   }
   return { file, as, records: line, violations };
 }

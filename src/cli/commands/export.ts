@@ -17,6 +17,7 @@ interface ExportFlags {
   readonly to: ExportTarget | TableTarget;
   readonly out?: string;
   readonly policyVersion?: number;
+  readonly promptText?: string;
 }
 
 /** Notes of one kind that are printed one by one. */
@@ -43,6 +44,10 @@ export function defineExport(command: Command): void {
         "the policy's version where the engine named none, for trainers that count versions",
       ).argParser(toVersion),
     )
+    .option(
+      "--prompt-text <model>",
+      "slime: prompts as the text that the policy was sent, by this folder's tokenizer",
+    )
     .action(exportCommand);
 }
 
@@ -51,7 +56,15 @@ function toVersion(text: string): number {
   throw new InvalidArgumentError("expected a whole number");
 }
 
-async function exportCommand(dir: string, { to, out, policyVersion }: ExportFlags): Promise<void> {
+async function exportCommand(
+  dir: string,
+  { to, out, policyVersion, promptText }: ExportFlags,
+): Promise<void> {
+  if (promptText !== undefined && to !== "slime") {
+    throw new UsageError(
+      `Cannot use --prompt-text with --to ${to}: only slime's rows have the prompt`,
+    );
+  }
   if (to === "safetensors") {
     if (out === undefined)
       throw new UsageError("Cannot export safetensors: name a folder by --out");
@@ -61,15 +74,25 @@ async function exportCommand(dir: string, { to, out, policyVersion }: ExportFlag
   } else if (to === "parquet" || to === "csv") {
     await writeContent(tableContent(dir, to), out);
   } else {
-    await exportToTrainer(dir, to, { out, policyVersion });
+    await exportToTrainer(dir, to, { out, policyVersion, promptText });
   }
 }
 
 async function exportToTrainer(
   dir: string,
   to: ExportTarget,
-  { out, policyVersion }: { readonly out: string | undefined; policyVersion: number | undefined },
+  {
+    out,
+    policyVersion,
+    promptText,
+  }: Pick<
+    { [Name in keyof ExportFlags]: ExportFlags[Name] | undefined },
+    "out" | "policyVersion" | "promptText"
+  >,
 ): Promise<void> {
+  const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
+  const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
+
   const told = new Map<ExportKind, number>();
   const onNote = (note: ExportNote): void => {
     const count = (told.get(note.kind) ?? 0) + 1;
@@ -78,9 +101,14 @@ async function exportToTrainer(
   };
   const { content, summary } = await exportRun(dir, to, {
     onNote,
+    ...(codec && { spell: async (ids) => await codec.decode(ids) }),
     ...(policyVersion === undefined ? {} : { policyVersion }),
   });
-  await writeContent(content, out);
+  try {
+    await writeContent(content, out);
+  } finally {
+    await codec?.close?.();
+  }
   for (const [kind, count] of told) {
     if (count <= shownNotes) continue;
     writeError(`${count - shownNotes} more like that: ${exporters[to].rules[kind].why}\n`);

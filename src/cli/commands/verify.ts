@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
+import { readSpecialTokens } from "../../audit/exported/special-tokens.ts";
 import { verifyExport } from "../../audit/exported/verify-export.ts";
 import { verifyRun } from "../../audit/verify-run.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
@@ -18,6 +19,8 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly as?: ExportTarget;
   readonly run?: string;
   readonly policyVersion?: string;
+  readonly promptText?: string;
+  readonly model?: string;
 }
 
 /** `turnwright verify`: checks runs and files of samples against the invariants. */
@@ -32,7 +35,8 @@ export function defineVerify(command: Command): void {
         "run.json and against the events that told of them, slime's rows against the samples, and the\n" +
         "sums of summary.json. A run that has not come to its end is said to be unfinished.\n\n" +
         "With --as, files that turnwright export wrote: each record's ids, mask, logprobs and versions\n" +
-        "against each other, no row twice, and with --run against the run that they are of.\n\n" +
+        "against each other, no row twice, with --run against the run that they are of, and with --model\n" +
+        "the special tokens by that folder's tokenizer.\n\n" +
         "One JSON line a path; exit status 1 if anything is violated.\n\n" +
         "With --rescore an engine computes every sampled token's logprob again, and the largest and the\n" +
         "mean difference are reported; a row that cannot be scored is named and counts as a violation.\n" +
@@ -48,6 +52,7 @@ export function defineVerify(command: Command): void {
     )
     .option("--run <dir>", "with --as: compare the export with what this run gives")
     .option("--policy-version <n>", "with --run: the version that the export was given")
+    .option("--prompt-text <model>", "with --run: the folder that the export was given")
     .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
   addSettings(
@@ -77,9 +82,13 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
 async function verifyExports(
   files: readonly string[],
   as: ExportTarget,
-  { run, policyVersion }: VerifyFlags,
+  { run, policyVersion, model, promptText }: VerifyFlags,
 ): Promise<void> {
+  const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
+  const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
   const known = {
+    ...(model === undefined ? {} : { special: await readSpecialTokens(model) }),
+    ...(codec && { spell: async (ids: readonly number[]) => await codec.decode(ids) }),
     ...(run === undefined ? {} : { run }),
     ...(policyVersion === undefined ? {} : { policyVersion: Number(policyVersion) }),
   };
@@ -88,6 +97,7 @@ async function verifyExports(
     await writeOut(`${JSON.stringify(result)}\n`);
     if (result.violations.length > 0) process.exitCode = 1;
   }
+  await codec?.close?.();
 }
 
 async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<FileRescoring> {

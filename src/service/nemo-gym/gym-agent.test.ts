@@ -127,6 +127,25 @@ describe("NeMo Gym's POST /run", () => {
     expect(later.health).toMatchObject({ batches: 0, queuedAttempts: 0 });
   });
 
+  test("sums up what was collected as Gym asks for it", async () => {
+    const { service, call } = await open();
+    await using _service = service;
+    const told = [1, 0, 1].map((reward, index) => ({ reward, _ng_task_index: index >> 1 }));
+    const { body } = await call("POST", "/aggregate_metrics", { verify_responses: told });
+    expect(body).toEqual({
+      group_level_metrics: [
+        { _ng_task_index: 0, "mean/reward": 0.5 },
+        { _ng_task_index: 1, "mean/reward": 1 },
+      ],
+      agent_metrics: { "mean/reward": 2 / 3 },
+      key_metrics: { "mean/reward": 2 / 3 },
+    });
+    const empty = await call("POST", "/aggregate_metrics", { verify_responses: [] });
+    expect(empty.body).toMatchObject({ group_level_metrics: [], key_metrics: {} });
+    const wrong = await call("POST", "/aggregate_metrics", { verify_responses: [{ reward: "1" }] });
+    expect(wrong.status).toBe(400);
+  });
+
   test.each([
     [{ ...row, task_index: undefined }, '"task_index" is missing or wrong'],
     [{ ...row, task_index: "4" }, '"task_index" is missing or wrong'],

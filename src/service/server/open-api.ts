@@ -123,6 +123,32 @@ export function openApi(version: string): object {
           responses: answer(200, stateOf("running")),
         },
       },
+      "/run": {
+        post: {
+          summary: "Play one rollout for NeMo Gym",
+          ...body({
+            type: "object",
+            properties: {
+              task_index: whole,
+              split: { type: "string" },
+              responses_create_params: { type: "object" },
+            },
+            required: ["task_index", "responses_create_params"],
+          }),
+          responses: answer(200, { type: "object" }),
+        },
+      },
+      "/aggregate_metrics": {
+        post: {
+          summary: "Sum up what NeMo Gym collected",
+          ...body({
+            type: "object",
+            properties: { verify_responses: { type: "array", items: { type: "object" } } },
+            required: ["verify_responses"],
+          }),
+          responses: answer(200, { type: "object" }),
+        },
+      },
       "/v1/health": {
         get: { summary: "Look at the service", responses: answer(200, { type: "object" }) },
       },

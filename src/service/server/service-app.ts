@@ -2,13 +2,14 @@ import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
+import { aggregateMetrics } from "../nemo-gym/aggregate-metrics.ts";
 import type { GymAgent } from "../nemo-gym/gym-agent.ts";
 import { readBatchRequest } from "../batch-request.ts";
 import { streamGroups } from "../group-stream.ts";
 import { checkMembers, optional, textOf, wholeNumber } from "../read-members.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
-import { metricsText } from "./metrics-text.ts";
+import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.ts";
 import { openApi } from "./open-api.ts";
 import { readCall, readCursor, readParameters } from "./read-call.ts";
 
@@ -65,6 +66,7 @@ function routesOf(
   service: RolloutService,
   { version, gym }: ServiceAppOptions,
 ): Readonly<Record<string, Readonly<Record<string, Handler>>>> {
+  let metrics: ServiceMetrics | undefined;
   const plain = ({ req }: Context): void => void readParameters(new URL(req.url), []);
   return {
     "/v1/batches": {
@@ -127,10 +129,11 @@ function routesOf(
       },
     },
     "/metrics": {
-      GET: ({ body }) =>
-        body(metricsText(service.health, service.groups), 200, {
-          "content-type": "text/plain; version=0.0.4; charset=utf-8",
-        }),
+      GET: async ({ body }) => {
+        // Made when it is first asked for: it watches the process from then on.
+        metrics ??= createServiceMetrics(service);
+        return body(await metrics.text(), 200, { "content-type": metrics.contentType });
+      },
     },
     ...(gym && {
       "/run": {
@@ -138,6 +141,9 @@ function routesOf(
           const { signal } = req.raw;
           return json(await gym.run(service, await readCall(req.raw), { signal }));
         },
+      },
+      "/aggregate_metrics": {
+        POST: async ({ req, json }: Context) => json(aggregateMetrics(await readCall(req.raw))),
       },
     }),
     "/openapi.json": { GET: ({ json }) => json(openApi(version)) },

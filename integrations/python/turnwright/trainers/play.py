@@ -35,18 +35,24 @@ def sampling_of(parameters: dict[str, Any] | None) -> dict[str, float]:
 
 
 def play_scored(client: Client, *, key: str, task: int, samples: int = 1, seed: int = 0,
-                sampling: dict[str, float] | None = None, split_name: str | None = None) -> list[Attempt]:
+                sampling: dict[str, float] | None = None, split_name: str | None = None,
+                told: dict[str, Any] | None = None) -> list[Attempt]:
     """So many scored attempts at a task. One that failed is played again, up to REFILLS times: it is no 0.
 
-    Raises Unfit where there are still too few.
+    `told` is told the batch that is played, and stops further tries once it has `is_over`. Raises Unfit where
+    there are still too few.
     """
+    told = {} if told is None else told
     scored: list[Attempt] = []
     for refill in range(REFILLS + 1):
         name = f"{RUN}/{key}" if refill == 0 else f"{RUN}/{key}/again-{refill}"
-        missing = samples - len(scored)
-        for group in client.play(key=name, split=split_name or split(), tasks=[task], samples=missing,
-                                 seed=seed + 1_000_003 * refill, sampling=sampling):
+        told["batch"] = client.submit(key=name, split=split_name or split(), tasks=[task],
+                                      samples=samples - len(scored), seed=seed + 1_000_003 * refill,
+                                      sampling=sampling).batch
+        for group in client.groups(told["batch"]):
             scored += [attempt for attempt in group.attempts if attempt.is_scored]
         if len(scored) == samples:
             return scored
-    raise Unfit(f"Task {task}: {samples - len(scored)} of {samples} attempts were not scored in {REFILLS + 1} tries")
+        if told.get("is_over"):
+            break
+    raise Unfit(f"Task {task}: {samples - len(scored)} of {samples} attempts were not scored in {refill + 1} tries")

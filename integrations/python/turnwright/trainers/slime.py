@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import copy
+import sys
+import uuid
 
 from slime.utils.types import Sample
 
-from ..attempt import Attempt, Unfit
 from .play import connect, play_scored, sampling_of, split
-
-
-def fill(args, sample: Sample, attempt: Attempt) -> Sample | list[Sample]:
-    """The sample with what was played; several rows of one attempt become siblings with one rollout id."""
-    if getattr(args, "rollout_top_p", 1.0) != 1.0:
-        raise Unfit("slime replays each token's nucleus with rollout_top_p, and it is not recorded: leave it at 1")
-    if len(attempt.rows) > 1 and getattr(args, "custom_reward_post_process_path", None) is None:
-        raise Unfit(f"{attempt.rollout_id} has several rows, and slime counts rewards off by the row: "
-                    "give --custom-reward-post-process-path, or play without --history split")
-    filled = []
-    for row in attempt.rows:
-        own, start = copy.copy(sample), row["promptLength"]
-        own.tokens, own.response_length = row["tokenIds"], len(row["tokenIds"]) - start
-        own.loss_mask, own.rollout_log_probs = row["lossMask"][start:], row["logprobs"][start:]
-        own.reward, own.status = attempt.reward, Sample.Status(attempt.outcome)
-        own.rollout_id = sample.rollout_id if sample.rollout_id is not None else sample.index
-        own.weight_versions = [row["policyVersions"][t["end"] - 1] for t in row["turns"] if t["end"] > t["start"]]
-        own.non_generation_time = attempt.about.get("environmentMs", 0) / 1000
-        own.metadata = {**sample.metadata, **row["metadata"], "rollout": attempt.rollout_id,
-                        "task": row["taskId"], "source_name": attempt.about.get("environment"),
-                        "reward_details": attempt.about.get("rewardDetails"),
-                        "user_usage": attempt.about.get("userUsage"), "stop_reason": attempt.stop_reason}
-        filled.append(own)
-    return filled[0] if len(filled) == 1 else filled
+from .slime_sample import check, fill
 
 
 async def generate(args, sample: Sample, sampling_params, evaluation=False):
-    """One rollout. An outage is played again, so that no reward is null."""
-    kind, again = ("eval" if evaluation else "train"), sample.session_id or ""
-    (attempt,) = await asyncio.to_thread(
-        play_scored, connect(), key=f"{kind}/{sample.index}/{again}", task=int(sample.prompt),
-        seed=sample.index or 0, sampling=sampling_of(sampling_params),
-        split_name=sample.metadata.get("split", split()))
-    return fill(args, sample, attempt)
+    """One rollout. An outage is played again, so that no reward is null. A key a call: slime counts the samples
+    of each evaluation from 0 again, and a key that comes again is the batch that was played for it."""
+    check(args)
+    client, told, rollouts = connect(), {}, sys.modules.get("slime.rollout.sglang_rollout")
+    playing = asyncio.create_task(asyncio.to_thread(
+        play_scored, client, key=uuid.uuid4().hex, task=int(sample.prompt),
+        seed=sample.index or 0, sampling=sampling_of(sampling_params), told=told,
+        split_name=sample.metadata.get("split", split())))
+    while not (await asyncio.wait({playing}, timeout=0.2))[0]:
+        # slime has enough for the step: what is under way goes back to its buffer, to be played anew.
+        if rollouts is not None and rollouts.GenerateState(args).aborted and "batch" in told:
+            told["is_over"] = True
+            await asyncio.to_thread(client.cancel, told["batch"])
+    if told.get("is_over") and playing.exception() is not None:
+        sample.status = Sample.Status.ABORTED
+        return sample
+    return fill(args, sample, playing.result()[0])

@@ -8,7 +8,7 @@ from slime.rollout.filter_hub.base_types import call_dynamic_filter
 from slime.utils.misc import load_function
 
 from .play import RUN, connect, split
-from .slime import fill
+from .slime_sample import check, fill
 
 
 def generate_rollout(args, rollout_id, data_source, evaluation=False):
@@ -17,6 +17,7 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
         from slime.rollout.sglang_rollout import generate_rollout as by_sample  # calls slime.generate()
 
         return by_sample(args, rollout_id, data_source, evaluation=True)
+    check(args)
     client, path = connect(), getattr(args, "dynamic_sampling_filter_path", None)
     keep, taken, draw = load_function(path) if path else None, [], 0
     client.announce(rollout_id)  # slime has updated the engines itself

@@ -3,6 +3,7 @@ prompt is a task's index."""
 
 from __future__ import annotations
 
+import uuid
 from itertools import groupby
 from typing import Any, Callable
 
@@ -21,9 +22,9 @@ def make_rollout_func(publish: Callable[[Any], str] | None = None):
         if publish is not None:
             client.announce(step, publish(trainer.accelerator.unwrap_model(trainer.model)))
         attempts = []
-        for place, (task, group) in enumerate(groupby(prompts)):
+        for task, group in groupby(prompts):
             count = len(list(group))
-            attempts += play_scored(client, key=f"{step}/{place}/{len(prompts)}", task=int(task), samples=count,
+            attempts += play_scored(client, key=uuid.uuid4().hex, task=int(task), samples=count,
                                     seed=1000 * step + len(attempts), sampling={"temperature": trainer.temperature})
         rows = [attempt.response() for attempt in attempts]
         return {"prompt_ids": [row.prompt_ids for row in rows], "completion_ids": [row.response_ids for row in rows],

@@ -1,33 +1,32 @@
-"""verifiers: an attempt as the nodes of a trace. The environment server itself is not here yet."""
+"""verifiers: an attempt as the nodes of a trace; `verifiers_server` sends them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from verifiers.v1.graph import MessageNode
-from verifiers.v1.trace import Branch
 
 from ..attempt import Attempt
 
 
-def to_branches(attempt: Attempt) -> list[Branch]:
-    """A branch a row: what was heard and what was sampled, in turn; logprobs of sampled tokens only."""
-    branches = []
-    for index, row in enumerate(attempt.rows):
-        nodes: list[MessageNode] = []
-        at = 0
+def to_nodes(attempt: Attempt) -> list[MessageNode]:
+    """What was heard and what was sampled, in turn, a branch a row; logprobs of sampled tokens only."""
+    nodes: list[MessageNode] = []
+    for row in attempt.rows:
+        at, parent = 0, None
         for turn in row["turns"]:
             start, end = turn["start"], turn["end"]
             if end <= start:
                 continue
-            nodes += [_node(row, at, start, len(nodes), False), _node(row, start, end, len(nodes) + 1, True)]
+            for first, last, sampled in ((at, start, False), (start, end, True)):
+                nodes.append(_node(row, first, last, parent, sampled))
+                parent = len(nodes) - 1
             at = end
-        branches.append(Branch(index=index, nodes=nodes))
-    return branches
+    return nodes
 
 
-def _node(row: dict[str, Any], start: int, end: int, place: int, sampled: bool) -> MessageNode:
+def _node(row: dict[str, Any], start: int, end: int, parent: int | None, sampled: bool) -> MessageNode:
     return MessageNode.model_validate({
-        "parent": place - 1 if place else None, "sampled": sampled, "token_ids": row["tokenIds"][start:end],
+        "parent": parent, "sampled": sampled, "token_ids": row["tokenIds"][start:end],
         "message": {"role": "assistant" if sampled else "user", "content": ""},
         "mask": [sampled] * (end - start), "logprobs": row["logprobs"][start:end] if sampled else []})

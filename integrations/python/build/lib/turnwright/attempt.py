@@ -1,0 +1,102 @@
+"""Groups and attempts, and the form in which most trainers take one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Iterable
+
+from .rows import Row
+
+
+class Unfit(Exception):
+    """An attempt that a trainer cannot be given: the reason stands in the message."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """One row apart: mask, logprobs and versions belong to `response_ids`, which end with a sampled token."""
+
+    prompt_ids: list[int]
+    response_ids: list[int]
+    mask: list[int]
+    logprobs: list[float]
+    versions: list[str]
+
+    @property
+    def ids(self) -> list[int]:
+        """Prompt and response."""
+        return self.prompt_ids + self.response_ids
+
+    def over_whole(self, values: list, fill: Any) -> list:
+        """Values of the response as values of the whole row."""
+        return [fill] * len(self.prompt_ids) + values
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a task. `reward` is None where nothing scored it: that is not 0."""
+
+    rollout_id: str
+    outcome: str
+    stop_reason: str
+    reward: float | None
+    rows: list[Row]
+    about: dict[str, Any]
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether it has a reward and sampled tokens: whether it can be trained on."""
+        return self.reward is not None and any(1 in row["lossMask"] for row in self.rows)
+
+    def response(self) -> Response:
+        """The attempt's one row. Raises Unfit where it has several, or nothing was sampled."""
+        if len(self.rows) != 1:
+            raise Unfit(f"{self.rollout_id} has {len(self.rows)} rows, and one is expected")
+        return to_response(self.rows[0])
+
+
+@dataclass(frozen=True)
+class Group:
+    """The attempts at one task, in the order in which they were asked for."""
+
+    group_id: str
+    task_index: int
+    cursor: int
+    attempts: list[Attempt]
+    about: dict[str, Any]
+
+    @staticmethod
+    def of(body: dict[str, Any], cursor: int) -> Group:
+        """The group that a line of the service holds."""
+        attempts = [to_attempt(one) for one in body["attempts"]]
+        about = {name: value for name, value in body.items() if name != "attempts"}
+        return Group(body["groupId"], body["taskIndex"], cursor, attempts, about)
+
+
+def to_attempt(body: dict[str, Any]) -> Attempt:
+    about = {name: value for name, value in body.items() if name != "rows"}
+    return Attempt(body["rolloutId"], body["outcome"], body["stopReason"], body.get("reward"), body["rows"], about)
+
+
+def to_response(row: Row) -> Response:
+    """A row apart, without what stands behind its last sampled token."""
+    mask = row["lossMask"]
+    end = len(mask) - mask[::-1].index(1) if 1 in mask else 0
+    start = row["promptLength"]
+    if end <= start:
+        raise Unfit(f"{row['rolloutId']} has nothing that was sampled")
+    ids = row["tokenIds"]
+    return Response(ids[:start], ids[start:end], mask[start:end], row["logprobs"][start:end],
+                    row["policyVersions"][start:end])
+
+
+def whole_version(version: str) -> int:
+    """A policy version as trainers count it. Raises Unfit where it is no whole number."""
+    if not version.isdecimal():
+        raise Unfit(f"The policy's version is {version!r}, expected a whole number: announce one to the engine")
+    return int(version)
+
+
+def sampled_versions(versions: Iterable[str], mask: Iterable[int]) -> list[int]:
+    """The version of each sampled token."""
+    return [whole_version(version) for version, bit in zip(versions, mask) if bit == 1]

@@ -1,0 +1,199 @@
+"""The client of the rollout service; docs/service.md of Turnwright has the contract."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Sequence
+from urllib.parse import urlencode, urlsplit
+
+from .attempt import Group
+
+RETRIED_STATUSES = frozenset({429, 502, 503})
+
+
+class ServiceError(Exception):
+    """The service refused a call: `status` is HTTP's, `code` stable for programs."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"{code} ({status}): {message}")
+        self.status, self.code = status, code
+
+
+class ServiceUnreachable(Exception):
+    """No whole answer came, also not when the call was made again."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rollouts that were asked for. `state` is queued, running, finished or cancelled."""
+
+    batch: str
+    key: str
+    state: str
+    groups: int
+    finished_groups: int
+
+
+class Client:
+    """Calls the service. Every call may be made again, and is where its answer does not arrive.
+
+    `timeout` is seconds of silence that are borne: more than the 10 s after which a stream says that it
+    waits. `retries` is how often a call is made again, with pauses of 0.5 s, 1 s, 2 s, … up to 30 s.
+    Safe to use from several threads: each call has a connection of its own.
+    """
+
+    def __init__(self, url: str = "http://127.0.0.1:8799", token: str | None = None, *, timeout: float = 60,
+                 retries: int = 8, sleep: Callable[[float], None] = time.sleep) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            raise ValueError(f"Cannot use {url!r} as the service's address: expected http://host:port")
+        self._parts, self._token, self._timeout = parts, token, timeout
+        self._retries, self._sleep = retries, sleep
+
+    def health(self) -> dict[str, Any]:
+        """How the service is: its state, the policy's version, what is queued, running and unread."""
+        return self._call("GET", "/v1/health")
+
+    def submit(self, *, key: str, split: str, tasks: Sequence[int], samples: int, seed: int = 0,
+               sampling: dict[str, float] | None = None, deadline_s: float | None = None,
+               min_policy_version: int | None = None) -> Batch:
+        """Asks for `samples` attempts at each of the tasks. The same key again is the same batch."""
+        body: dict[str, Any] = {"key": key, "split": split, "tasks": list(tasks), "samples": samples,
+                                "seed": seed, "sampling": sampling or {}}
+        if deadline_s is not None:
+            body["deadlineS"] = deadline_s
+        if min_policy_version is not None:
+            body["minPolicyVersion"] = min_policy_version
+        return _to_batch(self._call("POST", "/v1/batches", body))
+
+    def poll(self, batch: str) -> Batch:
+        """A batch as it is now."""
+        return _to_batch(self._call("GET", f"/v1/batches/{batch}"))
+
+    def batches(self) -> list[Batch]:
+        """All batches that are not forgotten, oldest first."""
+        return [_to_batch(one) for one in self._call("GET", "/v1/batches")["batches"]]
+
+    def cancel(self, batch: str) -> Batch:
+        """Gives up what is not finished of a batch; finished groups stay to be read."""
+        return _to_batch(self._call("DELETE", f"/v1/batches/{batch}"))
+
+    def cancel_all(self) -> list[Batch]:
+        """Gives up what is not finished of all batches."""
+        return [_to_batch(one) for one in self._call("DELETE", "/v1/batches")["batches"]]
+
+    def groups(self, batch: str | None = None, *, cursor: int = 0) -> Iterator[Group]:
+        """Finished groups behind the cursor as they come, of one batch up to its end or of all for ever.
+
+        A stream that breaks is asked for again from the last group on: none is given twice or missing.
+        Each group's `cursor` is the one to go on from in another process.
+        """
+        failures = 0
+        while True:
+            query = {"cursor": cursor, **({} if batch is None else {"batch": batch})}
+            try:
+                for line in self._stream(f"/v1/groups?{urlencode(query)}"):
+                    if line["type"] == "group":
+                        cursor, failures = line["cursor"], 0
+                        yield Group.of(line["group"], line["cursor"])
+                    elif line["type"] == "end" and line["state"] != "stopping":
+                        return
+                problem = "the stream ended without its last line"
+            except ServiceError as error:
+                if error.status not in RETRIED_STATUSES:
+                    raise
+                problem = str(error)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                problem = f"{type(error).__name__}: {error}"
+            failures = self._pause(failures, f"GET /v1/groups behind {cursor}", problem)
+
+    def play(self, *, key: str, split: str, tasks: Sequence[int], samples: int, **more: Any) -> Iterator[Group]:
+        """Submits a batch and gives back its groups as they finish."""
+        return self.groups(self.submit(key=key, split=split, tasks=tasks, samples=samples, **more).batch)
+
+    def acknowledge(self, cursor: int) -> None:
+        """Says that all groups up to the cursor are safe here: the service may forget them."""
+        self._call("POST", "/v1/groups/ack", {"cursor": cursor})
+
+    def announce(self, version: int, weights: str | None = None) -> int:
+        """Has the engine load weights, as a new version of the policy; returns once it has."""
+        body: dict[str, Any] = {"version": version}
+        if weights is not None:
+            body["weights"] = weights
+        return self._call("POST", "/v1/policy", body)["policyVersion"]
+
+    def pause(self) -> None:
+        """Ends the sampling under way, to be gone on with later; returns once the engine is idle."""
+        self._call("POST", "/v1/pause", {})
+
+    def resume(self) -> None:
+        """Goes on after `pause()`."""
+        self._call("POST", "/v1/resume", {})
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        failures = 0
+        while True:
+            try:
+                connection, response = self._send(method, path, body)
+                try:
+                    return json.loads(response.read())
+                finally:
+                    connection.close()
+            except ServiceError as error:
+                if error.status not in RETRIED_STATUSES:
+                    raise
+                problem = str(error)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                problem = f"{type(error).__name__}: {error}"
+            failures = self._pause(failures, f"{method} {path}", problem)
+
+    def _pause(self, failures: int, what: str, problem: str) -> int:
+        if failures >= self._retries:
+            raise ServiceUnreachable(f"{what} failed {failures + 1} times, last by {problem}")
+        self._sleep(min(30.0, 0.5 * 2**failures))
+        return failures + 1
+
+    def _stream(self, path: str) -> Iterator[dict[str, Any]]:
+        connection, response = self._send("GET", path, None)
+        try:
+            for line in response:
+                if not line.endswith(b"\n"):
+                    return  # The connection broke within a line.
+                yield json.loads(line)
+        finally:
+            connection.close()
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None):
+        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(self._parts.hostname, self._parts.port, timeout=self._timeout)
+        headers = {"Accept": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        content = None
+        if body is not None:
+            content = json.dumps(body, separators=(",", ":")).encode()
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, self._parts.path.rstrip("/") + path, content, headers)
+            response = connection.getresponse()
+            if response.status < 400:
+                return connection, response
+            raise _to_error(response.status, response.read(65536))
+        except BaseException:
+            connection.close()
+            raise
+
+
+def _to_error(status: int, content: bytes) -> ServiceError:
+    try:
+        error = json.loads(content)["error"]
+        return ServiceError(status, str(error["code"]), str(error["message"]))
+    except (ValueError, KeyError, TypeError):
+        return ServiceError(status, "unknown", content[:200].decode("utf-8", "replace"))
+
+
+def _to_batch(body: dict[str, Any]) -> Batch:
+    return Batch(body["batch"], body["key"], body["state"], body["groups"], body["finishedGroups"])

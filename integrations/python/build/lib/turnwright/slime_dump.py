@@ -1,0 +1,65 @@
+"""Writes slime's debug dump: what `--load-debug-rollout-data` loads. Needs torch.
+
+    python -m turnwright.slime_dump rows.slime.jsonl --out 'dumps/{rollout_id}.pt' --groups 32
+
+The rows are those of `turnwright export RUN --to slime`. Each file holds one step: as many whole groups
+as `--groups` says (slime's --rollout-batch-size), from rollout id 0 on. Groups that are left over in the
+end do not fill a step: they are said, and not written.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, Iterable, Iterator
+
+from .rows import Row, read_lines
+
+
+def steps_of(rows: Iterable[Row], groups: int) -> Iterator[list[Row]]:
+    """Steps of so many whole groups each; the last may have fewer."""
+    step: list[Row] = []
+    seen: list[int] = []
+    for row in rows:
+        if row["reward"] is None:
+            raise ValueError(f"Sample {row['index']} has no reward: slime fails on it")
+        if not seen or row["group_index"] != seen[-1]:
+            if len(seen) == groups:
+                yield step
+                step, seen = [], []
+            seen.append(row["group_index"])
+        step.append(row)
+    if step:
+        yield step
+
+
+def write_slime_dump(rows: Iterable[Row], template: str, *, groups: int) -> dict[str, Any]:
+    """Writes the steps; gives back the files, and how many groups were left over."""
+    import torch
+
+    if "{rollout_id}" not in template:
+        raise ValueError(f"Cannot write to {template}: expected a name with {{rollout_id}} in it")
+    files: list[str] = []
+    for rollout_id, step in enumerate(steps_of(rows, groups)):
+        count = len({row["group_index"] for row in step})
+        if count < groups:
+            return {"files": files, "left_over": count}
+        file = Path(template.format(rollout_id=rollout_id))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        torch.save({"rollout_id": rollout_id, "samples": step}, file)
+        files.append(str(file))
+    return {"files": files, "left_over": 0}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Writes slime's debug dump from exported rows.")
+    parser.add_argument("rows", help="what `turnwright export RUN --to slime` wrote")
+    parser.add_argument("--out", required=True, help="the files' name, with {rollout_id} in it")
+    parser.add_argument("--groups", type=int, required=True, help="groups a step: --rollout-batch-size")
+    arguments = parser.parse_args()
+    done = write_slime_dump(read_lines(arguments.rows), arguments.out, groups=arguments.groups)
+    print(f"{len(done['files'])} steps; {done['left_over']} groups are left over and not written")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""AReaL: a workflow. `data["task_index"]` names the task. Nothing is shifted: the trainer rolls mask and
+logprobs itself, and a row ends with a sampled token, or it would lose its reward."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+
+import torch
+from areal.api.workflow_api import RolloutWorkflow
+
+from ..attempt import Attempt, Unfit, sampled_versions
+from .play import connect, play_scored
+
+
+def to_tensors(attempt: Attempt) -> dict[str, torch.Tensor]:
+    row = attempt.response()
+    sampled = iter(sampled_versions(row.versions, row.mask))
+    versions = [next(sampled) if bit == 1 else -1 for bit in row.mask]
+
+    def whole(values: list, fill, kind) -> torch.Tensor:
+        return torch.tensor([row.over_whole(values, fill)], dtype=kind)
+
+    return {"input_ids": torch.tensor([row.ids], dtype=torch.int32), "loss_mask": whole(row.mask, 0, torch.int32),
+            "logprobs": whole(row.logprobs, 0.0, torch.float32), "versions": whole(versions, -1, torch.int32),
+            "attention_mask": torch.ones(1, len(row.ids), dtype=torch.bool),
+            "rewards": torch.tensor([float(attempt.reward)])}
+
+
+class TurnwrightWorkflow(RolloutWorkflow):
+    """One rollout an episode; one that cannot be trained on is rejected."""
+
+    async def arun_episode(self, engine, data):
+        try:
+            (attempt,) = await asyncio.to_thread(
+                play_scored, connect(), key=uuid.uuid4().hex, task=int(data["task_index"]),
+                seed=uuid.uuid4().int % 2**31)
+            return to_tensors(attempt)
+        except Unfit:
+            return None

@@ -1,0 +1,43 @@
+"""verl: an agent loop, by `rollout.agent.default_agent_loop=turnwright`. The dataset's `extra_info.index` is
+the task's. For the recorded logprobs to count, set rollout correction to bypass mode."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
+
+from ..attempt import Attempt, Response, sampled_versions
+from .play import connect, play_scored, sampling_of
+
+
+def fit(row: Response, limit: int) -> Response:
+    """The response within verl's limit, again up to a sampled token."""
+    mask = row.mask[:limit]
+    end = len(mask) - mask[::-1].index(1) if 1 in mask else 0
+    return Response(row.prompt_ids, row.response_ids[:end], mask[:end], row.logprobs[:end], row.versions[:end])
+
+
+def to_output(attempt: Attempt, limit: int) -> AgentLoopOutput:
+    whole = attempt.response()
+    row = fit(whole, limit)
+    versions = sampled_versions(row.versions, row.mask)
+    is_cut = len(row.response_ids) < len(whole.response_ids)
+    return AgentLoopOutput(
+        prompt_ids=row.prompt_ids, response_ids=row.response_ids, response_mask=row.mask,
+        response_logprobs=row.logprobs, reward_score=attempt.reward,
+        num_turns=2 * len(attempt.rows[0]["turns"]), metrics=AgentLoopMetrics(),
+        extra_fields={"rollout_id": attempt.rollout_id, "status": "truncated" if is_cut else attempt.outcome,
+                      "min_global_steps": min(versions), "max_global_steps": max(versions)})
+
+
+@register("turnwright")
+class TurnwrightAgentLoop(AgentLoopBase):
+    """One rollout a call, at the task that the dataset's row names."""
+
+    async def run(self, sampling_params, **kwargs) -> AgentLoopOutput:
+        (attempt,) = await asyncio.to_thread(
+            play_scored, connect(), key=uuid.uuid4().hex, task=int(kwargs["extra_info"]["index"]),
+            seed=uuid.uuid4().int % 2**31, sampling=sampling_of(sampling_params))
+        return to_output(attempt, self.rollout_config.response_length)
