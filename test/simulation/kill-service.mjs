@@ -159,7 +159,7 @@ for (const batch of readdirSync(path.join(data, "batches"))) {
   ]);
   if (status !== 0) {
     violations += 1;
-    console.log(`${batch}: ${stdout}`);
+    console.log(`${batch}: ${String(stdout)}`);
   }
 }
 console.log(JSON.stringify({ ...sums, violations }));
