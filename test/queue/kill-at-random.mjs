@@ -181,8 +181,10 @@ while (!isOver) {
       console.log(`${worker.name} died: ${worker.told}`);
     workers[index] = startWorker();
   }
+  // The rest comes to its end in peace.
+  if (counts.kills >= Number(wantedKills)) continue;
   const dice = random();
-  if (counts.kills < Number(wantedKills) && dice < 0.75) {
+  if (dice < 0.75) {
     const index = Math.floor(random() * workers.length);
     workers[index].kill("SIGKILL");
     await workers[index].done;

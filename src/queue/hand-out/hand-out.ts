@@ -16,6 +16,7 @@ import { forgetRun, parseRunEntry, runSilenceMs, type RunEntry } from "../run/ru
 import { hashTerms, type RunTerms } from "../run/run-terms.ts";
 import { queueName, runAliveKey, runsKey } from "../store/keys.ts";
 import { blockMs, type QueueStore } from "../store/queue-store.ts";
+import { within } from "../store/within.ts";
 import { HandedJob, type HandedSetup } from "./handed-job.ts";
 import { JobBook } from "./job-book.ts";
 import type { HandOutNews } from "./hand-out-news.ts";
@@ -50,6 +51,9 @@ export interface PlayerScope {
   /** Milliseconds since the epoch: nobody needs them then. */
   readonly deadlineAtMs?: number;
 }
+
+/** How long closing waits for a store that does not answer, milliseconds. */
+const farewellMs = 8_000;
 
 /**
  * Hands the attempts of one run to workers, and takes what comes of them. The queue is BullMQ's; what is
@@ -270,12 +274,25 @@ export class HandOut implements AsyncDisposable {
     this.#isClosing = true;
     clearTimeout(this.#timer);
     this.policy.stop();
+    // A store that is away now is left as it is: whoever goes on with the run sees to it.
+    await within(farewellMs, this.#leave());
+    // What it waits for in the store need not come to its end.
+    this.#eventsClient.disconnect();
+    await this.#events.close().catch(() => {});
+    await within(
+      farewellMs,
+      this.#queue.close().catch(() => {}),
+    );
+  }
+
+  async #leave(): Promise<void> {
+    const { store, run, place } = this.#options;
     await this.#tending;
     await this.#book.close();
-    const { store, run, place } = this.#options;
-    if (store.redis.status === "ready") {
+    if (store.redis.status !== "ready") return;
+    try {
       if (this.#book.isEverythingLanded) {
-        await this.#queue.obliterate({ force: true }).catch(() => {});
+        await this.#queue.obliterate({ force: true });
         await forgetRun(store, run);
         if (this.#probe !== undefined) await place?.remove(this.#probe);
       } else {
@@ -283,11 +300,9 @@ export class HandOut implements AsyncDisposable {
         await this.#writeEntry();
       }
       await store.publish({ type: "run", run });
+    } catch {
+      // It is away in this very moment.
     }
-    // What it waits for in the store need not come to its end.
-    this.#eventsClient.disconnect();
-    await this.#events.close().catch(() => {});
-    await this.#queue.close();
   }
 }
 

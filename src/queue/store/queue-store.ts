@@ -4,6 +4,7 @@ import type { Redactor } from "../../internal/redactor.ts";
 import type { Variables } from "../../setup/create-engine.ts";
 import type { QueueConfig } from "../queue-settings.ts";
 import { newsChannel, prefix } from "./keys.ts";
+import { within } from "./within.ts";
 import { parseNews, type News } from "./news.ts";
 import { loadStoreClients, type StoreClients } from "./load-client.ts";
 
@@ -14,7 +15,7 @@ export interface StoreOptions {
   readonly redactor?: Redactor;
   /** Told when the store cannot be reached, and when it can again. */
   readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
-  /** How long the first connection may take. Default 15 000. */
+  /** How long the first connection may take. Default 10 000. */
   readonly connectMs?: number;
 }
 
@@ -63,18 +64,16 @@ export class QueueStore implements AsyncDisposable {
     let last: unknown;
     redis.on("error", (error: unknown) => (last = error));
     const store = new QueueStore(clients, redis, options);
-    const { connectMs = 15_000 } = options;
-    const late = setTimeout(() => redis.disconnect(), connectMs);
+    const { connectMs = 10_000 } = options;
     try {
-      await redis.ping();
-      await store.#subscriber.subscribe(newsChannel);
+      const begun = Promise.all([redis.ping(), store.#subscriber.subscribe(newsChannel)]);
+      begun.catch(() => {});
+      if (!(await within(connectMs, begun))) throw last ?? new Error("it does not answer");
     } catch (error) {
       await store[Symbol.asyncDispose]();
       const { protocol, host } = new URL(config.url);
       const why = describeError(last ?? error);
       throw new UsageError(`Cannot reach the queue's store ${protocol}//${host}: ${why}`);
-    } finally {
-      clearTimeout(late);
     }
     return store;
   }

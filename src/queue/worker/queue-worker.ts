@@ -11,6 +11,7 @@ import { forgetWorker, writeWorker } from "../run/worker-entry.ts";
 import { queueName } from "../store/keys.ts";
 import type { News } from "../store/news.ts";
 import type { QueueStore } from "../store/queue-store.ts";
+import { within } from "../store/within.ts";
 import { RunLane } from "./run-lane.ts";
 import { WorkerTally } from "./worker-tally.ts";
 
@@ -37,6 +38,9 @@ const lookAgainMs = 1_000;
 
 /** A sign of life is given so often within a lease. */
 const beatsPerLease = 3;
+
+/** How long leaving waits for a store that does not answer, each time, milliseconds. */
+const farewellMs = 2_000;
 
 /** Share of the lease after which a worker that reaches nobody begins no turn. */
 const cutOffShare = 0.7;
@@ -102,14 +106,15 @@ export class QueueWorker implements AsyncDisposable {
   async drain({ withinMs }: { readonly withinMs: number }): Promise<void> {
     this.#isDraining = true;
     this.#wake.resolve();
-    await this.#loop;
-    await this.#giveSign().catch(() => {});
-    const late = withResolvers();
-    const timer = setTimeout(() => late.resolve(), withinMs);
-    await Promise.race([Promise.allSettled([...this.#plays]), late.promise]);
-    clearTimeout(timer);
+    // A store that does not answer is not waited for: what cannot be given back comes back by itself.
+    await within(farewellMs, this.#loop);
+    await within(
+      farewellMs,
+      this.#giveSign().catch(() => {}),
+    );
+    await within(withinMs, Promise.allSettled([...this.#plays]));
     for (const lane of this.#lanes.values()) lane.giveBack();
-    await Promise.allSettled([...this.#plays]);
+    await within(farewellMs, Promise.allSettled([...this.#plays]));
   }
 
   /** Gives back what is played, and leaves. */
@@ -118,10 +123,14 @@ export class QueueWorker implements AsyncDisposable {
     clearTimeout(this.#beat);
     clearInterval(this.#watch);
     this.#stopListening();
+    await within(farewellMs, this.#leave());
+  }
+
+  async #leave(): Promise<void> {
     await this.#joining;
     for (const lane of this.#lanes.values()) await lane[Symbol.asyncDispose]();
     const { store } = this.#options;
-    if (store.redis.status === "ready") await forgetWorker(store, this.name);
+    if (store.redis.status === "ready") await forgetWorker(store, this.name).catch(() => {});
   }
 
   /** Takes jobs as long as there are places. */
@@ -163,6 +172,8 @@ export class QueueWorker implements AsyncDisposable {
         this.#wake.resolve();
       });
     this.#plays.add(playing);
+    // It came late, from a store that was away.
+    if (this.#isDraining) lane.giveBack();
   }
 
   #hear(news: News): void {
