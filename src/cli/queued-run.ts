@@ -1,6 +1,6 @@
 import { openHandOut } from "../queue/open-hand-out.ts";
-import type { HandOutNews } from "../queue/hand-out/hand-out-news.ts";
-import type { QueueConfig } from "../queue/queue-settings.ts";
+import { describeContact, describeHandOut } from "../queue/describe-hand-out.ts";
+import { handedOutAtOnce, type QueueConfig } from "../queue/queue-settings.ts";
 import type { AttemptPlayer } from "../run/attempt-player.ts";
 import type { RunFolder } from "../run/run-folder.ts";
 import type { Run } from "../setup/create-run.ts";
@@ -13,9 +13,6 @@ export interface QueuedRun extends AsyncDisposable {
   /** Attempts that are handed out at once. */
   readonly concurrency: number;
 }
-
-/** Attempts that are handed out at once where nobody says how many: more than few workers play. */
-const handedOutAtOnce = 1_024;
 
 /** Hands a run's attempts out; what is particular about that is noted in the run's folder. */
 export async function openQueuedRun(
@@ -42,14 +39,7 @@ export async function openQueuedRun(
       const text = describeHandOut(news);
       if (text !== undefined) say(text);
     },
-    onContact: ({ isThere, why }) => {
-      const lost = why === undefined ? "" : ` (${why})`;
-      say(
-        isThere
-          ? "reaches the queue's store again"
-          : `cannot reach the queue's store${lost}, retrying`,
-      );
-    },
+    onContact: (contact) => say(describeContact(contact)),
   });
   hideSecrets(redactor);
   return {
@@ -57,18 +47,4 @@ export async function openQueuedRun(
     concurrency: config.settings.concurrency ?? handedOutAtOnce,
     [Symbol.asyncDispose]: async () => await opened[Symbol.asyncDispose](),
   };
-}
-
-/** What a person is told of; the run's events have the rest. */
-function describeHandOut(news: HandOutNews): string | undefined {
-  switch (news.type) {
-    case "no-worker":
-      return `waiting: ${news.why}`;
-    case "worker-there":
-      return "a worker plays";
-    case "result-refused":
-      return `handing out ${news.rolloutId} again: ${news.reason} (worker ${news.worker})`;
-    case "attempt-played-again":
-      return undefined;
-  }
 }

@@ -33,6 +33,9 @@ export const queueSettings = [
   },
 ] as const satisfies readonly Setting[];
 
+/** Attempts that are handed out at once where nobody says how many: more than a few workers play. */
+export const handedOutAtOnce = 1_024;
+
 /** How to reach the queue's store and the place that all share. */
 export interface QueueConfig {
   /** Without a password. */

@@ -168,11 +168,9 @@ const run = start(
 );
 let workers = Array.from({ length: workerCount }, startWorker);
 const counts = { kills: 0, storeRestarts: 0, cuts: 0, delays: 0, swallowed: 0, died: 0 };
-let isOver = false;
-void run.done.then(() => (isOver = true));
-while (!isOver) {
+while (children.has(run)) {
   await Promise.race([sleep(300 + random() * 1_000), run.done]);
-  if (isOver) break;
+  if (!children.has(run)) break;
   // One that died by itself is a fault, unless the store was away while it started.
   for (const [index, worker] of workers.entries()) {
     if (children.has(worker)) continue;

@@ -4,7 +4,7 @@ import type { Queue, QueueEvents } from "bullmq";
 import type { EpisodeAssignment } from "../../episode/episode-setup.ts";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { Inputs } from "../../episode/input.ts";
-import { PlaybackStop } from "../../episode/input-player.ts";
+import { PlaybackStop } from "../../outside.ts";
 import { UsageError } from "../../errors.ts";
 import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
 import { jobIdOf, type AttemptJob } from "../job/attempt-job.ts";
@@ -170,10 +170,11 @@ export class HandOut implements AsyncDisposable {
   ): Promise<AttemptJob> {
     const { rolloutId, groupId, groupIndex, sampleIndex, task, seed } = assignment;
     const { samplingSeed, forkedFrom, attempt = 1, start = 1 } = assignment;
+    const { store, run } = this.#options;
     const { version } = this.policy;
     const sent = past && (await this.#sendPast({ rolloutId, attempt }, past));
     return {
-      ...{ job: 1, run: this.#options.run, terms: this.#termsHash },
+      ...{ job: 1, run, terms: this.#termsHash },
       policyRevision: this.policy.revision,
       ...(version !== undefined && { policyVersion: version }),
       ...{ rolloutId, groupId, sampleIndex, seed, attempt, start },
@@ -182,7 +183,9 @@ export class HandOut implements AsyncDisposable {
       ...(samplingSeed !== undefined && { samplingSeed }),
       ...(forkedFrom && { forkedFrom }),
       ...(sampling && { sampling }),
-      ...(deadlineAtMs !== undefined && { deadlineAtMs }),
+      ...(deadlineAtMs !== undefined && {
+        deadlineAtMs: store.now() + (deadlineAtMs - Date.now()),
+      }),
       ...(sent && { past: sent }),
     };
   }
@@ -221,18 +224,13 @@ export class HandOut implements AsyncDisposable {
 
   async #look(): Promise<void> {
     const { store, run } = this.#options;
-    const holder = (await store.redis.set(
-      runAliveKey(run),
-      this.#token,
-      "PX",
-      runSilenceMs,
-      "GET",
-    )) as string | null;
+    const holder = await store.redis.set(runAliveKey(run), this.#token, "PX", runSilenceMs, "GET");
     if (holder !== null && holder !== this.#token) {
       throw new UsageError(
         `Cannot go on: another process hands out the same run ${run}, such as from a copy of its folder`,
       );
     }
+    await store.readClock();
     await this.#writeEntry();
     await this.policy.keep();
     await this.#book.lookAfter();

@@ -173,7 +173,9 @@ export class JobBook {
         );
       }
     }
-    this.#add(handed);
+    // What was called off by mistake waits until somebody looks after it.
+    if (reason === undefined) handed.addedAtMs = performance.now();
+    else this.#add(handed);
   }
 
   /** The result of a play cannot be lost any more. */

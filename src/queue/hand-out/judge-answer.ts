@@ -1,4 +1,4 @@
-import { PlaybackStop } from "../../episode/input-player.ts";
+import { PlaybackStop } from "../../outside.ts";
 import { InvariantError, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
 import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";
 import { readLines } from "../job/job-recording.ts";

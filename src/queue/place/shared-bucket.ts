@@ -1,3 +1,4 @@
+import type * as aws4fetch from "aws4fetch";
 import { UsageError } from "../../errors.ts";
 import { isMissing } from "../store/load-client.ts";
 import type { SharedPlace } from "./shared-place.ts";
@@ -80,7 +81,7 @@ export async function openSharedBucket(
   };
 }
 
-async function loadSigner(): Promise<typeof import("aws4fetch")> {
+async function loadSigner(): Promise<typeof aws4fetch> {
   try {
     return await import("aws4fetch");
   } catch (error) {

@@ -83,8 +83,9 @@ async function beginRecording(folder: string) {
       throw error;
     }
     // Where the folder is taken away, so is the file: whoever did that has the result.
-    const append = async (text: string): Promise<void> =>
-      void (await orAbsent(appendFile(file, text)));
+    const append = async (text: string): Promise<void> => {
+      await orAbsent(appendFile(file, text));
+    };
     return { number, earlier, append };
   }
 }

@@ -1,9 +1,10 @@
+import type * as bullmq from "bullmq";
 import type { Redis } from "ioredis";
 import { UsageError } from "../../errors.ts";
 
 /** The packages that speak to the queue's store. */
 export interface StoreClients {
-  readonly bullmq: typeof import("bullmq");
+  readonly bullmq: typeof bullmq;
   readonly Redis: typeof Redis;
 }
 
@@ -14,8 +15,8 @@ export interface StoreClients {
  */
 export async function loadStoreClients(): Promise<StoreClients> {
   try {
-    const [bullmq, { Redis: client }] = await Promise.all([import("bullmq"), import("ioredis")]);
-    return { bullmq, Redis: client };
+    const [queues, { Redis: client }] = await Promise.all([import("bullmq"), import("ioredis")]);
+    return { bullmq: queues, Redis: client };
   } catch (error) {
     if (!isMissing(error)) throw error;
     throw new UsageError(

@@ -32,6 +32,7 @@ export class QueueStore implements AsyncDisposable {
   readonly #subscriber: Redis;
   readonly #listeners = new Set<(news: News) => void>();
   #isThere = true;
+  #aheadMs = 0;
 
   private constructor(clients: StoreClients, redis: Redis, options: StoreOptions) {
     this.redis = redis;
@@ -66,7 +67,7 @@ export class QueueStore implements AsyncDisposable {
     const store = new QueueStore(clients, redis, options);
     const { connectMs = 10_000 } = options;
     try {
-      const begun = Promise.all([redis.ping(), store.#subscriber.subscribe(newsChannel)]);
+      const begun = Promise.all([store.readClock(), store.#subscriber.subscribe(newsChannel)]);
       begun.catch(() => {});
       if (!(await within(connectMs, begun))) throw last ?? new Error("it does not answer");
     } catch (error) {
@@ -76,6 +77,20 @@ export class QueueStore implements AsyncDisposable {
       throw new UsageError(`Cannot reach the queue's store ${protocol}//${host}: ${why}`);
     }
     return store;
+  }
+
+  /** The store's time, which all agree on: milliseconds since the epoch, as of the last `readClock()`. */
+  now(): number {
+    return Date.now() + this.#aheadMs;
+  }
+
+  /** Finds out how far the store's clock is ahead of this machine's. */
+  async readClock(): Promise<void> {
+    const askedAtMs = Date.now();
+    const [seconds, microseconds] = await this.redis.time();
+    const heardAtMs = Date.now();
+    const thereMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    this.#aheadMs = thereMs - (askedAtMs + heardAtMs) / 2;
   }
 
   /** Told of all that others publish, until the function that it returns is called. */

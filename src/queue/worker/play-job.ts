@@ -1,7 +1,7 @@
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { Inputs } from "../../episode/input.ts";
-import { PlaybackStop } from "../../episode/input-player.ts";
+import { PlaybackStop } from "../../outside.ts";
 import { playEpisode } from "../../episode/play-episode.ts";
 import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
 import type { Redactor } from "../../internal/redactor.ts";

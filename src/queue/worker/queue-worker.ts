@@ -295,6 +295,7 @@ export class QueueWorker implements AsyncDisposable {
 
   async #keepUp(): Promise<void> {
     await this.#giveSign();
+    await this.#options.store.readClock();
     for (const lane of this.#lanes.values()) {
       await lane.renew();
       await lane.follow();

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Job, Worker } from "bullmq";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
+import { systemClock } from "../../internal/clock.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { PolicyGate } from "../../run/policy-gate.ts";
 import { attemptJobSchema, type AttemptJob } from "../job/attempt-job.ts";
@@ -76,7 +77,7 @@ export class RunLane implements AsyncDisposable {
     this.#setup = {
       ...setup,
       engine: this.#gate.engine,
-      sampling: entry.sampling as SamplingParameters,
+      sampling: entry.sampling,
     };
     this.#bull = new store.bullmq.Worker(queueName(entry.run), null, {
       ...store.bullOptions,
@@ -137,6 +138,7 @@ export class RunLane implements AsyncDisposable {
     const { worker, place, redactor } = this.#options;
     const parsed = attemptJobSchema.safeParse(job.data);
     const unfit = parsed.success ? this.#unfitFor(parsed.data) : "the job is of another form";
+    const callOff = parsed.success ? this.#endAt(parsed.data.deadlineAtMs, playing) : () => {};
     try {
       let played: Awaited<ReturnType<typeof playJob>>;
       if (!parsed.success || unfit !== undefined) {
@@ -161,7 +163,17 @@ export class RunLane implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
       await this.#leave(job, playing, error.why);
+    } finally {
+      callOff();
     }
+  }
+
+  /** Nobody needs it behind its deadline; returns what calls that off. */
+  #endAt(deadlineAtMs: number | undefined, { stop }: PlayingJob): () => void {
+    if (deadlineAtMs === undefined) return () => {};
+    const leftMs = deadlineAtMs - this.#options.store.now();
+    const end = (): void => stop.abort(new Stopped("cancelled"));
+    return systemClock.after(Math.max(0, leftMs), end);
   }
 
   #unfitFor(job: AttemptJob): string | undefined {
