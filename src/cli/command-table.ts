@@ -86,6 +86,13 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/worker.ts")).defineWorker,
   },
   {
+    name: "top",
+    summary: "watch a queue: its runs and workers, how fast they are, what each waits for",
+    group: "Look at runs:",
+    examples: ["turnwright top --queue redis://127.0.0.1:6379"],
+    load: async () => (await import("./commands/top.ts")).defineTop,
+  },
+  {
     name: "eval",
     summary: "measure a policy: pass^k, pass@k, reward, cost, what went wrong",
     group: "Play:",
