@@ -10,7 +10,7 @@ import { diskFiles } from "../run/files.ts";
 import type { Variables } from "../setup/create-engine.ts";
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
-import { openSharedPlace } from "./place/shared-place.ts";
+import { openSharedPlace } from "./place/open-shared-place.ts";
 import type { QueueConfig } from "./queue-settings.ts";
 import { termsOf } from "./run/run-terms.ts";
 import { QueueStore } from "./store/queue-store.ts";

@@ -20,7 +20,7 @@ export const payloadSchema = z.discriminatedUnion("by", [
   z.object({
     by: z.literal("shared"),
     /** Below the shared place. */
-    name: z.string().regex(/^[\w.-]+(?:\/[\w.-]+)*$/),
+    name: z.string().regex(/^\w[\w.-]*(?:\/\w[\w.-]*)*$/),
     bytes: z.int().min(0).max(mostPayloadBytes),
     sha256: z.string().regex(/^[0-9a-f]{64}$/),
   }),

@@ -20,7 +20,7 @@ export async function openSharedBucket(
   where: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<SharedPlace> {
-  const [, bucket = "", prefix = ""] = /^s3:\/\/([a-z0-9][\w.-]+)\/?(.*)$/.exec(where) ?? [];
+  const [, bucket = "", prefix = ""] = /^s3:\/\/([a-z0-9][\w.-]*)\/?(.*)$/.exec(where) ?? [];
   if (bucket === "") {
     throw new UsageError(
       `Cannot use --shared ${where}: expected s3://bucket or s3://bucket/prefix`,

@@ -1,5 +1,3 @@
-import { openSharedFolder } from "./shared-folder.ts";
-
 /** A place that all who work on a run reach: what is too large for the queue's store lies there. */
 export interface SharedPlace {
   /** What it is called in messages. */
@@ -28,19 +26,4 @@ export interface RecordingPlace {
   }>;
   /** Removes all files of a job. */
   remove(job: string): Promise<void>;
-}
-
-/**
- * Opens a shared place: a folder, or `s3://bucket/prefix`. The code for the latter is loaded only then.
- *
- * @throws UsageError where it cannot be used.
- */
-export async function openSharedPlace(
-  where: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<SharedPlace | undefined> {
-  if (where === undefined) return undefined;
-  if (!where.startsWith("s3://")) return await openSharedFolder(where);
-  const { openSharedBucket } = await import("./shared-bucket.ts");
-  return await openSharedBucket(where, env);
 }

@@ -22,7 +22,7 @@ const runEntrySchema = z.strictObject({
   /** A file of the shared place by which workers know that theirs is the same; absent without one. */
   probe: z
     .string()
-    .regex(/^[\w.-]+(?:\/[\w.-]+)*$/)
+    .regex(/^\w[\w.-]*(?:\/\w[\w.-]*)*$/)
     .optional(),
   /** Milliseconds since the epoch. */
   startedAtMs: z.number(),

@@ -5,7 +5,7 @@ import { readRunConfig } from "../../setup/run-config.ts";
 import { createRunRedactor } from "../../setup/run-secrets.ts";
 import { given } from "../../internal/given.ts";
 import type { Redactor } from "../../internal/redactor.ts";
-import { openSharedPlace } from "../place/shared-place.ts";
+import { openSharedPlace } from "../place/open-shared-place.ts";
 import { termsOf } from "../run/run-terms.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker } from "./queue-worker.ts";
