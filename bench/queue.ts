@@ -1,5 +1,5 @@
 import { fork, spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { once, setMaxListeners } from "node:events";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -109,8 +109,7 @@ async function* benchWaiting(url: string): AsyncGenerator<BenchFigure> {
   const { plan, setup } = await prepareBurning(0);
   await using store = await QueueStore.connect({ url });
   const before = await memoryOf(store);
-  const stop = new AbortController();
-  setMaxListeners(0, stop.signal);
+  const stops: AbortController[] = [];
   await using handOut = await handOutOf(store, "waiting");
   const player = handOut.player();
   const planned = [...plan];
@@ -119,6 +118,8 @@ async function* benchWaiting(url: string): AsyncGenerator<BenchFigure> {
     const { task, seed, groupId, sampleIndex } = planned[index % planned.length]!;
     const rolloutId = `${groupId}~${index}#0`;
     const one = { task, seed, groupId, sampleIndex, rolloutId, groupIndex: index };
+    const stop = new AbortController();
+    stops.push(stop);
     player.play(one, setup, { signal: stop.signal, groupLeft: 1 }).catch(() => {});
   }
   const key = "turnwright:run-waiting:prioritized";
@@ -131,7 +132,7 @@ async function* benchWaiting(url: string): AsyncGenerator<BenchFigure> {
   yield { bench: "queue", figure: "memory of the store", value: megabytes, unit: "MiB", at };
   const figure = "attempts that are handed out per second";
   yield { bench: "queue", figure, value: waitingAttempts / seconds, unit: "1/s", at };
-  stop.abort();
+  for (const stop of stops) stop.abort();
   await store.redis.flushall();
 }
 

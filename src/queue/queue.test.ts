@@ -67,7 +67,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const asked: string[] = [];
     // The first worker comes as far as its second turn.
     await bench.worker({
-      ...{ url: proxy.url, place, concurrency: 1 },
+      ...{ url: proxy.url, place, concurrency: 1, leaseMs: 3_000 },
       engine: lampEngine(async (request, turn) => {
         asked.push(`one ${turn}`);
         if (turn === 0) return;
@@ -103,7 +103,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const reached = withResolvers();
     const slow = withResolvers();
     await bench.worker({
-      ...{ url: proxy.url, concurrency: 1 },
+      ...{ url: proxy.url, concurrency: 1, leaseMs: 3_000 },
       engine: lampEngine(async (_, turn) => {
         if (turn === 0) return;
         reached.resolve();

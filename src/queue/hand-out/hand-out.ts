@@ -172,7 +172,8 @@ export class HandOut implements AsyncDisposable {
     const { samplingSeed, forkedFrom, attempt = 1, start = 1 } = assignment;
     const { store, run } = this.#options;
     const { version } = this.policy;
-    const sent = past && (await this.#sendPast({ rolloutId, attempt }, past));
+    const place = { rolloutId, attempt, isFork: forkedFrom !== undefined };
+    const sent = past && (await this.#sendPast(place, past));
     return {
       ...{ job: 1, run, terms: this.#termsHash },
       policyRevision: this.policy.revision,
@@ -191,7 +192,10 @@ export class HandOut implements AsyncDisposable {
   }
 
   /** What is recorded of the attempt, for whoever goes on with it; nothing where that is nothing. */
-  async #sendPast(place: PlayPlace, past: Inputs): Promise<Payload | undefined> {
+  async #sendPast(
+    { isFork, ...place }: PlayPlace & { readonly isFork: boolean },
+    past: Inputs,
+  ): Promise<Payload | undefined> {
     if (past.inputs.length === 0 && past.times.length === 0) return undefined;
     const text = new LineWriter(place).add(past);
     try {
@@ -201,7 +205,7 @@ export class HandOut implements AsyncDisposable {
         what: `what is recorded of ${place.rolloutId}`,
       });
     } catch (error) {
-      if (!(error instanceof UsageError)) throw error;
+      if (!(error instanceof UsageError) || isFork) throw error;
       // It begins anew, and the run says why.
       throw new PlaybackStop(error.message);
     }

@@ -48,6 +48,8 @@ export class JobBook {
   #lookedAfter: readonly string[] = [];
   /** What is to be said to the store before it is left. */
   readonly #pending = new Set<Promise<unknown>>();
+  /** Who is to be interrupted by which signal. */
+  readonly #interruptible = new WeakMap<AbortSignal, Set<HandedJob>>();
   #failure: { readonly error: unknown } | undefined;
   landedCount = 0;
 
@@ -86,15 +88,33 @@ export class JobBook {
     this.#handed.set(handed.id, handed);
     this.#add(handed);
     const onAbort = (): void => this.#cancel(handed, signal.reason);
-    const onInterrupt = (): void => this.#later(this.#interrupt(handed));
+    const leave = interrupt && this.#listenTo(interrupt, handed);
     signal.addEventListener("abort", onAbort, { once: true });
-    interrupt?.addEventListener("abort", onInterrupt, { once: true });
     try {
       return await handed.promise;
     } finally {
       signal.removeEventListener("abort", onAbort);
-      interrupt?.removeEventListener("abort", onInterrupt);
+      leave?.();
     }
+  }
+
+  /**
+   * All jobs of a run listen to one signal, which looks through all its listeners for each that is added: so
+   * there is one. Returns what ends it for this job.
+   */
+  #listenTo(interrupt: AbortSignal, handed: HandedJob): () => void {
+    let jobs = this.#interruptible.get(interrupt);
+    if (jobs === undefined) {
+      const listening = new Set<HandedJob>();
+      const onAbort = (): void => {
+        for (const job of listening) this.#later(this.#interrupt(job));
+      };
+      interrupt.addEventListener("abort", onAbort, { once: true });
+      jobs = listening;
+      this.#interruptible.set(interrupt, jobs);
+    }
+    jobs.add(handed);
+    return () => void jobs.delete(handed);
   }
 
   /** Somebody has begun to play a job. */

@@ -29,6 +29,8 @@ export interface QueueWorkerOptions {
   readonly name?: string;
   /** How long it may be silent before others take its attempts, milliseconds. Default 15 000. */
   readonly leaseMs?: number;
+  /** How often it looks for attempts whose workers are lost, milliseconds. Default half a lease. */
+  readonly lookForLostMs?: number;
   /** Told what a person may want to know: runs that it joins, leaves or refuses, and troubles. */
   readonly onNote?: (text: string) => void;
 }
@@ -247,9 +249,10 @@ export class QueueWorker implements AsyncDisposable {
 
   async #open(entry: RunEntry): Promise<void> {
     const { store, place, redactor } = this.#options;
+    const { lookForLostMs = Math.ceil(this.#leaseMs / 2) } = this.#options;
     const lane = await RunLane.open({
       ...{ store, entry, worker: this.name, setup: this.#setup, place, redactor },
-      leaseMs: this.#leaseMs,
+      ...{ leaseMs: this.#leaseMs, lookForLostMs },
       onTrouble: (text) => this.#note(text),
     });
     this.#refused.delete(entry.run);

@@ -26,6 +26,8 @@ export interface RunLaneOptions {
   readonly redactor: Redactor;
   /** How long this worker may be silent before another takes its attempts, milliseconds. */
   readonly leaseMs: number;
+  /** How often it looks for attempts whose workers are lost, milliseconds. */
+  readonly lookForLostMs: number;
   readonly onTrouble: (text: string) => void;
 }
 
@@ -68,7 +70,7 @@ export class RunLane implements AsyncDisposable {
   #following: Promise<void> = Promise.resolve();
 
   private constructor(options: RunLaneOptions) {
-    const { store, entry, leaseMs, setup } = options;
+    const { store, entry, leaseMs, lookForLostMs, setup } = options;
     this.entry = entry;
     this.#options = options;
     this.#gate = new PolicyGate(
@@ -83,7 +85,7 @@ export class RunLane implements AsyncDisposable {
       ...store.bullOptions,
       autorun: false,
       lockDuration: leaseMs,
-      stalledInterval: Math.ceil(leaseMs / 2),
+      stalledInterval: lookForLostMs,
       // Whoever hands out decides when it is enough.
       maxStalledCount: 1_000_000,
       name: options.worker,
