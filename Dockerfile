@@ -7,7 +7,10 @@ RUN npm ci && npm pack --ignore-scripts --pack-destination /
 
 FROM node:22-bookworm-slim
 COPY --from=build /turnwright-*.tgz /tmp/
-RUN npm install --global /tmp/turnwright-*.tgz && rm -r /tmp/turnwright-*.tgz /root/.npm
+# With what --queue and --shared s3://… need besides.
+RUN npm install --global /tmp/turnwright-*.tgz bullmq@6 ioredis@6 aws4fetch@1 && rm -r /tmp/turnwright-*.tgz /root/.npm
+# Environments that are mounted below /work find the package that they import.
+RUN mkdir -p /work/node_modules && ln -s /usr/local/lib/node_modules/turnwright /work/node_modules/turnwright
 # Volumes are made with the owner of what is below them.
 RUN mkdir -p /work/runs /home/node/.cache/huggingface && chown -R node /work /home/node/.cache
 USER node

@@ -16,6 +16,7 @@ const layers: readonly (readonly string[])[] = [
   ["audit", "report", "observe"],
   ["gateway"],
   ["setup"],
+  ["queue"],
   ["library", "worlds"],
   ["service", "cli", "viewer"],
 ];

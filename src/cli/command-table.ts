@@ -77,6 +77,22 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/serve.ts")).defineServe,
   },
   {
+    name: "worker",
+    summary: "play attempts that others hand out by a queue, on as many machines as you have",
+    group: "Play:",
+    examples: [
+      "turnwright worker --queue redis://127.0.0.1:6379 --env storefront --user scripted --url http://127.0.0.1:30000 --model MODEL_FOLDER",
+    ],
+    load: async () => (await import("./commands/worker.ts")).defineWorker,
+  },
+  {
+    name: "top",
+    summary: "watch a queue: its runs and workers, how fast they are, what each waits for",
+    group: "Look at runs:",
+    examples: ["turnwright top --queue redis://127.0.0.1:6379"],
+    load: async () => (await import("./commands/top.ts")).defineTop,
+  },
+  {
     name: "eval",
     summary: "measure a policy: pass^k, pass@k, reward, cost, what went wrong",
     group: "Play:",

@@ -1,3 +1,4 @@
+import { queueSettings } from "../queue/queue-settings.ts";
 import { runSettings } from "../setup/run-config.ts";
 import {
   completeSettings,
@@ -52,6 +53,7 @@ export const evalSettings: readonly Setting[] = [
   ...runSettings
     .filter(({ name }) => !withoutTrials.has(name))
     .map((setting) => replaced[setting.name] ?? setting),
+  ...queueSettings,
   ...displaySettings,
   ...watchSettings,
   {

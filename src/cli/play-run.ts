@@ -5,9 +5,11 @@ import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import { createRun, type Run } from "../setup/create-run.ts";
 import type { RunConfig } from "../setup/run-config.ts";
+import type { QueueConfig } from "../queue/queue-settings.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
+import type { QueuedRun } from "./queued-run.ts";
 import { createProgressLine, describeNews } from "./progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 
@@ -27,6 +29,7 @@ export async function playRun(
   config: RunConfig,
   display: RunDisplay,
   finish: (run: PlayedRun) => Promise<void>,
+  queue?: QueueConfig,
 ): Promise<void> {
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
@@ -39,12 +42,24 @@ export async function playRun(
   await using folder = await run.openFolder(note);
   for (const text of folder.notes) note(text);
   await using _viewer = display.view ? await openViewer(folder.dir) : undefined;
-  const result = await showPlay(run, { folder, display, signal });
+  const result = await showPlay(run, { folder, display, signal, queue });
   await finish({ result, folder, environment: run.environment, plan: run.plan });
   if (result.end === "interrupted") process.exitCode = 130;
   const { scored, outcomes } = result.progress;
   const isAllFailed = scored === 0 && outcomes.failed > 0;
   if (result.end === "too-many-failures" || isAllFailed) process.exitCode = 1;
+}
+
+/** Has workers play the run; nothing of a queue is loaded where there is none. */
+async function openQueuePlayer(
+  run: Run,
+  options: {
+    readonly folder: RunFolder;
+    readonly queue: QueueConfig;
+    readonly say: (text: string) => void;
+  },
+): Promise<QueuedRun> {
+  return await (await import("./queued-run.ts")).openQueuedRun(run, options);
 }
 
 /** Shows the run's folder in the browser; standard output stays what the command is asked for. */
@@ -80,9 +95,10 @@ async function showPlay(
     readonly folder: RunFolder;
     readonly display: RunDisplay;
     readonly signal: AbortSignal;
+    readonly queue: QueueConfig | undefined;
   },
 ): Promise<RunResult> {
-  const { folder, display, signal } = options;
+  const { folder, display, signal, queue } = options;
   const { now } = run.setup;
   const busyShare = () => performance.eventLoopUtilization().utilization;
   const line = createProgressLine({ stream: process.stderr, write: writeError, now, busyShare });
@@ -91,8 +107,13 @@ async function showPlay(
   }
   const watched: Partial<Watched> = {};
   await using metrics = await openMetrics(display, watched);
+  const say = (text: string): void => {
+    if (!display.quiet) line.say(text);
+  };
+  await using queued = queue && (await openQueuePlayer(run, { folder, queue, say }));
   const result = await run.play(folder, {
     signal,
+    ...(queued && { player: queued.player, concurrency: queued.concurrency }),
     onAdmission: (admission) => Object.assign(watched, { admission }),
     onProgress: (progress) => {
       watched.progress = progress;

@@ -6,7 +6,9 @@ import type { ReloadableEngine } from "../engine/reference/index.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import type { Variables } from "../setup/create-engine.ts";
 import type { LockOptions } from "../run/run-lock.ts";
-import { createRun } from "../setup/create-run.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import { handedOutAtOnce, type QueueConfig } from "../queue/queue-settings.ts";
+import { createRun, type Run } from "../setup/create-run.ts";
 import { loadEnvironment } from "../setup/environments.ts";
 import { readRunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
@@ -14,7 +16,11 @@ import { given } from "../internal/given.ts";
 import { AglBridge, aglTaker } from "./agent-lightning/agl-bridge.ts";
 import { AglStore } from "./agent-lightning/agl-store.ts";
 import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
-import { RolloutService, type RolloutServiceOptions } from "./rollout-service.ts";
+import {
+  RolloutService,
+  type RemotePlayers,
+  type RolloutServiceOptions,
+} from "./rollout-service.ts";
 import type { ServiceConfig } from "./service-settings.ts";
 
 /** A service with the parts that it plays with. */
@@ -35,7 +41,7 @@ export interface CreatedService extends AsyncDisposable {
  * @throws RolloutError where the engine does not answer.
  */
 export async function createService(
-  { run: config, dir, maxQueued, agentLightning: lightning }: ServiceConfig,
+  { run: config, dir, maxQueued, agentLightning: lightning, queue }: ServiceConfig,
   {
     env = process.env,
     signal,
@@ -55,7 +61,17 @@ export async function createService(
   const scoped = readRunConfig({ ...given(config.settings), split, tasks: "all" });
   const run = await createRun(scoped, { env, ...given({ signal }) });
   try {
-    const { concurrency, attempts, record } = config.conduct;
+    const { attempts, record } = config.conduct;
+    const redactor = createRunRedactor(config, env);
+    const openRemote = queue && (() => openQueue(run, { queue, dir, env, redactor, note }));
+    // Those who play elsewhere have bounds of their own.
+    const mostAtOnce = config.settings.concurrency ?? handedOutAtOnce;
+    const concurrency = queue === undefined ? config.conduct.concurrency : mostAtOnce;
+    // An engine in this process samples nothing then, and those of the workers are out of its reach.
+    const isOutOfReach = queue !== undefined && !("urls" in config.engine);
+    const weights = isOutOfReach
+      ? undefined
+      : await weightLoader(config, { env, engine: run.setup.engine });
     const gym = new GymAgent();
     const { model } = await run.setup.engine.describe(given({ signal }));
     const agentLightning = lightning && openBridge(lightning, { env, dir, note, model });
@@ -66,8 +82,8 @@ export async function createService(
     const service = await RolloutService.open({
       ...{ dir, setup: run.setup, manifest: run.manifest },
       ...{ concurrency, attempts, maxQueued, record },
-      ...{ redactor: createRunRedactor(config, env), takers },
-      ...given({ weights: await weightLoader(config, { env, engine: run.setup.engine }), lock }),
+      ...{ redactor, takers },
+      ...given({ weights, lock, openRemote }),
     });
     return {
       ...{ service, gym, ...given({ agentLightning }) },
@@ -108,6 +124,39 @@ function openBridge(
     ...given({ key }),
   });
   return new AglBridge({ store, model, note });
+}
+
+/** Hands the attempts of all batches out by one queue; nothing of it is loaded where there is none. */
+async function openQueue(
+  run: Run,
+  around: {
+    readonly queue: QueueConfig;
+    readonly dir: string;
+    readonly env: Variables;
+    readonly redactor: Redactor;
+    readonly note: (text: string) => void;
+  },
+): Promise<RemotePlayers> {
+  const { openHandOut } = await import("../queue/open-hand-out.ts");
+  const { describeContact, describeHandOut } = await import("../queue/describe-hand-out.ts");
+  const { queue, dir, env, redactor, note } = around;
+  const { setup, manifest, config } = run;
+  const opened = await openHandOut({
+    ...{ config: queue, dir, manifest, redactor, env },
+    ...{ environment: setup.environment.name, sampling: config.sampling, isMarked: true },
+    isRecorded: config.conduct.record !== "none",
+    onNews: (news) => {
+      const text = describeHandOut(news);
+      if (text !== undefined) note(text);
+    },
+    onContact: (contact) => note(describeContact(contact)),
+  });
+  const { handOut } = opened;
+  return {
+    policy: handOut.policy,
+    player: (scope) => handOut.player(scope),
+    [Symbol.asyncDispose]: async () => await opened[Symbol.asyncDispose](),
+  };
 }
 
 /** How the engine is told to load weights; nothing for those that cannot be told. */

@@ -1,6 +1,7 @@
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { Episode } from "../episode/episode.ts";
+import type { AttemptPlayer } from "../run/attempt-player.ts";
 import type { PlannedEpisode, RunPlan } from "../run/plan-run.ts";
 import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/run-folder.ts";
 import { startRun, type AdmissionGate, type StartRunOptions } from "../run/start-run.ts";
@@ -22,6 +23,8 @@ export interface BatchPlay {
   /** Plays of an attempt before its failure is final. */
   readonly attempts: number;
   readonly redactor?: Redactor;
+  /** Who plays. Default: this process. */
+  readonly player?: AttemptPlayer;
   readonly deliver: (groupIndex: number, group: PlayedGroup) => Promise<void>;
 }
 
@@ -67,7 +70,7 @@ async function playRest(
   },
 ): Promise<void> {
   const { play, plan, folder, onEpisode } = rest;
-  const { setup, concurrency, attempts, redactor, places } = play;
+  const { setup, concurrency, attempts, redactor, places, player } = play;
   const sampling: EpisodeSetup["sampling"] = { ...setup.sampling, ...batch.request.sampling };
   const gate: AdmissionGate = {
     admit: async ({ priority, signal }) =>
@@ -83,6 +86,7 @@ async function playRest(
     maxFailuresInRow: Infinity,
     ...{ folder, redeliver: true, signal: batch.stop.signal },
     ...(redactor && { redactor }),
+    ...(player && { player }),
     onEpisode: ({ rolloutId }) => onEpisode(rolloutId),
   });
   for await (const { groupIndex, task, episodes } of run) {

@@ -1,15 +1,25 @@
 import type { Engine } from "../engine/engine.ts";
-import { PolicyGate } from "../run/policy-gate.ts";
+import { PolicyGate, type UpdateMode } from "../run/policy-gate.ts";
+
+/** Those who sample elsewhere: what is said of the policy here holds there as well. */
+export interface RemoteSampling {
+  /** Lets nothing be sampled there; resolves when nothing is. */
+  close(mode: UpdateMode): Promise<void>;
+  open(): void;
+  announce(version: number): void;
+}
 
 /** Pauses sampling for all batches at once, and says which version of the policy samples. */
 export class PolicyControl {
   readonly #gate: PolicyGate;
+  readonly #remote: RemoteSampling | undefined;
   #version: number | undefined;
   #isPaused = false;
   /** One call after the other: a pause that comes during an update waits for it. */
   #doing: Promise<unknown> = Promise.resolve();
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, remote?: RemoteSampling) {
+    this.#remote = remote;
     this.#gate = new PolicyGate({
       kind: engine.kind,
       describe: async (options) => await engine.describe(options),
@@ -45,13 +55,24 @@ export class PolicyControl {
   restore(version: number | undefined, isPaused: boolean): void {
     this.#version = version;
     this.#isPaused = isPaused;
-    if (isPaused) void this.#gate.close("hold");
+    if (version !== undefined) this.#remote?.announce(version);
+    // Nothing is sampled yet.
+    if (isPaused) this.#close("hold").catch(() => {});
+  }
+
+  async #close(mode: UpdateMode): Promise<void> {
+    await Promise.all([this.#gate.close(mode), this.#remote?.close(mode)]);
+  }
+
+  #open(): void {
+    this.#gate.open();
+    this.#remote?.open();
   }
 
   /** Cuts sampling short, to be gone on with; resolves when the engine is idle and `note` has noted it. */
   async pause(note: () => Promise<void>): Promise<void> {
     await this.#inTurn(async () => {
-      await this.#gate.close("interrupt");
+      await this.#close("interrupt");
       this.#isPaused = true;
       await note();
     });
@@ -67,7 +88,7 @@ export class PolicyControl {
     await this.#inTurn(async () => {
       await note();
       this.#isPaused = false;
-      this.#gate.open();
+      this.#open();
     });
   }
 
@@ -83,12 +104,13 @@ export class PolicyControl {
   ): Promise<void> {
     await this.#inTurn(async () => {
       if (!check()) return;
-      await this.#gate.close("interrupt");
+      await this.#close("interrupt");
       try {
         await update();
         this.#version = version;
+        this.#remote?.announce(version);
       } finally {
-        if (!this.#isPaused) this.#gate.open();
+        if (!this.#isPaused) this.#open();
       }
     });
   }

@@ -7,6 +7,8 @@ import type { Weights } from "../engine/weight-servers.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
+import type { SamplingParameters } from "../engine/engine.ts";
+import type { AttemptPlayer } from "../run/attempt-player.ts";
 import { createAdmissionGate } from "../run/admission.ts";
 import type { RecordPolicy } from "../run/read-recording.ts";
 import type { RunManifest } from "../run/run-folder.ts";
@@ -18,7 +20,7 @@ import { Batch, drawTasks, planBatch, type BatchStatus } from "./batch.ts";
 import { describeGroup } from "./describe-group.ts";
 import { GroupStore } from "./group-store.ts";
 import { playBatch } from "./play-batch.ts";
-import { PolicyControl } from "./policy-control.ts";
+import { PolicyControl, type RemoteSampling } from "./policy-control.ts";
 import { openServiceJournal, type ServiceEntry, type ServiceJournal } from "./service-journal.ts";
 import { ServiceError } from "./service-error.ts";
 
@@ -43,6 +45,19 @@ export interface RolloutServiceOptions {
   readonly takers?: Takers;
   readonly lock?: Omit<LockOptions, "files">;
   readonly clock?: Clock;
+  /** Opens the way to those who play elsewhere, once the folder is this process's. Default: this process. */
+  readonly openRemote?: () => Promise<RemotePlayers>;
+}
+
+/** Those who play the attempts of batches elsewhere. */
+export interface RemotePlayers extends AsyncDisposable {
+  readonly policy: RemoteSampling;
+  /** `name` parts rollouts of one name; `deadlineAtMs` is in milliseconds since the epoch. */
+  player(scope: {
+    readonly name: string;
+    readonly sampling: SamplingParameters;
+    readonly deadlineAtMs?: number;
+  }): AttemptPlayer;
 }
 
 /** Changes the weights of an engine. */
@@ -90,6 +105,7 @@ export class RolloutService implements AsyncDisposable {
   readonly #fail: (reason: unknown) => void;
   readonly #options: RolloutServiceOptions;
   readonly #lock: RunLock;
+  readonly #remote: RemotePlayers | undefined;
   readonly #journal: ServiceJournal;
   readonly #policy: PolicyControl;
   readonly #places: ReturnType<typeof createAdmissionGate>;
@@ -109,12 +125,17 @@ export class RolloutService implements AsyncDisposable {
 
   private constructor(
     options: RolloutServiceOptions,
-    open: { readonly lock: RunLock; readonly journal: ServiceJournal },
+    open: {
+      readonly lock: RunLock;
+      readonly journal: ServiceJournal;
+      readonly remote: RemotePlayers | undefined;
+    },
   ) {
+    this.#remote = open.remote;
     this.#options = options;
     this.#lock = open.lock;
     this.#journal = open.journal;
-    this.#policy = new PolicyControl(options.setup.engine);
+    this.#policy = new PolicyControl(options.setup.engine, open.remote?.policy);
     this.#places = createAdmissionGate({ concurrency: options.concurrency });
     this.groups = new GroupStore(path.join(options.dir, "groups"), { journal: open.journal });
     const { promise, reject } = withResolvers<never>();
@@ -135,10 +156,12 @@ export class RolloutService implements AsyncDisposable {
     await mkdir(path.join(dir, "groups"), { recursive: true });
     await mkdir(path.join(dir, "batches"), { recursive: true });
     const lock = await RunLock.take(dir, options.lock);
+    let remote: RemotePlayers | undefined;
     try {
       const guard = (): Promise<void> => lock.confirm();
       const { journal, entries } = await openServiceJournal(dir, { guard });
-      const service = new RolloutService(options, { lock, journal });
+      remote = await options.openRemote?.();
+      const service = new RolloutService(options, { lock, journal, remote });
       service.#restore(entries);
       await service.#dropUnawaited();
       await service.#reloadWeights(entries);
@@ -146,6 +169,7 @@ export class RolloutService implements AsyncDisposable {
       service.#schedule();
       return service;
     } catch (error) {
+      await remote?.[Symbol.asyncDispose]();
       await lock[Symbol.asyncDispose]();
       throw error;
     }
@@ -307,6 +331,7 @@ export class RolloutService implements AsyncDisposable {
     await using _places = this.#places;
     this.stop();
     for (const batch of this.#playing) await batch.playing;
+    await this.#remote?.[Symbol.asyncDispose]();
   }
 
   /** Has the engine load weights; what the journal says of it lets the next start know how far this came. */
@@ -509,6 +534,12 @@ export class RolloutService implements AsyncDisposable {
 
   async #play(batch: Batch): Promise<void> {
     const { setup, manifest, concurrency, attempts, record, redactor, lock } = this.#options;
+    const { deadlineS } = batch.request;
+    const player = this.#remote?.player({
+      name: batch.id,
+      sampling: { ...setup.sampling, ...batch.request.sampling },
+      ...(deadlineS !== undefined && { deadlineAtMs: batch.atMs + deadlineS * 1000 }),
+    });
     const onStop = (): void => {
       batch.stop.abort(this.#stop.signal.reason);
       batch.handOver.abort(this.#stop.signal.reason);
@@ -521,6 +552,7 @@ export class RolloutService implements AsyncDisposable {
         ...{ manifest, concurrency, attempts, places: this.#places },
         folder: { ...(record && { record }), ...(lock && { lock }) },
         ...(redactor && { redactor }),
+        ...(player && { player }),
         deliver: async (groupIndex, group) => {
           if (!(await this.#deliver(batch, groupIndex, group))) return;
           batch.delivered.add(groupIndex);

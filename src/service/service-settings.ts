@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { queueSettings, readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
 import { readRunConfig, runSettings, type RunConfig } from "../setup/run-config.ts";
 import { given } from "../internal/given.ts";
 import {
@@ -66,7 +67,11 @@ const notServed: ReadonlySet<string> = new Set([
 const sharedSettings: readonly Setting[] = runSettings.filter(({ name }) => !notServed.has(name));
 
 /** Every setting of `turnwright serve`. */
-export const serviceSettings: readonly Setting[] = [...sharedSettings, ...ownSettings];
+export const serviceSettings: readonly Setting[] = [
+  ...sharedSettings,
+  ...queueSettings,
+  ...ownSettings,
+];
 
 /** What a service plays, where it listens, and what it takes. */
 export interface ServiceConfig {
@@ -79,6 +84,8 @@ export interface ServiceConfig {
   readonly maxQueued: number;
   /** Where work is taken from. */
   readonly agentLightning?: { readonly url: string; readonly keyEnv?: string };
+  /** Where attempts are handed out; absent where this process plays them. */
+  readonly queue?: QueueConfig;
 }
 
 /**
@@ -88,7 +95,11 @@ export interface ServiceConfig {
  */
 export function readServiceConfig(settings: GivenSettings): ServiceConfig {
   const own = new Set<string>(ownSettings.map(({ name }) => name));
-  const entries = Object.entries(settings);
+  const ofQueue = new Set<string>(queueSettings.map(({ name }) => name));
+  const queue = readQueueConfig(
+    Object.fromEntries(Object.entries(settings).filter(([name]) => ofQueue.has(name))),
+  );
+  const entries = Object.entries(settings).filter(([name]) => !ofQueue.has(name));
   const values = completeSettings<(typeof ownSettings)[number]>(
     ownSettings,
     Object.fromEntries(entries.filter(([name]) => own.has(name))),
@@ -105,5 +116,5 @@ export function readServiceConfig(settings: GivenSettings): ServiceConfig {
   if (port > 65_535) throw new UsageError(`Cannot use --port ${port}: at most 65535`);
   const dir = run.conduct.dir ?? "runs/service";
   const agentLightning = url === undefined ? undefined : { url, ...given({ keyEnv }) };
-  return { run, dir, host, port, maxQueued, ...given({ tokenEnv, agentLightning }) };
+  return { run, dir, host, port, maxQueued, ...given({ tokenEnv, agentLightning, queue }) };
 }

@@ -28,7 +28,10 @@ import { readVersion } from "./version.ts";
 export type PlayOptions = Pick<
   RunOptions,
   "signal" | "player" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission"
->;
+> & {
+  /** Episodes at once, where otherwise than configured. */
+  readonly concurrency?: number;
+};
 
 /** Everything that a configuration describes, put together and ready to be played. */
 export interface Run extends AsyncDisposable {

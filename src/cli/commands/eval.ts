@@ -2,7 +2,10 @@ import type { Command } from "commander";
 import { readRunConfig, type RunConfig } from "../../setup/run-config.ts";
 import type { GivenSettings } from "../../setup/setting.ts";
 import { evalSettings, readPrices, toEvalSettings, toRunSettings } from "../eval-settings.ts";
+import type { PlayedRun } from "../play-run.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { queueSettings, readQueueConfig } from "../../queue/queue-settings.ts";
+import { pickSettings } from "../display-settings.ts";
 import { readRunDisplay } from "../watch-settings.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
@@ -50,7 +53,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
   const { playRun } = await import("../play-run.ts");
   const { tauTaskInfo } = await import("../tau-task-info.ts");
   const display = readRunDisplay(settings);
-  await playRun(config, display, async ({ result, folder, environment, plan }) => {
+  const finish = async ({ result, folder, environment, plan }: PlayedRun): Promise<void> => {
     const { dir } = folder;
     const { end } = result;
     const evaluation = await writeEvaluation(await openStoredRun(dir), {
@@ -61,7 +64,8 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     const event = { type: "evaluation", end, files: evaluationFiles, ...evaluation };
     await writeOut(display.json ? `${JSON.stringify(event)}\n` : printEvaluation(evaluation, dir));
     if (end !== "finished") writeError(`${unfinished[end]}\n`);
-  });
+  };
+  await playRun(config, display, finish, readQueueConfig(pickSettings(queueSettings, settings)));
 }
 
 const unfinished = {

@@ -1,12 +1,19 @@
 import type { Command } from "commander";
 import { readRunConfig, runSettings, type RunConfig } from "../../setup/run-config.ts";
+import { queueSettings, readQueueConfig, type QueueConfig } from "../../queue/queue-settings.ts";
 import { displaySettings, pickSettings } from "../display-settings.ts";
+import type { PlayedRun } from "../play-run.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
 import { readRunDisplay, watchSettings, type RunDisplay } from "../watch-settings.ts";
 import { writeOut } from "../write-out.ts";
 
 /** Every setting of `turnwright rollout`: a flag each, and the keys of its configuration file. */
-export const rolloutSettings = [...runSettings, ...displaySettings, ...watchSettings];
+export const rolloutSettings = [
+  ...runSettings,
+  ...queueSettings,
+  ...displaySettings,
+  ...watchSettings,
+];
 
 /** `turnwright rollout`: plays episodes against an inference engine and writes training samples. */
 export function defineRollout(command: Command): void {
@@ -18,18 +25,24 @@ export function defineRollout(command: Command): void {
   addSettings(command, rolloutSettings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(rolloutSettings, flags);
-    await rollout(readRunConfig(pickSettings(runSettings, given)), readRunDisplay(given));
+    const queue = readQueueConfig(pickSettings(queueSettings, given));
+    await rollout(readRunConfig(pickSettings(runSettings, given)), readRunDisplay(given), queue);
   });
 }
 
 /** Plays the run that the configuration describes, and prints its summary. */
-export async function rollout(config: RunConfig, display: RunDisplay): Promise<void> {
+export async function rollout(
+  config: RunConfig,
+  display: RunDisplay,
+  queue?: QueueConfig,
+): Promise<void> {
   const { playRun } = await import("../play-run.ts");
   const { printRunSummary } = await import("../run-summary.ts");
-  await playRun(config, display, async ({ result, folder }) => {
+  const finish = async ({ result, folder }: PlayedRun): Promise<void> => {
     const files = { samples: folder.samplesFile, slime: folder.slimeFile };
     const { end, progress, slime } = result;
     const summary = { type: "summary", end, ...progress, ...(slime && { slime }), files };
     await writeOut(display.json ? `${JSON.stringify(summary)}\n` : printRunSummary(result, folder));
-  });
+  };
+  await playRun(config, display, finish, queue);
 }

@@ -1,0 +1,27 @@
+import type { HandOutNews } from "./hand-out/hand-out-news.ts";
+
+/** What a person is told of attempts that others play; the run's events have the rest. */
+export function describeHandOut(news: HandOutNews): string | undefined {
+  switch (news.type) {
+    case "no-worker":
+      return `waiting: ${news.why}`;
+    case "worker-there":
+      return "a worker plays";
+    case "result-refused":
+      return `handing out ${news.rolloutId} again: ${news.reason} (worker ${news.worker})`;
+    case "attempt-played-again":
+      return undefined;
+  }
+}
+
+/** What a person is told of the store. */
+export function describeContact({
+  isThere,
+  why,
+}: {
+  readonly isThere: boolean;
+  readonly why?: string;
+}): string {
+  if (isThere) return "reaches the queue's store again";
+  return `cannot reach the queue's store${why === undefined ? "" : ` (${why})`}, retrying`;
+}

@@ -1,0 +1,313 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import type { Queue, QueueEvents } from "bullmq";
+import type { EpisodeAssignment } from "../../episode/episode-setup.ts";
+import type { SamplingParameters } from "../../engine/engine.ts";
+import type { Inputs } from "../../episode/input.ts";
+import { PlaybackStop } from "../../outside.ts";
+import { UsageError } from "../../errors.ts";
+import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
+import { jobIdOf, type AttemptJob } from "../job/attempt-job.ts";
+import { LineWriter } from "../job/job-recording.ts";
+import { sendPayload, type Payload } from "../job/payload.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
+import { describeNoWorker } from "../run/no-worker.ts";
+import { forgetRun, parseRunEntry, runSilenceMs, type RunEntry } from "../run/run-entry.ts";
+import { hashTerms, type RunTerms } from "../run/run-terms.ts";
+import { queueName, runAliveKey, runsKey } from "../store/keys.ts";
+import { blockMs, type QueueStore } from "../store/queue-store.ts";
+import { within } from "../store/within.ts";
+import { HandedJob, type HandedSetup } from "./handed-job.ts";
+import { JobBook } from "./job-book.ts";
+import type { HandOutNews } from "./hand-out-news.ts";
+import { RemotePolicy } from "./remote-policy.ts";
+import { unplayedEpisode } from "./unplayed-episode.ts";
+
+/** What is handed out, and by what. */
+export interface HandOutOptions {
+  readonly store: QueueStore;
+  /** The run's id: letters, digits, `_` and `-`. */
+  readonly run: string;
+  /** The environment's name. */
+  readonly environment: string;
+  readonly terms: RunTerms;
+  readonly sampling: SamplingParameters;
+  /** Whether workers keep recordings to go on from. */
+  readonly isRecorded: boolean;
+  readonly place?: SharedPlace;
+  /** Whether sampled tokens are marked with the version that was announced. Default false. */
+  readonly isMarked?: boolean;
+  readonly onNews?: (news: HandOutNews) => void;
+  /** How often signs of life are given, and what is handed out is looked after. Default 2 000. */
+  readonly everyMs?: number;
+}
+
+/** What is particular to some attempts of a run. */
+export interface PlayerScope {
+  /** Parts rollouts of one name, such as those of two batches. */
+  readonly name?: string;
+  /** How their tokens are drawn, where otherwise than the run's. */
+  readonly sampling?: SamplingParameters;
+  /** Milliseconds since the epoch: nobody needs them then. */
+  readonly deadlineAtMs?: number;
+}
+
+/** How long closing waits for a store that does not answer, milliseconds. */
+const farewellMs = 8_000;
+
+/**
+ * Hands the attempts of one run to workers, and takes what comes of them. The queue is BullMQ's; what is
+ * decided here is which result counts: the first for a play of an attempt, by whoever holds its lock.
+ */
+export class HandOut implements AsyncDisposable {
+  readonly policy: RemotePolicy;
+  readonly #options: HandOutOptions;
+  readonly #book: JobBook;
+  readonly #queue: Queue;
+  readonly #events: QueueEvents;
+  readonly #eventsClient: QueueStore["redis"];
+  readonly #token = randomUUID();
+  readonly #termsHash: string;
+  readonly #startedAtMs = Date.now();
+  readonly #probe: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #noWorker: string | undefined;
+  #isClosing = false;
+  #tending: Promise<void> = Promise.resolve();
+
+  private constructor(
+    options: HandOutOptions,
+    open: { readonly policy: RemotePolicy; readonly probe: string | undefined },
+  ) {
+    this.#options = options;
+    this.policy = open.policy;
+    this.#probe = open.probe;
+    this.#termsHash = hashTerms(options.terms);
+    const { store, run, place } = options;
+    const { Queue: BullQueue, QueueEvents: BullEvents } = store.bullmq;
+    this.#queue = new BullQueue(queueName(run), {
+      ...store.bullOptions,
+      // Results are in the events as well.
+      streams: { events: { maxLen: 500 } },
+    });
+    this.#eventsClient = store.redis.duplicate();
+    this.#eventsClient.on("error", () => {});
+    this.#events = new BullEvents(queueName(run), {
+      ...store.bullOptions,
+      connection: this.#eventsClient,
+      blockingTimeout: blockMs,
+    });
+    this.#book = new JobBook({
+      ...{ store, run, queue: this.#queue },
+      ...(place && { place }),
+      onNews: (news) => options.onNews?.(news),
+    });
+    // Those who reach the store tell of it (see `QueueStore`).
+    this.#queue.on("error", () => {});
+    this.#events.on("error", () => {});
+    this.#events.on("completed", ({ jobId, returnvalue }) => this.#book.take(jobId, returnvalue));
+    this.#events.on("active", ({ jobId }) => this.#book.noteBegun(jobId));
+  }
+
+  /**
+   * Begins to hand out a run, or goes on with it: what workers played meanwhile is taken.
+   *
+   * @throws UsageError where the shared place cannot be written.
+   */
+  static async open(options: HandOutOptions): Promise<HandOut> {
+    const { store, run, place, isMarked = false } = options;
+    const probe = place && `probe/${run}`;
+    if (place !== undefined) await place.write(`probe/${run}`, Buffer.from(run));
+    const policy = await RemotePolicy.open(store, run, { isMarked });
+    const handOut = new HandOut(options, { policy, probe });
+    await handOut.#queue.waitUntilReady();
+    // Whoever handed it out before has lost it.
+    await store.redis.set(runAliveKey(run), handOut.#token, "PX", runSilenceMs);
+    await handOut.#writeEntry();
+    await store.publish({ type: "run", run });
+    handOut.#tend();
+    return handOut;
+  }
+
+  /** Has workers play attempts of the run. */
+  player(scope: PlayerScope = {}): AttemptPlayer {
+    const { policy } = this;
+    return {
+      play: async (assignment, setup, options) => {
+        const { interrupt, signal, past, onInputs, groupLeft } = options;
+        signal.throwIfAborted();
+        const unplayed = () => unplayedEpisode(assignment, setup);
+        if (interrupt?.aborted === true) return unplayed();
+        const job = await this.#describe(assignment, scope, past);
+        signal.throwIfAborted();
+        const { groupIndex = assignment.groupId } = assignment;
+        const told: HandedSetup = {
+          ...(setup.onTurn && { onTurn: setup.onTurn }),
+          ...(setup.onTrouble && { onTrouble: setup.onTrouble }),
+          ...(onInputs && { onInputs }),
+        };
+        const handed = new HandedJob({
+          ...{ id: this.#idOf(assignment, scope), job, told, unplayed },
+          ...{ group: `${scope.name ?? ""}/${groupIndex}`, groupLeft },
+        });
+        return await this.#book.play(handed, { signal, interrupt });
+      },
+      landed: (place: PlayPlace) => this.#book.landed(jobIdOf({ ...scopeName(scope), ...place })),
+      pause: async (mode) => await policy.close(mode),
+      resume: () => policy.open(),
+      announcePolicy: (version) => policy.announce(version),
+    };
+  }
+
+  #idOf({ rolloutId, attempt = 1 }: EpisodeAssignment, scope: PlayerScope): string {
+    return jobIdOf({ ...scopeName(scope), rolloutId, attempt });
+  }
+
+  async #describe(
+    assignment: EpisodeAssignment,
+    { sampling, deadlineAtMs }: PlayerScope,
+    past: Inputs | undefined,
+  ): Promise<AttemptJob> {
+    const { rolloutId, groupId, groupIndex, sampleIndex, task, seed } = assignment;
+    const { samplingSeed, forkedFrom, attempt = 1, start = 1 } = assignment;
+    const { store, run } = this.#options;
+    const { version } = this.policy;
+    const place = { rolloutId, attempt, isFork: forkedFrom !== undefined };
+    const sent = past && (await this.#sendPast(place, past));
+    return {
+      ...{ job: 1, run, terms: this.#termsHash },
+      policyRevision: this.policy.revision,
+      ...(version !== undefined && { policyVersion: version }),
+      ...{ rolloutId, groupId, sampleIndex, seed, attempt, start },
+      ...(groupIndex !== undefined && { groupIndex }),
+      ...{ taskId: task.id, split: task.split, taskIndex: task.index },
+      ...(samplingSeed !== undefined && { samplingSeed }),
+      ...(forkedFrom && { forkedFrom }),
+      ...(sampling && { sampling }),
+      ...(deadlineAtMs !== undefined && {
+        deadlineAtMs: store.now() + (deadlineAtMs - Date.now()),
+      }),
+      ...(sent && { past: sent }),
+    };
+  }
+
+  /** What is recorded of the attempt, for whoever goes on with it; nothing where that is nothing. */
+  async #sendPast(
+    { isFork, ...place }: PlayPlace & { readonly isFork: boolean },
+    past: Inputs,
+  ): Promise<Payload | undefined> {
+    if (past.inputs.length === 0 && past.times.length === 0) return undefined;
+    const text = new LineWriter(place).add(past);
+    try {
+      const name = `past/${this.#options.run}/${jobIdOf(place)}`;
+      return await sendPayload(text, {
+        ...{ place: this.#options.place, name },
+        what: `what is recorded of ${place.rolloutId}`,
+      });
+    } catch (error) {
+      if (!(error instanceof UsageError) || isFork) throw error;
+      // It begins anew, and the run says why.
+      throw new PlaybackStop(error.message);
+    }
+  }
+
+  /** Looks after the run every now and then until it is closed. */
+  #tend(): void {
+    const { everyMs = 2_000 } = this.#options;
+    this.#timer = setTimeout(() => {
+      this.#tending = this.#look()
+        .catch((error: unknown) => {
+          if (error instanceof UsageError) this.#book.fail(error);
+          // The store is away; what is due is done when it is back.
+        })
+        .finally(() => {
+          if (!this.#isClosing) this.#tend();
+        });
+    }, everyMs);
+  }
+
+  async #look(): Promise<void> {
+    const { store, run } = this.#options;
+    const holder = await store.redis.set(runAliveKey(run), this.#token, "PX", runSilenceMs, "GET");
+    if (holder !== null && holder !== this.#token) {
+      throw new UsageError(
+        `Cannot go on: another process hands out the same run ${run}, such as from a copy of its folder`,
+      );
+    }
+    await store.readClock();
+    await this.#writeEntry();
+    await this.policy.keep();
+    await this.#book.lookAfter();
+    await this.#lookForWorkers();
+  }
+
+  async #lookForWorkers(): Promise<void> {
+    const { store, run, onNews } = this.#options;
+    const why = this.#book.count === 0 ? undefined : await describeNoWorker(store, run);
+    if (why === this.#noWorker) return;
+    this.#noWorker = why;
+    onNews?.(why === undefined ? { type: "worker-there" } : { type: "no-worker", why });
+  }
+
+  async #writeEntry(): Promise<void> {
+    const { store, run, environment, terms, sampling, isRecorded } = this.#options;
+    const entry: RunEntry = {
+      ...{ entry: 1, run, environment, terms, termsHash: this.#termsHash, isRecorded },
+      sampling: Object.fromEntries(
+        Object.entries(sampling).flatMap(([name, value]) =>
+          typeof value === "number" ? [[name, value]] : [],
+        ),
+      ),
+      ...{ host: hostname(), pid: process.pid, startedAtMs: this.#startedAtMs, atMs: Date.now() },
+      ...{ waiting: this.#book.count, landed: this.#book.landedCount },
+      ...(this.#probe !== undefined && { probe: this.#probe }),
+    };
+    const text = JSON.stringify(entry);
+    if (parseRunEntry(text) === undefined) {
+      throw new UsageError(
+        `Cannot hand out run ${run}: what workers are to know of it is too long`,
+      );
+    }
+    await store.redis.hset(runsKey, run, text);
+  }
+
+  /** Calls back what nobody waits for any more, and leaves the rest to the next start. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
+    clearTimeout(this.#timer);
+    this.policy.stop();
+    // A store that is away now is left as it is: whoever goes on with the run sees to it.
+    await within(farewellMs, this.#leave());
+    // What it waits for in the store need not come to its end.
+    this.#eventsClient.disconnect();
+    await this.#events.close().catch(() => {});
+    await within(
+      farewellMs,
+      this.#queue.close().catch(() => {}),
+    );
+  }
+
+  async #leave(): Promise<void> {
+    const { store, run, place } = this.#options;
+    await this.#tending;
+    await this.#book.close();
+    if (store.redis.status !== "ready") return;
+    try {
+      if (this.#book.isEverythingLanded) {
+        await this.#queue.obliterate({ force: true });
+        await forgetRun(store, run);
+        if (this.#probe !== undefined) await place?.remove(this.#probe);
+      } else {
+        await store.redis.del(runAliveKey(run));
+        await this.#writeEntry();
+      }
+      await store.publish({ type: "run", run });
+    } catch {
+      // It is away in this very moment.
+    }
+  }
+}
+
+function scopeName({ name }: PlayerScope): { readonly scope?: string } {
+  return name === undefined ? {} : { scope: name };
+}

@@ -1,0 +1,50 @@
+import type { Episode } from "../../episode/episode.ts";
+import type { EpisodeSetup } from "../../episode/episode-setup.ts";
+import type { Inputs } from "../../episode/input.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
+import type { AttemptJob } from "../job/attempt-job.ts";
+
+/** Who is told what of a play. */
+export interface HandedSetup extends Pick<EpisodeSetup, "onTurn" | "onTrouble"> {
+  readonly onInputs?: (inputs: Inputs) => void;
+}
+
+/** A job that was handed out, and who waits for it. */
+export class HandedJob {
+  readonly id: string;
+  readonly job: AttemptJob;
+  readonly told: HandedSetup;
+  /** The episode where nobody began to play it. */
+  readonly unplayed: () => Episode;
+  readonly group: string;
+  /** Attempts that its group lacked, this one included. */
+  readonly groupLeft: number;
+  readonly #result = withResolvers<Episode>();
+  readonly promise: Promise<Episode> = this.#result.promise;
+  /** When it was put into the queue last, by the process's clock; absent while it is on its way. */
+  addedAtMs: number | undefined;
+  /** Its answer is being read. */
+  isReading = false;
+  isInterrupted = false;
+  /** Answers that could not be used. */
+  refusedCount = 0;
+
+  constructor(about: Pick<HandedJob, "id" | "job" | "told" | "unplayed" | "group" | "groupLeft">) {
+    this.id = about.id;
+    this.job = about.job;
+    this.told = about.told;
+    this.unplayed = about.unplayed;
+    this.group = about.group;
+    this.groupLeft = about.groupLeft;
+    // Whoever plays it awaits it.
+    this.promise.catch(() => {});
+  }
+
+  resolve(episode: Episode): void {
+    this.#result.resolve(episode);
+  }
+
+  reject(error: unknown): void {
+    this.#result.reject(error);
+  }
+}

@@ -1,0 +1,389 @@
+import type { Queue } from "bullmq";
+import type { Episode } from "../../episode/episode.ts";
+import { UsageError } from "../../errors.ts";
+import { answerSchema, type Answer } from "../job/attempt-result.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
+import { cancelledKey } from "../store/keys.ts";
+import type { QueueStore } from "../store/queue-store.ts";
+import type { HandOutNews } from "./hand-out-news.ts";
+import type { HandedJob } from "./handed-job.ts";
+import { GroupPriorities, nearlyDonePriority } from "./group-priority.ts";
+import { judgeAnswer } from "./judge-answer.ts";
+
+/** Jobs that are put into the queue by one call. */
+const addedTogether = 500;
+
+/** Jobs that are looked after by one call. */
+const lookedAfterTogether = 1_000;
+
+/** A job that was added just now may not be there yet for whoever looks, milliseconds. */
+const graceMs = 1_000;
+
+/** So many answers of no use for one play end the run. */
+const mostRefused = 5;
+
+/** How long those who are not needed any more are told so for, seconds. */
+const cancelledS = 3_600;
+
+/** How long closing waits for a store that is away, milliseconds. */
+const closeMs = 5_000;
+
+/**
+ * Keeps account of the jobs that are handed out. A job ends here once, whatever the queue says of it and
+ * however often; one that the queue has lost is put there again.
+ */
+export class JobBook {
+  readonly #store: QueueStore;
+  readonly #run: string;
+  readonly #queue: Queue;
+  readonly #place: SharedPlace | undefined;
+  readonly #onNews: (news: HandOutNews) => void;
+  readonly #handed = new Map<string, HandedJob>();
+  readonly #groups = new GroupPriorities();
+  /** Answers that were taken and are not safe yet; with the file that each lies in, where it has one. */
+  readonly #landing = new Map<string, string | undefined>();
+  #toAdd: HandedJob[] = [];
+  #isAdding = false;
+  #toCallOff: string[] = [];
+  #lookedAfter: readonly string[] = [];
+  /** What is to be said to the store before it is left. */
+  readonly #pending = new Set<Promise<unknown>>();
+  /** Who is to be interrupted by which signal. */
+  readonly #interruptible = new WeakMap<AbortSignal, Set<HandedJob>>();
+  #failure: { readonly error: unknown } | undefined;
+  landedCount = 0;
+
+  constructor(options: {
+    readonly store: QueueStore;
+    readonly run: string;
+    readonly queue: Queue;
+    readonly place?: SharedPlace;
+    readonly onNews: (news: HandOutNews) => void;
+  }) {
+    this.#store = options.store;
+    this.#run = options.run;
+    this.#queue = options.queue;
+    this.#place = options.place;
+    this.#onNews = options.onNews;
+  }
+
+  /** Jobs that are handed out and not back. */
+  get count(): number {
+    return this.#handed.size;
+  }
+
+  get isEverythingLanded(): boolean {
+    return this.#landing.size === 0;
+  }
+
+  /** Hands a job out and waits for what comes of it; see `playEpisode()` for the signals. */
+  async play(
+    handed: HandedJob,
+    {
+      signal,
+      interrupt,
+    }: { readonly signal: AbortSignal; readonly interrupt: AbortSignal | undefined },
+  ): Promise<Episode> {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    this.#handed.set(handed.id, handed);
+    this.#add(handed);
+    const onAbort = (): void => this.#cancel(handed, signal.reason);
+    const leave = interrupt && this.#listenTo(interrupt, handed);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await handed.promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      leave?.();
+    }
+  }
+
+  /**
+   * All jobs of a run listen to one signal, which looks through all its listeners for each that is added: so
+   * there is one. Returns what ends it for this job.
+   */
+  #listenTo(interrupt: AbortSignal, handed: HandedJob): () => void {
+    let jobs = this.#interruptible.get(interrupt);
+    if (jobs === undefined) {
+      const listening = new Set<HandedJob>();
+      const onAbort = (): void => {
+        for (const job of listening) this.#later(this.#interrupt(job));
+      };
+      interrupt.addEventListener("abort", onAbort, { once: true });
+      jobs = listening;
+      this.#interruptible.set(interrupt, jobs);
+    }
+    jobs.add(handed);
+    return () => void jobs.delete(handed);
+  }
+
+  /** Somebody has begun to play a job. */
+  noteBegun(id: string): void {
+    const handed = this.#handed.get(id);
+    if (handed !== undefined) this.#groups.begun(handed.group, id);
+  }
+
+  /** Takes an answer; those to nothing that is asked are passed over. */
+  take(id: string, answer: unknown): void {
+    const handed = this.#handed.get(id);
+    if (handed === undefined || handed.isReading) return;
+    handed.isReading = true;
+    const taken = this.#takeAnswer(handed, answer).catch((error: unknown) => {
+      this.#end(handed);
+      handed.reject(error);
+    });
+    this.#later(taken.finally(() => (handed.isReading = false)));
+  }
+
+  async #takeAnswer(handed: HandedJob, value: unknown): Promise<void> {
+    const read = answerSchema.safeParse(value);
+    const verdict = read.success
+      ? await judgeAnswer(handed, read.data, this.#place)
+      : ({ type: "again", reason: "the answer is of another form than expected" } as const);
+    // It may have been cancelled meanwhile.
+    if (this.#handed.get(handed.id) !== handed) return;
+    if (verdict.type === "again") {
+      await this.#handOutAgain(handed, verdict.reason, read.data);
+      return;
+    }
+    if (verdict.type === "thrown") {
+      this.#end(handed);
+      await this.#queue.remove(handed.id);
+      throw verdict.error;
+    }
+    const { result, deliver, file } = verdict;
+    const { id, job } = handed;
+    if (result.deliveries > 1) {
+      const { deliveries, from, recordedTurns, dropped } = result;
+      const { rolloutId, attempt } = job;
+      this.#onNews({
+        ...{ type: "attempt-played-again", rolloutId, attempt, worker: verdict.worker },
+        ...{ deliveries, from, recordedTurns },
+        ...(dropped !== undefined && { dropped }),
+      });
+    }
+    deliver();
+    this.#end(handed);
+    this.#landing.set(id, file);
+    // What was interrupted is nobody's result: the next start hands it out anew.
+    if (result.episode.outcome === "aborted") this.landed(id);
+    handed.resolve(result.episode);
+  }
+
+  async #handOutAgain(
+    handed: HandedJob,
+    reason: string | undefined,
+    answer: Answer | undefined,
+  ): Promise<void> {
+    await this.#queue.remove(handed.id);
+    await this.#store.redis.srem(cancelledKey(this.#run), handed.id, `interrupt:${handed.id}`);
+    if (handed.isInterrupted) {
+      this.#end(handed);
+      handed.resolve(handed.unplayed());
+      return;
+    }
+    if (reason !== undefined) {
+      const { rolloutId, attempt } = handed.job;
+      const worker = answer?.worker ?? "unknown";
+      handed.refusedCount += 1;
+      this.#onNews({ type: "result-refused", rolloutId, attempt, worker, reason });
+      if (handed.refusedCount >= mostRefused) {
+        throw new UsageError(
+          `Cannot take what workers send of ${rolloutId}, ${mostRefused} times: last, from ${worker}, ${reason}`,
+        );
+      }
+    }
+    // What was called off by mistake waits until somebody looks after it.
+    if (reason === undefined) handed.addedAtMs = performance.now();
+    else this.#add(handed);
+  }
+
+  /** The result of a play cannot be lost any more. */
+  landed(id: string): void {
+    if (!this.#landing.has(id)) return;
+    const file = this.#landing.get(id);
+    this.#landing.delete(id);
+    this.landedCount += 1;
+    this.#later(this.#queue.remove(id));
+    if (file !== undefined) this.#later(this.#place?.remove(file));
+  }
+
+  /** Finds out about jobs of which no news came: answers that were missed, and jobs that were lost. */
+  async lookAfter(): Promise<void> {
+    const ids = this.#nextToLookAfter();
+    if (ids.length === 0) return;
+    const pipeline = this.#store.redis.pipeline();
+    for (const id of ids) {
+      pipeline.hmget(this.#queue.toKey(id), "name", "finishedOn", "returnvalue", "failedReason");
+    }
+    const rows = (await pipeline.exec()) ?? [];
+    for (const [index, [error, row]] of rows.entries()) {
+      const handed = this.#handed.get(ids[index]!);
+      if (handed === undefined || handed.isReading || error !== null) continue;
+      const [name, finishedOn, returned, failed] = row as (string | null)[];
+      if (name === null || name === undefined) this.#add(handed);
+      else if (failed !== null && finishedOn !== null)
+        await this.#handOutAgain(handed, undefined, undefined);
+      else if (finishedOn !== null) this.take(handed.id, parse(returned));
+      else if (handed.isInterrupted) await this.#interrupt(handed);
+    }
+  }
+
+  #nextToLookAfter(): readonly string[] {
+    if (this.#lookedAfter.length === 0) this.#lookedAfter = [...this.#handed.keys()];
+    const next = this.#lookedAfter.slice(0, lookedAfterTogether);
+    this.#lookedAfter = this.#lookedAfter.slice(lookedAfterTogether);
+    const now = performance.now();
+    return next.filter((id) => {
+      const addedAtMs = this.#handed.get(id)?.addedAtMs;
+      return addedAtMs !== undefined && now - addedAtMs > graceMs;
+    });
+  }
+
+  /** The run cannot go on: whatever is handed out fails by this. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    for (const handed of [...this.#handed.values()]) {
+      this.#end(handed);
+      handed.reject(error);
+    }
+  }
+
+  /** Calls back what is handed out, and waits for what is on its way to the store. */
+  async close(): Promise<void> {
+    const error = new DOMException("the run is closed", "AbortError");
+    for (const handed of [...this.#handed.values()]) this.#cancel(handed, error);
+    const late = new Promise((resolve) => setTimeout(resolve, closeMs).unref());
+    while (this.#pending.size > 0) {
+      const done = Promise.allSettled([...this.#pending]).then(() => "done");
+      if ((await Promise.race([done, late])) !== "done") return;
+    }
+  }
+
+  #add(handed: HandedJob): void {
+    handed.addedAtMs = undefined;
+    this.#toAdd.push(handed);
+    if (this.#isAdding) return;
+    this.#isAdding = true;
+    this.#later(this.#addAll());
+  }
+
+  /** Puts what came within a moment into the queue together. */
+  async #addAll(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    try {
+      while (this.#toAdd.length > 0) {
+        const some = this.#toAdd
+          .splice(0, addedTogether)
+          .filter((handed) => this.#handed.get(handed.id) === handed);
+        await this.#addSome(some);
+        const now = performance.now();
+        for (const handed of some) handed.addedAtMs = now;
+      }
+    } finally {
+      this.#isAdding = false;
+    }
+  }
+
+  async #addSome(some: readonly HandedJob[]): Promise<void> {
+    if (some.length === 0) return;
+    const { redis } = this.#store;
+    const ids = some.map(({ id }) => id);
+    try {
+      // An earlier start may have called them off.
+      await redis.srem(cancelledKey(this.#run), ...ids, ...ids.map((id) => `interrupt:${id}`));
+      await this.#queue.addBulk(
+        some.map(({ id, job, group, groupLeft }) => ({
+          name: "attempt",
+          data: job,
+          opts: {
+            jobId: id,
+            priority: this.#groups.add(group, { id, left: groupLeft }),
+            removeOnComplete: false,
+            removeOnFail: false,
+            stackTraceLimit: 0,
+          },
+        })),
+      );
+      await this.#store.publish({ type: "jobs", run: this.#run });
+    } catch {
+      // What is not there is put there again by whoever looks after it.
+    }
+  }
+
+  #end(handed: HandedJob): void {
+    if (this.#handed.get(handed.id) !== handed) return;
+    this.#handed.delete(handed.id);
+    for (const id of this.#groups.ended(handed.group, handed.id)) {
+      this.#later(this.#hurry(id));
+    }
+  }
+
+  async #hurry(id: string): Promise<void> {
+    const job = await this.#queue.getJob(id);
+    await job?.changePriority({ priority: nearlyDonePriority });
+  }
+
+  #cancel(handed: HandedJob, reason: unknown): void {
+    if (this.#handed.get(handed.id) !== handed) return;
+    this.#end(handed);
+    handed.reject(reason);
+    if (this.#toCallOff.push(handed.id) === 1) this.#later(this.#callOff());
+  }
+
+  /** Tells workers of all that is not needed any more, and takes what nobody plays out of the queue. */
+  async #callOff(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    const key = cancelledKey(this.#run);
+    const ids = this.#toCallOff.splice(0);
+    for (let start = 0; start < ids.length; start += addedTogether) {
+      const jobs = ids.slice(start, start + addedTogether);
+      await this.#store.redis
+        .multi()
+        .sadd(key, ...jobs)
+        .expire(key, cancelledS)
+        .exec();
+      await this.#store.publish({ type: "cancel", run: this.#run, jobs });
+      await Promise.all(jobs.map(async (id) => await this.#isRemoved(id)));
+    }
+  }
+
+  async #interrupt(handed: HandedJob): Promise<void> {
+    handed.isInterrupted = true;
+    const { id } = handed;
+    if (await this.#isRemoved(id)) {
+      if (this.#handed.get(id) !== handed || handed.isReading) return;
+      this.#end(handed);
+      handed.resolve(handed.unplayed());
+      return;
+    }
+    const key = cancelledKey(this.#run);
+    await this.#store.redis.multi().sadd(key, `interrupt:${id}`).expire(key, cancelledS).exec();
+    await this.#store.publish({ type: "interrupt", run: this.#run, jobs: [id] });
+  }
+
+  /** Takes a job out of the queue that nobody plays; false where somebody does, or has. */
+  async #isRemoved(id: string): Promise<boolean> {
+    const finishedOn = await this.#store.redis.hget(this.#queue.toKey(id), "finishedOn");
+    if (finishedOn !== null) return false;
+    return (await this.#queue.remove(id)) === 1;
+  }
+
+  #later(work: Promise<unknown> | undefined): void {
+    if (work === undefined) return;
+    const settled = work.catch(() => {
+      // The store is away, or the place is: what is left there is taken away when the run is forgotten.
+    });
+    this.#pending.add(settled);
+    void settled.finally(() => this.#pending.delete(settled));
+  }
+}
+
+function parse(text: string | null | undefined): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+}

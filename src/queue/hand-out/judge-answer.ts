@@ -1,0 +1,72 @@
+import { PlaybackStop } from "../../outside.ts";
+import { InvariantError, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
+import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";
+import { readLines } from "../job/job-recording.ts";
+import { PayloadError, takePayload } from "../job/payload.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
+import type { HandedJob } from "./handed-job.ts";
+
+/** What becomes of an answer. */
+export type Verdict =
+  | {
+      readonly type: "played";
+      readonly result: AttemptResult;
+      readonly worker: string;
+      /** Tells those who wait of its inputs, turns and troubles, as if they had been here. */
+      readonly deliver: () => void;
+      /** The file that it lies in, of the shared place; absent where it has none. */
+      readonly file: string | undefined;
+    }
+  /** It is handed out once more; `reason` says what was wrong, where something was. */
+  | { readonly type: "again"; readonly reason: string | undefined }
+  | { readonly type: "thrown"; readonly error: unknown };
+
+/** Holds an answer against the job that it is for. */
+export async function judgeAnswer(
+  handed: HandedJob,
+  answer: Answer,
+  place: SharedPlace | undefined,
+): Promise<Verdict> {
+  if (answer.type === "not-played") return notPlayed(answer);
+  let text: string;
+  try {
+    text = await takePayload(answer.result, place);
+  } catch (error) {
+    if (!(error instanceof PayloadError)) throw error;
+    return { type: "again", reason: error.message };
+  }
+  const read = readResult(text, handed.job);
+  if ("fault" in read) return { type: "again", reason: read.fault };
+  const { result } = read;
+  const { lines, parts } = readLines(result.lines, handed.job);
+  if (lines.length < result.lines.length) {
+    return { type: "again", reason: `line ${lines.length} of its recording is damaged` };
+  }
+  const { told } = handed;
+  const deliver = (): void => {
+    for (const part of parts) told.onInputs?.(part);
+    for (const turn of result.episode.turns) told.onTurn?.(turn);
+    for (const { code, message, stack } of result.troubles) {
+      const trouble = new RolloutError(code as FailureCode, message);
+      trouble.stack = stack;
+      told.onTrouble?.(trouble);
+    }
+  };
+  const file = answer.result.by === "shared" ? answer.result.name : undefined;
+  return { type: "played", result, worker: answer.worker, deliver, file };
+}
+
+function notPlayed({ why, message, worker }: Extract<Answer, { type: "not-played" }>): Verdict {
+  switch (why) {
+    case "usage":
+      return { type: "thrown", error: new UsageError(`${message} (worker ${worker})`) };
+    case "bug":
+      return { type: "thrown", error: new InvariantError(`${message} (worker ${worker})`) };
+    case "playback":
+      return { type: "thrown", error: new PlaybackStop(message) };
+    case "unfit":
+      return { type: "again", reason: message };
+    case "cancelled":
+      return { type: "again", reason: undefined };
+  }
+}

@@ -1,0 +1,121 @@
+import type { UpdateMode } from "../../run/policy-gate.ts";
+import { acknowledgedKey, policyKey, workerAliveKey } from "../store/keys.ts";
+import type { QueueStore } from "../store/queue-store.ts";
+import { firstPolicyState, readPolicyState, type PolicyState } from "../run/policy-state.ts";
+
+/** Looks again after so long, whatever news arrived, milliseconds. */
+const lookAgainMs = 500;
+
+/**
+ * The policy as all workers of a run see it: whether it may be asked, and its version. What is said here is
+ * in the store, so that a worker that missed the news, or comes later, keeps to it as well.
+ */
+export class RemotePolicy {
+  readonly #store: QueueStore;
+  readonly #run: string;
+  #state: PolicyState;
+  #writing: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  private constructor(store: QueueStore, run: string, state: PolicyState) {
+    this.#store = store;
+    this.#run = run;
+    this.#state = state;
+  }
+
+  /** Takes over from whoever handed the run out before: its policy may be asked. */
+  static async open(
+    store: QueueStore,
+    run: string,
+    { isMarked }: Pick<PolicyState, "isMarked">,
+  ): Promise<RemotePolicy> {
+    const before = await readPolicyState(store, run);
+    const { revision } = before ?? firstPolicyState;
+    const policy = new RemotePolicy(store, run, { ...firstPolicyState, revision, isMarked });
+    await policy.#change({});
+    return policy;
+  }
+
+  get revision(): number {
+    return this.#state.revision;
+  }
+
+  get version(): number | undefined {
+    return this.#state.version;
+  }
+
+  // What cannot be written now is written with the next sign of life (see `keep()`).
+
+  /** Says that the policy has this version. */
+  announce(version: number): void {
+    this.#change({ version }).catch(() => {});
+  }
+
+  /** Lets nothing be sampled; resolves when nothing is any more, at any worker that is alive. */
+  async close(mode: UpdateMode): Promise<void> {
+    if (mode === "finish") return;
+    await this.#change({ gate: mode });
+    await this.#settled(this.#state.revision);
+  }
+
+  /** Lets the policy be asked again. */
+  open(): void {
+    if (this.#state.gate !== "open") this.#change({ gate: "open" }).catch(() => {});
+  }
+
+  /** Writes the state once more where the store has lost it. */
+  async keep(): Promise<void> {
+    const found = await readPolicyState(this.#store, this.#run);
+    if (found === undefined || found.revision < this.#state.revision) await this.#change({});
+  }
+
+  /** Waits for nobody any more. */
+  stop(): void {
+    this.#isClosed = true;
+  }
+
+  async #change(change: Partial<Pick<PolicyState, "gate" | "version">>): Promise<void> {
+    // The next process that hands the run out may find a store that lost what this one wrote.
+    const revision = Math.max(this.#state.revision + 1, Date.now());
+    this.#state = { ...this.#state, ...change, revision };
+    const written = this.#writing.then(async () => {
+      await this.#store.redis.set(policyKey(this.#run), JSON.stringify(this.#state));
+      await this.#store.publish({ type: "run", run: this.#run });
+    });
+    this.#writing = written.catch(() => {});
+    await written;
+  }
+
+  /** Resolves when each worker that is alive keeps to a revision. */
+  async #settled(revision: number): Promise<void> {
+    const news = { wake: (): void => {} };
+    const stop = this.#store.listen(({ type, run }) => {
+      if (type === "acknowledged" && run === this.#run) news.wake();
+    });
+    try {
+      while (!this.#isClosed && (await this.#isAwaited(revision))) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, lookAgainMs);
+          news.wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  async #isAwaited(revision: number): Promise<boolean> {
+    const { redis } = this.#store;
+    const known = await redis.hgetall(acknowledgedKey(this.#run));
+    const behind = Object.keys(known).filter((worker) => Number(known[worker]) < revision);
+    if (behind.length === 0) return false;
+    // One that gives no sign of life samples nothing any more, and nothing of its can land.
+    const alive = await redis.mget(behind.map((worker) => workerAliveKey(worker)));
+    const dead = behind.filter((_, index) => alive[index] === null);
+    if (dead.length > 0) await redis.hdel(acknowledgedKey(this.#run), ...dead);
+    return dead.length < behind.length;
+  }
+}

@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { payloadSchema } from "./payload.ts";
+
+const name = z.string().min(1).max(1_000);
+const count = z.int().min(0);
+
+/** How tokens are drawn where a job says otherwise than its run. */
+const samplingSchema = z.object({
+  temperature: z.number().optional(),
+  topP: z.number().optional(),
+  topK: z.number().optional(),
+  minP: z.number().optional(),
+  seed: count.optional(),
+});
+
+/** One play of one attempt, as it travels to a worker. JSON-able. */
+export const attemptJobSchema = z.strictObject({
+  job: z.literal(1),
+  /** The run that it is a part of. */
+  run: name,
+  /** The hash of the run's terms (see `hashTerms()`). */
+  terms: name,
+  /** The state of the policy that a worker has to know before it plays. */
+  policyRevision: count,
+  /** The policy's version when it was handed out. */
+  policyVersion: z.int().optional(),
+  rolloutId: name,
+  groupId: name,
+  groupIndex: count.optional(),
+  sampleIndex: count,
+  taskId: name,
+  split: name,
+  taskIndex: count,
+  seed: z.int(),
+  samplingSeed: z.int().optional(),
+  forkedFrom: z.object({ rolloutId: name, turnIndex: count }).optional(),
+  attempt: z.int().min(1),
+  start: z.int().min(1),
+  sampling: samplingSchema.optional(),
+  /** Milliseconds since the epoch by the store's clock; nobody needs it then. */
+  deadlineAtMs: z.number().optional(),
+  /** Lines of the recording that it goes on from. */
+  past: payloadSchema.optional(),
+});
+
+/** One play of one attempt, as it travels to a worker. JSON-able. */
+export type AttemptJob = z.infer<typeof attemptJobSchema>;
+
+/** A job's id: the same play of the same attempt is the same job, however often it is handed out. */
+export function jobIdOf({
+  scope = "",
+  rolloutId,
+  attempt,
+}: {
+  /** Parts rollouts of one name, such as those of two batches. */
+  readonly scope?: string;
+  readonly rolloutId: string;
+  readonly attempt: number;
+}): string {
+  const hash = createHash("sha256").update(`${scope}\n${rolloutId}`).digest("hex");
+  return `a${hash.slice(0, 24)}.${attempt}`;
+}

@@ -1,0 +1,113 @@
+import { z } from "zod";
+import type { Episode } from "../../episode/episode.ts";
+import { payloadSchema } from "./payload.ts";
+import type { AttemptJob } from "./attempt-job.ts";
+import { segmentFault } from "./segment-check.ts";
+
+const text = z.string().max(100_000);
+
+/** What a worker answers: where the result is, or why there is none. JSON-able. */
+export const answerSchema = z.discriminatedUnion("type", [
+  z.strictObject({
+    answer: z.literal(1),
+    type: z.literal("played"),
+    worker: z.string().max(200),
+    result: payloadSchema,
+  }),
+  z.strictObject({
+    answer: z.literal(1),
+    type: z.literal("not-played"),
+    worker: z.string().max(200),
+    /**
+     * `usage`: what is configured cannot be used, which ends a run. `playback`: the recording does not lead
+     * on. `bug`: ours. `cancelled`: nobody needs it. `unfit`: the worker cannot play it, another may.
+     */
+    why: z.enum(["usage", "playback", "bug", "cancelled", "unfit"]),
+    message: text,
+  }),
+]);
+
+/** What a worker answers. */
+export type Answer = z.infer<typeof answerSchema>;
+
+/** How a play began: `first`, or once more after a worker was lost, `recording` saying from where. */
+export type PlayedFrom = "first" | "recording" | "anew";
+
+const resultSchema = z.strictObject({
+  result: z.literal(1),
+  /** How often the job was taken, from 1. */
+  deliveries: z.int().min(1),
+  from: z.enum(["first", "recording", "anew"]),
+  /** Turns that were taken from a recording. */
+  recordedTurns: z.int().min(0),
+  /** Why a recording was of no use; absent where there was none, or it was. */
+  dropped: text.optional(),
+  episode: z.looseObject({
+    format: z.literal(2),
+    rolloutId: z.string(),
+    groupId: z.string(),
+    taskId: z.string(),
+    split: z.string(),
+    taskIndex: z.int().min(0),
+    sampleIndex: z.int().min(0),
+    seed: z.int(),
+    attempt: z.int().min(1),
+    outcome: z.enum(["completed", "truncated", "failed", "aborted"]),
+    stopReason: z.string(),
+    reward: z.number().optional(),
+    durationMs: z.number(),
+    counts: z.looseObject({ turnCount: z.int().min(0) }),
+    userUsage: z.looseObject({ callCount: z.int().min(0) }),
+    messages: z.array(z.unknown()),
+    turns: z.array(z.looseObject({ engineMs: z.number(), environmentMs: z.number() })),
+    segments: z.array(z.unknown()),
+  }),
+  /** Lines of the recording, in order. */
+  lines: z.array(z.string()).max(1_000_000),
+  troubles: z.array(z.strictObject({ code: text, message: text, stack: text })).max(10_000),
+});
+
+/** What came of a play. JSON-able. */
+export interface AttemptResult extends Omit<z.infer<typeof resultSchema>, "episode"> {
+  readonly episode: Episode;
+}
+
+/**
+ * Reads what a worker sent, and holds it against the job that it was sent for.
+ *
+ * @returns what is wrong with it, where something is.
+ */
+export function readResult(
+  text: string,
+  job: AttemptJob,
+): { readonly result: AttemptResult } | { readonly fault: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return { fault: `it is no JSON: ${error.message}` };
+  }
+  const read = resultSchema.safeParse(value);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    return { fault: `${issue?.path.join(".")}: ${issue?.message}` };
+  }
+  const { episode } = read.data;
+  const fault = segmentFault(episode.segments) ?? strangerIn(episode, job);
+  if (fault !== undefined) return { fault };
+  // The looser schema would copy it; what came is what is kept.
+  return { result: value as AttemptResult };
+}
+
+const shared = ["rolloutId", "groupId", "taskId", "split", "taskIndex"] as const;
+
+function strangerIn(
+  episode: z.infer<typeof resultSchema>["episode"],
+  job: AttemptJob,
+): string | undefined {
+  const own = ["sampleIndex", "seed", "attempt"] as const;
+  const wrong = [...shared, ...own].find((name) => episode[name] !== job[name]);
+  if (wrong === undefined) return undefined;
+  return `its ${wrong} is ${String(episode[wrong])}, the job's ${String(job[wrong])}`;
+}

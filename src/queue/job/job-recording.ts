@@ -1,0 +1,76 @@
+import type { Input, Inputs } from "../../episode/input.ts";
+import { readRecordingLine, writeInputsLine } from "../../run/recording-line.ts";
+import type { PlayPlace } from "../../run/attempt-player.ts";
+
+/** Writes the inputs of one play as lines, each chained to the one before. */
+export class LineWriter {
+  readonly #place: PlayPlace;
+  readonly #clean: ((json: string) => string) | undefined;
+  readonly lines: string[];
+  #hash: string;
+
+  /** @param options.clean - Takes secrets out of a JSON text. */
+  constructor(
+    place: PlayPlace,
+    options: { readonly before?: ReadLines; readonly clean?: (json: string) => string } = {},
+  ) {
+    this.#place = place;
+    this.#clean = options.clean;
+    this.lines = [...(options.before?.lines ?? [])];
+    this.#hash = options.before?.lastHash ?? "";
+  }
+
+  /** Writes one more line. */
+  add(inputs: Inputs): string {
+    const { rolloutId, attempt } = this.#place;
+    const place = { rolloutId, attempt, part: this.lines.length, hash: this.#hash };
+    const { text, hash } = writeInputsLine(place, inputs, this.#clean);
+    this.#hash = hash;
+    this.lines.push(text);
+    return text;
+  }
+}
+
+/** Lines that were read back. */
+export interface ReadLines {
+  readonly lines: readonly string[];
+  /** `parts[i]` is what `lines[i]` holds. */
+  readonly parts: readonly Inputs[];
+  readonly lastHash: string;
+}
+
+/** Reads lines up to the first that is damaged, another play's, or does not follow from those before. */
+export function readLines(lines: readonly string[], place: PlayPlace): ReadLines {
+  const sound: string[] = [];
+  const parts: Inputs[] = [];
+  let lastHash = "";
+  for (const text of lines) {
+    const line = readRecordingLine(Buffer.from(text), lastHash);
+    const fits =
+      line?.type === "inputs" &&
+      line.rolloutId === place.rolloutId &&
+      line.attempt === place.attempt &&
+      line.part === parts.length;
+    if (!fits) break;
+    lastHash = line.hash;
+    sound.push(text);
+    parts.push({ inputs: line.inputs, times: line.times });
+  }
+  return { lines: sound, parts, lastHash };
+}
+
+/** Several stretches of inputs, one after the other. */
+export function joinInputs(parts: readonly Inputs[]): Inputs {
+  const inputs: Input[] = [];
+  const times: number[] = [];
+  for (const part of parts) {
+    for (const input of part.inputs) inputs.push(input);
+    for (const time of part.times) times.push(time);
+  }
+  return { inputs, times };
+}
+
+/** Turns that inputs hold whole. */
+export function countTurns({ inputs }: Inputs): number {
+  return inputs.filter((input) => input.type === "generation" && input.isPartial !== true).length;
+}

@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { UsageError } from "../../errors.ts";
+import { backOffMs } from "../../internal/back-off.ts";
+import { systemClock, type Clock } from "../../internal/clock.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
+
+/** How often a file is looked for: file servers show what others wrote after a while, seconds in all. */
+const looks = 6;
+
+/** What is larger travels by the shared place, in bytes. */
+export const mostInlineBytes = 100_000;
+
+/** Nothing is larger than this, in bytes. */
+export const mostPayloadBytes = 256 * 2 ** 20;
+
+/** A text on its way between processes: itself, or where it lies. JSON-able. */
+export const payloadSchema = z.discriminatedUnion("by", [
+  z.object({ by: z.literal("reply"), text: z.string().max(mostInlineBytes) }),
+  z.object({
+    by: z.literal("shared"),
+    /** Below the shared place. */
+    name: z.string().regex(/^\w[\w.-]*(?:\/\w[\w.-]*)*$/),
+    bytes: z.int().min(0).max(mostPayloadBytes),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  }),
+]);
+
+/** A text on its way between processes. */
+export type Payload = z.infer<typeof payloadSchema>;
+
+/** A payload cannot be had, or is not what was sent. */
+export class PayloadError extends Error {
+  override readonly name = "PayloadError";
+}
+
+/**
+ * Sends a text: as it is where it is small, by the shared place where it is not.
+ *
+ * @param name - Where it lies then; the first digits of its hash are added, so that nobody else's is
+ *   overwritten.
+ * @throws UsageError where it is too large for the one and there is no other.
+ */
+export async function sendPayload(
+  text: string,
+  { place, name, what }: { place: SharedPlace | undefined; name: string; what: string },
+): Promise<Payload> {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= mostInlineBytes) return { by: "reply", text };
+  if (bytes.length > mostPayloadBytes) {
+    throw new UsageError(
+      `Cannot send ${what}: it has ${bytes.length} bytes, at most ${mostPayloadBytes} are taken`,
+    );
+  }
+  if (place === undefined) {
+    throw new UsageError(
+      `Cannot send ${what}: it has ${bytes.length} bytes, and what is above ${mostInlineBytes} travels by a ` +
+        "place that all share: give the run and its workers the same --shared",
+    );
+  }
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const full = `${name}.${sha256.slice(0, 16)}`;
+  await place.write(full, bytes);
+  return { by: "shared", name: full, bytes: bytes.length, sha256 };
+}
+
+/**
+ * Takes what was sent.
+ *
+ * @throws PayloadError where it is not there, or not what was sent.
+ */
+export async function takePayload(
+  payload: Payload,
+  place: SharedPlace | undefined,
+  clock: Pick<Clock, "sleep"> = systemClock,
+): Promise<string> {
+  if (payload.by === "reply") return payload.text;
+  const { name, bytes, sha256 } = payload;
+  if (place === undefined) {
+    throw new PayloadError(`${name} lies in a shared place, and no --shared is given here`);
+  }
+  let fault = "";
+  for (let round = 1; round <= looks; round++) {
+    const found = await place.read(name, bytes);
+    if (found === undefined) fault = `${name} is not in the shared place ${place.shown}`;
+    else {
+      const hash = createHash("sha256").update(found).digest("hex");
+      if (found.length === bytes && hash === sha256) return found.toString("utf8");
+      fault = `${name} in the shared place ${place.shown} is not what was sent`;
+    }
+    if (round < looks) await clock.sleep(backOffMs(round, { firstMs: 100 }));
+  }
+  throw new PayloadError(fault);
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { z } from "zod";
+import { UsageError, describeError } from "../errors.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import type { RunManifest } from "../run/run-folder.ts";
+import { writeWholeJson } from "../run/write-whole.ts";
+import { diskFiles } from "../run/files.ts";
+import type { Variables } from "../setup/create-engine.ts";
+import type { HandOutNews } from "./hand-out/hand-out-news.ts";
+import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
+import { openSharedPlace } from "./place/open-shared-place.ts";
+import type { QueueConfig } from "./queue-settings.ts";
+import { termsOf } from "./run/run-terms.ts";
+import { QueueStore } from "./store/queue-store.ts";
+
+/** What is handed out, and to where. */
+export interface OpenHandOutOptions extends Pick<
+  HandOutOptions,
+  "environment" | "sampling" | "isRecorded" | "isMarked"
+> {
+  readonly config: QueueConfig;
+  /** The folder that the run is written to: it keeps the run's id in the queue. */
+  readonly dir: string;
+  readonly manifest: RunManifest;
+  readonly redactor: Redactor;
+  readonly env?: Variables;
+  readonly onNews?: (news: HandOutNews) => void;
+  /** Told when the store cannot be reached, and when it can again. */
+  readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
+}
+
+/** A hand-out with what was opened for it. */
+export interface OpenedHandOut extends AsyncDisposable {
+  readonly handOut: HandOut;
+}
+
+/**
+ * Opens the queue of a run. The packages that it takes are loaded here, and nowhere else.
+ *
+ * @throws UsageError where a package is missing, or store or shared place cannot be used.
+ */
+export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHandOut> {
+  const { config, dir, manifest, redactor, env = process.env } = options;
+  const { environment, sampling, isRecorded, isMarked, onNews, onContact } = options;
+  const place = await openSharedPlace(config.shared, env);
+  const store = await QueueStore.connect(config, {
+    ...{ env, redactor },
+    ...(onContact && { onContact }),
+  });
+  try {
+    const handOut = await HandOut.open({
+      ...{ store, environment, sampling, isRecorded },
+      run: await runIdOf(dir),
+      terms: termsOf(redactor.clean(manifest)),
+      ...(place && { place }),
+      ...(isMarked !== undefined && { isMarked }),
+      ...(onNews && { onNews }),
+    });
+    return {
+      handOut,
+      async [Symbol.asyncDispose]() {
+        await using _store = store;
+        await handOut[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+const queueFile = "queue.json";
+
+const queueFileSchema = z.object({ queue: z.literal(1), run: z.string().regex(/^[\w-]{1,100}$/) });
+
+/** The id that the folder's run has in the queue: that of its first start, so that it finds its own again. */
+async function runIdOf(dir: string): Promise<string> {
+  const file = path.join(dir, queueFile);
+  try {
+    const read = queueFileSchema.safeParse(JSON.parse(await readFile(file, "utf8")));
+    if (read.success) return read.data.run;
+    throw new UsageError(
+      `Cannot read ${file}: expected {"queue": 1, "run": …}; remove it to begin a new queue`,
+    );
+  } catch (error) {
+    if (error instanceof SyntaxError) {
+      throw new UsageError(
+        `Cannot read ${file}: ${describeError(error)}; remove it to begin a new queue`,
+      );
+    }
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  const run = randomUUID().slice(0, 13);
+  await writeWholeJson(file, { queue: 1, run }, { files: diskFiles });
+  return run;
+}

@@ -1,0 +1,505 @@
+import { rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { UsageError } from "../errors.ts";
+import { Redactor } from "../internal/redactor.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import type { EpisodeGroup } from "../run/group.ts";
+import { lampEngine, lampSetup, QueueBench, turnOf, until } from "./queue.fixture.ts";
+import { startProxy, missingStore } from "./store/store-server.fixture.ts";
+
+async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly EpisodeGroup[]> {
+  const found: EpisodeGroup[] = [];
+  for await (const group of groups) found.push(group);
+  return found;
+}
+
+function idsIn(lines: string): readonly string[] {
+  return lines
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => (JSON.parse(line) as { rolloutId: string }).rolloutId)
+    .toSorted();
+}
+
+/** Two attempts at each of so many lamps. */
+function lampIds(count: number): readonly string[] {
+  return Array.from(
+    { length: count * 2 },
+    (_, i) => `lamp/test/${Math.floor(i / 2)}#${i % 2}`,
+  ).toSorted();
+}
+
+describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out", () => {
+  test("writes the same rows as one process, to the byte, and leaves nothing in the store", async () => {
+    await using bench = await QueueBench.open();
+    const plain = await bench.folder("plain");
+    await all(bench.start(20, { folder: plain }));
+    await bench.worker();
+    await bench.worker();
+    const handOut = await bench.handOut();
+    const folder = await bench.folder("handed-out");
+    const run = bench.start(20, { folder, player: handOut.player() });
+    const groups = await all(run);
+    expect(groups).toHaveLength(20);
+    expect(await run.result).toMatchObject({
+      end: "finished",
+      progress: { finished: 40, turnCount: 80 },
+    });
+    for (const file of ["samples.jsonl"]) {
+      expect(await bench.text("handed-out", file)).toBe(await bench.text("plain", file));
+    }
+    // Inputs come with the results: what is written can be replayed.
+    const recorded = await bench.text("handed-out", "recording.jsonl");
+    expect(recorded.match(/"type":"inputs"/g)?.length).toBeGreaterThanOrEqual(80);
+    await handOut[Symbol.asyncDispose]();
+    const store = await bench.store();
+    await until(async () => (await store.redis.keys("turnwright:*run-test-run*")).length === 0);
+    expect(await store.redis.hlen("turnwright:runs")).toBe(0);
+  });
+
+  test("goes on from what a lost worker recorded, and says so", async () => {
+    await using bench = await QueueBench.open();
+    await using proxy = await startProxy(bench.server);
+    const place = await bench.place();
+    const reached = withResolvers();
+    const hung = withResolvers();
+    const asked: string[] = [];
+    // The first worker comes as far as its second turn.
+    await bench.worker({
+      ...{ url: proxy.url, place, concurrency: 1, leaseMs: 3_000 },
+      engine: lampEngine(async (request, turn) => {
+        asked.push(`one ${turn}`);
+        if (turn === 0) return;
+        reached.resolve();
+        await hung.promise;
+      }),
+    });
+    const handOut = await bench.handOut({ place });
+    const folder = await bench.folder("run");
+    const run = bench.start(1, { folder, player: handOut.player(), admission: { concurrency: 1 } });
+    await reached.promise;
+    proxy.swallow();
+    await bench.worker({
+      ...{ place, concurrency: 4 },
+      engine: lampEngine((_, turn) => void asked.push(`two ${turn}`)),
+    });
+    const [group] = await all(run);
+    hung.resolve();
+    expect(group!.episodes.map(({ reward }) => reward)).toEqual([1, 1]);
+    // The first turn of the first attempt was not sampled again; the second attempt is another's whole.
+    expect(asked).toEqual(["one 0", "one 1", "two 1", "two 0", "two 1"]);
+    expect(bench.news).toContainEqual(
+      expect.objectContaining({
+        ...{ type: "attempt-played-again", rolloutId: "lamp/test/0#0", attempt: 1 },
+        ...{ from: "recording", recordedTurns: 1 },
+      }),
+    );
+  });
+
+  test("begins anew where no recording is at hand, and a slow worker lands nothing", async () => {
+    await using bench = await QueueBench.open();
+    await using proxy = await startProxy(bench.server);
+    const reached = withResolvers();
+    const slow = withResolvers();
+    await bench.worker({
+      ...{ url: proxy.url, concurrency: 1, leaseMs: 3_000 },
+      engine: lampEngine(async (_, turn) => {
+        if (turn === 0) return;
+        reached.resolve();
+        await slow.promise;
+        return "Goodbye from the dead!";
+      }),
+    });
+    const handOut = await bench.handOut();
+    const folder = await bench.folder("run");
+    const player = handOut.player();
+    const run = bench.start(1, { folder, player, admission: { concurrency: 1 } });
+    await reached.promise;
+    proxy.cut();
+    await bench.worker();
+    await all(run);
+    proxy.mend();
+    slow.resolve();
+    await until(() => bench.notes.some((note) => note.includes("reaches the queue's store again")));
+    expect(bench.notes.join("\n")).toContain(
+      "lamp/test/0#0 is not this worker's any more: what it played of it is left out",
+    );
+    expect(await bench.text("run", "episodes.jsonl")).not.toContain("from the dead");
+    expect(idsIn(await bench.text("run", "episodes.jsonl"))).toEqual(lampIds(1));
+    expect(bench.news).toContainEqual(
+      expect.objectContaining({ type: "attempt-played-again", from: "anew", recordedTurns: 0 }),
+    );
+  });
+
+  test("survives a store that is killed, with its data and without", async () => {
+    await using bench = await QueueBench.open();
+    const gate = withResolvers();
+    let begun = 0;
+    const engine = lampEngine(async () => {
+      begun += 1;
+      await gate.promise;
+    });
+    await bench.worker({ engine });
+    await bench.worker({ engine });
+    const handOut = await bench.handOut();
+    const folder = await bench.folder("run");
+    const run = bench.start(20, { folder, player: handOut.player() });
+    await until(() => begun >= 8);
+    await bench.server.restart({ keepsData: false });
+    await until(() => begun >= 9);
+    await bench.server.restart({ keepsData: true });
+    gate.resolve();
+    expect(await all(run)).toHaveLength(20);
+    expect(idsIn(await bench.text("run", "episodes.jsonl"))).toEqual(lampIds(20));
+  });
+
+  test("is refused by a worker that differs, which names what differs", async () => {
+    await using bench = await QueueBench.open();
+    await bench.worker({ name: "other", terms: { tokenizer: "t2", turnwright: "0.2.0" } });
+    const handOut = await bench.handOut({ terms: { tokenizer: "t1", turnwright: "0.1.0" } });
+    const run = bench.start(1, { player: handOut.player() });
+    await until(() => bench.news.some(({ type }) => type === "no-worker"));
+    const difference =
+      "tokenizer differs (here t2, the run's t1); turnwright differs (here 0.2.0, the run's 0.1.0)";
+    await until(() => bench.news.length > 0 && JSON.stringify(bench.news).includes("refuses"));
+    expect(bench.notes).toEqual([`refuses run test-run: ${difference}`]);
+    expect(bench.news.at(-1)).toEqual({
+      type: "no-worker",
+      why: `the only worker refuses this run; other says: ${difference}`,
+    });
+    // One on its terms plays it.
+    await bench.worker({ terms: { tokenizer: "t1", turnwright: "0.1.0" } });
+    expect(await all(run)).toHaveLength(1);
+    await until(() => bench.news.at(-1)?.type === "worker-there" || bench.news.length >= 1);
+  });
+
+  test("takes large results by the shared place alone, and not where they are damaged", async () => {
+    const long = `Goodbye! ${"x".repeat(60_000)}`;
+    const engine = lampEngine((_, turn) => (turn === 1 ? long : undefined));
+    {
+      await using bench = await QueueBench.open();
+      await bench.worker({ engine });
+      const handOut = await bench.handOut();
+      const run = bench.start(1, { player: handOut.player() });
+      await expect(all(run)).rejects.toThrow(
+        /^Cannot send the result of lamp\/test\/0#[01]: it has \d+ bytes, and what is above 100000 travels by a place that all share: give the run and its workers the same --shared \(worker /,
+      );
+    }
+    await using bench = await QueueBench.open();
+    const place = await bench.place();
+    let damaged = 0;
+    const worker = await bench.place();
+    await bench.worker({
+      engine,
+      place: {
+        ...worker,
+        async write(name, bytes) {
+          if (name.startsWith("results/") && damaged++ === 0) {
+            await worker.write(name, Buffer.from(bytes.toString().replace("x", "y")));
+          } else await worker.write(name, bytes);
+        },
+      },
+    });
+    const plain = await bench.folder("plain");
+    await all(bench.start(1, { engine, folder: plain }));
+    const handOut = await bench.handOut({ place });
+    const folder = await bench.folder("run");
+    await all(bench.start(1, { folder, player: handOut.player() }));
+    expect(await bench.text("run", "samples.jsonl")).toBe(
+      await bench.text("plain", "samples.jsonl"),
+    );
+    expect(bench.news.filter(({ type }) => type === "result-refused")).toEqual([
+      expect.objectContaining({ reason: expect.stringMatching(/is not what was sent$/) as string }),
+    ]);
+  });
+
+  test("needs the same shared place at its workers", async () => {
+    await using bench = await QueueBench.open();
+    await bench.worker();
+    const handOut = await bench.handOut({ place: await bench.place() });
+    const run = bench.start(1, { player: handOut.player() });
+    await until(() => bench.notes.length > 0);
+    expect(bench.notes).toEqual([
+      "refuses run test-run: it shares a place (--shared), and no --shared is given here",
+    ]);
+    await bench.worker({ place: await bench.place() });
+    expect(await all(run)).toHaveLength(1);
+  });
+
+  test("lets nothing be sampled anywhere while the policy changes, and marks what each version sampled", async () => {
+    await using bench = await QueueBench.open();
+    let sampling = 0;
+    const during: number[] = [];
+    const held = withResolvers();
+    const first = withResolvers();
+    const engine = lampEngine(async (_, turn) => {
+      sampling += 1;
+      if (turn === 0) {
+        first.resolve();
+        await held.promise;
+      }
+      sampling -= 1;
+    });
+    await bench.worker({ engine });
+    await bench.worker({ engine });
+    const handOut = await bench.handOut({ isMarked: true });
+    const run = bench.start(4, { player: handOut.player() });
+    run.announcePolicy(6);
+    await first.promise;
+    const updated = run.updatePolicy(7, async () => void during.push(sampling), "hold");
+    held.resolve();
+    await updated;
+    expect(during).toEqual([0]);
+    const groups = await all(run);
+    const versions = groups.flatMap(({ episodes }) =>
+      episodes.flatMap(({ segments }) => segments.flatMap(({ policyVersions }) => policyVersions)),
+    );
+    expect([...new Set(versions)].toSorted()).toEqual(["", "6", "7"]);
+    expect(groups.some(({ staleness }) => staleness === 1)).toBe(true);
+  });
+
+  test("calls back what a group does not need, and ends what is interrupted with what it has", async () => {
+    await using bench = await QueueBench.open();
+    const held = withResolvers();
+    const aborted: string[] = [];
+    await bench.worker({
+      engine: lampEngine(async ({ sessionId }, turn) => {
+        if (sessionId.endsWith("#1") && turn === 1) await held.promise;
+      }),
+    });
+    const handOut = await bench.handOut();
+    const run = bench.start(1, { player: handOut.player(), grouping: { size: 2, begun: 3 } });
+    const [group] = await all(run);
+    expect(group!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
+    expect(await run.result).toMatchObject({ end: "finished", progress: { running: 0 } });
+    held.resolve();
+    expect(aborted).toEqual([]);
+  });
+
+  test("goes on behind the last token of what was interrupted, wherever it is played next", async () => {
+    await using bench = await QueueBench.open();
+    const reached = withResolvers();
+    const asked: number[] = [];
+    const engine = lampEngine();
+    await bench.worker({
+      engine: {
+        ...engine,
+        async generate(request, options) {
+          if (turnOf(request) === 0) return await engine.generate(request, options);
+          reached.resolve();
+          await new Promise<void>((resolve) => {
+            options?.cutShort?.addEventListener("abort", () => resolve(), { once: true });
+          });
+          const whole = await engine.generate(request, options);
+          return {
+            ...whole,
+            outputIds: whole.outputIds.slice(0, 3),
+            logprobs: whole.logprobs.slice(0, 3),
+            finish: { type: "length" },
+            pieces: [{ requestId: "r", tokenCount: 3, policyVersion: "1", finish: "abort" }],
+          };
+        },
+      },
+      concurrency: 1,
+    });
+    const one = { grouping: { size: 1 }, admission: { concurrency: 1 } } as const;
+    const handOut = await bench.handOut();
+    {
+      await using folder = await bench.folder("run");
+      const run = bench.start(1, { folder, player: handOut.player(), ...one });
+      await reached.promise;
+      expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+    }
+    await using folder = await bench.folder("run");
+    const rest = bench.start(1, {
+      ...{ folder, ...one },
+      engine: lampEngine(({ promptIds }) => {
+        asked.push(promptIds.length);
+        return "dbye!";
+      }),
+    });
+    const [group] = await all(rest);
+    expect(asked).toHaveLength(1);
+    expect(group!.episodes[0]!.turns.map(({ text }) => text).at(-1)).toBe("Goodbye!");
+  });
+
+  test("takes what was played while nobody handed it out", async () => {
+    await using bench = await QueueBench.open();
+    const held = withResolvers();
+    const asked: string[] = [];
+    const engine = lampEngine(async ({ sessionId }, turn) => {
+      asked.push(`${sessionId} ${turn}`);
+      await held.promise;
+    });
+    await bench.worker({ engine });
+    const store = await bench.store();
+    const lost = await bench.handOut({ store });
+    const folder = await bench.folder("run");
+    const stop = new AbortController();
+    const first = bench.start(1, { folder, player: lost.player(), signal: stop.signal });
+    const ended = all(first).catch(() => {});
+    await until(() => asked.length === 2);
+    // As if it had been killed: nothing is called back.
+    await store[Symbol.asyncDispose]();
+    stop.abort();
+    await ended;
+    await folder[Symbol.asyncDispose]();
+    held.resolve();
+    const other = await bench.store();
+    await until(async () => (await other.redis.zcard("turnwright:run-test-run:completed")) === 2);
+    const handOut = await bench.handOut();
+    const again = await bench.folder("run");
+    const run = bench.start(1, { folder: again, player: handOut.player() });
+    expect(await all(run)).toHaveLength(1);
+    expect(asked).toHaveLength(4);
+    expect(idsIn(await bench.text("run", "episodes.jsonl"))).toEqual(lampIds(1));
+  });
+
+  test("ends where another process hands out the same run", async () => {
+    await using bench = await QueueBench.open();
+    const handOut = await bench.handOut();
+    const run = bench.start(1, { player: handOut.player() });
+    const ended = expect(all(run)).rejects.toThrow(
+      new UsageError(
+        "Cannot go on: another process hands out the same run test-run, such as from a copy of its folder",
+      ),
+    );
+    await bench.handOut();
+    await ended;
+  });
+
+  test("gives each of two runs its share of a worker", async () => {
+    await using bench = await QueueBench.open();
+    const free = withResolvers();
+    const begun: string[] = [];
+    const engine = lampEngine(async ({ sessionId }, turn) => {
+      if (turn === 0) begun.push(sessionId);
+      await free.promise;
+    });
+    const large = await bench.handOut({ run: "large" });
+    const first = bench.start(20, { player: large.player() });
+    const store = await bench.store();
+    await until(async () => (await store.redis.zcard("turnwright:run-large:prioritized")) >= 16);
+    const small = await bench.handOut({ run: "small" });
+    const second = bench.start(2, { player: small.player({ name: "s" }) });
+    await until(async () => (await store.redis.zcard("turnwright:run-small:prioritized")) === 4);
+    const worker = await bench.worker({ engine, concurrency: 4 });
+    await until(() => begun.length === 4);
+    expect(worker.playingCount).toBe(4);
+    // Two of each, though the first run has far more and was there before.
+    expect(begun.filter((id) => id.startsWith("lamp/test/0#"))).toHaveLength(4);
+    expect(new Set(begun).size).toBe(2);
+    free.resolve();
+    await Promise.all([all(first), all(second)]);
+  });
+
+  test("is given back by a worker that drains, at once and to go on from its recording", async () => {
+    await using bench = await QueueBench.open();
+    const place = await bench.place();
+    const reached = withResolvers();
+    const never = withResolvers();
+    const worker = await bench.worker({
+      ...{ place, leaseMs: 600_000, concurrency: 1 },
+      engine: lampEngine(async (_, turn) => {
+        if (turn === 0) return;
+        reached.resolve();
+        await never.promise;
+      }),
+    });
+    const handOut = await bench.handOut({ place });
+    const run = bench.start(1, { player: handOut.player() });
+    await reached.promise;
+    const drained = worker.drain({ withinMs: 0 });
+    await bench.worker({ place });
+    expect(await all(run)).toHaveLength(1);
+    never.resolve();
+    await drained;
+    expect(bench.news).toContainEqual(
+      expect.objectContaining({
+        type: "attempt-played-again",
+        from: "recording",
+        recordedTurns: 1,
+      }),
+    );
+  });
+
+  test("has no secret in the store, nor in what is shared", async () => {
+    const key = "sk-very-secret-0123456789";
+    await using bench = await QueueBench.open();
+    const redactor = new Redactor([key]);
+    const place = await bench.place();
+    await bench.worker({
+      ...{ place, redactor },
+      engine: lampEngine((_, turn) => (turn === 1 ? `Goodbye! ${key}` : undefined)),
+    });
+    const handOut = await bench.handOut({ place });
+    const store = await bench.store();
+    const seen: string[] = [];
+    await store.redis.config("SET", "slowlog-log-slower-than", "0");
+    const player = handOut.player();
+    const run = bench.start(1, {
+      player: {
+        ...player,
+        landed: (landedPlace) => {
+          seen.push(JSON.stringify(landedPlace));
+        },
+      },
+    });
+    await all(run);
+    for (const name of await store.redis.keys("*")) {
+      const type = await store.redis.type(name);
+      if (type === "hash") seen.push(JSON.stringify(await store.redis.hgetall(name)));
+      if (type === "stream") seen.push(JSON.stringify(await store.redis.xrange(name, "-", "+")));
+      if (type === "string") seen.push((await store.redis.get(name)) ?? "");
+    }
+    const text = seen.join("\n");
+    expect(text).toContain("[redacted]");
+    expect(text).not.toContain(key);
+    expect(text).toContain("lamp/test/0#1");
+  });
+
+  test("refuses a store that wants a password, and one that is not there", async () => {
+    await using bench = await QueueBench.open(["--requirepass", "hunter2-hunter2"]);
+    const { QueueStore } = await import("./store/queue-store.ts");
+    const { url } = bench.server;
+    await expect(QueueStore.connect({ url }, { connectMs: 500 })).rejects.toThrow(
+      /^Cannot reach the queue's store redis:\/\/127\.0\.0\.1:\d+: .*NOAUTH/,
+    );
+    const config = { url, passwordEnv: "QUEUE_PASSWORD" };
+    await expect(QueueStore.connect(config, { env: {} })).rejects.toThrow(
+      "Cannot read the password for --queue-password-env: the variable QUEUE_PASSWORD is not set",
+    );
+    const redactor = new Redactor();
+    const env = { QUEUE_PASSWORD: "hunter2-hunter2" };
+    await using store = await QueueStore.connect(config, { env, redactor });
+    expect(await store.redis.ping()).toBe("PONG");
+    expect(redactor.text("the password hunter2-hunter2")).toBe("the password [redacted]");
+    await bench.server.stop();
+    await expect(QueueStore.connect({ url }, { connectMs: 500 })).rejects.toThrow(
+      /^Cannot reach the queue's store redis:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/,
+    );
+  });
+});
+
+test("what lies in a shared folder is there whole or not at all", async () => {
+  await using bench = await (missingStore === undefined
+    ? QueueBench.open()
+    : Promise.resolve(undefined));
+  if (bench === undefined) return;
+  const place = await bench.place();
+  await place.write("results/r/a", Buffer.from("whole"));
+  expect((await place.read("results/r/a", 100))?.toString()).toBe("whole");
+  expect((await place.read("results/r/a", 3))?.toString()).toBe("whol");
+  expect(await place.read("results/r/b", 100)).toBeUndefined();
+  const one = await place.recordings!.begin("recordings/r/job");
+  await one.append("first\n");
+  const two = await place.recordings!.begin("recordings/r/job");
+  expect([one.number, two.number]).toEqual([1, 2]);
+  expect(two.earlier.map(String)).toEqual(["first\n"]);
+  await place.recordings!.remove("recordings/r/job");
+  // Who was only slow writes into nothing.
+  await rm(path.join(bench.dir, "shared", "recordings"), { recursive: true, force: true });
+  await one.append("late\n");
+  await writeFile(path.join(bench.dir, "other"), lampSetup().environment.name);
+});

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { policyKey } from "../store/keys.ts";
+import type { QueueStore } from "../store/queue-store.ts";
+
+const policyStateSchema = z.strictObject({
+  state: z.literal(1),
+  /** Grows with each change. */
+  revision: z.int().min(0),
+  /** Whether the policy may be asked; where not, how calls under way are ended. */
+  gate: z.enum(["open", "hold", "interrupt"]),
+  /** The policy's newest version; absent before one is announced. */
+  version: z.int().optional(),
+  /** Whether sampled tokens are marked with that version, whatever the engine says. */
+  isMarked: z.boolean(),
+});
+
+/** Whether a run's policy may be asked everywhere, and which version it has. JSON-able. */
+export type PolicyState = z.infer<typeof policyStateSchema>;
+
+/** The state before anything was said. */
+export const firstPolicyState: PolicyState = {
+  ...{ state: 1, revision: 0, gate: "open" },
+  isMarked: false,
+};
+
+/** The policy's state as the store has it; nothing where there is none. */
+export async function readPolicyState(
+  store: QueueStore,
+  run: string,
+): Promise<PolicyState | undefined> {
+  const text = await store.redis.get(policyKey(run));
+  if (text === null) return undefined;
+  try {
+    return policyStateSchema.safeParse(JSON.parse(text)).data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import type { EngineDescription } from "../../engine/engine.ts";
+import type { RunManifest } from "../../run/run-folder.ts";
+import { runSettings } from "../../setup/run-config.ts";
+import type { Setting } from "../../setup/setting.ts";
+
+/**
+ * What whoever plays a run's attempts must have in common with it: names with versions and hashes.
+ * Settings are there by their hashes, so that nothing of theirs can be read in the store. JSON-able.
+ */
+export type RunTerms = Readonly<Record<string, string>>;
+
+/** What a run says for itself in each of its jobs, or what only its folder knows. */
+const ownToRuns: ReadonlySet<string> = new Set([
+  ...["split", "tasks", "samples", "passes", "groups", "format"],
+  ...["temperature", "top-p", "top-k", "min-p", "sampling-seed"],
+]);
+
+/** The terms of a run, or of a worker that was started with the same options. */
+export function termsOf({ turnwright, configuration, identity, found }: RunManifest): RunTerms {
+  const { contextLength } = (found["engine"] ?? {}) as Partial<EngineDescription>;
+  const table: readonly Setting[] = runSettings;
+  const compared = table.filter(({ name, operational }) => {
+    if (operational === true || ownToRuns.has(name)) return false;
+    // Which examples an agent is shown follows from the seed; nothing else of it does.
+    return name !== "seed" || configuration["agent"] === "few-shot";
+  });
+  const settings = compared.map(({ name }) => [`--${name}`, hashOf(configuration[name])] as const);
+  return {
+    turnwright,
+    ...identity,
+    contextLength: contextLength === undefined ? "unknown" : String(contextLength),
+    ...Object.fromEntries(settings),
+  };
+}
+
+/** What stands for all terms together. */
+export function hashTerms(terms: RunTerms): string {
+  return hashOf(Object.entries(terms).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** What differs, in one line; nothing where nothing does. */
+export function describeDifference(here: RunTerms, there: RunTerms): string | undefined {
+  const names = [...new Set([...Object.keys(here), ...Object.keys(there)])];
+  const wrong = names.filter((name) => here[name] !== there[name]);
+  if (wrong.length === 0) return undefined;
+  return wrong
+    .map((name) => `${name} differs (here ${show(here[name])}, the run's ${show(there[name])})`)
+    .join("; ");
+}
+
+function show(value = "none"): string {
+  return /^[0-9a-f]{64}$/.test(value) ? value.slice(0, 12) : value.slice(0, 100);
+}
+
+function hashOf(value: unknown): string {
+  return createHash("sha256")
+    .update(JSON.stringify(value) ?? "none")
+    .digest("hex");
+}

@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { workerAliveKey, workersKey } from "../store/keys.ts";
+import type { QueueStore } from "../store/queue-store.ts";
+
+const count = z.int().min(0);
+const name = z.string().max(1_000);
+
+const workerEntrySchema = z.strictObject({
+  entry: z.literal(1),
+  worker: name,
+  host: name,
+  pid: count,
+  turnwright: name,
+  environment: name,
+  state: z.enum(["working", "draining"]),
+  concurrency: count,
+  /** Attempts that it is playing, by run. */
+  playing: z.record(name, count),
+  played: count,
+  turns: count,
+  sampledTokens: count,
+  /** What its turns waited for, milliseconds. */
+  spentMs: z.strictObject({ engine: z.number(), user: z.number(), environment: z.number() }),
+  /** Share of its time in which its event loop was busy, 0 to 1. */
+  busy: z.number(),
+  startedAtMs: z.number(),
+  /** When this was written. */
+  atMs: z.number(),
+  /** Runs that it does not play, with what differs. */
+  refuses: z.record(name, z.string().max(10_000)),
+});
+
+/** What a worker says of itself. JSON-able. */
+export type WorkerEntry = z.infer<typeof workerEntrySchema>;
+
+/** The workers that give signs of life. The others are forgotten. */
+export async function readWorkers(store: QueueStore): Promise<readonly WorkerEntry[]> {
+  const texts = await store.redis.hgetall(workersKey);
+  const ids = Object.keys(texts);
+  if (ids.length === 0) return [];
+  const alive = await store.redis.mget(ids.map((id) => workerAliveKey(id)));
+  const dead = ids.filter((_, index) => alive[index] === null);
+  if (dead.length > 0) await store.redis.hdel(workersKey, ...dead);
+  return ids.flatMap((id, index) =>
+    alive[index] === null ? [] : (parseWorkerEntry(texts[id]!) ?? []),
+  );
+}
+
+/** A worker gives a sign of life, which is good for `leaseMs`. */
+export async function writeWorker(
+  store: QueueStore,
+  entry: WorkerEntry,
+  leaseMs: number,
+): Promise<void> {
+  await store.redis
+    .multi()
+    .set(workerAliveKey(entry.worker), "1", "PX", leaseMs)
+    .hset(workersKey, entry.worker, JSON.stringify(entry))
+    .exec();
+}
+
+/** A worker leaves. */
+export async function forgetWorker(store: QueueStore, worker: string): Promise<void> {
+  await store.redis.multi().del(workerAliveKey(worker)).hdel(workersKey, worker).exec();
+}
+
+function parseWorkerEntry(text: string): WorkerEntry | undefined {
+  try {
+    return workerEntrySchema.safeParse(JSON.parse(text)).data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

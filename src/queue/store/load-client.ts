@@ -1,0 +1,33 @@
+import type * as bullmq from "bullmq";
+import type { Redis } from "ioredis";
+import { UsageError } from "../../errors.ts";
+
+/** The packages that speak to the queue's store. */
+export interface StoreClients {
+  readonly bullmq: typeof bullmq;
+  readonly Redis: typeof Redis;
+}
+
+/**
+ * Loads the packages that speak to the queue's store; who uses no queue needs none of them.
+ *
+ * @throws UsageError that says how to install what is missing.
+ */
+export async function loadStoreClients(): Promise<StoreClients> {
+  try {
+    const [queues, { Redis: client }] = await Promise.all([import("bullmq"), import("ioredis")]);
+    return { bullmq: queues, Redis: client };
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    throw new UsageError(
+      "Cannot use --queue: it needs the packages bullmq and ioredis, install them with `npm install bullmq ioredis`",
+      { cause: error },
+    );
+  }
+}
+
+/** Whether a package is not there, which is no fault of it. */
+export function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+}

@@ -1,0 +1,139 @@
+import type { Redis, RedisOptions } from "ioredis";
+import { UsageError, describeError } from "../../errors.ts";
+import type { Redactor } from "../../internal/redactor.ts";
+import type { Variables } from "../../setup/create-engine.ts";
+import type { QueueConfig } from "../queue-settings.ts";
+import { newsChannel, prefix } from "./keys.ts";
+import { within } from "./within.ts";
+import { parseNews, type News } from "./news.ts";
+import { loadStoreClients, type StoreClients } from "./load-client.ts";
+
+/** How a store is reached. */
+export interface StoreOptions {
+  readonly env?: Variables;
+  /** Learns the password. */
+  readonly redactor?: Redactor;
+  /** Told when the store cannot be reached, and when it can again. */
+  readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
+  /** How long the first connection may take. Default 10 000. */
+  readonly connectMs?: number;
+}
+
+/** Nothing heard for so long after a command: the connection is dead, whatever TCP thinks. */
+const silenceMs = 15_000;
+
+/** Waits of our own that block end well before that. */
+export const blockMs = 5_000;
+
+/** The store that a queue lives in: one connection for commands, one for news. */
+export class QueueStore implements AsyncDisposable {
+  readonly redis: Redis;
+  readonly bullmq: StoreClients["bullmq"];
+  readonly #subscriber: Redis;
+  readonly #listeners = new Set<(news: News) => void>();
+  #isThere = true;
+  #aheadMs = 0;
+
+  private constructor(clients: StoreClients, redis: Redis, options: StoreOptions) {
+    this.redis = redis;
+    this.bullmq = clients.bullmq;
+    this.#subscriber = redis.duplicate();
+    const onContact = (isThere: boolean, why?: string): void => {
+      if (isThere === this.#isThere) return;
+      this.#isThere = isThere;
+      options.onContact?.({ isThere, ...(why !== undefined && { why }) });
+    };
+    redis.on("error", (error: Error) => onContact(false, describeError(error)));
+    redis.on("close", () => onContact(false));
+    redis.on("ready", () => onContact(true));
+    this.#subscriber.on("error", () => {});
+    this.#subscriber.on("message", (_channel, text) => {
+      const news = parseNews(text);
+      if (news === undefined) return;
+      for (const listener of this.#listeners) listener(news);
+    });
+  }
+
+  /**
+   * Connects to a store.
+   *
+   * @throws UsageError where its packages are missing, its password is wrong, or it does not answer.
+   */
+  static async connect(config: QueueConfig, options: StoreOptions = {}): Promise<QueueStore> {
+    const clients = await loadStoreClients();
+    const redis = new clients.Redis(config.url, redisOptions(config, options));
+    let last: unknown;
+    redis.on("error", (error: unknown) => (last = error));
+    const store = new QueueStore(clients, redis, options);
+    const { connectMs = 10_000 } = options;
+    try {
+      const begun = Promise.all([store.readClock(), store.#subscriber.subscribe(newsChannel)]);
+      begun.catch(() => {});
+      if (!(await within(connectMs, begun))) throw last ?? new Error("it does not answer");
+    } catch (error) {
+      await store[Symbol.asyncDispose]();
+      const { protocol, host } = new URL(config.url);
+      const why = describeError(last ?? error);
+      throw new UsageError(`Cannot reach the queue's store ${protocol}//${host}: ${why}`);
+    }
+    return store;
+  }
+
+  /** The store's time, which all agree on: milliseconds since the epoch, as of the last `readClock()`. */
+  now(): number {
+    return Date.now() + this.#aheadMs;
+  }
+
+  /** Finds out how far the store's clock is ahead of this machine's. */
+  async readClock(): Promise<void> {
+    const askedAtMs = Date.now();
+    const [seconds, microseconds] = await this.redis.time();
+    const heardAtMs = Date.now();
+    const thereMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    this.#aheadMs = thereMs - (askedAtMs + heardAtMs) / 2;
+  }
+
+  /** Told of all that others publish, until the function that it returns is called. */
+  listen(listener: (news: News) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async publish(news: News): Promise<void> {
+    await this.redis.publish(newsChannel, JSON.stringify(news));
+  }
+
+  /** What BullMQ's classes are opened with. */
+  get bullOptions(): { readonly connection: Redis; readonly prefix: string } {
+    return { connection: this.redis, prefix };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listeners.clear();
+    this.redis.removeAllListeners("close");
+    this.#subscriber.disconnect();
+    this.redis.disconnect();
+  }
+}
+
+function redisOptions(config: QueueConfig, { env = process.env, redactor }: StoreOptions) {
+  const { url, passwordEnv } = config;
+  const password = passwordEnv === undefined ? undefined : env[passwordEnv];
+  if (passwordEnv !== undefined && (password === undefined || password === "")) {
+    throw new UsageError(
+      `Cannot read the password for --queue-password-env: the variable ${passwordEnv} is not set`,
+    );
+  }
+  if (password !== undefined) redactor?.learn(password);
+  return {
+    // What was not answered is asked again on the next connection; all that we ask may be asked twice.
+    maxRetriesPerRequest: null,
+    enableReadyCheck: true,
+    socketTimeout: silenceMs,
+    retryStrategy: (times) => Math.min(100 * 2 ** Math.min(times, 6), 2_000),
+    // A store that is full or being loaded says so to each command; others go through later.
+    reconnectOnError: (error) => error.message.startsWith("READONLY"),
+    ...(password !== undefined && { password }),
+    ...(url.startsWith("rediss:") && { tls: {} }),
+  } satisfies RedisOptions;
+}

@@ -1,0 +1,151 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+const program = ["valkey-server", "redis-server"].find(
+  (name) => spawnSync(name, ["--version"]).status === 0,
+);
+
+/** Why tests with a store are skipped; nothing where they are not. */
+export const missingStore =
+  program === undefined
+    ? "neither valkey-server nor redis-server is installed: `apt-get install valkey-server`"
+    : undefined;
+
+// Whoever reads the tests' output is to know.
+if (missingStore !== undefined) console.warn(`SKIPPED: tests of the queue, ${missingStore}`);
+
+/** A store of its own for a test. */
+export interface StoreServer extends AsyncDisposable {
+  readonly port: number;
+  readonly url: string;
+  /** Ends it as a crash would, and starts it again: with what it had, or empty. */
+  restart(options: { readonly keepsData: boolean }): Promise<void>;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** Starts a store on a free port. */
+export async function startStore(flags: readonly string[] = []): Promise<StoreServer> {
+  const dir = await mkdtemp(path.join(tmpdir(), "turnwright-store-"));
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    const args = ["--port", String(port), "--bind", "127.0.0.1", "--dir", dir, "--save", ""];
+    const durable = ["--appendonly", "yes", "--appendfsync", "always"];
+    child = spawn(program!, [...args, ...durable, ...flags], { stdio: "ignore" });
+    await untilListening(port);
+  };
+  const stop = async (): Promise<void> => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  await start();
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    start,
+    stop,
+    async restart({ keepsData }) {
+      await stop();
+      if (!keepsData) await rm(path.join(dir, "appendonlydir"), { recursive: true, force: true });
+      await start();
+    },
+    async [Symbol.asyncDispose]() {
+      await stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function untilListening(port: number): Promise<void> {
+  for (;;) {
+    const socket = net.connect(port, "127.0.0.1");
+    try {
+      await once(socket, "connect");
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    } finally {
+      socket.destroy();
+    }
+  }
+}
+
+/** A way to a store that can be cut. */
+export interface StoreProxy extends AsyncDisposable {
+  readonly url: string;
+  /** Ends all connections; new ones are refused until `mend()`. */
+  cut(): void;
+  /** Lets nothing through any more, without a word to anybody, until `mend()`. */
+  swallow(): void;
+  mend(): void;
+}
+
+/** Starts a proxy in front of a store. */
+export async function startProxy({ port }: Pick<StoreServer, "port">): Promise<StoreProxy> {
+  const sockets = new Set<net.Socket>();
+  let mode: "open" | "cut" | "swallow" = "open";
+  const server = net.createServer((socket) => {
+    if (mode === "cut") {
+      socket.destroy();
+      return;
+    }
+    const upstream = net.connect(port, "127.0.0.1");
+    for (const [from, to] of [
+      [socket, upstream],
+      [upstream, socket],
+    ] as const) {
+      sockets.add(from);
+      from.on("data", (data) => {
+        if (mode !== "swallow") to.write(data);
+      });
+      const end = (): void => {
+        from.destroy();
+        to.destroy();
+        sockets.delete(from);
+      };
+      from.on("error", end);
+      from.on("close", end);
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port: own } = server.address() as net.AddressInfo;
+  const cutAll = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: `redis://127.0.0.1:${own}`,
+    cut() {
+      mode = "cut";
+      cutAll();
+    },
+    swallow() {
+      mode = "swallow";
+    },
+    mend() {
+      // What was swallowed is lost, and a connection does not go on behind that.
+      if (mode === "swallow") cutAll();
+      mode = "open";
+    },
+    async [Symbol.asyncDispose]() {
+      cutAll();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

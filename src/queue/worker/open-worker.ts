@@ -1,0 +1,67 @@
+import type { Variables } from "../../setup/create-engine.ts";
+import { createRun } from "../../setup/create-run.ts";
+import { loadEnvironment } from "../../setup/environments.ts";
+import { readRunConfig } from "../../setup/run-config.ts";
+import { createRunRedactor } from "../../setup/run-secrets.ts";
+import { given } from "../../internal/given.ts";
+import type { Redactor } from "../../internal/redactor.ts";
+import { openSharedPlace } from "../place/open-shared-place.ts";
+import { termsOf } from "../run/run-terms.ts";
+import { QueueStore } from "../store/queue-store.ts";
+import { QueueWorker } from "./queue-worker.ts";
+import type { WorkerConfig } from "./worker-settings.ts";
+
+/** A worker with the parts that it plays with. */
+export interface OpenedWorker extends AsyncDisposable {
+  readonly worker: QueueWorker;
+  readonly redactor: Redactor;
+  /** What a person should know of engine and template. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Puts a worker together and starts it.
+ *
+ * @throws UsageError for what cannot be loaded or used together, and where the store does not answer.
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function openWorker(
+  config: WorkerConfig,
+  around: {
+    readonly env?: Variables;
+    readonly signal?: AbortSignal;
+    readonly onNote?: (text: string) => void;
+  } = {},
+): Promise<OpenedWorker> {
+  const { env = process.env, signal, onNote } = around;
+  const { run: asked, queue, name, leaseMs } = config;
+  // What is put together wants a scope; jobs bring their own.
+  const environment = await loadEnvironment(asked.environment.name, asked.environment.dataDir);
+  const [split = "test"] = Object.keys(environment.splits);
+  const { passes: _passes, groups: _groups, ...settings } = asked.settings;
+  const scoped = readRunConfig({ ...given(settings), split, tasks: "all" });
+  const redactor = createRunRedactor(asked, env);
+  const opened: AsyncDisposable[] = [];
+  const close = async (): Promise<void> => {
+    for (const part of opened.splice(0).toReversed()) await part[Symbol.asyncDispose]();
+  };
+  try {
+    const run = await createRun(scoped, { env, ...given({ signal }) });
+    opened.push(run);
+    const place = await openSharedPlace(queue.shared, env);
+    const store = await QueueStore.connect(queue, { env, redactor });
+    opened.push(store);
+    const worker = await QueueWorker.start({
+      ...{ store, setup: run.setup, redactor, concurrency: asked.conduct.concurrency, leaseMs },
+      terms: termsOf(run.manifest),
+      ...(place && { place }),
+      ...given({ name, onNote }),
+    });
+    opened.push(worker);
+    const { warnings } = run;
+    return { worker, redactor, warnings, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

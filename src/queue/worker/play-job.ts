@@ -1,0 +1,184 @@
+import type { EpisodeSetup } from "../../episode/episode-setup.ts";
+import type { Episode } from "../../episode/episode.ts";
+import type { Inputs } from "../../episode/input.ts";
+import { PlaybackStop } from "../../outside.ts";
+import { playEpisode } from "../../episode/play-episode.ts";
+import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
+import type { Redactor } from "../../internal/redactor.ts";
+import { drawTask } from "../../run/plan-run.ts";
+import type { AttemptJob } from "../job/attempt-job.ts";
+import type { Answer, AttemptResult, PlayedFrom } from "../job/attempt-result.ts";
+import { countTurns, joinInputs, LineWriter } from "../job/job-recording.ts";
+import { PayloadError, sendPayload, takePayload } from "../job/payload.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
+import { openSharedRecording, readPast, type SharedRecording } from "./shared-recording.ts";
+
+/** What a job is played with. */
+export interface JobPlay {
+  readonly id: string;
+  readonly job: AttemptJob;
+  /** How often it was taken up, from 1, as the queue counts. */
+  readonly deliveries: number;
+  readonly worker: string;
+  readonly setup: EpisodeSetup;
+  readonly place: SharedPlace | undefined;
+  /** Whether a recording is kept for another worker to go on from. */
+  readonly isRecorded: boolean;
+  readonly redactor: Redactor;
+  /** Aborted, nobody needs it, or another has it by now. */
+  readonly signal: AbortSignal;
+  /** Aborted, it ends with what it has. */
+  readonly interrupt: AbortSignal;
+}
+
+/** What a job came to. */
+export interface PlayedJob {
+  readonly answer: Answer;
+  /** To be called once the answer has landed: what was kept for others goes. */
+  readonly forget: () => Promise<void>;
+}
+
+/**
+ * Plays a job to its end: from what an earlier worker recorded, where that is at hand, else from its
+ * beginning.
+ *
+ * @throws the signal's reason where that is aborted.
+ */
+export async function playJob(play: JobPlay): Promise<PlayedJob> {
+  const { worker, signal } = play;
+  const state: { recording?: SharedRecording | undefined } = {};
+  try {
+    return await playRecorded(play, state);
+  } catch (error) {
+    await state.recording?.close();
+    signal.throwIfAborted();
+    play.redactor.error(error);
+    const why = whyOf(error);
+    const message = (why === "bug" ? describeStack(error) : describeError(error)).slice(0, 100_000);
+    return {
+      answer: { answer: 1, type: "not-played", worker, why, message },
+      forget: async () => await state.recording?.remove(),
+    };
+  }
+}
+
+function whyOf(error: unknown): Extract<Answer, { type: "not-played" }>["why"] {
+  if (error instanceof PlaybackStop || error instanceof PayloadError) return "playback";
+  return error instanceof UsageError ? "usage" : "bug";
+}
+
+async function playRecorded(
+  play: JobPlay,
+  state: { recording?: SharedRecording | undefined },
+): Promise<PlayedJob> {
+  const { id, job, place, isRecorded, worker } = play;
+  const sent = job.past && readPast(await takePayload(job.past, place), job);
+  if (job.past !== undefined && sent === undefined) {
+    throw new PlaybackStop("what is recorded of it came damaged");
+  }
+  const recording =
+    isRecorded && place !== undefined ? await openSharedRecording(place, { id, job }) : undefined;
+  state.recording = recording;
+  const deliveries = Math.max(play.deliveries, recording?.number ?? 1);
+  const base = sent ?? [];
+  const earlier = recording?.earlier;
+  let dropped: string | undefined;
+  let from: PlayedFrom = deliveries === 1 ? "first" : earlier === undefined ? "anew" : "recording";
+  let played: Awaited<ReturnType<typeof playOnce>>;
+  try {
+    played = await playOnce(play, { base, earlier, recording, start: job.start + deliveries - 1 });
+  } catch (error) {
+    if (!(error instanceof PlaybackStop) || earlier === undefined) throw error;
+    // What another worker recorded does not lead on.
+    dropped = error.message.slice(0, 10_000);
+    from = "anew";
+    recording?.restart();
+    const start = job.start + deliveries;
+    played = await playOnce(play, { base, earlier: undefined, recording, start });
+  }
+  const { episode, lines, troubles } = played;
+  const result: AttemptResult = {
+    ...{ result: 1, deliveries, from },
+    recordedTurns: from === "recording" ? countTurns(joinInputs(earlier?.parts ?? [])) : 0,
+    ...(dropped !== undefined && { dropped }),
+    ...{ episode, lines, troubles },
+  };
+  const text = JSON.stringify(result);
+  const payload = await sendPayload(text, {
+    place,
+    name: `results/${job.run}/${id}`,
+    what: `the result of ${job.rolloutId}`,
+  });
+  return {
+    answer: { answer: 1, type: "played", worker, result: payload },
+    forget: async () => await recording?.remove(),
+  };
+}
+
+async function playOnce(
+  play: JobPlay,
+  from: {
+    readonly base: readonly Inputs[];
+    readonly earlier: SharedRecording["earlier"];
+    readonly recording: SharedRecording | undefined;
+    readonly start: number;
+  },
+): Promise<Pick<AttemptResult, "episode" | "lines" | "troubles">> {
+  const { job, redactor, signal, interrupt } = play;
+  const { base, earlier, recording, start } = from;
+  const { rolloutId, groupId, groupIndex, sampleIndex, seed, samplingSeed, forkedFrom } = job;
+  const task = drawTask(play.setup.environment, job.split, job.taskIndex);
+  if (task.id !== job.taskId) {
+    throw new UsageError(
+      `Cannot play ${rolloutId}: task ${job.taskIndex} of "${job.split}" is ${task.id} here, and ${job.taskId} in the run`,
+    );
+  }
+  const writer = new LineWriter(job, {
+    ...(earlier && { before: earlier }),
+    clean: (json) => redactor.jsonText(json),
+  });
+  const troubles: RolloutError[] = [];
+  const past = [...base, ...(earlier?.parts ?? [])];
+  const setup: EpisodeSetup = { ...play.setup, onTrouble: (trouble) => troubles.push(trouble) };
+  const episode = await playEpisode(
+    {
+      ...{ task, rolloutId, groupId, sampleIndex, seed, attempt: job.attempt, start },
+      ...(groupIndex !== undefined && { groupIndex }),
+      ...(samplingSeed !== undefined && { samplingSeed }),
+      ...(forkedFrom && { forkedFrom }),
+    },
+    setup,
+    {
+      ...{ signal, interrupt },
+      ...(past.length > 0 && { past: joinInputs(past) }),
+      ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
+      onInputs: (inputs) => {
+        const line = writer.add(inputs);
+        recording?.add(line);
+      },
+    },
+  );
+  return {
+    episode: await clean(episode, redactor),
+    lines: writer.lines,
+    troubles: troubles.map((trouble) => describeTrouble(trouble, redactor)),
+  };
+}
+
+async function clean(episode: Episode, redactor: Redactor): Promise<Episode> {
+  const { segments, ...story } = episode;
+  return { ...(await redactor.cleanInTurns(story)), segments };
+}
+
+function describeTrouble(
+  trouble: RolloutError,
+  redactor: Redactor,
+): AttemptResult["troubles"][number] {
+  redactor.error(trouble);
+  const { code, message } = trouble;
+  return {
+    code,
+    message: message.slice(0, 10_000),
+    stack: describeStack(trouble).slice(0, 50_000),
+  };
+}

@@ -1,0 +1,347 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import type { EpisodeSetup } from "../../episode/episode-setup.ts";
+import { describeError } from "../../errors.ts";
+import type { Redactor } from "../../internal/redactor.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
+import { forgetRun, isForgotten, readRuns, type RunEntry } from "../run/run-entry.ts";
+import { describeDifference, type RunTerms } from "../run/run-terms.ts";
+import { forgetWorker, writeWorker } from "../run/worker-entry.ts";
+import { queueName } from "../store/keys.ts";
+import type { News } from "../store/news.ts";
+import type { QueueStore } from "../store/queue-store.ts";
+import { within } from "../store/within.ts";
+import { RunLane } from "./run-lane.ts";
+import { WorkerTally } from "./worker-tally.ts";
+
+/** What a worker plays with, and how much. */
+export interface QueueWorkerOptions {
+  readonly store: QueueStore;
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+  /** What it has in common with the runs that it plays. */
+  readonly terms: RunTerms;
+  readonly place?: SharedPlace;
+  readonly redactor: Redactor;
+  /** Attempts at once, over all runs. At least 1. */
+  readonly concurrency: number;
+  /** Its name; default: the machine's and a part of its own. */
+  readonly name?: string;
+  /** How long it may be silent before others take its attempts, milliseconds. Default 15 000. */
+  readonly leaseMs?: number;
+  /** How often it looks for attempts whose workers are lost, milliseconds. Default half a lease. */
+  readonly lookForLostMs?: number;
+  /** Told what a person may want to know: runs that it joins, leaves or refuses, and troubles. */
+  readonly onNote?: (text: string) => void;
+}
+
+/** Looks for jobs again after so long, whatever news arrived, milliseconds. */
+const lookAgainMs = 1_000;
+
+/** A sign of life is given so often within a lease. */
+const beatsPerLease = 3;
+
+/** How long leaving waits for a store that does not answer, each time, milliseconds. */
+const farewellMs = 2_000;
+
+/** Share of the lease after which a worker that reaches nobody begins no turn. */
+const cutOffShare = 0.7;
+
+/** Plays the attempts of any runs that are on its terms, a bounded number at once, fair shares to each. */
+export class QueueWorker implements AsyncDisposable {
+  readonly name: string;
+  /** Rejects where it cannot go on. Never resolves. */
+  readonly failed: Promise<never>;
+  readonly #options: QueueWorkerOptions;
+  readonly #leaseMs: number;
+  readonly #setup: EpisodeSetup;
+  readonly #tally = new WorkerTally();
+  readonly #lanes = new Map<string, RunLane>();
+  /** Why runs are not played, by run. */
+  readonly #refused = new Map<string, string>();
+  readonly #plays = new Set<Promise<void>>();
+  readonly #startedAtMs = Date.now();
+  readonly #fail: (error: unknown) => void;
+  #loop: Promise<void> = Promise.resolve();
+  #joining: Promise<void> = Promise.resolve();
+  #wake = withResolvers();
+  #isDraining = false;
+  #lastContactMs = performance.now();
+  #isCutOff = false;
+  #beat: NodeJS.Timeout | undefined;
+  #watch: NodeJS.Timeout | undefined;
+  #stopListening = (): void => {};
+
+  private constructor(options: QueueWorkerOptions) {
+    const { name, leaseMs = 15_000, setup } = options;
+    this.#options = options;
+    this.#leaseMs = leaseMs;
+    this.name = name ?? `${hostname()}-${randomUUID().slice(0, 6)}`;
+    this.#setup = { ...setup, onTurn: (turn) => this.#tally.turnEnded(turn) };
+    const { promise, reject } = withResolvers<never>();
+    this.failed = promise;
+    this.#fail = reject;
+    promise.catch(() => {});
+  }
+
+  /** Starts a worker: it plays whatever there is until it is drained. */
+  static async start(options: QueueWorkerOptions): Promise<QueueWorker> {
+    const worker = new QueueWorker(options);
+    await worker.#giveSign();
+    worker.#stopListening = options.store.listen((news) => worker.#hear(news));
+    await worker.#join();
+    worker.#beatOn();
+    worker.#watch = setInterval(() => worker.#checkContact(), worker.#leaseMs / 20);
+    worker.#loop = worker.#work().catch((error: unknown) => worker.#fail(error));
+    return worker;
+  }
+
+  /** Attempts that are being played. */
+  get playingCount(): number {
+    return this.#plays.size;
+  }
+
+  /**
+   * Takes no more attempts, and waits for those that are played; what is not done by then is given back,
+   * for others to go on with.
+   */
+  async drain({ withinMs }: { readonly withinMs: number }): Promise<void> {
+    this.#isDraining = true;
+    this.#wake.resolve();
+    // A store that does not answer is not waited for: what cannot be given back comes back by itself.
+    await within(farewellMs, this.#loop);
+    await within(
+      farewellMs,
+      this.#giveSign().catch(() => {}),
+    );
+    await within(withinMs, Promise.allSettled([...this.#plays]));
+    for (const lane of this.#lanes.values()) lane.giveBack();
+    await within(farewellMs, Promise.allSettled([...this.#plays]));
+  }
+
+  /** Gives back what is played, and leaves. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain({ withinMs: 0 });
+    clearTimeout(this.#beat);
+    clearInterval(this.#watch);
+    this.#stopListening();
+    await within(farewellMs, this.#leave());
+  }
+
+  async #leave(): Promise<void> {
+    await this.#joining;
+    for (const lane of this.#lanes.values()) await lane[Symbol.asyncDispose]();
+    const { store } = this.#options;
+    if (store.redis.status === "ready") await forgetWorker(store, this.name).catch(() => {});
+  }
+
+  /** Takes jobs as long as there are places. */
+  async #work(): Promise<void> {
+    while (!this.#isDraining) {
+      if (this.#plays.size < this.#options.concurrency && (await this.#takeOne())) continue;
+      const timer = setTimeout(() => {
+        for (const lane of this.#lanes.values()) lane.isEmpty = false;
+        this.#wake.resolve();
+      }, lookAgainMs);
+      await this.#wake.promise;
+      this.#wake = withResolvers();
+      clearTimeout(timer);
+    }
+  }
+
+  /** Takes a job of the run of which it plays the fewest attempts; false where there is none at all. */
+  async #takeOne(): Promise<boolean> {
+    const lanes = [...this.#lanes.values()].filter(({ isEmpty, isLeft }) => !isEmpty && !isLeft);
+    lanes.sort((one, other) => one.playingCount - other.playingCount);
+    for (const lane of lanes) {
+      const play = await lane.take();
+      if (play === undefined) continue;
+      this.#begin(lane, play);
+      return true;
+    }
+    return false;
+  }
+
+  #begin(lane: RunLane, play: () => Promise<void>): void {
+    // The next one of this run waits for its turn among the others.
+    this.#lanes.delete(lane.entry.run);
+    this.#lanes.set(lane.entry.run, lane);
+    const playing = play()
+      .then(() => this.#tally.attemptPlayed())
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => {
+        this.#plays.delete(playing);
+        this.#wake.resolve();
+      });
+    this.#plays.add(playing);
+    // It came late, from a store that was away.
+    if (this.#isDraining) lane.giveBack();
+  }
+
+  #hear(news: News): void {
+    const lane = this.#lanes.get(news.run);
+    switch (news.type) {
+      case "jobs":
+        if (lane === undefined) void this.#join().catch(() => {});
+        else {
+          lane.isEmpty = false;
+          this.#wake.resolve();
+        }
+        break;
+      case "run":
+        void this.#join().catch(() => {});
+        void lane?.follow().catch(() => {});
+        break;
+      case "cancel":
+        lane?.cancel(news.jobs);
+        break;
+      case "interrupt":
+        lane?.interrupt(news.jobs);
+        break;
+      case "acknowledged":
+    }
+  }
+
+  /** Joins the runs that are there, and leaves those that are not any more. */
+  async #join(): Promise<void> {
+    const joined = this.#joining.then(async () => await this.#joinAll());
+    this.#joining = joined.catch(() => {});
+    await joined;
+  }
+
+  async #joinAll(): Promise<void> {
+    if (this.#isDraining) return;
+    const { store, place } = this.#options;
+    const runs = await readRuns(store);
+    const known = new Map(runs.map((entry) => [entry.run, entry]));
+    for (const [run, lane] of this.#lanes) {
+      const entry = known.get(run);
+      const isOver = entry === undefined || entry.termsHash !== lane.entry.termsHash;
+      if (isOver) lane.cancel([...lane.playingIds]);
+      // A run that nobody hands out now may go on: what is played of it is played to its end.
+      if (!isOver && entry.isAlive) continue;
+      if (lane.playingCount > 0) {
+        lane.isLeft = true;
+        continue;
+      }
+      this.#lanes.delete(run);
+      await lane[Symbol.asyncDispose]();
+      this.#note(`leaves run ${run}`);
+    }
+    for (const entry of runs) {
+      if (isForgotten(entry, Date.now())) await this.#forget(entry);
+      if (!entry.isAlive) continue;
+      const lane = this.#lanes.get(entry.run);
+      if (lane !== undefined) {
+        lane.isLeft = false;
+        continue;
+      }
+      const why = await this.#reasonToRefuse(entry, place);
+      if (why === undefined) await this.#open(entry);
+      else if (this.#refused.get(entry.run) !== why) {
+        this.#refused.set(entry.run, why);
+        this.#note(`refuses run ${entry.run}: ${why}`);
+        await this.#giveSign();
+      }
+    }
+    for (const run of this.#refused.keys()) if (!known.has(run)) this.#refused.delete(run);
+  }
+
+  async #open(entry: RunEntry): Promise<void> {
+    const { store, place, redactor } = this.#options;
+    const { lookForLostMs = Math.ceil(this.#leaseMs / 2) } = this.#options;
+    const lane = await RunLane.open({
+      ...{ store, entry, worker: this.name, setup: this.#setup, place, redactor },
+      ...{ leaseMs: this.#leaseMs, lookForLostMs },
+      onTrouble: (text) => this.#note(text),
+    });
+    this.#refused.delete(entry.run);
+    this.#lanes.set(entry.run, lane);
+    this.#note(`joins run ${entry.run} of ${entry.host} (${entry.environment})`);
+    this.#wake.resolve();
+  }
+
+  /** Why a run is not played, in one line. */
+  async #reasonToRefuse(
+    { terms, probe, run }: RunEntry,
+    place: SharedPlace | undefined,
+  ): Promise<string | undefined> {
+    const difference = describeDifference(this.#options.terms, terms);
+    if (difference !== undefined) return difference;
+    if (probe === undefined) return undefined;
+    if (place === undefined) return "it shares a place (--shared), and no --shared is given here";
+    const found = await place.read(probe, 1_000).catch((error: unknown) => describeError(error));
+    if (typeof found === "string") return `the shared place ${place.shown} fails: ${found}`;
+    if (found?.toString("utf8") === run) return undefined;
+    return `the shared place ${place.shown} is not the run's: its file ${probe} is not there`;
+  }
+
+  /** Takes a run out of the store that nobody has gone on with for days. */
+  async #forget({ run }: RunEntry): Promise<void> {
+    const { store } = this.#options;
+    const queue = new store.bullmq.Queue(queueName(run), store.bullOptions);
+    queue.on("error", () => {});
+    await queue.obliterate({ force: true });
+    await queue.close();
+    await forgetRun(store, run);
+  }
+
+  #beatOn(): void {
+    this.#beat = setTimeout(() => {
+      void this.#keepUp()
+        .catch(() => {
+          // The store is away: whoever sees to the contact acts.
+        })
+        .finally(() => this.#beatOn());
+    }, this.#leaseMs / beatsPerLease);
+  }
+
+  async #keepUp(): Promise<void> {
+    await this.#giveSign();
+    await this.#options.store.readClock();
+    for (const lane of this.#lanes.values()) {
+      await lane.renew();
+      await lane.follow();
+    }
+    await this.#join();
+  }
+
+  async #giveSign(): Promise<void> {
+    const { store, concurrency, terms, setup } = this.#options;
+    const askedAtMs = performance.now();
+    const playing = [...this.#lanes].map(([run, lane]) => [run, lane.playingCount] as const);
+    await writeWorker(
+      store,
+      {
+        ...{ entry: 1, worker: this.name, host: hostname(), pid: process.pid, concurrency },
+        turnwright: terms["turnwright"] ?? "unknown",
+        environment: setup.environment.name,
+        state: this.#isDraining ? "draining" : "working",
+        playing: Object.fromEntries(playing.filter(([, count]) => count > 0)),
+        ...this.#tally.read(),
+        ...{ startedAtMs: this.#startedAtMs, atMs: Date.now() },
+        refuses: Object.fromEntries(this.#refused),
+      },
+      this.#leaseMs,
+    );
+    this.#lastContactMs = askedAtMs;
+    if (!this.#isCutOff) return;
+    this.#isCutOff = false;
+    this.#note("reaches the queue's store again");
+    for (const lane of this.#lanes.values()) await lane.follow();
+  }
+
+  /** Others count on it that nothing lands of what a worker samples behind its last sign of life. */
+  #checkContact(): void {
+    const silentMs = performance.now() - this.#lastContactMs;
+    if (silentMs >= this.#leaseMs) for (const lane of this.#lanes.values()) lane.lose();
+    if (this.#isCutOff || silentMs < this.#leaseMs * cutOffShare) return;
+    this.#isCutOff = true;
+    this.#note("cannot reach the queue's store: begins nothing until it can");
+    for (const lane of this.#lanes.values()) lane.cutOff();
+  }
+
+  #note(text: string): void {
+    this.#options.onNote?.(text);
+  }
+}

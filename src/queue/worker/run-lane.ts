@@ -1,0 +1,311 @@
+import { randomUUID } from "node:crypto";
+import type { Job, Worker } from "bullmq";
+import type { SamplingParameters } from "../../engine/engine.ts";
+import type { EpisodeSetup } from "../../episode/episode-setup.ts";
+import { systemClock } from "../../internal/clock.ts";
+import type { Redactor } from "../../internal/redactor.ts";
+import { PolicyGate } from "../../run/policy-gate.ts";
+import { attemptJobSchema, type AttemptJob } from "../job/attempt-job.ts";
+import type { Answer } from "../job/attempt-result.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
+import type { PolicyState } from "../run/policy-state.ts";
+import { firstPolicyState, readPolicyState } from "../run/policy-state.ts";
+import type { RunEntry } from "../run/run-entry.ts";
+import { acknowledgedKey, cancelledKey, queueName } from "../store/keys.ts";
+import type { QueueStore } from "../store/queue-store.ts";
+import { markVersions } from "./marked-engine.ts";
+import { playJob } from "./play-job.ts";
+
+/** What attempts of a run are played with. */
+export interface RunLaneOptions {
+  readonly store: QueueStore;
+  readonly entry: RunEntry;
+  readonly worker: string;
+  readonly setup: EpisodeSetup;
+  readonly place: SharedPlace | undefined;
+  readonly redactor: Redactor;
+  /** How long this worker may be silent before another takes its attempts, milliseconds. */
+  readonly leaseMs: number;
+  /** How often it looks for attempts whose workers are lost, milliseconds. */
+  readonly lookForLostMs: number;
+  readonly onTrouble: (text: string) => void;
+}
+
+interface PlayingJob {
+  readonly id: string;
+  readonly token: string;
+  /** Aborted, the play ends without an answer. */
+  readonly stop: AbortController;
+  readonly interrupt: AbortController;
+}
+
+/** What a worker keeps to is said again with each sign of life, and forgotten after so long, seconds. */
+const acknowledgedS = 24 * 3_600;
+
+/** Why a play was stopped. */
+class Stopped extends Error {
+  readonly why: "cancelled" | "lost" | "given-back";
+
+  constructor(why: Stopped["why"]) {
+    super(`the attempt was stopped: ${why}`);
+    this.why = why;
+  }
+}
+
+/** One run's queue, as a worker sees it: takes its jobs, and keeps to what its policy's state says. */
+export class RunLane implements AsyncDisposable {
+  readonly entry: RunEntry;
+  /** Nothing was there when it was looked for last. */
+  isEmpty = false;
+  /** What is played of it is played to its end, and nothing more is taken. */
+  isLeft = false;
+  readonly #options: RunLaneOptions;
+  readonly #bull: Worker;
+  readonly #gate: PolicyGate;
+  readonly #setup: EpisodeSetup;
+  readonly #playing = new Map<string, PlayingJob>();
+  #state: PolicyState = firstPolicyState;
+  #acknowledged: number | undefined;
+  #isLeaving = false;
+  #following: Promise<void> = Promise.resolve();
+
+  private constructor(options: RunLaneOptions) {
+    const { store, entry, leaseMs, lookForLostMs, setup } = options;
+    this.entry = entry;
+    this.#options = options;
+    this.#gate = new PolicyGate(
+      markVersions(setup.engine, () => (this.#state.isMarked ? this.#state.version : undefined)),
+    );
+    this.#setup = {
+      ...setup,
+      engine: this.#gate.engine,
+      sampling: entry.sampling,
+    };
+    this.#bull = new store.bullmq.Worker(queueName(entry.run), null, {
+      ...store.bullOptions,
+      autorun: false,
+      lockDuration: leaseMs,
+      stalledInterval: lookForLostMs,
+      // Whoever hands out decides when it is enough.
+      maxStalledCount: 1_000_000,
+      name: options.worker,
+    });
+    // The store's own connection tells of it.
+    this.#bull.on("error", () => {});
+  }
+
+  /** Joins a run; from here on its hand-out waits for this worker where it pauses the policy. */
+  static async open(options: RunLaneOptions): Promise<RunLane> {
+    const lane = new RunLane(options);
+    await lane.#bull.waitUntilReady();
+    await lane.follow();
+    // What was said before this worker was known to have joined has been waited for by nobody.
+    await lane.follow();
+    await lane.#bull.startStalledCheckTimer();
+    return lane;
+  }
+
+  /** Attempts that are played. */
+  get playingCount(): number {
+    return this.#playing.size;
+  }
+
+  get playingIds(): readonly string[] {
+    return [...this.#playing.keys()];
+  }
+
+  /** Takes the next job of the run; nothing where there is none. Resolves with what plays it. */
+  async take(): Promise<(() => Promise<void>) | undefined> {
+    const token = randomUUID();
+    const job = (await this.#bull.getNextJob(token, { block: false })) as Job | undefined;
+    if (job === undefined || job.id === undefined) {
+      this.isEmpty = true;
+      return undefined;
+    }
+    const playing: PlayingJob = {
+      ...{ id: job.id, token },
+      ...{ stop: new AbortController(), interrupt: new AbortController() },
+    };
+    this.#playing.set(job.id, playing);
+    return async () => {
+      try {
+        await this.#play(job, playing);
+      } finally {
+        this.#playing.delete(playing.id);
+      }
+    };
+  }
+
+  async #play(job: Job, playing: PlayingJob): Promise<void> {
+    const { worker, place, redactor } = this.#options;
+    const parsed = attemptJobSchema.safeParse(job.data);
+    const unfit = parsed.success ? this.#unfitFor(parsed.data) : "the job is of another form";
+    const callOff = parsed.success ? this.#endAt(parsed.data.deadlineAtMs, playing) : () => {};
+    try {
+      let played: Awaited<ReturnType<typeof playJob>>;
+      if (!parsed.success || unfit !== undefined) {
+        const message = unfit ?? "";
+        const answer: Answer = { answer: 1, type: "not-played", worker, why: "unfit", message };
+        played = { answer, forget: async () => {} };
+      } else {
+        const { data } = parsed;
+        // The news of a version may have been missed.
+        if (data.policyRevision > this.#state.revision) await this.follow();
+        const sampling = (data.sampling ?? this.entry.sampling) as SamplingParameters;
+        played = await playJob({
+          ...{ id: playing.id, job: data, worker, place, redactor },
+          deliveries: Math.max(1, job.attemptsStarted),
+          setup: { ...this.#setup, sampling },
+          isRecorded: this.entry.isRecorded,
+          ...{ signal: playing.stop.signal, interrupt: playing.interrupt.signal },
+        });
+      }
+      await this.#answer(job, playing, played.answer);
+      await played.forget();
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+      await this.#leave(job, playing, error.why);
+    } finally {
+      callOff();
+    }
+  }
+
+  /** Nobody needs it behind its deadline; returns what calls that off. */
+  #endAt(deadlineAtMs: number | undefined, { stop }: PlayingJob): () => void {
+    if (deadlineAtMs === undefined) return () => {};
+    const leftMs = deadlineAtMs - this.#options.store.now();
+    const end = (): void => stop.abort(new Stopped("cancelled"));
+    return systemClock.after(Math.max(0, leftMs), end);
+  }
+
+  #unfitFor(job: AttemptJob): string | undefined {
+    if (job.run !== this.entry.run) return `it is a job of run ${job.run}`;
+    if (job.terms === this.entry.termsHash) return undefined;
+    return "it was handed out on other terms than its run has now";
+  }
+
+  /** Answers, as the one who holds the job's lock; where another does, nothing of this play lands. */
+  async #answer(job: Job, playing: PlayingJob, answer: Answer): Promise<void> {
+    try {
+      await job.moveToCompleted(answer, playing.token, false);
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      throw new Stopped("lost");
+    }
+  }
+
+  async #leave(job: Job, playing: PlayingJob, why: Stopped["why"]): Promise<void> {
+    const { worker, onTrouble } = this.#options;
+    try {
+      if (why === "lost") {
+        const { rolloutId = job.id } = job.data as Partial<AttemptJob>;
+        onTrouble(`${rolloutId} is not this worker's any more: what it played of it is left out`);
+      } else if (why === "given-back") await job.moveToWait(playing.token);
+      else {
+        const message = "it was called off";
+        const answer: Answer = { answer: 1, type: "not-played", worker, why: "cancelled", message };
+        await job.moveToCompleted(answer, playing.token, false);
+        await job.remove();
+      }
+    } catch (error) {
+      if (!isLost(error)) throw error;
+    }
+  }
+
+  /** Keeps the locks of what is played, and finds out what is not needed any more. */
+  async renew(): Promise<void> {
+    const jobs = [...this.#playing.values()];
+    if (jobs.length === 0) return;
+    const { store, leaseMs } = this.#options;
+    const ids = jobs.map(({ id }) => id);
+    const lost = await this.#bull.extendJobLocks(
+      ids,
+      jobs.map(({ token }) => token),
+      leaseMs,
+    );
+    for (const id of lost) this.#playing.get(id)?.stop.abort(new Stopped("lost"));
+    const marks = [...ids, ...ids.map((id) => `interrupt:${id}`)];
+    const found = await store.redis.smismember(cancelledKey(this.entry.run), ...marks);
+    this.cancel(ids.filter((_, index) => found[index] === 1));
+    this.interrupt(ids.filter((_, index) => found[index + ids.length] === 1));
+  }
+
+  /** Ends what nobody needs. */
+  cancel(ids: readonly string[]): void {
+    for (const id of ids) this.#playing.get(id)?.stop.abort(new Stopped("cancelled"));
+  }
+
+  /** Ends these with what they have. */
+  interrupt(ids: readonly string[]): void {
+    for (const id of ids) this.#playing.get(id)?.interrupt.abort();
+  }
+
+  /** Stops all that is played, for others to go on with at once. */
+  giveBack(): void {
+    for (const { stop } of this.#playing.values()) stop.abort(new Stopped("given-back"));
+  }
+
+  /** Begins no turn while nobody could tell us to stop. */
+  cutOff(): void {
+    void this.#gate.close("hold");
+  }
+
+  /** Stops all that is played: others count on it that nothing of it lands. */
+  lose(): void {
+    for (const { stop } of this.#playing.values()) stop.abort(new Stopped("lost"));
+  }
+
+  /** Looks up the policy's state, keeps to it, and says so. */
+  async follow(): Promise<void> {
+    const followed = this.#following.then(async () => await this.#follow());
+    this.#following = followed.catch(() => {});
+    await followed;
+  }
+
+  async #follow(): Promise<void> {
+    const { store } = this.#options;
+    const { run } = this.entry;
+    const state = (await readPolicyState(store, run)) ?? this.#state;
+    this.#state = state;
+    if (state.gate === "open") {
+      this.#gate.open();
+      await this.#acknowledge(state);
+      return;
+    }
+    // Those who are heard meanwhile may open it again.
+    void this.#gate
+      .close(state.gate)
+      .then(async () => {
+        if (this.#state === state) await this.#acknowledge(state);
+      })
+      .catch(() => {});
+  }
+
+  async #acknowledge({ revision }: PolicyState): Promise<void> {
+    const { store, worker } = this.#options;
+    const { run } = this.entry;
+    if (this.#isLeaving) return;
+    const key = acknowledgedKey(run);
+    await store.redis.multi().hset(key, worker, revision).expire(key, acknowledgedS).exec();
+    if (revision === this.#acknowledged) return;
+    this.#acknowledged = revision;
+    await store.publish({ type: "acknowledged", run });
+  }
+
+  /** Leaves the run; what is played was stopped before. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { store, worker } = this.#options;
+    this.#isLeaving = true;
+    await this.#following;
+    await this.#bull.close(true);
+    if (store.redis.status !== "ready") return;
+    await store.redis.hdel(acknowledgedKey(this.entry.run), worker);
+  }
+}
+
+/** What BullMQ says where the job is not this worker's any more: gone, not locked, not active, another's. */
+const lostCodes: ReadonlySet<unknown> = new Set([-1, -2, -3, -6]);
+
+function isLost(error: unknown): boolean {
+  return lostCodes.has((error as { readonly code?: unknown }).code);
+}

@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import type { Inputs } from "../../episode/input.ts";
+import type { AttemptJob } from "../job/attempt-job.ts";
+import { readLines, type ReadLines } from "../job/job-recording.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
+
+/** Lines wait so long for others before they are written together, milliseconds. */
+const gatherMs = 50;
+
+/** The recording of a play in the shared place, so that another worker can go on with it. */
+export interface SharedRecording {
+  /** How often the play was taken up, from 1, as far as the place tells. */
+  readonly number: number;
+  /** What an earlier worker recorded; nothing where there is none. */
+  readonly earlier: ReadLines | undefined;
+  /** Writes a line; nobody waits for it. */
+  readonly add: (line: string) => void;
+  /** What was recorded before is of no use: this one begins anew. */
+  readonly restart: () => void;
+  /** Waits for what is being written. */
+  readonly close: () => Promise<void>;
+  /** Removes all that is recorded of the play: its result is safe. */
+  readonly remove: () => Promise<void>;
+}
+
+/**
+ * Opens the recording of a play.
+ *
+ * @param id - The job's.
+ * @returns nothing where files of the place cannot grow.
+ */
+export async function openSharedRecording(
+  { recordings }: SharedPlace,
+  { id, job }: { readonly id: string; readonly job: AttemptJob },
+): Promise<SharedRecording | undefined> {
+  if (recordings === undefined) return undefined;
+  const folder = `recordings/${job.run}/${id}`;
+  const { number, earlier, append } = await recordings.begin(folder);
+  const head = JSON.stringify({ recording: 1, base: baseOf(job) });
+  const found = earlier
+    .map((bytes) => linesOf(bytes, head, job))
+    .reduce<ReadLines | undefined>(longer, undefined);
+  let gathered = [head, ...(found?.lines ?? [])].map((line) => `${line}\n`).join("");
+  let isScheduled = false;
+  let writing: Promise<void> = Promise.resolve();
+  const flush = (): Promise<void> => {
+    isScheduled = false;
+    const text = gathered;
+    gathered = "";
+    if (text !== "") writing = writing.then(async () => await append(text)).catch(() => {});
+    return writing;
+  };
+  const add = (line: string): void => {
+    gathered += `${line}\n`;
+    if (isScheduled) return;
+    isScheduled = true;
+    setTimeout(() => void flush(), gatherMs).unref();
+  };
+  return {
+    number,
+    earlier: found,
+    add,
+    // Lines that are counted from the beginning again are read from there.
+    restart: () => add(head),
+    close: flush,
+    remove: async () => {
+      await flush();
+      await recordings.remove(folder);
+    },
+  };
+}
+
+/** What the lines go on from: they are of no use behind anything else. */
+function baseOf({ past }: AttemptJob): string {
+  if (past === undefined) return "";
+  return past.by === "shared" ? past.sha256 : createHash("sha256").update(past.text).digest("hex");
+}
+
+function linesOf(bytes: Buffer, head: string, job: AttemptJob): ReadLines | undefined {
+  // What stands behind the last line feed is no line.
+  const texts = bytes.toString("utf8").split("\n").slice(0, -1);
+  const start = texts.lastIndexOf(head);
+  if (start < 0) return undefined;
+  const read = readLines(texts.slice(start + 1), job);
+  return read.lines.length === 0 ? undefined : read;
+}
+
+function longer(one: ReadLines | undefined, other: ReadLines | undefined): ReadLines | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return other.lines.length > one.lines.length ? other : one;
+}
+
+/** What a job goes on from, as its hand-out sent it. */
+export function readPast(text: string, job: AttemptJob): readonly Inputs[] | undefined {
+  const { parts } = readLines([text], job);
+  return parts.length === 1 ? parts : undefined;
+}

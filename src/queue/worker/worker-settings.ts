@@ -1,0 +1,75 @@
+import { UsageError } from "../../errors.ts";
+import { runSettings, readRunConfig, type RunConfig } from "../../setup/run-config.ts";
+import { completeSettings, text, type GivenSettings, type Setting } from "../../setup/setting.ts";
+import { given } from "../../internal/given.ts";
+import { queueSettings, readQueueConfig, type QueueConfig } from "../queue-settings.ts";
+
+const ownSettings = [
+  {
+    name: "name",
+    kind: text,
+    value: "name",
+    help: "what the worker is called (default: the machine's name and a part of its own)",
+    operational: true,
+  },
+  {
+    name: "lease",
+    kind: { type: "number", min: 1, max: 3_600 },
+    value: "seconds",
+    help: "silence after which others go on with its attempts",
+    default: 15,
+    operational: true,
+  },
+  {
+    name: "drain",
+    kind: { type: "number", min: 0, max: 604_800 },
+    value: "seconds",
+    help: "on SIGTERM, how long attempts may go on before they are given back",
+    default: 25,
+    operational: true,
+  },
+] as const satisfies readonly Setting[];
+
+/** Every setting of `turnwright worker`: those of a run, of which tasks and files are left to the run. */
+export const workerSettings: readonly Setting[] = [
+  ...runSettings,
+  ...queueSettings,
+  ...ownSettings,
+];
+
+/** What a worker plays, and how. */
+export interface WorkerConfig {
+  /** Its tasks, its sampling and its folder are not looked at: each run says its own. */
+  readonly run: RunConfig;
+  readonly queue: QueueConfig;
+  readonly name?: string;
+  readonly leaseMs: number;
+  readonly drainMs: number;
+}
+
+/**
+ * Reads a worker's settings.
+ *
+ * @throws UsageError for what is unknown, missing or of the wrong kind.
+ */
+export function readWorkerConfig(settings: GivenSettings): WorkerConfig {
+  const pick = (table: readonly Setting[]): GivenSettings => {
+    const names = new Set(table.map(({ name }) => name));
+    return Object.fromEntries(Object.entries(settings).filter(([name]) => names.has(name)));
+  };
+  const { name, lease, drain } = completeSettings<(typeof ownSettings)[number]>(
+    ownSettings,
+    pick(ownSettings),
+  );
+  const queue = readQueueConfig(pick(queueSettings));
+  if (queue === undefined) {
+    throw new UsageError("Missing --queue: the Valkey or Redis that attempts come from");
+  }
+  if (name !== undefined && !/^[\w.-]{1,100}$/.test(name)) {
+    throw new UsageError(
+      `Cannot use --name ${name}: expected up to 100 letters, digits, dots, hyphens`,
+    );
+  }
+  const run = readRunConfig(pick(runSettings));
+  return { run, queue, leaseMs: lease * 1_000, drainMs: drain * 1_000, ...given({ name }) };
+}
