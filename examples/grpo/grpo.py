@@ -58,7 +58,7 @@ def parse_arguments():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--steps", type=int, default=40)
     p.add_argument("--cpu-minutes", type=float, default=0, help="stop after so many, service included; 0: never")
-    p.add_argument("--levels", type=int, nargs="+", default=[2, 3, 4, 5], help="of the train tasks")
+    p.add_argument("--levels", type=int, nargs="+", default=[2, 4], help="of the train tasks")
     p.add_argument("--candidates", type=int, default=0,
                    help="try so many train tasks and keep to those in the band; 0: other tasks each step")
     p.add_argument("--band", type=float, nargs=2, default=(0.2, 0.7), help="initial reward of those kept")
