@@ -43,8 +43,8 @@ def main():
         name, run = one.split("=", 1)
         runs[name] = [json.loads(line) for line in (Path(run) / "log.jsonl").read_text().splitlines()]
     draw(runs, Path(out))
-    fields = ["step", "cpu_minutes", "held_out", "watched", "reward", "rows", "refused_calls", "ratio_deviation",
-              "fresh_tokens", "trained_tokens", "clipped", "changed_rows"]
+    fields = ["step", "cpu_minutes", "held_out", "watched", "attempts", "reward", "rows", "calls", "refused", "trained_rows",
+              "trained_tokens", "fresh_tokens", "ratio_deviation", "clipped", "changed_rows"]
     with open(Path(out).with_suffix(".csv"), "w", newline="") as file:
         writer = csv.DictWriter(file, ["run", *fields], extrasaction="ignore", lineterminator="\n")
         writer.writeheader()

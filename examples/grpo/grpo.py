@@ -8,7 +8,7 @@ Rollouts are asked for over the rollout service, a batch ahead: while a step is 
 played, and goes on by the new weights once they are announced. The old policy's log-probabilities are the
 *recorded* ones, and every token carries the version that sampled it. Where that is the version that trains,
 the ratio of new to old must be 1: more than 1e-3 away before the first update stops the run. Started again
-with the same --out, it goes on where it stopped. See README.md beside this file.
+with the same --out, it goes on where it stopped. README.md has the rest.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import ctypes
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -33,8 +34,8 @@ from tokenizers import Tokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "training"), str(ROOT / "integrations/python")]
-from decoder import Decoder  # noqa: E402  the architecture of the shipped policy
 from curves import draw  # noqa: E402
+from decoder import Decoder  # noqa: E402  the architecture of the shipped policy
 from turnwright import Client  # noqa: E402
 from turnwright.attempt import sampled_versions  # noqa: E402
 
@@ -44,8 +45,10 @@ RATIO_LIMIT, LATER_RATIO_LIMIT = 1e-3, 1e-2
 TRAIN_TASKS = 100_000
 # What an attempt samples, about: so that one call in a row of this length is worth as much as its episode.
 TOKENS_A_ROW = 160
+ROWS_A_PASS = 8
 # The cost of an attempt is mostly how long it goes on after a mistake.
-PLAY = ["--temperature", "1", "--max-turns", "14", "--max-tokens-per-turn", "96", "--max-context", "2048"]
+PLAY = ["--temperature", "1", "--sampling-seed", "1", "--max-turns", "14", "--max-tokens-per-turn", "96",
+        "--max-context", "2048", "--record", "none"]
 
 
 def parse_arguments():
@@ -55,21 +58,20 @@ def parse_arguments():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--steps", type=int, default=40)
     p.add_argument("--cpu-minutes", type=float, default=0, help="stop after so many, service included; 0: never")
-    p.add_argument("--levels", type=int, nargs="+", default=[2, 3, 4, 5], help="of the train tasks")
+    p.add_argument("--levels", type=int, nargs="+", default=[2, 4], help="of the train tasks")
     p.add_argument("--candidates", type=int, default=0,
                    help="try so many train tasks and keep to those in the band; 0: other tasks each step")
     p.add_argument("--band", type=float, nargs=2, default=(0.2, 0.7), help="initial reward of those kept")
     p.add_argument("--tasks", type=int, default=16, help="tasks a step")
     p.add_argument("--samples", type=int, default=4, help="attempts at a task")
-    p.add_argument("--rows-an-update", type=int, default=64)
     p.add_argument("--ahead", type=int, choices=(0, 1), default=1,
                    help="1: the next batch is played while one is trained; 0: one after the other")
     p.add_argument("--lr", type=float, default=1e-3)
     p.add_argument("--clip", type=float, nargs=2, default=(0.2, 0.28), help="below and above 1")
     p.add_argument("--call-credit", type=float, default=1.0,
-                   help="weight of whether each call was refused, beside the episode's reward; 0: none")
-    p.add_argument("--micro", type=int, default=8, help="rows of a forward pass")
+                   help="weight of whether a call was refused, beside the episode's reward; 0: none")
     p.add_argument("--held-out", type=int, nargs=2, default=(200, 4), help="test tasks before and after, attempts")
+    p.add_argument("--skip-first", action="store_true", help="do not evaluate before: the same whatever the seed")
     p.add_argument("--watch", type=int, nargs=2, default=(50, 2), help="the same on the way")
     p.add_argument("--watch-every", type=int, default=10, help="steps between the latter; 0: none")
     p.add_argument("--threads", type=int, default=1, help="of PyTorch and of the engine, each")
@@ -125,8 +127,8 @@ class Service:
     def __init__(self, a):
         command = ["node", str(ROOT / "dist/src/cli/main.js"), "serve", "--env", "storefront",
                    "--user", "scripted", "--engine", "reference", "--model", str(a.model),
-                   "--threads", str(a.threads), *PLAY, "--record", "none",
-                   "--out", str(a.out / "service"), "--port", "0", "--json", "--quiet"]
+                   "--threads", str(a.threads), *PLAY, "--out", str(a.out / "service"), "--port", "0",
+                   "--json", "--quiet"]
         # On Linux it is told when this process is killed: PR_SET_PDEATHSIG.
         end_too = partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM) if sys.platform == "linux" else None
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=end_too)
@@ -141,7 +143,8 @@ class Service:
         ticks = stat.read_text().rsplit(") ", 1)[1].split()[11:13] if stat.exists() else []
         return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
-    def submit(self, key, split, tasks, samples, seed):
+    def ask(self, key, split, tasks, samples, seed):
+        """Has rollouts played; the same key again is the same batch. Gives back its name."""
         return self.client.submit(key=key, split=split, tasks=list(tasks), samples=samples, seed=seed).batch
 
     def rows(self, batch):
@@ -151,47 +154,48 @@ class Service:
         return [{**one.rows[0], "reward": one.reward} for one in attempts if one.is_scored]
 
     def close(self):
-        self.process.send_signal(signal.SIGTERM)
+        self.process.terminate()
         self.process.wait()
-
-
-def by_group(rows):
-    groups = {}
-    for row in rows:
-        groups.setdefault(row["groupId"], []).append(row)
-    return groups
 
 
 # --- The update ----------------------------------------------------------------------------------
 
-def refused_calls(row, tokenizer):
-    """For each turn: whether the call in it was answered by an error; None where it called nothing."""
+def calls_of(row, tokenizer):
+    """The calls that the row's turns made: the tool, where its arguments are, whether an error came back."""
     out = []
     ends = [turn["start"] for turn in row["turns"][1:]] + [len(row["tokenIds"])]
     for turn, end in zip(row["turns"], ends):
+        ids = row["tokenIds"][turn["start"] : turn["end"]]
         answer = tokenizer.decode(row["tokenIds"][turn["end"] : end], skip_special_tokens=False)
-        out.append("<tool_response>\nError" in answer if "<tool_response>" in answer else None)
+        tool = re.search(r'"name": "(\w+)"', tokenizer.decode(ids))
+        if tool is None or "<tool_response>" not in answer:
+            continue
+        named = (at for at in range(len(ids)) if '"arguments"' in tokenizer.decode(ids[: at + 1]))
+        first = turn["start"] + next(named, len(ids))
+        out.append((tool[1], slice(first, turn["end"]), "<tool_response>\nError" in answer))
     return out
 
 
-def credit(rows, refused, call_credit):
-    """The rows that teach something, with what each of their trained tokens is worth.
+def credit(rows, calls, weight):
+    """The rows that teach something, with what each of their tokens is worth.
 
     That is the episode's reward against those of the other attempts at the task, spread over the row; and
-    whether the turn's own call was refused, against how often that happens in the batch.
+    for a call's arguments whether it was refused, against how often that tool's calls are in the batch. The
+    decision to call is left to the episode's reward: else whoever never calls is never refused.
     """
-    groups = {name: torch.tensor([float(row["reward"]) for row in own]) for name, own in by_group(rows).items()}
-    calls = [one for each in refused.values() for one in each if one is not None]
-    usual = mean(calls) if calls else 0.0
-    out = []
+    groups, refusals, out = {}, {}, []
     for row in rows:
-        own, count, each = groups[row["groupId"]], sum(row["lossMask"]), refused[row["rolloutId"]]
+        groups.setdefault(row["groupId"], []).append(float(row["reward"]))
+        for tool, _, is_refused in calls[row["rolloutId"]]:
+            refusals.setdefault(tool, []).append(is_refused)
+    for row in rows:
+        own, each = torch.tensor(groups[row["groupId"]]), calls[row["rolloutId"]]
         advantage = ((row["reward"] - own.mean()) / (own.std(correction=0) + 1e-4)).item()
-        worth = [torch.full((turn["end"] - turn["start"],), advantage / count
-                            + (0.0 if is_refused is None else call_credit * (usual - is_refused) / TOKENS_A_ROW))
-                 for turn, is_refused in zip(row["turns"], each)]
-        if advantage != 0 or (call_credit > 0 and True in each):
-            out.append({**row, "worth": torch.cat(worth)})
+        worth = torch.full((len(row["tokenIds"]),), advantage / sum(row["lossMask"]))
+        for tool, place, is_refused in each:
+            worth[place] += weight * (mean(refusals[tool]) - is_refused) / TOKENS_A_ROW
+        if advantage != 0 or (weight > 0 and any(is_refused for _, _, is_refused in each)):
+            out.append({**row, "worth": worth[torch.tensor(row["lossMask"]) == 1]})
     return out
 
 
@@ -204,19 +208,23 @@ def recorded_logprobs(row, shift):
 def update(model, optimizer, rows, version, a):
     """One step of the optimizer. Stops the run where a token that `version` sampled has another ratio than 1.
 
-    `version` is the policy's as it is now; None where it has none, or nothing was recorded.
+    `version` is the policy's as it is now; None where nothing was recorded of what is trained.
     """
-    prefix, clipped, far, fresh = shared_prefix(rows), 0, 0.0, 0
+    prefix, count, clipped, far, fresh = shared_prefix(rows), 0, 0, 0.0, 0
     low, high = 1 - a.clip[0], 1 + a.clip[1]
     rows = sorted(rows, key=lambda row: len(row["tokenIds"]))  # Little to fill up.
-    for batch in (rows[at : at + a.micro] for at in range(0, len(rows), a.micro)):
-        worth, old = (torch.cat([row[name] for row in batch]) for name in ("worth", "old"))
-        ratio = (trained_logprobs(model, prefix, batch) - old).exp()
-        if version is not None:
+    for batch in (rows[at : at + ROWS_A_PASS] for at in range(0, len(rows), ROWS_A_PASS)):
+        worth, new = torch.cat([row["worth"] for row in batch]), trained_logprobs(model, prefix, batch)
+        if version is None:
+            # Nothing was recorded of these ids: whatever sampled them, the loop has to take it for itself.
+            ratio = (new - new.detach()).exp()
+        else:
+            ratio = (new - torch.cat([recorded_logprobs(row, a.shift_logprobs) for row in batch])).exp()
             own = torch.tensor([each == version for row in batch
                                 for each in sampled_versions(row["policyVersions"], row["lossMask"])])
             far = max([far, *(ratio.detach()[own] - 1).abs().tolist()])
             fresh += int(own.sum())
+        count += len(new)
         clipped += int(((ratio < low) | (ratio > high)).sum())
         (-torch.minimum(ratio * worth, ratio.clamp(low, high) * worth).sum() / len(rows)).backward()
     if far > (RATIO_LIMIT if version == 0 else LATER_RATIO_LIMIT):
@@ -225,33 +233,24 @@ def update(model, optimizer, rows, version, a):
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    return {"clipped": clipped, "ratio_deviation": far, "fresh_tokens": fresh, "gradient_norm": norm}
+    return {"trained_tokens": count, "clipped": clipped, "fresh_tokens": fresh, "ratio_deviation": far,
+            "gradient_norm": norm}
 
 
-def train(model, optimizer, rows, step, a, tokenizer):
-    """The updates of one batch, and what there is to say about them."""
+def train(model, optimizer, rows, version, a, tokenizer):
+    """What one batch teaches, and what there is to say about it."""
     entry = {"reward": mean(row["reward"] for row in rows), "rows": len(rows)}
     if a.retokenise:
         rows = [retokenise(row, tokenizer) for row in rows]
         entry["changed_rows"] = sum(row["is_changed"] for row in rows)
-    refused = {row["rolloutId"]: refused_calls(row, tokenizer) for row in rows}
-    entry["refused_calls"] = mean(each.count(True) for each in refused.values())
-    rows = credit(rows, refused, a.call_credit)
+    calls = {row["rolloutId"]: calls_of(row, tokenizer) for row in rows}
+    made = [is_refused for each in calls.values() for _, _, is_refused in each]
+    entry |= {"calls": len(made), "refused": sum(made)}
+    rows = credit(rows, calls, a.call_credit)
     if not rows:
         return {**entry, "trained_rows": 0}
-    if a.retokenise:
-        # Nothing was recorded of these ids: the trainer works the old logprobs out by itself.
-        with torch.no_grad():
-            old = [trained_logprobs(model, shared_prefix([row]), [row]) for row in rows]
-    else:
-        old = [recorded_logprobs(row, a.shift_logprobs) for row in rows]
-    rows = [{**row, "old": each} for row, each in zip(rows, old)]
-    random.Random(f"{a.seed}/{step}").shuffle(rows)
-    count = max(1, round(len(rows) / a.rows_an_update))
-    told = [update(model, optimizer, rows[k::count], None if a.retokenise or k > 0 else step - 1, a)
-            for k in range(count)]
-    return {**entry, "trained_rows": len(rows), "trained_tokens": sum(len(each) for each in old),
-            "updates": count, "clipped": sum(one.pop("clipped") for one in told), **told[0]}
+    told = update(model, optimizer, rows, None if a.retokenise else version, a)
+    return {**entry, "trained_rows": len(rows), **told}
 
 
 def retokenise(row, tokenizer):
@@ -274,8 +273,8 @@ def retokenise(row, tokenizer):
 
 def asked(a):
     """The settings that make a run what it is; it may go on with others of the rest."""
-    rest = ("out", "steps", "cpu_minutes", "threads", "micro")
-    return {name: str(value) for name, value in vars(a).items() if name not in rest}
+    return {name: str(value) for name, value in vars(a).items()
+            if name not in ("out", "steps", "cpu_minutes", "threads")}
 
 
 class Loop:
@@ -311,15 +310,15 @@ class Loop:
 
     def evaluate(self, name, tasks, samples):
         """Mean reward on the first tasks of the test split, which are never trained on, by the current version."""
-        batch = self.service.submit(f"{name}-{self.step}", "test", range(tasks), samples, 500_000)
+        batch = self.service.ask(f"{name}-{self.step}", "test", range(tasks), samples, 500_000)
         rewards = [row["reward"] for row in self.service.rows(batch)]
         self.record(**{name: mean(rewards), "attempts": len(rewards)})
         self.save()
 
     def ask(self, step):
         """Has a step's rollouts played, of version step - 1 or, as far as they are ahead, of the one before."""
-        return self.service.submit(f"step-{step}", "train", self.draw_tasks(step, self.a.tasks),
-                                   self.a.samples, 1_000_000 * step)
+        tasks = self.draw_tasks(step, self.a.tasks)
+        return self.service.ask(f"step-{step}", "train", tasks, self.a.samples, 1_000_000 * step)
 
     def draw_tasks(self, name, count):
         """Train tasks, drawn by the seed. No name or number of theirs occurs in the test split."""
@@ -328,14 +327,14 @@ class Loop:
 
     def choose(self):
         """Keeps the tasks that are neither hopeless nor solved."""
-        a = self.a
-        (low, high), tasks = a.band, self.draw_tasks("candidates", a.candidates)
-        groups = by_group(self.service.rows(self.service.submit("candidates", "train", tasks, a.samples, 0)))
-        self.pool = sorted(own[0]["metadata"]["taskIndex"] for own in groups.values()
-                           if low <= mean(row["reward"] for row in own) <= high)
+        a, (low, high), tasks = self.a, self.a.band, self.draw_tasks("candidates", self.a.candidates)
+        rewards = {}
+        for row in self.service.rows(self.service.ask("candidates", "train", tasks, a.samples, 0)):
+            rewards.setdefault(row["metadata"]["taskIndex"], []).append(row["reward"])
+        self.pool = sorted(task for task, own in rewards.items() if low <= mean(own) <= high)
         print(f"{len(self.pool)} of {a.candidates} tasks have an initial reward in {[low, high]}", flush=True)
         if len(self.pool) < a.tasks:
-            raise SystemExit(f"Cannot draw {a.tasks} tasks: only {len(self.pool)} are in the band; raise --candidates")
+            raise SystemExit(f"Cannot draw {a.tasks} tasks from these: raise --candidates")
 
     def save(self):
         state = {"asked": asked(self.a), "step": self.step, "log": self.log, "pool": self.pool,
@@ -352,18 +351,13 @@ class Loop:
             if other not in (folder, folder.with_name(f"step-{self.step - 1}")):
                 shutil.rmtree(other)
 
-    def publish(self):
-        publish(self.model, self.a.model, self.a.out / "policy" / f"step-{self.step}")
-        self.save()
-        self.announce()
-
     def run(self):
         a = self.a
-        if self.state_file.exists():
-            self.announce()
-        else:
-            self.publish()
-        if not any("held_out" in one for one in self.log):
+        if not self.state_file.exists():
+            publish(self.model, a.model, a.out / "policy/step-0")
+            self.save()
+        self.announce()
+        if not a.skip_first and not any("held_out" in one for one in self.log):
             self.evaluate("held_out", *a.held_out)
         if a.candidates > 0 and not self.pool:
             self.choose()
@@ -373,10 +367,12 @@ class Loop:
             if a.ahead and self.step + 2 <= a.steps:
                 self.ask(self.step + 2)
             played = time.time()
-            entry = train(self.model, self.optimizer, rows, self.step + 1, a, self.tokenizer)
+            entry = train(self.model, self.optimizer, rows, self.step, a, self.tokenizer)
             self.step += 1
+            publish(self.model, a.model, a.out / "policy" / f"step-{self.step}")
             self.record(**entry, waited_s=round(played - begun, 1), train_s=round(time.time() - played, 1))
-            self.publish()
+            self.save()
+            self.announce()
             if a.watch_every > 0 and self.step % a.watch_every == 0:
                 self.evaluate("watched", *a.watch)
         if not any("held_out" in one and one["step"] == self.step for one in self.log):
