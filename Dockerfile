@@ -13,6 +13,8 @@ RUN npm install --global /tmp/turnwright-*.tgz bullmq@6 ioredis@6 aws4fetch@1 &&
 RUN mkdir -p /work/node_modules && ln -s /usr/local/lib/node_modules/turnwright /work/node_modules/turnwright
 # Volumes are made with the owner of what is below them.
 RUN mkdir -p /work/runs /home/node/.cache/huggingface && chown -R node /work /home/node/.cache
+# A nursery for the garbage of a thousand live episodes (docs/runs.md).
+ENV NODE_OPTIONS=--max-semi-space-size=64
 USER node
 WORKDIR /work
 ENTRYPOINT ["turnwright"]
