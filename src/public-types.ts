@@ -26,7 +26,8 @@ export type {
   LlamaSequence,
 } from "./engine/llama/llama-library.ts";
 export type { LlamaEngine } from "./engine/llama/sequence-engine.ts";
-export type { ScoringEngine } from "./engine/reference/index.ts";
+export type { SpecialTokens } from "./audit/exported/special-tokens.ts";
+export type { ReloadableEngine, ScoringEngine } from "./engine/reference/index.ts";
 export type { VllmApi } from "./engine/vllm/vllm-options.ts";
 export type { EpisodeCounts, TreeTurn } from "./episode/episode.ts";
 export type { Clock } from "./internal/clock.ts";
