@@ -52,7 +52,7 @@ describe("the container", () => {
     const lines = (await content("Dockerfile"))
       .split("\n")
       .filter((line) => line !== "" && !line.startsWith("#"));
-    const known = /^(FROM|WORKDIR|COPY|RUN|USER|ENTRYPOINT|CMD) \S/;
+    const known = /^(FROM|WORKDIR|COPY|RUN|ENV|USER|ENTRYPOINT|CMD) \S/;
     expect(lines.filter((line) => !known.test(line))).toEqual([]);
     const [, entry] = /^ENTRYPOINT (.+)$/m.exec(lines.join("\n"))!;
     expect(JSON.parse(entry!)).toEqual(["turnwright"]);
