@@ -377,6 +377,14 @@ test("a wrong count of a prompt costs one reply of ids: the next ones list the p
   expect(told).toEqual(SAMPLED.outputIds);
 });
 
+test("a wrong count of a prompt at a stream's end loses nothing", async () => {
+  const alter = (chunk: Record<string, unknown>): unknown =>
+    chunk["usage"] === null ? chunk : { ...chunk, usage: { prompt_tokens: 1 } };
+  await using tested = await start("generate", [{ kind: "alter", alter }]);
+  const generation = await tested.engine.generate(toRequest(), { onTokens: () => undefined });
+  expect(generation).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [] });
+});
+
 test("a stream whose prompt is another is refused before anything of it is told", async () => {
   const alter = (chunk: Record<string, unknown>): unknown => ({
     ...chunk,

@@ -261,7 +261,9 @@ function ask(
   },
 ): Promise<HttpOutcome> {
   const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
-  const options = { model, listsPrompt, stream: chunks !== undefined };
+  // A stream counts the prompt at its end, behind tokens that are told of, but lists it once, at its beginning.
+  const stream = chunks !== undefined;
+  const options = { model, listsPrompt: listsPrompt || stream, stream };
   const further = { headers, ...(chunks && { onEvent: (data: string) => chunks.take(data) }) };
   return api === "generate"
     ? exchange.post({

@@ -188,7 +188,8 @@ function streamReply(
       if (failure !== undefined) sendEvent(encodeError(failure));
       else if (decoded.includeUsage) {
         const usage = encodeUsage(sequences, context);
-        sendEvent({ ...toChunkHead(decoded, context), choices: [], usage });
+        const last = { ...toChunkHead(decoded, context), choices: [], usage };
+        sendEvent(fault?.kind === "alter" ? fault.alter(last) : last);
       }
       response.end("data: [DONE]\n\n");
     };
