@@ -2,8 +2,10 @@
 //
 //   npm run interop -- llama-cpp|vllm|sglang [--episodes 64] [--skip kill-server,update] [--keep]
 //
+// The server is killed in the middle of as many, but of 16 at least.
 // Prints one JSON line a round. Exit status: 0 where everything held, 1 where something did not, 3
 // where the server cannot be installed here; why stands on standard error.
+import { AssertionError } from "node:assert";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -21,9 +23,18 @@ const { values, positionals } = parseArgs({
     keep: { type: "boolean", default: false },
   },
 });
+/** What can be skipped, each with the scoring of what it played. */
+const rounds = ["play", "kill-run", "abort", "update", "kill-server", "play exact"];
+
 const server = servers[positionals[0] ?? ""];
-if (server === undefined || positionals.length !== 1) {
-  console.error(`Usage: npm run interop -- ${Object.keys(servers).join("|")}`);
+const count = Number(values.episodes);
+const skipped = values.skip === "" ? [] : values.skip.split(",");
+const problem = findUsageProblem();
+if (problem !== undefined) {
+  console.error(problem);
+  console.error(
+    `Usage: npm run interop -- ${Object.keys(servers).join("|")} [--episodes 64] [--skip ROUND,…] [--keep]`,
+  );
   process.exit(2);
 }
 if (isStale()) await build();
@@ -34,16 +45,32 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.once(signal, () => process.exit(1));
 }
 
-const count = Number(values.episodes);
-const skipped = new Set(values.skip.split(","));
 const dir = mkdtempSync(path.join(tmpdir(), `turnwright-interop-${server.name}-`));
 const logFile = path.join(dir, "server.log");
 
+/** What cannot be done as it was asked for, if anything. */
+function findUsageProblem() {
+  if (server === undefined || positionals.length !== 1) return "Name one server";
+  if (!Number.isInteger(count) || count < 1) {
+    return `--episodes is ${values.episodes}, expected a whole number of at least 1`;
+  }
+  const unknown = skipped.find((round) => !rounds.includes(round));
+  return unknown && `There is no round ${unknown} to skip, only ${rounds.join(", ")}`;
+}
+
 /** Prints what a round brought. */
 async function report(round, figures) {
-  if (skipped.has(round)) return;
+  if (skipped.includes(toRound(round))) return;
   const line = { server: server.name, version: server.version, round, ...(await figures()) };
   console.log(JSON.stringify(line));
+}
+
+/** The round that another belongs to: what was not played cannot be scored again. */
+function toRound(round) {
+  if (round === "rescore") return "play";
+  if (round === "rescore exact") return "play exact";
+  if (round === "play completions" || round === "rescore completions") return "play";
+  return round.replace(/^rescore /, "");
 }
 
 async function main() {
@@ -94,8 +121,9 @@ try {
   if (!values.keep) rmSync(dir, { recursive: true });
 } catch (error) {
   if (!(error instanceof CannotInstall)) {
+    console.error(error instanceof AssertionError ? `Failed: ${error.message}` : error);
     console.error(`What was played and the server's log are in ${dir}`);
-    throw error;
+    process.exit(1);
   }
   console.error(`Cannot install ${server.name} ${server.version}: ${error.message}`);
   rmSync(dir, { recursive: true });

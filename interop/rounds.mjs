@@ -68,7 +68,9 @@ export async function killRun(context) {
  * Kills the server in the middle, and starts it again: what the run then lacks, where it gave up
  * before the server was back, is played when the run is started again.
  */
-export async function killServer(context, { count }) {
+export async function killServer(context, { count: wanted }) {
+  // Fewer would be over before.
+  const count = Math.max(wanted, EVENTFUL_COUNT);
   const { out, args } = toRollout(context, { name: "server-killed", first: 80, count });
   const run = start(args);
   await untilOver(out, run);

@@ -21,7 +21,15 @@ export async function readResponseTemplate(
   if (file === undefined) return {};
   const document = await readDocument(file);
   const template = isPyDict(document) ? (document.get("response_template") ?? document) : document;
-  if (isPyDict(template)) return { responseTemplate: template };
+  if (isPyDict(template) && (template !== document || template.has("fields"))) {
+    return { responseTemplate: template };
+  }
+  if (isPyDict(document) && template === document) {
+    throw new UsageError(
+      `Cannot read ${file}: it has no response_template, and no fields as a template of its own, ` +
+        "expected a response template",
+    );
+  }
   throw new UsageError(`Cannot read ${file}: it holds no object, expected a response template`);
 }
 

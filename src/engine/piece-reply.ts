@@ -1,6 +1,6 @@
 import type { Finish } from "./engine.ts";
 import type { AttemptFailure } from "./http-failure.ts";
-import { ReplyProblem } from "./reply-reading.ts";
+import { PromptCountProblem, ReplyProblem } from "./reply-reading.ts";
 
 /** What a piece brought. `logprobs[i]` belongs to `ids[i]`. */
 export interface SampledPiece {
@@ -41,6 +41,8 @@ export interface FailedReply {
   readonly type: "failed";
   readonly failure: AttemptFailure;
   readonly tokenCount?: number;
+  /** Whether the reply counts another prompt than was sent: one that lists the prompt may prove it. */
+  readonly isMiscounted?: boolean;
 }
 
 /** What a server's answer to a request for scores says. */
@@ -70,5 +72,10 @@ export async function readPieceReply<Reply extends { readonly type: string }>(
 export function refuseReply(problem: ReplyProblem, tokenCount?: number): FailedReply {
   const { code, message, expected } = problem;
   const failure = { code, problem: message, expected, retry: true, maySample: true };
-  return { type: "failed", failure, ...(tokenCount === undefined ? {} : { tokenCount }) };
+  return {
+    type: "failed",
+    failure,
+    ...(tokenCount === undefined ? {} : { tokenCount }),
+    ...(problem instanceof PromptCountProblem ? { isMiscounted: true } : {}),
+  };
 }

@@ -153,18 +153,49 @@ export function readCount(parent: JsonObject, name: string, place = ""): number 
   throw new ReplyProblem(`${place}${name} is ${show(value)}`, "a count");
 }
 
+/** A reply that counts another prompt than was sent, and does not list it. */
+export class PromptCountProblem extends ReplyProblem {}
+
 /**
  * Reads how many prompt tokens the server says it saw, where it says so; `place` goes before the
- * member's name in messages.
+ * member's name in messages. Where the reply lists the prompt, `listed`, its ids are the proof, and a
+ * count that a gateway gets wrong is none.
  *
- * @throws ReplyProblem where these are not as many as were sent.
+ * @throws ReplyProblem where the prompt is not the one that was sent.
  */
 export function readPromptCount(
   parent: JsonObject,
   name: string,
-  { place = "", sentCount }: { place?: string; sentCount: number },
+  { place = "", sent, listed }: { place?: string; sent: readonly number[]; listed?: unknown },
 ): number | undefined {
+  if (listed !== undefined && listed !== null) {
+    checkPrompt(listed, sent);
+    return sent.length;
+  }
   const count = readCount(parent, name, place);
-  if (count === undefined || count === sentCount) return count;
-  throw new ReplyProblem(`${place}${name} is ${count}`, `the ${sentCount} that were sent`);
+  if (count === undefined || count === sent.length) return count;
+  throw new PromptCountProblem(`${place}${name} is ${count}`, `the ${sent.length} that were sent`);
+}
+
+/**
+ * Checks that a prompt that a reply lists is the one that was sent, id for id.
+ *
+ * @throws ReplyProblem
+ */
+export function checkPrompt(seen: unknown, sent: readonly number[]): void {
+  if (!Array.isArray(seen)) {
+    throw new ReplyProblem(`prompt_token_ids is ${show(seen)}`, "a list of ids");
+  }
+  if (seen.length !== sent.length) {
+    throw new ReplyProblem(
+      `prompt_token_ids has ${seen.length} ids`,
+      `the ${sent.length} that were sent`,
+    );
+  }
+  const differing = sent.findIndex((id, index) => id !== seen[index]);
+  if (differing < 0) return;
+  throw new ReplyProblem(
+    `prompt_token_ids[${differing}] is ${show(seen[differing])}`,
+    `${sent[differing]}, as it was sent`,
+  );
 }

@@ -185,6 +185,7 @@ x' }}",
         "{{ emoji|length }} {{ emoji|list }} {% for c in emoji %}[{{ c }}]{% endfor %}",
         "{{ emoji|reverse }} {{ emoji|first }} {{ emoji|last }} {{ decomposed|length }}",
         "{{ emoji.find('z') }} {{ emoji.index('é') }} {{ emoji.center(9, '*') }}",
+        "[{{ emoji|center }}] [{{ 'x'|center(4) }}]",
     ],
     "`strip` takes a set of characters, and white space is Python's": [
         "[{{ text.strip() }}] [{{ text.lstrip() }}] [{{ text.rstrip() }}] [{{ text|trim }}]",

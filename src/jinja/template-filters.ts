@@ -3,6 +3,7 @@ import { numberOf } from "./template-compare.ts";
 import { itemTuples } from "./template-container-methods.ts";
 import { TemplateError, typeError } from "./template-error.ts";
 import type { Filter } from "./template-filter.ts";
+import { callMethod } from "./template-attribute.ts";
 import { defineFilter, defineMethodFilter, softText } from "./template-filter.ts";
 import { Generator, isTruthy, len, toList } from "./template-iterate.ts";
 import { toJsonText } from "./template-json.ts";
@@ -79,7 +80,9 @@ function* items(value: TemplateValue): Iterable<TemplateValue> {
 const filters: ReadonlyMap<string, Filter> = new Map([
   defineFilter("abs", absolute),
   defineMethodFilter("capitalize", "capitalize"),
-  defineMethodFilter("center width", "center"),
+  defineFilter("center width?", (value, width = 80n) =>
+    callMethod(softText(value), "center", { positional: [width], named: new Map() }),
+  ),
   defineFilter("count", len),
   defineFilter("d default_value? boolean?", fallback),
   defineFilter("default default_value? boolean?", fallback),

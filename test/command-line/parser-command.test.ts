@@ -95,3 +95,26 @@ test("turnwright reason gives for chunks what it gives for the whole text", asyn
     { reasoning: "a\n", normalText: "\n\nb" },
   ]);
 });
+
+describe("flags that cannot be read by", () => {
+  const config = "models/storefront-2m/tokenizer_config.json";
+
+  test.each([
+    [["parse", "--parser", "qwen25", "--engine-version", "9"], "unknown engine version"],
+    [["parse", "--parser", "qwen25", "--dialect", "vllm"], "that engine has no such parser"],
+    [["parse", "--parser", "response_template"], "none is given"],
+    [["parse", "--parser", "beam", "--response-template", config], "it has no response_template"],
+    [["reason", "--parser", "qwen3", "--engine-version", "9"], "unknown engine version"],
+  ])("%j: said once, before any line is read", async (argv, message) => {
+    const input = '{"text": "a"}\n{"text": "b"}\n';
+    const { status, stdout, stderr } = await runCli(argv, { input });
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toContain(message);
+  });
+
+  test("`turnwright reason` takes vLLM's releases", async () => {
+    const flags = ["--parser", "qwen3", "--dialect", "vllm", "--engine-version", "0.33"];
+    const answers = await answer(["reason", ...flags], { text: "<think>a</think>b" });
+    expect(answers).toEqual([{ reasoning: "a", normalText: "b" }]);
+  });
+});

@@ -543,3 +543,43 @@ describe("how a turn ends", () => {
     expect(generation.pieces[0]?.finish).toBe("stop");
   });
 });
+
+describe("a count of another prompt than was sent", () => {
+  /** A gateway that counts wrongly, whatever it hands on. */
+  const miscounted = (): ServerFault => ({
+    kind: "alter",
+    alter: (reply) => {
+      const meta = reply["meta_info"] as Record<string, unknown>;
+      return { ...reply, meta_info: { ...meta, prompt_tokens: 4 } };
+    },
+  });
+  const lost = { requestId: "a", reason: "meta_info.prompt_tokens is 4" };
+
+  test.each([false, true])(
+    "costs one reply, and none behind it: the next ones list the prompt (streamed: %s)",
+    async (isStreamed) => {
+      const faults = [miscounted(), miscounted(), miscounted()];
+      await using tested = await start(faults, { turns: [SAMPLED, SAMPLED, SAMPLED] });
+      const told: number[] = [];
+      const options = isStreamed
+        ? { onTokens: ({ tokenIds }: { tokenIds: readonly number[] }) => told.push(...tokenIds) }
+        : {};
+      const first = await tested.engine.generate(toRequest(), options);
+      expect(first).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [lost] });
+      const second = await tested.engine.generate(toRequest({ requestId: "b" }), options);
+      expect(second).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [] });
+      expect(told).toEqual(isStreamed ? [...SAMPLED.outputIds, ...SAMPLED.outputIds] : []);
+    },
+  );
+
+  test("fails where the prompt that is listed is another", async () => {
+    const other = (): ServerFault => ({
+      kind: "alter",
+      alter: (reply) => ({ ...reply, prompt_token_ids: [1, 9, 3] }),
+    });
+    await using tested = await start([other()], ONCE);
+    const failure = await failureOf(tested.engine.generate(toRequest()));
+    expect(failure.code).toBe("engine/bad-reply");
+    expect(failure.message).toContain("prompt_token_ids[1] is 9, expected 2, as it was sent");
+  });
+});

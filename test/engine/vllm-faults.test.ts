@@ -353,6 +353,56 @@ test("a wrong count of a prompt that the reply lists, as gateways have it, loses
   expect(generation).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [] });
 });
 
+test("a wrong count of a prompt costs one reply of ids: the next ones list the prompt", async () => {
+  const miscounted = (): ServerFault => ({
+    kind: "alter",
+    alter: (reply) => (reply["usage"] === null ? reply : { ...reply, usage: { prompt_tokens: 1 } }),
+  });
+  const faults = [miscounted(), miscounted(), miscounted()];
+  await using tested = await start("generate", faults, { turns: [SAMPLED, SAMPLED, SAMPLED] });
+  const lost = { requestId: "a", reason: "usage.prompt_tokens is 1" };
+  expect(await tested.engine.generate(toRequest())).toMatchObject({
+    ...SAMPLED,
+    promptTokenCount: 3,
+    discarded: [lost],
+  });
+  const told: number[] = [];
+  const onTokens = ({ tokenIds }: { tokenIds: readonly number[] }): number =>
+    told.push(...tokenIds);
+  expect(await tested.engine.generate(toRequest({ requestId: "b" }), { onTokens })).toMatchObject({
+    ...SAMPLED,
+    promptTokenCount: 3,
+    discarded: [],
+  });
+  expect(told).toEqual(SAMPLED.outputIds);
+});
+
+test("a wrong count of a prompt at a stream's end loses nothing", async () => {
+  const alter = (chunk: Record<string, unknown>): unknown =>
+    chunk["usage"] === null ? chunk : { ...chunk, usage: { prompt_tokens: 1 } };
+  await using tested = await start("generate", [{ kind: "alter", alter }]);
+  const generation = await tested.engine.generate(toRequest(), { onTokens: () => undefined });
+  expect(generation).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [] });
+});
+
+test("a stream whose prompt is another is refused before anything of it is told", async () => {
+  const alter = (chunk: Record<string, unknown>): unknown => ({
+    ...chunk,
+    prompt_token_ids: [1, 9, 3],
+  });
+  await using tested = await start("generate", [{ kind: "alter", alter }], {
+    turns: [SAMPLED, SAMPLED],
+  });
+  const told: number[] = [];
+  const onTokens = ({ tokenIds }: { tokenIds: readonly number[] }): number =>
+    told.push(...tokenIds);
+  const generation = await tested.engine.generate(toRequest(), { onTokens });
+  expect(generation.discarded).toEqual([
+    { requestId: "a", reason: "prompt_token_ids[1] is 9", tokenCount: 0 },
+  ]);
+  expect(told).toEqual(SAMPLED.outputIds);
+});
+
 describe("an id that its logprob does not name", () => {
   test.each([
     ["generate", "0.32", "content[2].token_id is 12, expected 13"],

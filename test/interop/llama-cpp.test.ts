@@ -61,3 +61,19 @@ test(
     ]);
   },
 );
+
+test.each([
+  [["llamacpp"], "Name one server"],
+  [[], "Name one server"],
+  [["vllm", "--episodes", "many"], "--episodes is many, expected a whole number of at least 1"],
+  [["vllm", "--episodes", "0"], "--episodes is 0, expected a whole number of at least 1"],
+  [
+    ["sglang", "--skip", "updates"],
+    "There is no round updates to skip, only play, kill-run, abort, update, kill-server, play exact",
+  ],
+])("%j is refused before anything is installed", async (args, message) => {
+  const { status, stdout, stderr } = await runInterop(args);
+  expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+  expect(stderr.split("\n")[0]).toBe(message);
+  expect(stderr).toContain("Usage: npm run interop -- llama-cpp|vllm|sglang");
+});

@@ -82,6 +82,8 @@ async function parseLines(flags: ParseFlags): Promise<void> {
   }
   const parser = findToolCallParser(flags.parser);
   const template = await readResponseTemplate(flags.responseTemplate);
+  // What is wrong with the flags is said once, and not of each line.
+  parser.parse("", { ...optionsOf(new Map(), flags), ...template });
   process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, (line) => {
     const options = { ...optionsOf(line, flags), ...template };
     return line.has("chunks")

@@ -34,20 +34,25 @@ export function defineReason(command: Command): void {
         "whose behaviour (default: sglang, if it has the parser)",
       ).choices(["sglang", "vllm"]),
     )
-    .option("--engine-version <release>", "the SGLang release (default: 2026-08)")
+    .option(
+      "--engine-version <release>",
+      "the engine release (default: 2026-08; those of vLLM read alike)",
+    )
     .option("--force", "the text begins inside the reasoning")
     .option(...responseTemplateFlag)
     .option("--in <file>", "read from a file instead of standard input")
     .action(async ({ parser: name, dialect, engineVersion, force, ...files }: ReasonFlags) => {
       const parser = findReasoningParser(name);
       const template = await readResponseTemplate(files.responseTemplate);
+      const options: ReasoningOptions = {
+        ...(dialect === undefined ? {} : { dialect }),
+        ...(engineVersion === undefined ? {} : { engineVersion }),
+        ...(force === undefined ? {} : { forceReasoning: force }),
+        ...template,
+      };
+      // What is wrong with the flags is said once, and not of each line.
+      parser.parse("", options);
       process.exitCode = await answerJsonLines(toLinesInput(files.in), writeOut, (line) => {
-        const options: ReasoningOptions = {
-          ...(dialect === undefined ? {} : { dialect }),
-          ...(engineVersion === undefined ? {} : { engineVersion }),
-          ...(force === undefined ? {} : { forceReasoning: force }),
-          ...template,
-        };
         const { reasoning, normalText } = line.has("chunks")
           ? streamChunks(parser.createStream(options), chunksOf(line))
           : parser.parse(textMember(line, "text"), options);

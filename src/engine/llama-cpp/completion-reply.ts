@@ -101,7 +101,7 @@ function checkCounts(
   if (predictedCount !== undefined && predictedCount !== sampled.length) {
     throw new ReplyProblem(`tokens_predicted is ${predictedCount}`, `${sampled.length}`);
   }
-  readPromptCount(reply, "tokens_evaluated", { sentCount: length });
+  readPromptCount(reply, "tokens_evaluated", { sent: request.inputIds });
   // The last token is sampled, and not in the cache yet.
   const wholeLength = length + sampled.length - 1;
   const cacheLength = readCount(reply, "tokens_cached");

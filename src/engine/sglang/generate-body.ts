@@ -11,7 +11,7 @@ import type { PieceRequest, ScorePiece } from "../piece-request.ts";
  */
 export function encodeGenerateBody(
   piece: PieceRequest,
-  { stream }: { readonly stream: boolean },
+  { stream, listsPrompt = false }: { readonly stream: boolean; readonly listsPrompt?: boolean },
 ): Uint8Array {
   const fields = {
     rid: piece.requestId,
@@ -26,6 +26,7 @@ export function encodeGenerateBody(
     },
     return_logprob: true,
     logprob_start_len: -1,
+    ...(listsPrompt ? { return_prompt_token_ids: true } : {}),
     stream,
   };
   return jsonWithIds(fields, { name: "input_ids", ids: piece.inputIds });

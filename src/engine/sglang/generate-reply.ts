@@ -93,11 +93,7 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
     "meta_info.output_token_logprobs_length",
   );
   checkSameIds(ids, reply["output_ids"]);
-  const sentCount = request.inputIds.length;
-  const promptTokenCount = readPromptCount(meta, "prompt_tokens", {
-    place: "meta_info.",
-    sentCount,
-  });
+  const promptTokenCount = readSeenCount(reply, meta, request);
   const cachedTokenCount = readCount(meta, "cached_tokens", "meta_info.");
   const queueMs = readQueueMs(meta);
   return {
@@ -108,6 +104,23 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
     ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
     ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
   };
+}
+
+/**
+ * How many prompt tokens a reply, or a frame of one, says the server saw.
+ *
+ * @throws ReplyProblem where it saw another prompt than was sent.
+ */
+export function readSeenCount(
+  reply: JsonObject,
+  meta: JsonObject,
+  { inputIds }: PieceRequest,
+): number | undefined {
+  return readPromptCount(meta, "prompt_tokens", {
+    place: "meta_info.",
+    sent: inputIds,
+    listed: reply["prompt_token_ids"],
+  });
 }
 
 /** Told in seconds; to show, so that nothing depends on whether it can be. */

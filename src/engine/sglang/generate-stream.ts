@@ -11,7 +11,7 @@ import {
   readObject,
 } from "../reply-reading.ts";
 import { STREAM_END, readStreamedError } from "../streamed-piece.ts";
-import { readEngineFailure, readTokens, readWholeReply } from "./generate-reply.ts";
+import { readEngineFailure, readSeenCount, readTokens, readWholeReply } from "./generate-reply.ts";
 
 /**
  * Reads the frames of a streamed `/generate`, and puts the reply together that the request would have
@@ -49,6 +49,8 @@ export class GenerateStream {
       this.#last = frame;
       return;
     }
+    // Before anything is told of: what was told cannot be sampled anew.
+    readSeenCount(frame, meta, this.#request);
     const entries = this.#newEntries(meta);
     this.#noteVersion(meta);
     const { ids, logprobs } = readTokens(entries);

@@ -37,7 +37,7 @@ export function readScoreReply(text: string, { ids, from }: ScorePiece): ScoreRe
     const { message } = reason;
     return { type: "interrupted", message: typeof message === "string" ? message : "" };
   }
-  readPromptCount(meta, "prompt_tokens", { place: "meta_info.", sentCount: ids.length });
+  readPromptCount(meta, "prompt_tokens", { place: "meta_info.", sent: ids });
   const entries = readList(meta, "input_token_logprobs", "meta_info.");
   const expectedCount = ids.length - from + 1;
   if (entries.length !== expectedCount) {

@@ -3,6 +3,7 @@ import { createHttpEngine } from "../http-engine.ts";
 import { readPieceReply } from "../piece-reply.ts";
 import type { SamplingProtocol } from "../sampling-protocol.ts";
 import { toHeaderValue } from "../sampling-protocol.ts";
+import type { Worker } from "../worker-set.ts";
 import { readStreamedPiece } from "../streamed-piece.ts";
 import { describeSglang } from "./describe-sglang.ts";
 import { encodeGenerateBody, encodeScoreBody } from "./generate-body.ts";
@@ -34,21 +35,27 @@ export interface SglangEngine extends ScoringHttpEngine {
 export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   const settings = toSglangSettings(options);
   const aborter = createRequestAborter(settings);
+  /** Servers whose replies counted another prompt than was sent: theirs are to list it. */
+  const miscounting = new WeakSet<Worker>();
   const protocol: SamplingProtocol = {
-    samplePiece: (piece, exchange) => {
-      const { stream, post } = exchange;
-      const frames = stream && new GenerateStream(piece, stream);
-      return readStreamedPiece(exchange, {
+    samplePiece: async (piece, exchange) => {
+      const { stream, post, worker } = exchange;
+      const listsPrompt = miscounting.has(worker);
+      // Every frame of a stream would list it.
+      const frames = stream && !listsPrompt ? new GenerateStream(piece, stream) : undefined;
+      const reply = await readStreamedPiece(exchange, {
         ask: () =>
           post({
             path: "/generate",
             headers: { "x-smg-routing-key": toHeaderValue(piece.turn.sessionId) },
-            body: encodeGenerateBody(piece, { stream: frames !== undefined }),
+            body: encodeGenerateBody(piece, { stream: frames !== undefined, listsPrompt }),
             ...(frames && { onEvent: (data) => frames.take(data) }),
           }),
         read: (text) =>
           frames !== undefined && text === "" ? frames.end() : readGenerateReply(text, piece),
       });
+      if (reply.type === "failed" && reply.isMiscounted === true) miscounting.add(worker);
+      return reply;
     },
     abortRequest: aborter.abortRequest,
   };

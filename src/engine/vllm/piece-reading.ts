@@ -210,14 +210,12 @@ function checkPiece({
   if (ids.length > request.maxNewTokens) {
     throw new ReplyProblem(`${ids.length} ids were sampled`, `at most ${request.maxNewTokens}`);
   }
-  const seenIds = choice["prompt_token_ids"] ?? reply["prompt_token_ids"];
-  checkPrompt(seenIds, request.inputIds);
   const usage = isObject(reply["usage"]) ? reply["usage"] : {};
-  const sentCount = request.inputIds.length;
-  // Where the prompt is listed its ids are the proof, and a count that a gateway gets wrong is none.
-  const promptTokenCount = Array.isArray(seenIds)
-    ? sentCount
-    : readPromptCount(usage, "prompt_tokens", { place: "usage.", sentCount });
+  const promptTokenCount = readPromptCount(usage, "prompt_tokens", {
+    place: "usage.",
+    sent: request.inputIds,
+    listed: choice["prompt_token_ids"] ?? reply["prompt_token_ids"],
+  });
   const completionCount = readCount(usage, "completion_tokens", "usage.");
   if (completionCount !== undefined && completionCount !== ids.length) {
     throw new ReplyProblem(`usage.completion_tokens is ${completionCount}`, `${ids.length}`);
@@ -235,24 +233,4 @@ function checkPiece({
     ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
     ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
   };
-}
-
-/** The prompt that the server says it saw must be the one that was sent, id for id. */
-function checkPrompt(seen: unknown, sent: readonly number[]): void {
-  if (seen === undefined || seen === null) return;
-  if (!Array.isArray(seen)) {
-    throw new ReplyProblem(`prompt_token_ids is ${show(seen)}`, "a list of ids");
-  }
-  if (seen.length !== sent.length) {
-    throw new ReplyProblem(
-      `prompt_token_ids has ${seen.length} ids`,
-      `the ${sent.length} that were sent`,
-    );
-  }
-  const differing = sent.findIndex((id, index) => id !== seen[index]);
-  if (differing < 0) return;
-  throw new ReplyProblem(
-    `prompt_token_ids[${differing}] is ${show(seen[differing])}`,
-    `${sent[differing]}, as it was sent`,
-  );
 }

@@ -4,6 +4,7 @@ import type { PieceStream } from "../piece-stream.ts";
 import type { JsonObject } from "../reply-reading.ts";
 import {
   ReplyProblem,
+  checkPrompt,
   isObject,
   parseObject,
   readList,
@@ -55,7 +56,7 @@ export class VllmReplyStream {
     const [choice] = readList(chunk, "choices");
     if (choice === undefined) return;
     if (!isObject(choice)) throw new ReplyProblem(`choices[0] is ${show(choice)}`, "an object");
-    this.#promptIds ??= choice["prompt_token_ids"] ?? chunk["prompt_token_ids"];
+    this.#takePrompt(choice["prompt_token_ids"] ?? chunk["prompt_token_ids"]);
     this.#choice = choice;
     const { token_ids: listed } = choice;
     if (listed === null || (Array.isArray(listed) && listed.length === 0)) return;
@@ -80,6 +81,13 @@ export class VllmReplyStream {
     };
     const reply = { choices: [choice], usage: this.#usage };
     return readWholeVllmReply(reply, { request: this.#request, api: this.#api });
+  }
+
+  /** Checked before anything is told of: what was told cannot be sampled anew. */
+  #takePrompt(listed: unknown): void {
+    if (listed === undefined || listed === null) return;
+    checkPrompt(listed, this.#request.inputIds);
+    this.#promptIds = listed;
   }
 
   #joinLogprobs(): JsonObject {

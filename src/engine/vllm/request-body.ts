@@ -7,6 +7,8 @@ export interface BodyOptions {
   readonly model: string | undefined;
   /** Whether tokens are sent as they come. */
   readonly stream: boolean;
+  /** Whether the reply is to list the prompt, as those of completions do in any case. */
+  readonly listsPrompt?: boolean;
 }
 
 /**
@@ -17,11 +19,12 @@ export interface BodyOptions {
  */
 export function encodeGenerateBody(
   piece: PieceRequest,
-  { model, stream }: BodyOptions,
+  { model, stream, listsPrompt = false }: BodyOptions,
 ): Uint8Array {
   const fields = {
     request_id: piece.requestId,
     ...(model === undefined ? {} : { model }),
+    ...(listsPrompt ? { return_token_ids: true } : {}),
     sampling_params: encodeSampling(piece),
     ...encodeStream(stream),
   };

@@ -48,6 +48,8 @@ interface ServerState {
   isDisabled: boolean;
   /** Whether its replies say which version sampled what. */
   reportsSpans: boolean;
+  /** Whether a reply counted another prompt than was sent: its replies are to list it. */
+  isMiscounting: boolean;
   /** The last version that a reply named. */
   spanVersion: string;
   readonly versions: PolicyVersions;
@@ -81,7 +83,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
       const versions = createPolicyVersions({ worker, settings, closing });
       const api = settings.api === "completions" ? "completions" : "generate";
       const abort = createRequestAborter(worker, settings);
-      state = { api, isDisabled: false, reportsSpans: false, spanVersion: "", versions, abort };
+      const found = { isDisabled: false, reportsSpans: false, isMiscounting: false };
+      state = { api, ...found, spanVersion: "", versions, abort };
       states.set(worker, state);
     }
     return state;
@@ -149,7 +152,11 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
           : readVllmReply(text, { request: piece, api: answeredBy }),
     });
     if (refused !== undefined) return refused;
-    return reply.type === "unanswered" ? reply : { type: "replied", reply };
+    if (reply.type === "unanswered") return reply;
+    if (reply.type === "failed" && reply.isMiscounted === true) {
+      stateOf(exchange.worker).isMiscounting = true;
+    }
+    return { type: "replied", reply };
   }
 
   /**
@@ -162,8 +169,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     open: (api: VllmApi) => VllmReplyStream | undefined = () => undefined,
   ): Promise<{ outcome: HttpOutcome; api: VllmApi }> {
     const state = stateOf(exchange.worker);
-    const { api } = state;
-    const outcome = await ask(api, { piece, exchange, model, chunks: open(api) });
+    const { api, isMiscounting: listsPrompt } = state;
+    const outcome = await ask(api, { piece, exchange, model, listsPrompt, chunks: open(api) });
     const disabled = isDisabled(outcome);
     if (settings.api !== "auto" || api !== "generate" || (!disabled && !lacksPath(outcome))) {
       return { outcome, api };
@@ -171,7 +178,10 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     state.api = "completions";
     state.isDisabled = disabled;
     const chunks = open(state.api);
-    return { outcome: await ask(state.api, { piece, exchange, model, chunks }), api: state.api };
+    return {
+      outcome: await ask(state.api, { piece, exchange, model, listsPrompt, chunks }),
+      api: state.api,
+    };
   }
 
   /**
@@ -240,16 +250,20 @@ function ask(
     piece,
     exchange,
     model,
+    listsPrompt,
     chunks,
   }: {
     piece: PieceRequest;
     exchange: PieceExchange;
     model: string | undefined;
+    listsPrompt: boolean;
     chunks: VllmReplyStream | undefined;
   },
 ): Promise<HttpOutcome> {
   const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
-  const options = { model, stream: chunks !== undefined };
+  // A stream counts the prompt at its end, behind tokens that are told of, but lists it once, at its beginning.
+  const stream = chunks !== undefined;
+  const options = { model, listsPrompt: listsPrompt || stream, stream };
   const further = { headers, ...(chunks && { onEvent: (data: string) => chunks.take(data) }) };
   return api === "generate"
     ? exchange.post({

@@ -9,7 +9,7 @@ import type { ReplyFormats } from "./turn-reader.ts";
  *
  * @throws UsageError where no control token ends a turn: it could never be told where one ends.
  */
-export function replyFormats({ card, codec }: Renderer): ReplyFormats {
+export function replyFormats({ card, codec, responseTemplate }: Renderer): ReplyFormats {
   if (card.stopLiterals.length === 0) {
     throw new UsageError(
       `Cannot serve the model of ${card.source}: no control token of its chat template ends a turn ` +
@@ -18,6 +18,7 @@ export function replyFormats({ card, codec }: Renderer): ReplyFormats {
   }
   const { parser, reasoningParser = "none", dialect, engineVersion } = card;
   const isSglang = dialect === "sglang" && engineVersion !== undefined;
+  const own = responseTemplate === undefined ? {} : { responseTemplate };
   const reasoning = reasoningParser === "none" ? undefined : findReasoningParser(reasoningParser);
   return {
     ...(parser === undefined ? {} : { parser: findToolCallParser(parser) }),
@@ -25,6 +26,7 @@ export function replyFormats({ card, codec }: Renderer): ReplyFormats {
       vocabulary: codec.addedTokens.map(({ content }) => content),
       ...(dialect === undefined ? {} : { dialect }),
       ...(engineVersion === undefined ? {} : { engineVersion }),
+      ...own,
     },
     ...(reasoning === undefined
       ? {}
@@ -35,6 +37,7 @@ export function replyFormats({ card, codec }: Renderer): ReplyFormats {
               forceReasoning: opened,
               ...(dialect === undefined ? {} : { dialect }),
               ...(isSglang ? { engineVersion } : {}),
+              ...own,
             }),
         }),
   };

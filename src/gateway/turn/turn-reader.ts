@@ -16,7 +16,10 @@ import { StopFilter } from "./stop-filter.ts";
 export interface ReplyFormats {
   /** Absent: nothing is read as a call. */
   readonly parser?: ToolCallParser;
-  readonly parseOptions: Pick<ParseOptions, "dialect" | "engineVersion" | "vocabulary">;
+  readonly parseOptions: Pick<
+    ParseOptions,
+    "dialect" | "engineVersion" | "vocabulary" | "responseTemplate"
+  >;
   /** Absent: everything is text. */
   createReasoningStream?(options: { readonly opened: boolean }): ReasoningStream;
 }

@@ -1,7 +1,7 @@
 import { assertInvariant } from "../../errors.ts";
 import type { PyDict } from "../../python/value.ts";
 import type { SglangVersion } from "../engine-version.ts";
-import { resolveEngineVersion } from "../engine-version.ts";
+import { resolveEngineVersion, vllmVersions } from "../engine-version.ts";
 import type { Dialect } from "../tool-call-parser.ts";
 import type {
   ReasoningOptions,
@@ -102,7 +102,7 @@ function contextOf(format: ReasoningFormat, options: ReasoningOptions): Reasonin
     format.forced === "always" ||
     (format.forced !== "never" && (options.forceReasoning ?? format.forced === "by-default"));
   return {
-    version: resolveEngineVersion("sglang", options.engineVersion) as SglangVersion,
+    version: versionOf(options),
     isForced,
     toolCallParserActive: options.toolCallParserActive ?? false,
     forceNonemptyContent: options.forceNonemptyContent ?? false,
@@ -111,6 +111,12 @@ function contextOf(format: ReasoningFormat, options: ReasoningOptions): Reasonin
       ? {}
       : { responseTemplate: options.responseTemplate }),
   };
+}
+
+/** What is read as SGLang does where vLLM has no reading of its own is read as its default release does. */
+function versionOf({ dialect = "sglang", engineVersion }: ReasoningOptions): SglangVersion {
+  const isOfVllm = dialect === "vllm" && vllmVersions.some((known) => known === engineVersion);
+  return resolveEngineVersion("sglang", isOfVllm ? undefined : engineVersion) as SglangVersion;
 }
 
 function swaps(format: ReasoningFormat, { forceNonemptyContent }: ReasoningOptions): boolean {

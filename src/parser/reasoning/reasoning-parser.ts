@@ -8,7 +8,10 @@ export interface ReasoningOptions {
    * reading of its own for it parts as SGLang's does.
    */
   readonly dialect?: Dialect;
-  /** The SGLang release whose behaviour is wanted, such as `0.5.15` or `2026-08` (the default). */
+  /**
+   * The SGLang release whose behaviour is wanted, such as `0.5.15` or `2026-08` (the default). With `vllm`
+   * its releases are taken too, which all read reasoning alike.
+   */
   readonly engineVersion?: string;
   /**
    * Whether the text begins inside the reasoning, because the template opened it. Default: what the

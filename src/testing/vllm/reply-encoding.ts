@@ -56,7 +56,8 @@ export function encodeReply(
     const head = { request_id: replyId, model, created: 0 };
     const promptLogprobs = encodePromptLogprobs(sequences[0], context);
     const reply = { ...head, choices, usage, prompt_logprobs: promptLogprobs, ...transfers };
-    return context.traits.hasTokensOutput ? { ...reply, ...TOKENS_OUTPUT } : reply;
+    if (!context.traits.hasTokensOutput) return reply;
+    return { ...reply, ...TOKENS_OUTPUT, ...encodePrompt(sequences[0], decoded) };
   }
   return {
     id: replyId,
@@ -85,6 +86,16 @@ const TOKENS_OUTPUT = {
   metrics: null,
   output_mode: "tokens",
 };
+
+/** The prompt, where a request for ids asks for it: once, at the beginning. */
+export function encodePrompt(
+  sequence: Sequence | undefined,
+  { listsPrompt }: DecodedRequest,
+): Record<string, unknown> {
+  return listsPrompt && sequence !== undefined
+    ? { prompt_token_ids: sequence.request.inputIds }
+    : {};
+}
 
 /** How many tokens were read and sampled. */
 export function encodeUsage(

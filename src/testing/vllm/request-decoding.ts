@@ -16,6 +16,8 @@ export interface DecodedRequest {
   readonly stream: boolean;
   readonly includeUsage: boolean;
   readonly returnTokenIds: boolean;
+  /** Whether a reply of ids lists the prompt. */
+  readonly listsPrompt: boolean;
   readonly returnTokensAsTokenIds: boolean;
 }
 
@@ -91,6 +93,7 @@ export function decodeGenerate(exchange: HttpExchange, context: DecodingContext)
     stream: body["stream"] === true,
     includeUsage: wantsUsage(body),
     returnTokenIds: true,
+    listsPrompt: body["return_token_ids"] === true,
     returnTokensAsTokenIds: true,
   };
 }
@@ -159,6 +162,7 @@ export function decodeCompletions(
     stream: body["stream"] === true,
     includeUsage: wantsUsage(body),
     returnTokenIds: body["return_token_ids"] === true,
+    listsPrompt: false,
     returnTokensAsTokenIds: body["return_tokens_as_token_ids"] === true,
   };
 }

@@ -10,6 +10,7 @@ import type { ReplyContext } from "./reply-encoding.ts";
 import {
   NotJsonCompliant,
   encodeChoice,
+  encodePrompt,
   encodeReply,
   encodeUsage,
   toFingerprint,
@@ -173,7 +174,8 @@ function streamReply(
       const hasTokens = sequence.outputIds.length > since;
       if (hasTokens || decoded.api === "completions") {
         const choice = encodeChoice(sequence, { index, since }, { decoded, context });
-        const chunk = toChunk(choice, decoded, context);
+        const prompt = since === 0 ? encodePrompt(sequence, decoded) : {};
+        const chunk = { ...toChunk(choice, decoded, context), ...prompt };
         sendEvent(fault?.kind === "alter" ? fault.alter(chunk) : chunk);
         since = sequence.outputIds.length;
       }
@@ -186,7 +188,8 @@ function streamReply(
       if (failure !== undefined) sendEvent(encodeError(failure));
       else if (decoded.includeUsage) {
         const usage = encodeUsage(sequences, context);
-        sendEvent({ ...toChunkHead(decoded, context), choices: [], usage });
+        const last = { ...toChunkHead(decoded, context), choices: [], usage };
+        sendEvent(fault?.kind === "alter" ? fault.alter(last) : last);
       }
       response.end("data: [DONE]\n\n");
     };
