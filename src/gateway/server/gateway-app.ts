@@ -105,7 +105,7 @@ async function answer(
 /** Breaks a request's connection off, where it came over one: nothing is to look like a reply's end. */
 function cutOf(env: unknown): (() => void) | undefined {
   const { outgoing } = (env ?? {}) as { readonly outgoing?: { destroy(): void } };
-  return outgoing === undefined ? undefined : () => void outgoing.destroy();
+  return outgoing === undefined ? undefined : () => outgoing.destroy();
 }
 
 function dialectAt(path: string): GatewayDialect {
