@@ -65,6 +65,17 @@ test("a reply is delivered once it is read to its end, and not before", async ()
   expect(told).toEqual(["delivered"]);
 });
 
+test("a reader that has the last event has the reply, whether it asks for more or not", async () => {
+  const { made, told } = feed();
+  const reader = made.open().getReader();
+  const first = reader.read();
+  await new Promise((resolve) => setImmediate(resolve));
+  made.write("one");
+  made.end();
+  expect(told).toEqual(["delivered"]);
+  expect(new TextDecoder().decode((await first).value)).toBe("one");
+});
+
 test("a reply that its reader leaves unread, though it is whole, is not delivered", async () => {
   const { made, told } = feed();
   const left = made.open();

@@ -77,7 +77,10 @@ export class ReplyFeed {
   /** The reply is whole. */
   end(): void {
     this.#isDone = true;
-    for (const reader of this.#readers) if (reader.isAsking) this.#serve(reader);
+    // Who has everything need not ask once more: clients know a reply's last event.
+    for (const reader of this.#readers) {
+      if (reader.place === this.#chunks.length) this.#serve(reader);
+    }
   }
 
   /** A stream of the whole reply, from its beginning on. */
