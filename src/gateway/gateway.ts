@@ -258,7 +258,9 @@ export class Gateway implements AsyncDisposable {
   read(session: GatewaySession, dialect: GatewayDialect, body: Uint8Array): AskedTurn {
     const value = parseBody(body);
     try {
-      return dialect.decode(value, session.memory);
+      const asked = dialect.decode(value, session.memory);
+      if (asked.messages.length > 0) return asked;
+      throw new ClientError("invalid", "Cannot read the body: there are no messages");
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       const message = "Cannot read the body: it is nested too deeply";

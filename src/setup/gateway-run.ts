@@ -5,6 +5,8 @@ import { UsageError, describeStack } from "../errors.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
+import { systemClock, type Clock } from "../internal/clock.ts";
+import { watchEngine, type EngineNews } from "../run/engine-watch.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
@@ -38,6 +40,9 @@ export interface GatewaySurroundings {
   readonly now?: () => number;
   /** Told of what is wrong on our side, beside the run's events. */
   readonly onTrouble?: (error: unknown) => void;
+  /** Told of an engine that does not answer, and of its return, beside the run's events. */
+  readonly onEngine?: (news: EngineNews) => void;
+  readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
 
@@ -53,11 +58,18 @@ const warningShare = 0.05;
  */
 export async function createGatewayRun(
   config: GatewayConfig,
-  { env = process.env, now = Date.now, onTrouble, signal }: GatewaySurroundings = {},
+  {
+    env = process.env,
+    now = Date.now,
+    clock = systemClock,
+    onTrouble,
+    onEngine,
+    signal,
+  }: GatewaySurroundings = {},
 ): Promise<GatewayRun> {
   const opened: (() => Promise<void> | undefined)[] = [];
   try {
-    return await openParts(config, { env, now, onTrouble, signal, opened });
+    return await openParts(config, { env, now, clock, onTrouble, onEngine, signal, opened });
   } catch (error) {
     await closeAll(opened);
     throw error;
@@ -82,13 +94,15 @@ async function openParts(
   around: {
     readonly env: Variables;
     readonly now: () => number;
+    readonly clock: Clock;
     readonly onTrouble: ((error: unknown) => void) | undefined;
+    readonly onEngine: ((news: EngineNews) => void) | undefined;
     readonly signal: AbortSignal | undefined;
     /** What is to be closed, in the order in which it was opened. */
     readonly opened: (() => Promise<void> | undefined)[];
   },
 ): Promise<GatewayRun> {
-  const { env, now, onTrouble, signal, opened } = around;
+  const { env, now, clock, onTrouble, onEngine, signal, opened } = around;
   const redactor = createRunRedactor(config, env);
   if (config.adminTokenEnv !== undefined) redactor.learn(env[config.adminTokenEnv] ?? "");
   const engine = await createEngine(config.engine, env);
@@ -108,9 +122,18 @@ async function openParts(
     void writeTrouble(folder, error, now());
     onTrouble?.(error);
   };
+  const watch = watchEngine(engine, {
+    clock,
+    onNews: (news) => {
+      onEngine?.(news);
+      // A disk that refuses this refuses the next turn, too, and that is told.
+      folder.writeEvent({ ...news, atMs: now() }).catch(() => {});
+    },
+  });
+  opened.push(async () => await watch[Symbol.asyncDispose]());
   const gateway = new Gateway(
     {
-      ...{ engine, renderer, now, onTrouble: report },
+      ...{ engine: watch.engine, renderer, now, onTrouble: report },
       ...pick(config),
       ...(config.scorerFile === undefined ? {} : { scorer: await loadScorer(config.scorerFile) }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),

@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Engine, Generation, ScoreRequest } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import { rescoreFile } from "./rescore-file.ts";
 import { toSamples, type Sample } from "./sample.ts";
 import { TrajectoryRecorder } from "./trajectory-recorder.ts";
@@ -214,4 +215,32 @@ test("the caller's signal calls it off", async () => {
   };
   const options = { engine, temperature: 1, tolerance: 0, signal: caller.signal };
   await expect(rescoreFile(file, options)).rejects.toThrow("enough");
+});
+
+test("rows that are scored at once are no leak to Node", async () => {
+  const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
+  const file = await fileOf(
+    "many.jsonl",
+    Array.from({ length: 32 }, () => row),
+  );
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", onWarning);
+  const all = withResolvers();
+  let asked = 0;
+  const engine: Engine = {
+    ...engineWithoutScore,
+    score: async (_request, { signal } = {}) => {
+      signal?.addEventListener("abort", () => {});
+      asked += 1;
+      if (asked === 32) all.resolve();
+      await all.promise;
+      return [];
+    },
+  };
+  await rescoreFile(file, { engine, temperature: 1, tolerance: 0 }).catch(() => {});
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("warning", onWarning);
+  expect(asked).toBe(32);
+  expect(warnings).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { createReadStream } from "node:fs";
 import type { Engine, LogprobConvention } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
@@ -138,6 +139,8 @@ async function forEachLimited<T>(
   { work, signal }: { work: (item: T, signal: AbortSignal) => Promise<void>; signal?: AbortSignal },
 ): Promise<void> {
   const stop = new AbortController();
+  // Each row that is under way listens.
+  setMaxListeners(0, stop.signal);
   const onAbort = (): void => stop.abort(signal?.reason);
   if (signal?.aborted === true) onAbort();
   signal?.addEventListener("abort", onAbort, { once: true });

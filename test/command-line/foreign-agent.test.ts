@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,11 +8,18 @@ import { jsonLines, runCli } from "../support/run-cli.ts";
 const example = fileURLToPath(new URL("../../dist/examples/ai-sdk-agent.js", import.meta.url));
 const modelDir = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
+/** As one has it behind `npm init`. */
+const common = path.join(tmpdir(), `turnwright-common-${process.pid}`, "agent.js");
+
 let scratch = "";
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-agent-"));
+  await mkdir(path.dirname(common));
+  await writeFile(path.join(path.dirname(common), "package.json"), '{"type": "commonjs"}');
+  await writeFile(common, 'import "node:fs";\nexport async function run() {}\n');
 });
 afterAll(async () => {
+  await rm(path.dirname(common), { recursive: true });
   await rm(scratch, { recursive: true });
 });
 
@@ -69,6 +76,7 @@ test("`eval --agent-command` reports on a program, and says what it wrote when i
 test.each<[string, readonly string[], string]>([
   ["a name that there is not", ["--agent", "acting"], "expected one of tool-calling, act, react"],
   ["a module that there is not", ["--agent", "./absent.js"], "Cannot find agent ./absent.js"],
+  ["a module by a name that makes it none", ["--agent", common], "name it .mjs or put"],
   [
     "two agents",
     ["--agent", "./a.js", "--agent-command", "b"],

@@ -9,6 +9,12 @@ import { openStoredRun } from "../../src/report/read-run.ts";
 import type { Episode } from "../../src/episode/episode.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/setup/gateway-run.ts";
 import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
+import { dialects } from "../../src/gateway/dialects/registry.ts";
+import { createClock } from "../../src/internal/clock.ts";
+import type { EngineNews } from "../../src/run/engine-watch.ts";
+import { echoPolicy } from "../../src/testing/echo-policy.ts";
+import { manualClock } from "../../src/testing/manual-clock.ts";
+import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
 import { modelDir, openAiTools, storefront, StorefrontDesk } from "./storefront-desk.fixture.ts";
 
@@ -35,6 +41,8 @@ async function serve(run: GatewayRun): Promise<ServedGateway> {
 }
 
 type ChatMessage = OpenAI.Chat.ChatCompletionMessageParam;
+
+const agentLeft = { party: "agent", code: "agent/reported", message: "left" } as const;
 
 /** One streamed turn, with what the agent does about it. */
 async function step(openai: OpenAI, desk: StorefrontDesk, messages: ChatMessage[]): Promise<void> {
@@ -123,7 +131,6 @@ describe("a gateway with a run's folder", () => {
     await using run = await start();
     const { sessionId } = await run.gateway.openSession({ taskId: "t" });
     const session = run.gateway.store.byId(sessionId)!;
-    const { dialects } = await import("../../src/gateway/dialects/registry.ts");
     const body = JSON.stringify({ messages: [{ role: "user", content: "Hello" }] });
     const feed = await run.gateway.ask(session, dialects.chat, {
       headers: new Headers(),
@@ -142,6 +149,32 @@ describe("a gateway with a run's folder", () => {
     const row = JSON.parse(await readFile(path.join(dir, "samples.jsonl"), "utf8")) as object;
     expect(row).toMatchObject({ outcome: "completed", stopReason: "unscored" });
     expect(row).not.toHaveProperty("reward");
+  });
+
+  test("tells of an engine that does not answer, while a client waits for it", async () => {
+    const time = manualClock();
+    const news: EngineNews[] = [];
+    const server = await startSglangTestServer({ policy: echoPolicy() });
+    const config = readGatewayConfig({ url: [server.url], model: modelDir, out: dir });
+    await using run = await createGatewayRun(config, {
+      ...{ env: {}, clock: createClock(time) },
+      onEngine: (each) => void news.push(each),
+    });
+    const { sessionId } = await run.gateway.openSession();
+    const session = run.gateway.store.byId(sessionId)!;
+    await server.close();
+    await run.gateway.ask(session, dialects.chat, {
+      headers: new Headers(),
+      body: Buffer.from(JSON.stringify({ messages: [{ role: "user", content: "Hello" }] })),
+    });
+    while (news.length === 0) {
+      await time.advance(500);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(news).toMatchObject([{ type: "engine-unreachable" }]);
+    await run.gateway.finish(session, { failure: agentLeft });
+    const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
+    expect(events).toContain('"type":"engine-unreachable"');
   });
 
   test("listens beyond this machine only with an admin token", async () => {

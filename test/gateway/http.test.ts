@@ -189,6 +189,17 @@ describe("what is refused", () => {
     expect(await lost.text()).not.toContain(token);
   });
 
+  test.each([
+    ["/v1/chat/completions", { messages: [] }],
+    ["/v1/responses", { input: [] }],
+    ["/v1/messages", { messages: [], max_tokens: 5 }],
+  ])("%s: a conversation without a message", async (path, body) => {
+    const { gateway, token } = await open([]);
+    const response = await post(gateway, { model: "policy", ...body }, { token, path });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("Cannot read the body: there are no messages");
+  });
+
   test("a prompt that is too long, so that clients shorten it", async () => {
     const { gateway, token } = await open([], { limits: { maxContextTokens: 10 } });
     const length = "user\nHi".length + 2 + "assistant\n".length + 1;
@@ -366,7 +377,9 @@ describe("the end of a session", () => {
     const { gateway, token, sessionId } = await open(["Hello"]);
     await (await post(gateway, hi, { token })).text();
     const at = (what: string) => ({ path: `/sessions/${sessionId}${what}`, token });
-    expect((await post(gateway, { reward: "1" }, at("/reward"))).status).toBe(400);
+    const refused = await post(gateway, { reward: "1" }, at("/reward"));
+    expect(refused.status).toBe(400);
+    expect(await refused.text()).toContain('"Cannot read reward: expected a number"');
     expect((await post(gateway, { reward: 0.5 }, at("/reward"))).status).toBe(200);
     const samples = await gateway.fetch(`${base}/sessions/${sessionId}/samples`);
     const { samples: rows } = (await samples.json()) as { samples: unknown[] };

@@ -7,6 +7,7 @@ import {
 } from "../../setup/gateway-config.ts";
 import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { describeNews } from "../progress-line.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
 /** Every setting of the command: a flag each, and the keys of its configuration file. */
@@ -37,7 +38,10 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
   };
   const adminToken = readAdminToken(config.adminTokenEnv);
   const onTrouble = (error: unknown): void => writeError(`trouble: ${describeError(error)}\n`);
-  await using run = await createGatewayRun(config, { signal, onTrouble });
+  await using run = await createGatewayRun(config, {
+    ...{ signal, onTrouble },
+    onEngine: (news) => note(describeNews(news)),
+  });
   for (const text of [...run.warnings, ...run.folder.notes]) note(text);
   const { openCount } = run.gateway.store;
   if (openCount > 0) note(`${openCount} sessions of an earlier start go on`);

@@ -47,6 +47,13 @@ async function importAgent(file: string, absolute: string): Promise<Exported> {
           "module that it compiles to",
       );
     }
-    throw new UsageError(`Cannot load agent ${file}: ${describeError(error)}`, { cause: error });
+    const remedy = error instanceof SyntaxError && !file.endsWith(".mjs") ? moduleRemedy : "";
+    throw new UsageError(`Cannot load agent ${file}: ${describeError(error)}${remedy}`, {
+      cause: error,
+    });
   }
 }
+
+/** What `npm init` writes makes a `.js` file no module. */
+const moduleRemedy =
+  '; if it is a module (`import`, `export`), name it .mjs or put "type": "module" into package.json';

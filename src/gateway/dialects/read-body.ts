@@ -49,7 +49,8 @@ export function optionalNumber(
     (!whole || Number.isSafeInteger(value));
   if (isFine) return value;
   const what = whole ? "a whole number" : "a number";
-  throw invalid(place, `expected ${what} from ${min}${max === Infinity ? " on" : ` to ${max}`}`);
+  const from = min === -Infinity ? "" : ` from ${min}${max === Infinity ? " on" : ` to ${max}`}`;
+  throw invalid(place, `expected ${what}${from}`);
 }
 
 /** True only where the value is true. */

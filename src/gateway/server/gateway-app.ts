@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { ClientError } from "../client-error.ts";
+import { given } from "../../internal/given.ts";
 import type { GatewayDialect } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { toClientError } from "../answer-turn.ts";
@@ -34,9 +35,10 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: 
     for (const base of [prefix, `${prefix}/v1`]) {
       addModelRoutes(app, base);
       for (const dialect of Object.values(dialects)) {
-        app.post(base + dialect.path, async ({ req }) => {
+        app.post(base + dialect.path, async ({ req, env }) => {
           const inUrl = req.param("token");
-          return await answer(gateway, dialect, { request: req.raw, inUrl, rules, budget });
+          const onCut = cutOf(env);
+          return await answer(gateway, dialect, { request: req.raw, inUrl, rules, budget, onCut });
         });
       }
       app.post(`${base}/messages/count_tokens`, async ({ req, json }) => {
@@ -81,14 +83,15 @@ async function answer(
     readonly inUrl: string | undefined;
     readonly rules: AccessRules;
     readonly budget: BodyBudget;
+    readonly onCut: (() => void) | undefined;
   },
 ): Promise<Response> {
-  const { request } = asked;
+  const { request, onCut } = asked;
   const session = await findSession(gateway, request, asked);
   const body = await readBody(request, maxBodySize, asked.budget);
   const feed = await gateway.ask(session, dialect, { headers: request.headers, body });
   // Whoever leaves before the reply has begun is a reader, too.
-  const reader = feed.open();
+  const reader = feed.open(given({ onCut }));
   const leave = (): void => void reader.cancel().catch(() => {});
   request.signal.addEventListener("abort", leave, { once: true });
   try {
@@ -97,6 +100,12 @@ async function answer(
   } finally {
     request.signal.removeEventListener("abort", leave);
   }
+}
+
+/** Breaks a request's connection off, where it came over one: nothing is to look like a reply's end. */
+function cutOf(env: unknown): (() => void) | undefined {
+  const { outgoing } = (env ?? {}) as { readonly outgoing?: { destroy(): void } };
+  return outgoing === undefined ? undefined : () => outgoing.destroy();
 }
 
 function dialectAt(path: string): GatewayDialect {

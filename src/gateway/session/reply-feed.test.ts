@@ -20,7 +20,7 @@ test("a reader that comes late has everything from the beginning", async () => {
   made.end();
   const after = new Response(made.open()).text();
   expect(await Promise.all([early, late, after])).toEqual(Array(3).fill("one two three"));
-  expect(told).toEqual(["delivered", "delivered"]);
+  expect(told).toEqual(["delivered"]);
 });
 
 test("only when the last reader has left is the reply abandoned", async () => {
@@ -50,4 +50,61 @@ test("a reader that does not read is cut off, and slows nobody", async () => {
   made.end();
   expect(told).toEqual(["abandoned"]);
   await expect(new Response(slow).text()).rejects.toThrow();
+});
+
+test("a reply is delivered once it is read to its end, and not before", async () => {
+  const { made, told } = feed();
+  const reader = made.open().getReader();
+  made.write("one");
+  made.end();
+  expect(told).toEqual([]);
+  expect(new TextDecoder().decode((await reader.read()).value)).toBe("one");
+  expect(told).toEqual(["delivered"]);
+  // Clients that know the last event leave without waiting for the stream's end.
+  await reader.cancel();
+  expect(told).toEqual(["delivered"]);
+});
+
+test("a reader that has the last event has the reply, whether it asks for more or not", async () => {
+  const { made, told } = feed();
+  const reader = made.open().getReader();
+  const first = reader.read();
+  await new Promise((resolve) => setImmediate(resolve));
+  made.write("one");
+  made.end();
+  expect(told).toEqual(["delivered"]);
+  expect(new TextDecoder().decode((await first).value)).toBe("one");
+});
+
+test("a reply that its reader leaves unread, though it is whole, is not delivered", async () => {
+  const { made, told } = feed();
+  const left = made.open();
+  made.write("one");
+  made.end();
+  await left.cancel();
+  expect(told).toEqual(["abandoned"]);
+});
+
+test("a slow reader is cut off once, in the way it asked for", async () => {
+  const { made, told } = feed();
+  const slow = made.open({ onCut: () => told.push("cut") });
+  for (let count = 0; count < 6; count++) made.write("x".repeat(maxQueuedLength / 2));
+  expect(told).toEqual(["cut", "abandoned"]);
+  await slow.cancel();
+  expect(told).toEqual(["cut", "abandoned"]);
+});
+
+test("a reader that comes late to a long reply has time to read it", async () => {
+  const { made, told } = feed();
+  const early = new Response(made.open()).text();
+  for (let count = 0; count < 6; count++) {
+    made.write("x".repeat(maxQueuedLength / 2));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const late = new Response(made.open()).text();
+  made.write("y");
+  made.end();
+  expect((await early).length).toBe(3 * maxQueuedLength + 1);
+  expect((await late).length).toBe(3 * maxQueuedLength + 1);
+  expect(told).toEqual(["delivered"]);
 });
