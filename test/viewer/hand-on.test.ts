@@ -198,7 +198,74 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     await page.getByText("Not finished: 1 turn was recorded").waitFor();
     await page.locator(`[data-token="${ids.length - 1}"]`).waitFor();
     expect(await page.locator(".turn .said-tool .text").innerText()).toBe("fine");
+    // Nothing of it is trained, and nothing is said to come.
+    await page.locator(".legend").getByText("there is no training row").waitFor();
+    expect(await page.locator(".legend .trained").count()).toBe(0);
+    await press(page, "j");
+    expect(await page.locator('[data-field="mask"]').innerText()).toBe("none");
     expect(complaints).toEqual([]);
+  });
+
+  test("walks by keys through the turns of all rows, and covers no chosen token", async () => {
+    const dir = path.join(scratch, "rows", "run");
+    const id = "shop/test/0#0";
+    const parts = (words: string, count: number) =>
+      Array.from({ length: count }, (_, index) => [
+        { text: `<|im_start|>user\n${words} ${index}.<|im_end|>\n` },
+        { text: `${words} indeed.<|im_end|>`, version: "7" },
+      ]).flat();
+    const first = await makeSample(codec, id, parts("Hello", 20));
+    const second = await makeSample(codec, id, parts("Bye", 1));
+    const turns = second.turns.map((turn) => ({ ...turn, turnIndex: 20 }));
+    const texts = [...Array.from({ length: 20 }, () => "Hello indeed."), "Bye indeed."];
+    const row = makeEpisode(
+      id,
+      texts.map((text) => ({ text })),
+    );
+    await writeViewedRun(dir, [{ row, samples: [first, { ...second, segment: 1, turns }] }]);
+    await using server = await serveRuns(dir);
+    // In so narrow a page, what is known of a token takes several lines.
+    await using watched = await watchPage(browser, { viewport: { width: 1_000, height: 700 } });
+    const { page } = watched;
+    const isInSight = async () => {
+      await page.locator(".token.selected").waitFor();
+      await page.evaluate(
+        () =>
+          new Promise((drawn) => {
+            requestAnimationFrame(() => requestAnimationFrame(drawn));
+          }),
+      );
+      return await page.evaluate(() => {
+        const strip = document.querySelector("token-strip")!.getBoundingClientRect();
+        const token = document.querySelector(".token.selected")!.getBoundingClientRect();
+        return token.top >= strip.top && token.bottom <= strip.bottom;
+      });
+    };
+    const link = linkTo({ page: "episode", run: "run", episode: id, row: 0, mode: "mask" });
+    for (const down of [1, 2, 3]) {
+      await page.goto("about:blank");
+      await page.goto(server.url + link);
+      await page.locator(".token").first().waitFor();
+      const strip = await page.locator("token-strip").boundingBox();
+      const tokens = page.locator(".token.kind-sampled");
+      const boxes = await tokens.evaluateAll((all) =>
+        all.map((each) => ({
+          token: Number((each as HTMLElement).dataset["token"]),
+          bottom: each.getBoundingClientRect().bottom,
+        })),
+      );
+      const seen = boxes.filter(({ bottom }) => bottom < strip!.y + strip!.height);
+      const { token } = seen.at(-down)!;
+      await page.locator(`[data-token="${token}"]`).click();
+      expect(await isInSight()).toBe(true);
+    }
+    for (let turn = 0; turn < 21; turn++) await press(page, "j");
+    await page.locator('.turn.selected[data-turn="20"]').waitFor();
+    await page.locator('.tree [aria-pressed="true"]').getByText("row 1").waitFor();
+    expect(page.url()).toContain("row=1");
+    await press(page, "k");
+    await page.locator('.turn.selected[data-turn="19"]').waitFor();
+    await page.locator('.tree [aria-pressed="true"]').getByText("row 0").waitFor();
   });
 
   test("is walked through by keys among runs, tasks and attempts", async () => {

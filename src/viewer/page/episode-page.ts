@@ -10,7 +10,7 @@ import { branchTree } from "./branch-tree.ts";
 import { conversation } from "./conversation.ts";
 import { liveConversation } from "./live-conversation.ts";
 import { longText } from "./long-text.ts";
-import { choice, endOf, rewardBadge, whenReady } from "./parts.ts";
+import { choice, endOf, isPlayed, rewardBadge, whenReady } from "./parts.ts";
 import { timeTable } from "./time-lanes.ts";
 import { tokenPanel } from "./token-panel.ts";
 import { verdictPanel } from "./verdict-panel.ts";
@@ -89,14 +89,13 @@ function shownTextOf(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow) {
 
 /** An episode that is being played: what was sampled so far, and what came back. */
 function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): TemplateResult {
-  const list = app.list(route.run);
-  const isPlayed = list.state !== "ready" || list.value.facts.state === "running";
+  const isOn = isPlayed(app, route.run);
   const turns = `${live.turnCount} ${live.turnCount === 1 ? "turn" : "turns"}`;
-  return html`<section class="verdict" aria-label=${isPlayed ? "being played" : "not finished"}>
+  return html`<section class="verdict" aria-label=${isOn ? "being played" : "not finished"}>
       <div class="verdict-words">
         <h1>
           ${
-            isPlayed
+            isOn
               ? `Being played: ${turns} so far`
               : `Not finished: ${turns} ${live.turnCount === 1 ? "was" : "were"} recorded`
           }
@@ -104,7 +103,7 @@ function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): Templ
         <p class="ending">
           Attempt
           ${live.attempt}.${
-            isPlayed
+            isOn
               ? ` Shown is what is recorded as it happens; the prompt and the environment's tokens
                 follow when the episode ends.`
               : ` The run ended before it did, and nothing of it is trained. Shown is what was
@@ -118,8 +117,10 @@ function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): Templ
       (view) =>
         html`<div class="sides">
           <section class="side" aria-label="conversation">
-            ${liveConversation(app, { live, view, selectedTurn: route.turn }, (turn) =>
-              selectTurn(app, route, turn),
+            ${liveConversation(
+              app,
+              { run: route.run, live, view, selectedTurn: route.turn },
+              (turn) => selectTurn(app, route, turn),
             )}
           </section>
           <section class="side side-tokens">${tokenPanel(app, { route, view })}</section>

@@ -234,7 +234,12 @@ interface Shown {
 }
 
 function goToTurn(app: ViewerApp, { route, view }: Shown, step: 1 | -1): boolean {
-  const turns = view.header.turns.map(({ turnIndex }) => turnIndex);
+  // Of the episode, whichever of its rows they stand in.
+  const episode = app.episode(route);
+  const isWhole = episode.state === "ready" && !("isLive" in episode.value);
+  const turns = (isWhole ? episode.value.turns : view.header.turns).map(
+    ({ turnIndex }) => turnIndex,
+  );
   const at = route.turn === undefined ? -1 : turns.indexOf(route.turn);
   const next = turns[Math.max(0, Math.min(turns.length - 1, at + step))];
   if (next !== undefined) selectTurn(app, route, next);

@@ -51,6 +51,12 @@ const stateWords: Readonly<Record<RunState, string>> = {
   stopped: "not finished, nobody plays it",
 };
 
+/** Whether a run is being played, as far as is known. */
+export function isPlayed(app: ViewerApp, run: string): boolean {
+  const list = app.list(run);
+  return list.state !== "ready" || list.value.facts.state === "running";
+}
+
 /** How a run stands, in words. */
 export function stateBadge(state: RunState): TemplateResult {
   return html`<span class="state state-${state}">${stateWords[state]}</span>`;
