@@ -31,7 +31,8 @@ export async function exportHtml(
 ): Promise<{ readonly html: string; readonly episodeCount: number }> {
   const all = await run.versions();
   const aged = withStaleness(run.entries, all);
-  const entries = wanted.length === 0 ? aged : wanted.map((id) => aged[findEntry(run, id).order]!);
+  const entries =
+    wanted.length === 0 ? aged : [...new Set(wanted.map((id) => aged[findEntry(run, id).order]!))];
   const episodes: Record<string, EpisodeRow> = {};
   const rows: Record<string, readonly string[]> = {};
   const source = new RowSource(model);

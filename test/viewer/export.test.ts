@@ -49,7 +49,7 @@ describe("turnwright view --export", () => {
   test("writes a file that needs nothing but a browser", async (context) => {
     const file = path.join(scratch, "exported.html");
     const { status, stdout, stderr } = await runCli([
-      ...["view", run, "--export", file, "--episode", "0#1", "7#3"],
+      ...["view", run, "--export", file, "--episode", "0#1", "7#3", "0#1"],
     ]);
     expect(stderr).toBe("");
     expect(status).toBe(0);
@@ -74,6 +74,13 @@ describe("turnwright view --export", () => {
         String(sample.logprobs[start]),
       );
       expect(await page.locator(".turn .text").innerText()).toBe("</script><!-- Good morning.");
+      await page.keyboard.press("c");
+      await page.locator(".notice").getByText("copied turn 0's text").waitFor();
+      await page.keyboard.press("/");
+      await page.keyboard.press("Control+v");
+      expect(await page.locator(".token-search").inputValue()).toBe(
+        "</script><!-- Good morning.<|im_end|>",
+      );
       // The address leads back to the token, also from a file.
       const link = page.url();
       await page.goto("about:blank");

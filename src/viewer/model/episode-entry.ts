@@ -68,3 +68,11 @@ export interface RunFacts {
   /** Whether an engine stands by that computes logprobs again. */
   readonly canRescore?: boolean;
 }
+
+/**
+ * Whether a run holds forks of another run's episode. They are numbered anew: an episode of its own may
+ * have the id of what they part from.
+ */
+export function isForkOfOther({ configuration }: Pick<RunFacts, "configuration">): boolean {
+  return configuration["forkedFrom"] !== undefined;
+}

@@ -23,7 +23,13 @@ export type Route =
       readonly token?: number;
       readonly mode: StripMode;
     }
-  | { readonly page: "group"; readonly run: string; readonly group: string; readonly base: number }
+  | {
+      readonly page: "group";
+      readonly run: string;
+      readonly group: string;
+      /** The number of the attempt that the others are compared with. */
+      readonly base: number;
+    }
   | {
       readonly page: "compare";
       readonly run: string;

@@ -97,20 +97,22 @@ function drawComparison(app: ViewerApp, route: CompareRoute, compared: Compared)
 
 function taskRow(route: CompareRoute, { left, right }: Compared, task: TaskComparison) {
   const { taskIndex, taskId, a, b, verdict } = task;
-  const cell = (run: string, list: EpisodeList, mean: number) => {
+  const cell = (run: string, list: EpisodeList, mean: number, name: string) => {
     const group = list.entries.find((entry) => entry.taskIndex === taskIndex)?.groupId;
     return html`<td>
       ${
         group === undefined
           ? mean.toFixed(3)
-          : html`<a href=${linkTo({ page: "group", run, group, base: 0 })}>${mean.toFixed(3)}</a>`
+          : html`<a class=${name} href=${linkTo({ page: "group", run, group, base: 0 })}
+              >${mean.toFixed(3)}</a
+            >`
       }
     </td>`;
   };
   const sign = { better: "▲", worse: "▼", same: "=" }[verdict];
   return html`<tr class="verdict-${verdict}" data-task=${taskIndex}>
     <th scope="row">${visibleText(taskId)}</th>
-    ${cell(route.run, left, a)} ${cell(route.other, right, b)}
+    ${cell(route.run, left, a, "first-run")} ${cell(route.other, right, b, "second-run")}
     <td>${sign} ${verdict === "same" ? "same" : signed(b - a)}</td>
   </tr>`;
 }

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { EpisodeRow } from "../../run/episode-row.ts";
-import type { EpisodeEntry } from "../model/episode-entry.ts";
+import { isForkOfOther, type EpisodeEntry } from "../model/episode-entry.ts";
 import type { LiveEpisode } from "../model/live-episode.ts";
 import type { Route } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
@@ -10,7 +10,7 @@ import { branchTree } from "./branch-tree.ts";
 import { conversation } from "./conversation.ts";
 import { liveConversation } from "./live-conversation.ts";
 import { longText } from "./long-text.ts";
-import { choice, endOf, rewardBadge, whenReady } from "./parts.ts";
+import { choice, endOf, isPlayed, rewardBadge, whenReady } from "./parts.ts";
 import { timeTable } from "./time-lanes.ts";
 import { tokenPanel } from "./token-panel.ts";
 import { verdictPanel } from "./verdict-panel.ts";
@@ -29,7 +29,7 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
     ${attempts(app, route)}
     ${whenReady(app.episode(route), (row) => {
       if ("isLive" in row) return livePage(app, route, row);
-      return html`${verdictPanel(app, row)} ${forkNote(route, row)}
+      return html`${verdictPanel(app, row)} ${forkNote(app, route, row)}
         <div class="sides">
           <section class="side" aria-label="conversation">
             ${conversation(row, {
@@ -57,13 +57,20 @@ function branchesOf(app: ViewerApp, route: EpisodeRoute) {
 }
 
 /** What a fork parts from. */
-function forkNote({ run }: EpisodeRoute, { forkedFrom }: EpisodeRow) {
+function forkNote(app: ViewerApp, { run }: EpisodeRoute, { forkedFrom }: EpisodeRow) {
   if (forkedFrom === undefined) return nothing;
   const { rolloutId, turnIndex } = forkedFrom;
   const link = linkTo({ ...episodeRoute(run, rolloutId), turn: turnIndex });
+  const list = app.list(run);
+  const name = visibleText(rolloutId);
   return html`<p class="fork-note">
-    A fork of <a href=${link}>${visibleText(rolloutId)}</a> from turn ${turnIndex} on: the turns
-    before it are part of its prompt, and are trained there.
+    A fork of
+    ${
+      list.state === "ready" && isForkOfOther(list.value.facts)
+        ? html`${name} of the run that it was forked from,`
+        : html`<a href=${link}>${name}</a>`
+    }
+    from turn ${turnIndex} on: the turns before it are part of its prompt, and are trained there.
   </p>`;
 }
 
@@ -82,12 +89,26 @@ function shownTextOf(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow) {
 
 /** An episode that is being played: what was sampled so far, and what came back. */
 function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): TemplateResult {
-  return html`<section class="verdict" aria-label="being played">
+  const isOn = isPlayed(app, route.run);
+  const turns = `${live.turnCount} ${live.turnCount === 1 ? "turn" : "turns"}`;
+  return html`<section class="verdict" aria-label=${isOn ? "being played" : "not finished"}>
       <div class="verdict-words">
-        <h1>Being played: ${live.turnCount} turns so far</h1>
+        <h1>
+          ${
+            isOn
+              ? `Being played: ${turns} so far`
+              : `Not finished: ${turns} ${live.turnCount === 1 ? "was" : "were"} recorded`
+          }
+        </h1>
         <p class="ending">
-          Attempt ${live.attempt}. Shown is what is recorded as it happens; the prompt and the
-          environment's tokens follow when the episode ends.
+          Attempt
+          ${live.attempt}.${
+            isOn
+              ? ` Shown is what is recorded as it happens; the prompt and the environment's tokens
+                follow when the episode ends.`
+              : ` The run ended before it did, and nothing of it is trained. Shown is what was
+                recorded; the prompt and the environment's tokens are not.`
+          }
         </p>
       </div>
     </section>
@@ -96,8 +117,10 @@ function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): Templ
       (view) =>
         html`<div class="sides">
           <section class="side" aria-label="conversation">
-            ${liveConversation(app, { live, view, selectedTurn: route.turn }, (turn) =>
-              selectTurn(app, route, turn),
+            ${liveConversation(
+              app,
+              { run: route.run, live, view, selectedTurn: route.turn },
+              (turn) => selectTurn(app, route, turn),
             )}
           </section>
           <section class="side side-tokens">${tokenPanel(app, { route, view })}</section>

@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { EpisodeRow } from "../../run/episode-row.ts";
-import type { EpisodeEntry } from "../model/episode-entry.ts";
+import { isForkOfOther, type EpisodeEntry } from "../model/episode-entry.ts";
 import { firstDifference } from "../model/first-difference.ts";
-import { groupEpisodes } from "../model/group-entry.ts";
+import { groupEpisodes, type GroupEntry } from "../model/group-entry.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { visibleText } from "../model/visible-text.ts";
@@ -19,7 +19,7 @@ export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
     const members = entries.filter(({ groupId }) => groupId === route.group);
     const [group] = groupEpisodes(members);
     if (group === undefined) return html`<p class="broken">There is no such group.</p>`;
-    const base = group.attempts[Math.min(route.base, group.attempts.length - 1)]!;
+    const base = comparedAttempt(group, route);
     return html`<div class="group-page">
       <header class="group-head">
         <h1>${visibleText(route.group)}</h1>
@@ -43,19 +43,23 @@ export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
         </p>
       </header>
       <div class="columns">
-        ${group.attempts.map((entry, place) => column(app, route, { entry, base, place }))}
+        ${group.attempts.map((entry) => column(app, route, { entry, base }))}
       </div>
     </div>`;
   });
 }
 
+/** The attempt that the others are compared with; the first where there is none of that number. */
+export function comparedAttempt({ attempts }: GroupEntry, { base }: GroupRoute): EpisodeEntry {
+  return attempts.find(({ sampleIndex }) => sampleIndex === base) ?? attempts[0]!;
+}
+
 interface Column {
   readonly entry: EpisodeEntry;
   readonly base: EpisodeEntry;
-  readonly place: number;
 }
 
-function column(app: ViewerApp, route: GroupRoute, { entry, base, place }: Column): TemplateResult {
+function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): TemplateResult {
   const { rolloutId, sampleIndex, reward, outcome, turnCount, sampledTokenCount } = entry;
   const isBase = entry === base;
   const link = linkTo(episodeRoute(route.run, rolloutId));
@@ -67,7 +71,7 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base, place }: Colum
         class="attempt-number"
         aria-pressed=${isBase}
         title="compare the others with this one"
-        @click=${() => app.go({ ...route, base: place })}
+        @click=${() => app.go({ ...route, base: sampleIndex })}
       >
         #${sampleIndex}
       </button>
@@ -96,6 +100,12 @@ function forkWords(
   const { rolloutId, turnIndex } = forkedFrom;
   const list = app.list(run);
   const entries = list.state === "ready" ? list.value.entries : [];
+  if (list.state === "ready" && isForkOfOther(list.value.facts)) {
+    return html`<p class="forked">
+      ⑂ parts from ${visibleText(rolloutId)} of another run with turn ${turnIndex}; what is before
+      it is trained there
+    </p>`;
+  }
   const parent = entries.find((other) => other.rolloutId === rolloutId);
   const name = parent === undefined ? visibleText(rolloutId) : `#${parent.sampleIndex}`;
   const link = linkTo({ ...episodeRoute(run, rolloutId), turn: turnIndex });

@@ -1,6 +1,8 @@
+import { groupEpisodes } from "../model/group-entry.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { selectTurn, shownRow } from "./episode-page.ts";
+import { comparedAttempt } from "./group-page.ts";
 import { shownEpisodes, shownGroups } from "./run-page.ts";
 import { nextMatch } from "./token-search.ts";
 import { copyTurn, modesOf, selectToken } from "./token-panel.ts";
@@ -32,6 +34,21 @@ export const keyHelp: readonly {
       ["c i", "copy the turn's text, its ids"],
       ["[ ]", "previous, next attempt in the list"],
       ["g", "all attempts side by side"],
+    ],
+  },
+  {
+    title: "Among attempts side by side",
+    keys: [
+      ["← →", "compare with the previous, the next attempt; j and k, too"],
+      ["Enter", "open that attempt"],
+    ],
+  },
+  {
+    title: "Among runs, and in a comparison of two",
+    keys: [
+      ["j k", "next, previous row"],
+      ["Enter", "open it; of a comparison the second run's attempts"],
+      ["o", "in a comparison: by task, or the worst change first"],
     ],
   },
   {
@@ -71,7 +88,12 @@ function handle(app: ViewerApp, key: string): boolean {
   const { route } = app;
   if (route.page === "run") return inRun(app, route, key);
   if (route.page === "episode") return inEpisode(app, route, key);
-  return false;
+  if (route.page === "group") return inGroup(app, route, key);
+  if (route.page === "compare" && key === "o") {
+    app.go({ ...route, order: route.order === "" ? "change" : "" }, { replace: true });
+    return true;
+  }
+  return focusLink(route.page === "runs" ? ".runs li > a:first-child" : ".second-run", stepOf(key));
 }
 
 function focusSearch(): boolean {
@@ -94,6 +116,45 @@ function goBack(app: ViewerApp): boolean {
   return true;
 }
 
+/** Which way a key leads in a list: down, up or nowhere. */
+function stepOf(key: string): 1 | -1 | 0 {
+  if (key === "j" || key === "ArrowDown") return 1;
+  return key === "k" || key === "ArrowUp" ? -1 : 0;
+}
+
+/** Puts the focus on the next of the links: Enter opens it then, as everywhere. */
+function focusLink(selector: string, step: 1 | -1 | 0): boolean {
+  const links = [...document.querySelectorAll<HTMLElement>(selector)];
+  if (step === 0 || links.length === 0) return false;
+  const row = document.activeElement?.closest("li, tr");
+  const at = links.findIndex((link) => link.closest("li, tr") === row);
+  links[Math.max(0, Math.min(links.length - 1, at + step))]!.focus();
+  return true;
+}
+
+function inGroup(app: ViewerApp, route: Extract<Route, { page: "group" }>, key: string): boolean {
+  const list = app.list(route.run);
+  const entries = list.state === "ready" ? list.value.entries : [];
+  const [group] = groupEpisodes(entries.filter(({ groupId }) => groupId === route.group));
+  if (group === undefined) return false;
+  const base = comparedAttempt(group, route);
+  if (key === "Enter") {
+    app.go(episodeRoute(route.run, base.rolloutId));
+    return true;
+  }
+  const isNext = key === "j" || key === "ArrowRight";
+  if (!isNext && key !== "k" && key !== "ArrowLeft") return false;
+  const next = group.attempts[group.attempts.indexOf(base) + (isNext ? 1 : -1)];
+  if (next === undefined) return true;
+  app.go({ ...route, base: next.sampleIndex }, { replace: true });
+  requestAnimationFrame(() =>
+    document
+      .querySelector(`[data-attempt="${next.sampleIndex}"]`)
+      ?.scrollIntoView({ inline: "nearest", block: "nearest" }),
+  );
+  return true;
+}
+
 function inRun(app: ViewerApp, route: Extract<Route, { page: "run" }>, key: string): boolean {
   const list = app.list(route.run);
   if (list.state !== "ready") return false;
@@ -103,7 +164,7 @@ function inRun(app: ViewerApp, route: Extract<Route, { page: "run" }>, key: stri
       ? shownGroups(episodes).map(({ groupId }) => groupId)
       : episodes.map(({ rolloutId }) => rolloutId);
   const at = route.at === undefined ? -1 : keys.indexOf(route.at);
-  const step = key === "j" || key === "ArrowDown" ? 1 : key === "k" || key === "ArrowUp" ? -1 : 0;
+  const step = stepOf(key);
   if (step !== 0) {
     const next = keys[Math.max(0, Math.min(keys.length - 1, at + step))];
     if (next !== undefined) app.go({ ...route, at: next }, { replace: true });
@@ -173,7 +234,12 @@ interface Shown {
 }
 
 function goToTurn(app: ViewerApp, { route, view }: Shown, step: 1 | -1): boolean {
-  const turns = view.header.turns.map(({ turnIndex }) => turnIndex);
+  // Of the episode, whichever of its rows they stand in.
+  const episode = app.episode(route);
+  const isWhole = episode.state === "ready" && !("isLive" in episode.value);
+  const turns = (isWhole ? episode.value.turns : view.header.turns).map(
+    ({ turnIndex }) => turnIndex,
+  );
   const at = route.turn === undefined ? -1 : turns.indexOf(route.turn);
   const next = turns[Math.max(0, Math.min(turns.length - 1, at + step))];
   if (next !== undefined) selectTurn(app, route, next);

@@ -3,10 +3,12 @@ import type { LiveAnswer, LiveEpisode } from "../model/live-episode.ts";
 import type { RowView } from "../model/row-view.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { longText } from "./long-text.ts";
+import { isPlayed } from "./parts.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
 /** What an episode that is being played is drawn of. */
 export interface LiveContent {
+  readonly run: string;
   readonly live: LiveEpisode;
   readonly view: RowView;
   readonly selectedTurn: number | undefined;
@@ -15,13 +17,16 @@ export interface LiveContent {
 /** What was sampled so far, turn by turn, and what came back, as it was recorded. */
 export function liveConversation(
   app: ViewerApp,
-  { live, view, selectedTurn }: LiveContent,
+  { run, live, view, selectedTurn }: LiveContent,
   select: (turnIndex: number) => void,
 ): TemplateResult {
+  const isOn = isPlayed(app, run);
   const answersTo = (wanted: number) =>
     live.answers
       .filter(({ turnIndex }) => turnIndex === wanted)
-      .map((answer, index) => answerEntry(app, `${live.rolloutId} ${wanted} ${index}`, answer));
+      .map((answer, index) =>
+        answerEntry(app, `${live.rolloutId} ${wanted} ${index}`, { ...answer, isOn }),
+      );
   return html`<ol class="conversation" aria-label="conversation">
     <li class="turn">${answersTo(-1)}</li>
     ${view.header.turns.map(
@@ -45,7 +50,11 @@ export function liveConversation(
   </ol>`;
 }
 
-function answerEntry(app: ViewerApp, key: string, { what, text, isError }: LiveAnswer) {
+function answerEntry(
+  app: ViewerApp,
+  key: string,
+  { what, text, isError, isOn }: LiveAnswer & { readonly isOn: boolean },
+) {
   return html`<div class="said said-tool">
     <div class="who">
       ${visibleText(what)} ${isError ? html`<b class="warning">failed</b>` : nothing}
@@ -53,7 +62,9 @@ function answerEntry(app: ViewerApp, key: string, { what, text, isError }: LiveA
     <div class="body">
       ${
         text === undefined
-          ? html`<span class="faint">answered; shown when the episode ends</span>`
+          ? html`<span class="faint"
+              >${isOn ? "answered; shown when the episode ends" : "answered; in what words is not recorded"}</span
+            >`
           : longText(app, key, text)
       }
     </div>

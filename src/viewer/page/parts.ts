@@ -51,6 +51,12 @@ const stateWords: Readonly<Record<RunState, string>> = {
   stopped: "not finished, nobody plays it",
 };
 
+/** Whether a run is being played, as far as is known. */
+export function isPlayed(app: ViewerApp, run: string): boolean {
+  const list = app.list(run);
+  return list.state !== "ready" || list.value.facts.state === "running";
+}
+
 /** How a run stands, in words. */
 export function stateBadge(state: RunState): TemplateResult {
   return html`<span class="state state-${state}">${stateWords[state]}</span>`;
@@ -92,8 +98,32 @@ export function choice(
 export async function copyText(app: ViewerApp, text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    app.note(`copied ${what}`);
   } catch {
-    app.note(`the browser does not let the page copy ${what}`);
+    // A page that stands in a file may not use the clipboard, but what is selected can be copied.
+    if (!copySelected(text)) {
+      app.note(`the browser does not let the page copy ${what}`);
+      return;
+    }
   }
+  app.note(`copied ${what}`);
+}
+
+function copySelected(text: string): boolean {
+  const focused = document.activeElement;
+  const field = document.createElement("textarea");
+  field.className = "copied";
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  // The field spells line ends its own way; what is copied is the text itself.
+  const copyExactly = (event: ClipboardEvent): void => {
+    event.clipboardData?.setData("text/plain", text);
+    event.preventDefault();
+  };
+  document.addEventListener("copy", copyExactly);
+  const isCopied = document.execCommand("copy");
+  document.removeEventListener("copy", copyExactly);
+  field.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return isCopied;
 }

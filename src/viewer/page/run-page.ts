@@ -75,6 +75,9 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
 function nothingShown({ entries, facts, running }: EpisodeList): TemplateResult {
   if (entries.length > 0)
     return html`<p class="waiting">No episode fits the filter or the search.</p>`;
+  if (running.length > 0 && facts.state !== "running") {
+    return html`<p class="waiting">No episode was finished; what was recorded is named above.</p>`;
+  }
   if (running.length > 0) return html`<p class="waiting">No episode has ended yet.</p>`;
   return html`<p class="waiting">
     ${
@@ -94,12 +97,13 @@ function chartedFields({ entries }: EpisodeList): readonly string[] {
 
 const shownRunning = 12;
 
-/** The episodes that are being played, where the run records them. */
-function runningNow({ run }: RunRoute, { running }: EpisodeList) {
+/** The episodes that are being played, or were when the run ended, where it records them. */
+function runningNow({ run }: RunRoute, { running, facts }: EpisodeList) {
   if (running.length === 0) return nothing;
   const rest = running.length - shownRunning;
-  return html`<nav class="running" aria-label="being played">
-    <b>${formatNumber(running.length)} being played:</b>
+  const how = facts.state === "running" ? "being played" : "not finished";
+  return html`<nav class="running" aria-label=${how}>
+    <b>${formatNumber(running.length)} ${how}:</b>
     ${running
       .slice(0, shownRunning)
       .map(
@@ -118,13 +122,14 @@ export function shownEpisodes(
   { filter, order, run }: RunRoute,
   list: EpisodeList,
 ): readonly EpisodeEntry[] {
-  const key = [run, filter, order, app.textSearch?.text ?? ""].join("\n");
-  if (cached.list === list && cached.key === key && cached.found === app.textSearch?.found) {
+  const search = app.textSearch?.run === run ? app.textSearch : undefined;
+  const key = [run, filter, order, search?.text ?? ""].join("\n");
+  if (cached.list === list && cached.key === key && cached.found === search?.found) {
     return cached.shown;
   }
   const { test } = readFilter(filter);
   const versionsOf = ({ rolloutId }: EpisodeEntry) => list.versions[rolloutId] ?? [];
-  const found = app.textSearch?.found;
+  const found = search?.found;
   const kept = list.entries.filter(
     (entry) => test(entry, versionsOf(entry)) && (found?.has(entry.rolloutId) ?? true),
   );
@@ -234,6 +239,7 @@ function toggleWord(filter: string, word: string): string {
 }
 
 function textBox(app: ViewerApp, { run }: RunRoute): TemplateResult {
+  const search = app.textSearch?.run === run ? app.textSearch : undefined;
   return html`<form
     role="search"
     class="search"
@@ -248,16 +254,15 @@ function textBox(app: ViewerApp, { run }: RunRoute): TemplateResult {
       name="text"
       placeholder="search all conversations"
       aria-label="search all conversations, then press Enter"
+      .value=${search?.text ?? ""}
       @search=${(event: Event) => {
         if ((event.target as HTMLInputElement).value === "") void app.searchTexts(run, "");
       }}
     />
     ${
-      app.textSearch === undefined
+      search === undefined
         ? nothing
-        : html`<output class="search-count"
-            >in ${formatNumber(app.textSearch.found.size)} episodes</output
-          >`
+        : html`<output class="search-count">in ${formatNumber(search.found.size)} episodes</output>`
     }
   </form>`;
 }

@@ -4,7 +4,7 @@ import type { Route, StripMode } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { tokenKinds, type TokenKind } from "../model/token-kind.ts";
 import { tokenText } from "../model/visible-text.ts";
-import { choice, copyText, formatNumber, whenReady } from "./parts.ts";
+import { choice, copyText, formatNumber, isPlayed, whenReady } from "./parts.ts";
 import { nextMatch, searchRow } from "./token-search.ts";
 import type { StripContent, TokenStrip } from "./token-strip.ts";
 import type { ViewerApp } from "./viewer-app.ts";
@@ -152,7 +152,13 @@ function legend(app: ViewerApp, { route, view }: TokenPanelContent): TemplateRes
             >
               <span class="swatch kind-${name}">${letter}</span> ${title}
               <b>${formatNumber(counts[name])}</b>
-              <span class="trained">${name === "sampled" ? "trained" : "not trained"}</span>
+              ${
+                view.header.isLive === true
+                  ? nothing
+                  : html`<span class="trained"
+                      >${name === "sampled" ? "trained" : "not trained"}</span
+                    >`
+              }
             </button>
           </li>`,
       )}
@@ -174,7 +180,13 @@ function legend(app: ViewerApp, { route, view }: TokenPanelContent): TemplateRes
     }
     ${
       view.header.isLive === true
-        ? html`<li class="agrees">so far; the whole row comes when the episode ends</li>`
+        ? html`<li class="agrees">
+            ${
+              isPlayed(app, route.run)
+                ? "so far; the whole row comes when the episode ends"
+                : "the run ended before the episode did: there is no training row"
+            }
+          </li>`
         : counts.disagreeing === 0
           ? html`<li class="agrees">the loss mask says the same, token by token</li>`
           : html`<li class="broken">
@@ -251,7 +263,7 @@ function inspector(app: ViewerApp, { route, view }: TokenPanelContent): Template
     <dl>
       ${item("token", formatNumber(token), "index")} ${item("id", String(id), "id")}
       ${item("kind", `${kind.letter} · ${kind.title}${isSpecial ? ", special" : ""}`, "kind")}
-      ${item("loss mask", mask === 2 ? "none" : `${mask} · ${mask === 1 ? "trained" : "not trained"}`, "mask")}
+      ${item("loss mask", mask === 2 || view.header.isLive === true ? "none" : `${mask} · ${mask === 1 ? "trained" : "not trained"}`, "mask")}
       ${
         isSampled
           ? html`${item("logprob", String(logprob), "logprob")}

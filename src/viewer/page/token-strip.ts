@@ -35,6 +35,8 @@ export class TokenStrip extends HTMLElement {
   #starts: Uint32Array = new Uint32Array([0]);
   #columns = 0;
   #visibleLines = 0;
+  /** Of the strip when it was measured last, in pixels. */
+  #height = 0;
   #drawn = "";
   #pending: number | undefined;
 
@@ -100,7 +102,15 @@ export class TokenStrip extends HTMLElement {
       Math.floor(this.clientWidth / this.#columnWidth()) - gutterColumns,
     );
     const visible = Math.ceil(this.clientHeight / lineHeight) + 2 * overscan + 1;
-    if (columns === this.#columns && visible === this.#visibleLines) return;
+    // What stands below the strip grows when a token is chosen, and must not cover it.
+    if (this.clientHeight < this.#height && this.#isShown(content.selected)) {
+      this.#pending = content.selected;
+    }
+    this.#height = this.clientHeight;
+    if (columns === this.#columns && visible === this.#visibleLines) {
+      if (this.#pending !== undefined) this.#settle();
+      return;
+    }
     const first = this.#starts[this.#firstLine()] ?? 0;
     const isCut = this.#columns > 0;
     this.#columns = columns;
@@ -111,6 +121,13 @@ export class TokenStrip extends HTMLElement {
     if (isCut) this.#scrollToLine(lineOf(this.#starts, first));
     this.#drawn = "";
     this.#settle();
+  }
+
+  /** Whether a token stood within the strip as high as it was. */
+  #isShown(token: number | undefined): boolean {
+    if (token === undefined || this.#columns === 0) return false;
+    const top = lineOf(this.#starts, token) * this.#lineStep;
+    return top >= this.scrollTop && top < this.scrollTop + this.#height;
   }
 
   get #lineCount(): number {

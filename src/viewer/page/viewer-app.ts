@@ -51,7 +51,13 @@ export class ViewerApp {
   tab: EpisodeTab = "tokens";
   search: TokenSearch | undefined;
   /** What a search through all conversations of a run found. */
-  textSearch: { readonly text: string; readonly found: ReadonlyMap<string, number> } | undefined;
+  textSearch:
+    | {
+        readonly run: string;
+        readonly text: string;
+        readonly found: ReadonlyMap<string, number>;
+      }
+    | undefined;
   isHelpOpen = false;
   /** Told to screen readers, and shown for a moment. */
   notice = "";
@@ -157,7 +163,7 @@ export class ViewerApp {
     if (text === "") this.textSearch = undefined;
     else {
       const found = await this.source.search(run, text);
-      this.textSearch = { text, found: new Map(Object.entries(found)) };
+      this.textSearch = { run, text, found: new Map(Object.entries(found)) };
     }
     this.update();
   }

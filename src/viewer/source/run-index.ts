@@ -123,9 +123,9 @@ export class RunIndex {
     return this.#recordings;
   }
 
-  /** The episodes that are being played, as far as the run records them. */
+  /** The episodes that are being played, or were when the run ended, as far as it records them. */
   get running(): readonly LiveEntry[] {
-    if (this.#state !== "running") return [];
+    if (this.#state === "finished") return [];
     return this.#recordings.entries.filter(({ rolloutId }) => !this.#places.has(rolloutId));
   }
 
@@ -200,7 +200,7 @@ export class RunIndex {
     await this.#samples.read();
     if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
     this.#state = await this.#readState();
-    if (this.#state === "running") await this.#recordings.read();
+    if (this.#state !== "finished") await this.#recordings.read();
   }
 
   /** Reads lines whose beginning does not say it all, and puts their episodes where they stand. */
