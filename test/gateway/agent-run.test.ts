@@ -160,7 +160,8 @@ describe("rollout() with an agent that was written elsewhere", () => {
     });
     const { episode, samples } = await playOne({
       run: async (given) => {
-        await ask(given, "Press button 0.");
+        // What it was told counts once it has read it.
+        await (await ask(given, "Press button 0.")).text();
         throw new Error("a bug of the agent's");
       },
     });
