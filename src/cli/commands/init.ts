@@ -27,7 +27,7 @@ const schemaFile = "turnwright.schema.json";
 /** `turnwright init`: begins a project with an environment of its own. */
 export function defineInit(command: Command): void {
   command.description(
-    "Writes an environment, a test that plays it with a scripted policy, and a configuration file\n" +
+    "Writes an environment, a test that plays it with a scripted policy, and a configuration file " +
       "with its JSON Schema for editors. No file that is there already is touched.",
   );
   command.action(async (dir: string | undefined) => {
