@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { makeFolder } from "../internal/make-folder.ts";
 import path from "node:path";
 import { setMaxListeners } from "node:events";
