@@ -8,8 +8,8 @@ const docs = readdirSync(new URL("docs", root)).filter((name) => name.endsWith("
 for (const page of ["README.md", ...docs.map((name) => `docs/${name}`)]) {
   const text = read(page);
   const synced = text.replaceAll(
-    /<!-- (examples\/\S+) -->\n```ts\n[^]*?```/g,
-    (_, file) => `<!-- ${file} -->\n\`\`\`ts\n${read(file)}\`\`\``,
+    /<!-- (examples\/\S+) -->\n```(ts|python)\n[^]*?```/g,
+    (_, file, language) => `<!-- ${file} -->\n\`\`\`${language}\n${read(file)}\`\`\``,
   );
   if (synced !== text) writeFileSync(new URL(page, root), synced);
 }

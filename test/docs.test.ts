@@ -1,11 +1,17 @@
-import { access, readdir, readFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { access, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createStorefront, demonstrate } from "../environments/storefront/index.ts";
+import type * as measuring from "../examples/measure-desk.ts";
 import type * as byHand from "../examples/play-lamps-by-hand.ts";
 import type * as example from "../examples/play-one-episode.ts";
+import type * as training from "../examples/train-on-desk.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
-import { scriptedPolicy, startSglangTestServer } from "../src/testing/index.ts";
+import { scriptedPolicy, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { smallModelFolder } from "./support/small-model.ts";
 import { jsonLines, runCli } from "./support/run-cli.ts";
@@ -48,7 +54,9 @@ async function helpOf(command: string): Promise<string> {
 
 describe.each(pages)("%s", (name) => {
   test("shows the examples as they are", async () => {
-    const shown = [...(await page(name)).matchAll(/<!-- (examples\/\S+) -->\n```ts\n([^]*?)```/g)];
+    const shown = [
+      ...(await page(name)).matchAll(/<!-- (examples\/\S+) -->\n```[a-z]+\n([^]*?)```/g),
+    ];
     for (const [, file, code] of shown) expect(code, file).toBe(await page(file!));
   });
 
@@ -68,7 +76,14 @@ describe.each(pages)("%s", (name) => {
   test("links to files that are there", async () => {
     const links = [...(await page(name)).matchAll(/\]\((?!https?:|#)([^)#]+)/g)];
     const place = new URL(name, root);
-    for (const [, link] of links) await access(fileURLToPath(new URL(link!, place)));
+    const { files } = JSON.parse(await page("package.json")) as { files: readonly string[] };
+    for (const [, link] of links) {
+      const file = fileURLToPath(new URL(link!, place));
+      await access(file);
+      // What the package leaves out is not there for whoever reads the page in it.
+      const inside = path.relative(fileURLToPath(root), file);
+      expect(files.some((one) => `${inside}/`.startsWith(`${one}/`)) || !inside, link).toBe(true);
+    }
   });
 });
 
@@ -84,6 +99,22 @@ test("docs/environments.md shows what `env play` answers", async () => {
   expect(jsonLines(stdout)).toEqual([JSON.parse(answer!)]);
 });
 
+/** What solves the library desk's first task. */
+const lending = [
+  '<tool_call>\n{"name": "return_book", "arguments": {"book": "Emma"}}\n</tool_call>',
+  '<tool_call>\n{"name": "lend_book", "arguments": {"book": "Dune", "member": "Ann"}}\n</tool_call>',
+  "Here is Dune.",
+];
+
+/** A server whose policy solves the first attempt at the library desk's first task, and no other. */
+async function startDesk() {
+  const solved = "library-desk/test/0#0";
+  const turns = (rolloutId: string) => (rolloutId === solved ? lending : []);
+  return await startSglangTestServer({
+    policy: await textPolicy(turns, { modelDir: smallModelFolder }),
+  });
+}
+
 describe("examples", () => {
   test("play-one-episode plays an episode", async () => {
     const { playOneEpisode } = (await import(compiled("play-one-episode"))) as typeof example;
@@ -94,6 +125,59 @@ describe("examples", () => {
     await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
     const episode = await playOneEpisode(server.url, smallModelFolder);
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+  });
+
+  test("train-on-desk hands out each task's attempts with their advantages", async () => {
+    const { trainOnDesk } = (await import(compiled("train-on-desk"))) as typeof training;
+    await using server = await startDesk();
+    const steps: (readonly training.TrainingRow[])[] = [];
+    const { signal } = new AbortController();
+    await trainOnDesk({ url: server.url, model: smallModelFolder, signal }, async (rows) => {
+      steps.push(rows);
+    });
+    // The first task's first attempt lends the book, the others do nothing.
+    const advantages = steps.map((rows) =>
+      rows.map(({ advantage }) => Math.round(advantage * 1e3) / 1e3),
+    );
+    expect(advantages.toSorted((a, b) => b[0]! - a[0]!)).toEqual([
+      [1.5, -0.5, -0.5, -0.5],
+      [0, 0, 0, 0],
+    ]);
+  });
+
+  test("measure-desk measures, and read_run.py reads the same run", async (context) => {
+    const { measureDesk } = (await import(compiled("measure-desk"))) as typeof measuring;
+    await using server = await startDesk();
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-desk-"));
+    onTestFinished(async () => await rm(dir, { recursive: true }));
+    const out = path.join(dir, "run");
+    const measured = await measureDesk({ url: server.url, model: smallModelFolder, out });
+    expect({ ...measured, lost: measured.lost.toSorted() }).toEqual({
+      averageReward: 0.25,
+      passHat2: 0,
+      lost: ["library-desk/test/0#1", "library-desk/test/1#0", "library-desk/test/1#1"],
+    });
+    const read = `import json, read_run; print(json.dumps(read_run.read_run(${JSON.stringify(out)})))`;
+    const examples = fileURLToPath(new URL("examples", root));
+    const env = { ...process.env, PYTHONPATH: examples, PYTHONDONTWRITEBYTECODE: "1" };
+    const answer = await promisify(execFile)("python3", ["-c", read], { env }).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return undefined;
+        throw error;
+      },
+    );
+    if (answer === undefined) return context.skip("there is no python3 here");
+    const codec = await loadTokenCodec(smallModelFolder);
+    const lengthOf = async (text: string) => (await codec.encode(`${text}<|im_end|>`)).length;
+    const idle = await lengthOf("Goodbye!");
+    const lent = await Promise.all(lending.map(lengthOf));
+    const tasks: unknown = JSON.parse(answer.stdout);
+    expect(tasks).toEqual({
+      "library-desk/test/0": { reward: 0.5, trained: lent[0]! + lent[1]! + lent[2]! + idle },
+      "library-desk/test/1": { reward: 0, trained: 2 * idle },
+    });
+    const [, shown] = /gives, for .*\n\n```json\n([^]*?)```/.exec(await page("docs/python.md"))!;
+    expect(tasks).toEqual(JSON.parse(shown!));
   });
 
   test("play-lamps-by-hand earns the reward of every test task", async () => {

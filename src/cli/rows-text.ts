@@ -27,7 +27,8 @@ export function rowsText(
     .join("");
 }
 
-function terminalColumns(): number {
+/** How wide standard output is; infinite where nobody knows. */
+export function terminalColumns(): number {
   return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : Infinity;
 }
 

@@ -102,6 +102,8 @@ function isMediaPart(value: object): boolean {
   return payload.some((key) => key in value);
 }
 
+/** A circle's place is as long as the nesting that is gone through: its beginning says which it is. */
 function named(place: string): string {
-  return place === "" ? "it" : `its ${place.startsWith("[") ? `item ${place}` : place}`;
+  const shown = place.length > 60 ? `${place.slice(0, 60)}…` : place;
+  return place === "" ? "it" : `its ${place.startsWith("[") ? `item ${shown}` : shown}`;
 }

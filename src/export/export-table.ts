@@ -1,4 +1,5 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
+import { makeFolder } from "../internal/make-folder.ts";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { writeWhole, writeWholeJson } from "../run/write-whole.ts";
@@ -35,7 +36,7 @@ export interface ShardIndex {
  * @throws UsageError where there is something in the folder, or it cannot be written.
  */
 export async function writeShards(dir: string, out: string): Promise<ShardIndex> {
-  await mkdir(out, { recursive: true });
+  await makeFolder(out);
   if ((await readdir(out)).length > 0) {
     throw new UsageError(`Cannot write shards to ${out}: it is not empty, choose another --out`);
   }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { copyFile, mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { copyFile, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { makeFolder } from "../internal/make-folder.ts";
 import path from "node:path";
 import { EnvHttpProxyAgent, request } from "undici";
 import { UsageError, describeError } from "../errors.ts";
@@ -48,8 +49,8 @@ export async function fetchModel(
   if (list === "unreachable") return known!;
   const { commit, files } = list;
   const snapshot = path.join(dir, "snapshots", commit);
-  await mkdir(path.join(dir, "blobs"), { recursive: true });
-  await mkdir(snapshot, { recursive: true });
+  await makeFolder(path.join(dir, "blobs"));
+  await makeFolder(snapshot);
   for (const file of files) {
     const blob = path.join(dir, "blobs", file.hash);
     if (!(await isThere(blob))) {
@@ -61,7 +62,7 @@ export async function fetchModel(
   }
   if (!isCommit) {
     const ref = path.join(dir, "refs", model.revision);
-    await mkdir(path.dirname(ref), { recursive: true });
+    await makeFolder(path.dirname(ref));
     await writeFile(ref, commit);
   }
   return snapshot;
@@ -167,7 +168,7 @@ async function fetchBlob(
 /** A link as the hub's own library makes it; a copy where there are no links. */
 async function link(blob: string, file: string): Promise<void> {
   if (await isThere(file)) return;
-  await mkdir(path.dirname(file), { recursive: true });
+  await makeFolder(path.dirname(file));
   await rm(file, { force: true });
   try {
     await symlink(path.relative(path.dirname(file), blob), file);

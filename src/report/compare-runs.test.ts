@@ -45,6 +45,15 @@ describe("compareRuns()", () => {
     ]);
   });
 
+  test("gives an interval within what pass rates can differ by", () => {
+    const [none, all] = [results("a", { 0: [0], 1: [0] }), results("b", { 0: [1], 1: [1] })];
+    expect(compareRuns(none, all).difference).toMatchObject({ value: 1, high: 1 });
+    expect(compareRuns(all, none).difference).toMatchObject({ value: -1, low: -1 });
+    expect(compareRuns(none, none).difference.high).toBeCloseTo(0.6576, 4);
+    const much = results("c", { 0: [5], 1: [5] });
+    expect(compareRuns(none, much).difference.high).toBeGreaterThan(5);
+  });
+
   test("takes attempts of a task together", () => {
     const a = results("a", { 0: [1, 0, 0], 1: [1, 1] });
     const b = results("b", { 0: [1, 1], 1: [1, 0] });

@@ -58,7 +58,11 @@ export function compareRuns(a: RunResults, b: RunResults): RunComparison {
       return other === undefined ? [] : [compareTask(taskIndex, task, other)];
     })
     .toSorted((first, second) => first.taskIndex - second.taskIndex);
-  const difference = estimateDifference(tasks.map((task) => task.b - task.a));
+  const areShares = tasks.every((task) => [task.a, task.b].every(isShare));
+  const difference = estimateDifference(
+    tasks.map((task) => task.b - task.a),
+    areShares ? 1 : Infinity,
+  );
   if (difference === undefined) {
     throw new UsageError(
       `Cannot compare ${a.source} and ${b.source}: no task is scored in both, expected one at least`,
@@ -104,6 +108,10 @@ function compareTask(taskIndex: number, left: TaskRewards, right: TaskRewards): 
   // A results file knows only the number; a run's folder knows the whole name.
   const taskId = left.taskId.length >= right.taskId.length ? left.taskId : right.taskId;
   return { taskId, taskIndex, a, b, verdict };
+}
+
+function isShare(value: number): boolean {
+  return value >= 0 && value <= 1;
 }
 
 function mean(values: readonly number[]): number {

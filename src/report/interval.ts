@@ -33,14 +33,19 @@ export function estimateMean(values: readonly number[]): Estimate | undefined {
 /**
  * The mean of paired differences between two runs, one a task, as `estimateMean()`. Where all are
  * alike, the interval is as wide on both sides as Wilson's for a share of none.
+ *
+ * @param limit - The largest difference that there can be, either way: 1 between shares.
  */
-export function estimateDifference(values: readonly number[]): Estimate | undefined {
+export function estimateDifference(
+  values: readonly number[],
+  limit = Infinity,
+): Estimate | undefined {
   const taskCount = values.length;
   if (taskCount === 0) return undefined;
   const value = sum(values) / taskCount;
   const half = wilson(0, taskCount)[1];
   const [low, high] = values.every((other) => other === values[0])
-    ? [value - half, value + half]
+    ? [Math.max(-limit, value - half), Math.min(limit, value + half)]
     : bootstrap(values);
   return { value, low, high, taskCount };
 }

@@ -2,7 +2,6 @@ import { constants } from "node:fs";
 import {
   type FileHandle,
   link,
-  mkdir,
   open,
   readdir,
   realpath,
@@ -10,6 +9,7 @@ import {
   stat,
   unlink,
 } from "node:fs/promises";
+import { makeFolder } from "../internal/make-folder.ts";
 
 /** What is known of a file without reading it. */
 export interface FileFacts {
@@ -92,9 +92,7 @@ export const diskFiles: Files = {
     }
   },
   list: async (dir) => await readdir(dir),
-  makeFolder: async (dir) => {
-    await mkdir(dir, { recursive: true });
-  },
+  makeFolder,
   realPath: async (path) => {
     try {
       return await realpath(path);

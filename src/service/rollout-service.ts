@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { makeFolder } from "../internal/make-folder.ts";
 import path from "node:path";
 import { setMaxListeners } from "node:events";
 import { isDeepStrictEqual } from "node:util";
@@ -153,8 +153,8 @@ export class RolloutService implements AsyncDisposable {
    */
   static async open(options: RolloutServiceOptions): Promise<RolloutService> {
     const { dir } = options;
-    await mkdir(path.join(dir, "groups"), { recursive: true });
-    await mkdir(path.join(dir, "batches"), { recursive: true });
+    await makeFolder(path.join(dir, "groups"));
+    await makeFolder(path.join(dir, "batches"));
     const lock = await RunLock.take(dir, options.lock);
     let remote: RemotePlayers | undefined;
     try {

@@ -1,3 +1,4 @@
+import { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { commandTable } from "../../src/cli/command-table.ts";
 import { runCli } from "../support/run-cli.ts";
@@ -32,3 +33,19 @@ describe("help", () => {
       expect(options).toContain(`${flag!} `);
   });
 });
+
+test.each(commandTable.map((entry) => [entry.name, entry] as const))(
+  "%s leaves it to the terminal's width where its description breaks",
+  async (name, { load }) => {
+    const command = new Command(name);
+    (await load())(command);
+    for (const description of allDescriptions(command)) {
+      // Paragraphs are parted by an empty line; only lines that are set in break by themselves.
+      expect(description).not.toMatch(/[^\n]\n(?![\n ])/);
+    }
+  },
+);
+
+function allDescriptions(command: Command): string[] {
+  return [command.description(), ...command.commands.flatMap(allDescriptions)];
+}

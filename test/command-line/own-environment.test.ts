@@ -252,3 +252,33 @@ test("a module that cannot be used gets one clear line and exit status 2", async
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
   }
 });
+
+test("a promise that an environment forgets costs no other episode, and is told with its line", async () => {
+  const file = path.join(scratch, "forgetful.mjs");
+  await writeFile(
+    file,
+    `import { createEnvironment as createLamps, createUser } from ${JSON.stringify(lampsFile)};
+export { createUser };
+export function createEnvironment() {
+  const lamps = createLamps();
+  const open = (task, options) => {
+    if (task.index > 0) void Promise.reject(new Error("the log is full"));
+    return lamps.open(task, options);
+  };
+  return { ...lamps, open };
+}
+`,
+  );
+  await using server = await startServer({ tasks: 3, samples: 1 });
+  const out = path.join(scratch, "forgetful");
+  const { status, stdout, stderr } = await runCli([
+    ...["rollout", "--env", file, "--tasks", "0-2", "--user", "scripted", "--quiet"],
+    ...["--url", server.url, "--model", smallModelFolder, "--out", out],
+  ]);
+  expect(stderr.match(/^turnwright: .*$/gm)).toEqual([
+    "turnwright: forgetful.mjs:6: a promise that nobody awaits was rejected: the log is full; " +
+      "await it, or catch what it may throw",
+  ]);
+  expect(stdout).toContain("3 of 3: 3 completed, 0 truncated, 0 failed");
+  expect(status).toBe(0);
+});

@@ -9,8 +9,8 @@ import { writeOut } from "../write-out.ts";
 export function defineBundle(command: Command): void {
   command
     .description(
-      "Writes all that it takes to play one episode again into one file: its recorded inputs, its rows,\n" +
-        "its events and what it was played with. Secrets are not in it, as they are not in the run's folder;\n" +
+      "Writes all that it takes to play one episode again into one file: its recorded inputs, its rows, " +
+        "its events and what it was played with. Secrets are not in it, as they are not in the run's folder; " +
         "what was said in the conversation is. `turnwright replay FILE` plays it.",
     )
     .option("--out <file>", "where to write it (default: the episode's id, as a file name)")

@@ -1,15 +1,16 @@
 import type { Command } from "commander";
 import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
 import { readRunResults } from "../../report/run-results.ts";
+import { rowsText, terminalColumns } from "../rows-text.ts";
 import { writeOut } from "../write-out.ts";
 
 /** `turnwright compare`: whether one run is better than another, and on which tasks. */
 export function defineCompare(command: Command): void {
   command
     .description(
-      "Says on which tasks run B is better or worse than run A, how large the\n" +
-        "difference in mean reward is (95 % interval, bootstrap over tasks), and\n" +
-        "whether chance explains it (exact sign test over tasks; with one attempt a\n" +
+      "Says on which tasks run B is better or worse than run A, how large the " +
+        "difference in mean reward is (95 % interval, bootstrap over tasks), and " +
+        "whether chance explains it (exact sign test over tasks; with one attempt a " +
         "task that is McNemar's). Attempts without a score are left out and counted.",
     )
     .option("--json", "print the comparison as JSON")
@@ -21,8 +22,11 @@ export function defineCompare(command: Command): void {
     });
 }
 
-/** A comparison for people. */
-export function printComparison(comparison: RunComparison): string {
+/** A comparison for people, on a terminal of so many columns. */
+export function printComparison(
+  comparison: RunComparison,
+  columns: number = terminalColumns(),
+): string {
   const { averageReward, difference, winCount, lossCount, tieCount, pValue, unscored } = comparison;
   const { value, low, high, taskCount } = difference;
   const rows: [string, string][] = [
@@ -42,22 +46,20 @@ export function printComparison(comparison: RunComparison): string {
   if (unscored.a + unscored.b > 0) {
     rows.push(["no score", `attempts of A: ${unscored.a}, of B: ${unscored.b}`]);
   }
-  const table = rows.map(([name, text]) => `  ${name.padEnd(8)}  ${text}\n`).join("");
-  return `\n${table}${printTasks(comparison.tasks)}`;
+  return `\n${rowsText(rows, columns)}${printTasks(comparison.tasks, columns)}`;
 }
 
 const testNames = { mcnemar: "McNemar test", sign: "sign test" } as const;
 
-function printTasks(tasks: readonly TaskComparison[]): string {
+function printTasks(tasks: readonly TaskComparison[], columns: number): string {
   const changed = (["better", "worse"] as const).flatMap((verdict) =>
     tasks
       .filter((task) => task.verdict === verdict)
       .map(
-        ({ taskId, a, b }) =>
-          `  ${verdict.padEnd(8)}  ${taskId}: ${a.toFixed(2)} to ${b.toFixed(2)}\n`,
+        ({ taskId, a, b }) => [verdict, `${taskId}: ${a.toFixed(2)} to ${b.toFixed(2)}`] as const,
       ),
   );
-  return changed.length === 0 ? "" : `\n${changed.join("")}`;
+  return changed.length === 0 ? "" : `\n${rowsText(changed, columns)}`;
 }
 
 function signed(value: number): string {

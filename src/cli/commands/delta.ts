@@ -21,7 +21,7 @@ interface DeltaFlags {
 export function defineDelta(command: Command): void {
   command
     .description(
-      'Reads lines {"id","messages","environment","lastSampledId"?,"tools"?,"variables"?}, where the\n' +
+      'Reads lines {"id","messages","environment","lastSampledId"?,"tools"?,"variables"?}, where the ' +
         "messages end with the assistant's turn, and answers each with ids, text and closeSynthesised.",
     )
     .requiredOption("--model <dir>", "a model folder")

@@ -15,9 +15,9 @@ interface DemoFlags {
 export function defineDemo(command: Command): void {
   command
     .description(
-      "Plays 32 tasks of the built-in shop 4 times each with a small policy that is sampled in this\n" +
+      "Plays 32 tasks of the built-in shop 4 times each with a small policy that is sampled in this " +
         "process, verifies the samples, and shows what came of it.\n\n" +
-        "With --stand-in no model is sampled: a stand-in server speaks SGLang's protocol and plays a\n" +
+        "With --stand-in no model is sampled: a stand-in server speaks SGLang's protocol and plays a " +
         "script that solves the tasks, with deliberate mistakes. So τ-bench can be tried, too.",
     )
     .option("--out <dir>", "the run's folder")

@@ -18,8 +18,8 @@ export function addEnvImportCommands(env: Command): void {
     .command("import")
     .summary("make a bundle of a benchmark's checkout")
     .description(
-      "Reads a checkout of τ-bench as it is (its Python sources are read, never run)\n" +
-        "and writes a bundle: tasks, tools, policies, databases, examples and prompts,\n" +
+      "Reads a checkout of τ-bench as it is (its Python sources are read, never run) " +
+        "and writes a bundle: tasks, tools, policies, databases, examples and prompts, " +
         "with a manifest of hashes. Prints one JSON line: what was imported.",
     )
     .argument("<benchmark>", "tau-bench")
@@ -30,8 +30,8 @@ export function addEnvImportCommands(env: Command): void {
     .command("pull")
     .summary("download a benchmark's pinned commit and make a bundle of it")
     .description(
-      "Downloads the pinned commit of τ-bench over HTTPS (through HTTPS_PROXY where\n" +
-        "it is set), checks the SHA-256 of every file that is used, and imports it.\n" +
+      "Downloads the pinned commit of τ-bench over HTTPS (through HTTPS_PROXY where " +
+        "it is set), checks the SHA-256 of every file that is used, and imports it. " +
         "Start it again after a break. Prints one JSON line: what was imported.",
     )
     .argument("<benchmark>", "tau-bench")

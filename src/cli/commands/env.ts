@@ -26,9 +26,9 @@ export function defineEnv(env: Command): void {
     .command("replay")
     .summary("make tool calls on fresh data")
     .description(
-      'Reads lines {"id","calls":[{"name","arguments" or "argumentsText"}]} and answers each with the\n' +
-        "observations and, where the environment hashes its state, the hash after each call; every\n" +
-        'line starts from fresh data. Beyond τ-bench, "split" and "taskIndex" say which task\'s\n' +
+      'Reads lines {"id","calls":[{"name","arguments" or "argumentsText"}]} and answers each with the ' +
+        "observations and, where the environment hashes its state, the hash after each call; every " +
+        'line starts from fresh data. Beyond τ-bench, "split" and "taskIndex" say which task\'s ' +
         "(default: the first of the test split).",
     )
     .argument("<environment>", environmentHelp)
@@ -43,8 +43,8 @@ export function defineEnv(env: Command): void {
     .command("play")
     .summary("play whole episodes from given actions and user lines")
     .description(
-      'Reads lines {"id","split","taskIndex","userReplies","actions"} and answers each with the steps,\n' +
-        "the reward and how it came about. The action `respond` with `content` talks to the user.\n" +
+      'Reads lines {"id","split","taskIndex","userReplies","actions"} and answers each with the steps, ' +
+        "the reward and how it came about. The action `respond` with `content` talks to the user. " +
         'Without "userReplies" the environment\'s own user answers, if it has one ("seed" varies it).',
     )
     .argument("<environment>", environmentHelp)
@@ -59,9 +59,9 @@ export function defineEnv(env: Command): void {
     .command("check")
     .summary("play an environment with hostile agents, and say what would spoil a run")
     .description(
-      "Plays tasks of each split with agents that say and call what agents should not, and prints a\n" +
-        "line for each thing that would spoil a run: what throws or hangs for a model's mistake, answers\n" +
-        "that are none, tasks that differ each time, episodes that see each other. Status 1 where there\n" +
+      "Plays tasks of each split with agents that say and call what agents should not, and prints a " +
+        "line for each thing that would spoil a run: what throws or hangs for a model's mistake, answers " +
+        "that are none, tasks that differ each time, episodes that see each other. Status 1 where there " +
         "is an error.",
     )
     .argument("<environment>", environmentHelp)
@@ -77,8 +77,8 @@ export function defineEnv(env: Command): void {
     .command("serve")
     .summary("serve an environment as OpenEnv, for others' trainers")
     .description(
-      "Speaks OpenEnv's protocol: each connection plays episodes of its own. A reset takes split and index,\n" +
-        'or seed; a step is {"type": "call_tool", "tool_name", "arguments"}, {"type": "say", "content"},\n' +
+      "Speaks OpenEnv's protocol: each connection plays episodes of its own. A reset takes split and index, " +
+        'or seed; a step is {"type": "call_tool", "tool_name", "arguments"}, {"type": "say", "content"}, ' +
         '{"type": "list_tools"} or {"type": "finish"}. Prints {"url": …} when it listens; ends on Ctrl-C.',
     )
     .argument("<environment>", environmentHelp)

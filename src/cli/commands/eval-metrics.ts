@@ -14,9 +14,9 @@ import { writeError, writeOut } from "../write-out.ts";
 export function defineEvalMetrics(command: Command): void {
   command
     .description(
-      'Reads lines {"id","results":[{"task","trial","reward"}]} and answers each\n' +
-        "with averageReward, passHatK and passAtK by k, as τ-bench computes them: a\n" +
-        "trial that is missing counts as failed (standard error says so where there\n" +
+      'Reads lines {"id","results":[{"task","trial","reward"}]} and answers each ' +
+        "with averageReward, passHatK and passAtK by k, as τ-bench computes them: a " +
+        "trial that is missing counts as failed (standard error says so where there " +
         "are any).",
     )
     .option("--in <file>", "read from a file instead of standard input")

@@ -12,9 +12,9 @@ import { writeError, writeOut } from "../write-out.ts";
 /** `turnwright eval`: how good a policy is, with intervals and reasons. */
 export function defineEval(command: Command): void {
   command.description(
-    "Plays each task several times, as `rollout` does, and writes summary.json,\n" +
-      "report.md and results.tau-bench.json (τ-bench's own format) beside the run's\n" +
-      "files. Attempts without a score are reported and left out of the figures;\n" +
+    "Plays each task several times, as `rollout` does, and writes summary.json, " +
+      "report.md and results.tau-bench.json (τ-bench's own format) beside the run's " +
+      "files. Attempts without a score are reported and left out of the figures; " +
       "τ-bench's own figures are given as well.",
   );
   addConfigOption(command);

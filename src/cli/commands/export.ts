@@ -27,8 +27,8 @@ const shownNotes = 10;
 export function defineExport(command: Command): void {
   command
     .description(
-      "Writes the training rows of a run as a trainer reads them, aligned as it expects. What the\n" +
-        "trainer would misread is left out or cut, and standard error says so; docs/trainers.md has\n" +
+      "Writes the training rows of a run as a trainer reads them, aligned as it expects. What the " +
+        "trainer would misread is left out or cut, and standard error says so; docs/trainers.md has " +
         "the rules. One group at a time is in memory.\n\n" +
         "parquet and safetensors have the rows of samples.jsonl as they are, csv a line for each episode.",
     )

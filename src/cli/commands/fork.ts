@@ -37,9 +37,9 @@ interface ForkFlags extends Readonly<Record<string, unknown>> {
 export function defineFork(command: Command): void {
   command
     .description(
-      "Plays a recorded episode again up to a turn and samples it anew from there: other branches of the\n" +
-        "same conversation. Settings are the run's, unless flags name others, such as another engine. What\n" +
-        "is shared is the prompt of the branches' rows: it is trained in the rows of the episode that they\n" +
+      "Plays a recorded episode again up to a turn and samples it anew from there: other branches of the " +
+        "same conversation. Settings are the run's, unless flags name others, such as another engine. What " +
+        "is shared is the prompt of the branches' rows: it is trained in the rows of the episode that they " +
         "part from, and nowhere else.",
     )
     .requiredOption("--turn <k>", "the first turn that is sampled anew, from 0")

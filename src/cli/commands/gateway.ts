@@ -16,8 +16,8 @@ const settings = [...gatewaySettings, ...displaySettings];
 /** `turnwright gateway`: serves agents that people have already, and keeps what they sample. */
 export function defineGateway(command: Command): void {
   command.description(
-    "Serves Chat Completions, Responses and Messages to agents of any kind, streams what is sampled,\n" +
-      "and writes the exact sampled ids with their logprobs and loss mask. An agent is given a base\n" +
+    "Serves Chat Completions, Responses and Messages to agents of any kind, streams what is sampled, " +
+      "and writes the exact sampled ids with their logprobs and loss mask. An agent is given a base " +
       "URL and a key: POST /sessions opens a session and returns both.",
   );
   addConfigOption(command);

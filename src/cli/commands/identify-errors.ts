@@ -72,9 +72,9 @@ type JudgeValues = SettingValues<(typeof judgeSettings)[number]>;
 export function defineIdentifyErrors(command: Command): void {
   command
     .description(
-      "Judges each scored, unsuccessful episode of a run: the fault of the user, the\n" +
-        "agent or the environment; the agent's by type. Writes errors.jsonl (a verdict\n" +
-        "a line), errors.json and errors.tau-bench.json into the run's folder. Start\n" +
+      "Judges each scored, unsuccessful episode of a run: the fault of the user, the " +
+        "agent or the environment; the agent's by type. Writes errors.jsonl (a verdict " +
+        "a line), errors.json and errors.tau-bench.json into the run's folder. Start " +
         "it again to go on.",
     )
     .argument("<run>", "a run's folder");

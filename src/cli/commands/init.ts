@@ -1,7 +1,8 @@
 import type { Command } from "commander";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
+import { makeFolder } from "../../internal/make-folder.ts";
 import { packageFile } from "../../internal/package-file.ts";
 import { settingsSchema } from "../../setup/settings-schema.ts";
 import { readVersion } from "../../setup/version.ts";
@@ -26,7 +27,7 @@ const schemaFile = "turnwright.schema.json";
 /** `turnwright init`: begins a project with an environment of its own. */
 export function defineInit(command: Command): void {
   command.description(
-    "Writes an environment, a test that plays it with a scripted policy, and a configuration file\n" +
+    "Writes an environment, a test that plays it with a scripted policy, and a configuration file " +
       "with its JSON Schema for editors. No file that is there already is touched.",
   );
   command.action(async (dir: string | undefined) => {
@@ -62,7 +63,7 @@ async function createProject(dir: string): Promise<void> {
     );
   }
   try {
-    await mkdir(dir, { recursive: true });
+    await makeFolder(dir);
     for (const [file, text] of files) await writeFile(path.join(dir, file), text, { flag: "wx" });
   } catch (error) {
     throw new UsageError(`Cannot create a project in ${dir}: ${describeError(error)}`);

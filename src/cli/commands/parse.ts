@@ -37,8 +37,8 @@ interface ParseFlags {
 export function defineParse(command: Command): void {
   command
     .description(
-      'Reads lines {"id","text","tools","finishReason"?} and answers each with what the engine would\n' +
-        'report (normalText, calls) and every attempt that the engine hides. With "chunks":["…"] in\n' +
+      'Reads lines {"id","text","tools","finishReason"?} and answers each with what the engine would ' +
+        'report (normalText, calls) and every attempt that the engine hides. With "chunks":["…"] in ' +
         "the place of the text, they go through the streaming parser one by one.",
     )
     .option("--parser <name>", "tool-call parser, such as qwen25")

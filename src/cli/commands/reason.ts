@@ -24,7 +24,7 @@ interface ReasonFlags {
 export function defineReason(command: Command): void {
   command
     .description(
-      'Reads lines {"id","text"} or {"id","chunks"} and answers each with reasoning and normalText;\n' +
+      'Reads lines {"id","text"} or {"id","chunks"} and answers each with reasoning and normalText; ' +
         "chunks go through the streaming parser one by one.",
     )
     .requiredOption("--parser <name>", "reasoning parser, such as qwen3 (see `parse --list`)")

@@ -28,7 +28,7 @@ interface RenderFlags {
 export function defineRender(command: Command): void {
   command
     .description(
-      'Reads lines {"id","messages","tools"?,"addGenerationPrompt"?,"variables"?,"now"?} and answers\n' +
+      'Reads lines {"id","messages","tools"?,"addGenerationPrompt"?,"variables"?,"now"?} and answers ' +
         "each with its text and, with --model, its token ids.",
     )
     .option("--template <file>", "a chat template")

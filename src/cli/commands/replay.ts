@@ -23,11 +23,11 @@ interface ReplayFlags extends Readonly<Record<string, unknown>> {
 export function defineReplay(command: Command): void {
   command
     .description(
-      "Plays recorded episodes again from their recorded inputs: no engine, no user's model and no key\n" +
-        "are asked. Each must come out the same to the byte, rows included; where one does not, the first\n" +
+      "Plays recorded episodes again from their recorded inputs: no engine, no user's model and no key " +
+        "are asked. Each must come out the same to the byte, rows included; where one does not, the first " +
         "place where it differs is named, and the exit status is 1.\n\n" +
-        "With --rescore-reward the environment scores each conversation anew, so that a changed scoring\n" +
-        "shows which rewards change and why. Settings are the run's; flags say where its environment, data\n" +
+        "With --rescore-reward the environment scores each conversation anew, so that a changed scoring " +
+        "shows which rewards change and why. Settings are the run's; flags say where its environment, data " +
         "and model folder are on this machine.",
     )
     .option("--rescore-reward", "score anew, and show which rewards change")

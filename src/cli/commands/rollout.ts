@@ -18,7 +18,7 @@ export const rolloutSettings = [
 /** `turnwright rollout`: plays episodes against an inference engine and writes training samples. */
 export function defineRollout(command: Command): void {
   command.description(
-    "Plays many episodes at once and writes the exact sampled ids with their logprobs, loss mask\n" +
+    "Plays many episodes at once and writes the exact sampled ids with their logprobs, loss mask " +
       "and reward. Settings come from flags, then from --config, then from the defaults.",
   );
   addConfigOption(command);

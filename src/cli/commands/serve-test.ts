@@ -15,8 +15,8 @@ interface ServeFlags {
 export function defineServeTest(command: Command): void {
   command
     .description(
-      "Speaks an inference server's protocol, faults included, and samples what a policy says: to try\n" +
-        'an environment, a trainer or a client without a GPU. Prints {"url": …} when it listens; ends on\n' +
+      "Speaks an inference server's protocol, faults included, and samples what a policy says: to try " +
+        'an environment, a trainer or a client without a GPU. Prints {"url": …} when it listens; ends on ' +
         "Ctrl-C. JSON may be @FILE.",
     )
     .addOption(

@@ -15,8 +15,8 @@ const settings = [...serviceSettings, ...displaySettings];
 /** `turnwright serve`: plays rollouts that a trainer asks for over HTTP. */
 export function defineServe(command: Command): void {
   command.description(
-    "Plays groups of rollouts that a trainer asks for over HTTP, and streams each as it ends: exact\n" +
-      "sampled ids with logprobs, mask and reward. What was accepted survives a restart on the same\n" +
+    "Plays groups of rollouts that a trainer asks for over HTTP, and streams each as it ends: exact " +
+      "sampled ids with logprobs, mask and reward. What was accepted survives a restart on the same " +
       "--out. docs/service.md has the calls; GET /openapi.json describes them.",
   );
   addConfigOption(command);

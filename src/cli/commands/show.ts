@@ -23,7 +23,7 @@ interface ShowFlags {
 export function defineShow(command: Command): void {
   command
     .description(
-      "Prints an episode turn by turn with its reward and what differs from what was\n" +
+      "Prints an episode turn by turn with its reward and what differs from what was " +
         "wanted. Without an episode, lists the episodes.",
     )
     .option("--tokens", "print the training rows instead, with the sampled tokens marked")

@@ -18,7 +18,7 @@ const cardSettings = rendererSettings.filter(({ name }) => name !== "model" && n
 export function defineTemplate(command: Command): void {
   command
     .description(
-      "Prints one JSON object: what was measured of the template and its tokenizer.\n" +
+      "Prints one JSON object: what was measured of the template and its tokenizer. " +
         "Settings are put in the place of what was found, as they are for a rollout.",
     )
     .option("--template <file>", "a chat template")

@@ -26,7 +26,7 @@ const settings: readonly Setting[] = [...reaching, ...ownSettings];
 /** `turnwright top`: what is going on in a queue. */
 export function defineTop(command: Command): void {
   command.description(
-    "Shows the runs and workers of a queue: how much waits, how fast it goes, what each waits for.\n" +
+    "Shows the runs and workers of a queue: how much waits, how fast it goes, what each waits for. " +
       "It looks again every few seconds until Ctrl-C; where its output is no terminal, once.",
   );
   addConfigOption(command);

@@ -27,22 +27,22 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
 export function defineVerify(command: Command): void {
   command
     .description(
-      "Checks samples.jsonl files: trained ids are the sampled ids, the mask follows from the turns,\n" +
-        "logprobs and policy versions are aligned, each turn's request was the ledger, nothing is\n" +
+      "Checks samples.jsonl files: trained ids are the sampled ids, the mask follows from the turns, " +
+        "logprobs and policy versions are aligned, each turn's request was the ledger, nothing is " +
         "trained twice, and outcome, stop reason, reward and failure go together.\n\n" +
-        "Of a run's folder it checks every file against the others as well: the samples against their\n" +
-        "episodes (turns, counts, reward, the hash of each row), the episodes against the plan in\n" +
-        "run.json and against the events that told of them, slime's rows against the samples, and the\n" +
+        "Of a run's folder it checks every file against the others as well: the samples against their " +
+        "episodes (turns, counts, reward, the hash of each row), the episodes against the plan in " +
+        "run.json and against the events that told of them, slime's rows against the samples, and the " +
         "sums of summary.json. A run that has not come to its end is said to be unfinished.\n\n" +
-        "With --as, files that turnwright export wrote: each record's ids, mask, logprobs and versions\n" +
-        "against each other, no row twice, with --run against the run that they are of, and with --model\n" +
+        "With --as, files that turnwright export wrote: each record's ids, mask, logprobs and versions " +
+        "against each other, no row twice, with --run against the run that they are of, and with --model " +
         "the special tokens by that folder's tokenizer.\n\n" +
         "One JSON line a path; exit status 1 if anything is violated.\n\n" +
-        "With --rescore an engine computes every sampled token's logprob again, and the largest and the\n" +
-        "mean difference are reported; a row that cannot be scored is named and counts as a violation.\n" +
-        "The engine and the temperature are those of the run that the file belongs to, unless flags name\n" +
-        "others. Servers score prompts without a temperature: at another than 1 or 0 only where the\n" +
-        "logprobs that they report have none either (vLLM's own default). What they compute in 16 bits\n" +
+        "With --rescore an engine computes every sampled token's logprob again, and the largest and the " +
+        "mean difference are reported; a row that cannot be scored is named and counts as a violation. " +
+        "The engine and the temperature are those of the run that the file belongs to, unless flags name " +
+        "others. Servers score prompts without a temperature: at another than 1 or 0 only where the " +
+        "logprobs that they report have none either (vLLM's own default). What they compute in 16 bits " +
         "differs by how it was batched: raise --tolerance.",
     )
     .addOption(

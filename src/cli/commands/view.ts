@@ -22,10 +22,10 @@ interface ViewFlags {
 export function defineView(command: Command): void {
   command
     .description(
-      "Shows runs in the browser: why each episode earned what it did, and its tokens with mask,\n" +
-        "probability and policy version. Read-only, on this machine only, also while a run is being\n" +
+      "Shows runs in the browser: why each episode earned what it did, and its tokens with mask, " +
+        "probability and policy version. Read-only, on this machine only, also while a run is being " +
         "played. Two runs can be compared task by task.\n\n" +
-        "With --export one file is written instead, which holds chosen episodes and opens without a\n" +
+        "With --export one file is written instead, which holds chosen episodes and opens without a " +
         "server.",
     )
     .option("--port <n>", "port on 127.0.0.1; 0 takes any free one", "7333")

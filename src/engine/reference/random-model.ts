@@ -1,4 +1,5 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
+import { makeFolder } from "../../internal/make-folder.ts";
 import path from "node:path";
 
 /** The fields of `config.json` that say what a model looks like. */
@@ -25,7 +26,7 @@ export async function writeRandomModel(
   folder: string,
   { config, seed = 0 }: { config: RandomModelConfig; seed?: number },
 ): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   await writeFile(path.join(folder, "config.json"), `${JSON.stringify(config, null, 2)}\n`);
   const tensors = listTensors(config);
   const header: Record<string, unknown> = {};

@@ -1,14 +1,6 @@
 import { randomUUID } from "node:crypto";
-import {
-  appendFile,
-  mkdir,
-  open,
-  readFile,
-  readdir,
-  rename,
-  rm,
-  writeFile,
-} from "node:fs/promises";
+import { appendFile, open, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { makeFolder } from "../../internal/make-folder.ts";
 import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
 import type { SharedPlace } from "./shared-place.ts";
@@ -20,7 +12,7 @@ import type { SharedPlace } from "./shared-place.ts";
  */
 export async function openSharedFolder(dir: string): Promise<SharedPlace> {
   try {
-    await mkdir(dir, { recursive: true });
+    await makeFolder(dir);
   } catch (error) {
     throw new UsageError(`Cannot use --shared ${dir}: ${describeError(error)}`);
   }
@@ -29,7 +21,7 @@ export async function openSharedFolder(dir: string): Promise<SharedPlace> {
   const makeFolderOf = async (name: string): Promise<void> => {
     const folder = path.dirname(at(name));
     if (ready.has(folder)) return;
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     ready.add(folder);
   };
   const remove = async (name: string): Promise<void> => await rm(at(name), { force: true });
@@ -67,7 +59,7 @@ export async function openSharedFolder(dir: string): Promise<SharedPlace> {
 }
 
 async function beginRecording(folder: string) {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const numbers = (await readdir(folder)).map(Number).filter((number) => number >= 1);
   const earlier: Buffer[] = [];
   for (const number of numbers.toSorted((one, other) => other - one)) {

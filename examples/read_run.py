@@ -1,0 +1,30 @@
+import json
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+
+def lines(file):
+    """What a file of JSON lines holds; a last line that is still being written is passed over."""
+    with open(file, encoding="utf-8") as text:
+        for line in text:
+            if line.endswith("\n"):
+                yield json.loads(line)
+
+
+def read_run(folder):
+    """Each task's mean reward, and what its rows train on, of the episodes that are finished."""
+    episodes = {row["rolloutId"]: row for row in lines(Path(folder, "episodes.jsonl"))}
+    rewards = defaultdict(list)
+    for episode in episodes.values():
+        if "reward" in episode:  # Absent where nothing scored the episode: that is not 0.
+            rewards[episode["taskId"]].append(episode["reward"])
+    trained = defaultdict(list)
+    for row in lines(Path(folder, "samples.jsonl")):
+        if row["rolloutId"] in episodes:
+            mask = row["lossMask"]
+            trained[row["taskId"]] += [id for id, counts in zip(row["tokenIds"], mask) if counts]
+    return {
+        task: {"reward": statistics.mean(rewards[task]), "trained": len(trained[task])}
+        for task in rewards
+    }

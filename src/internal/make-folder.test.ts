@@ -1,0 +1,35 @@
+import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { makeFolder } from "./make-folder.ts";
+
+async function newFolder(): Promise<string> {
+  const dir = await mkdtemp(path.join(tmpdir(), "make-folder-"));
+  onTestFinished(async () => await rm(dir, { recursive: true }));
+  return dir;
+}
+
+test("makeFolder() makes a folder with those above it, and leaves one that is there", async () => {
+  const dir = path.join(await newFolder(), "a/b/c");
+  await Promise.all([makeFolder(dir), makeFolder(dir)]);
+  await makeFolder(dir);
+  expect((await stat(dir)).isDirectory()).toBe(true);
+});
+
+test("makeFolder() says what is in the way", async () => {
+  const dir = await newFolder();
+  await writeFile(path.join(dir, "file"), "");
+  await symlink("nowhere", path.join(dir, "link"));
+  await expect(makeFolder(path.join(dir, "file"))).rejects.toMatchObject({ code: "EEXIST" });
+  await expect(makeFolder(path.join(dir, "file/below"))).rejects.toMatchObject({ code: "ENOTDIR" });
+  await expect(makeFolder(path.join(dir, "link"))).rejects.toMatchObject({ code: "EEXIST" });
+  await expect(makeFolder(path.join(dir, "link/below"))).rejects.toMatchObject({ code: "EEXIST" });
+});
+
+test.runIf(process.platform === "linux")(
+  "makeFolder() ends where nothing can be made",
+  async () => {
+    await expect(makeFolder("/proc/turnwright/run")).rejects.toMatchObject({ code: "ENOENT" });
+  },
+);
