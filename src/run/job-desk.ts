@@ -1,3 +1,4 @@
+import { withDeadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import { begunEvent } from "./begun-groups.ts";
 import type { AttemptJob, GroupBook } from "./group-book.ts";
@@ -97,10 +98,15 @@ export class JobDesk {
     return "begun";
   }
 
+  /** A source that does not heed its signal is not waited for once nothing is begun any more. */
   async #drawGroup(): ReturnType<GroupBook["begin"]> {
     const { signal } = this.#ending;
+    const { book } = this.#options;
     try {
-      return await this.#options.book.begin({ signal });
+      return await withDeadline(async () => await book.begin({ signal }), {
+        ...{ ms: Infinity, signal },
+        onLate: () => undefined,
+      });
     } catch (error) {
       if (signal.aborted && error === signal.reason) return undefined;
       throw error;

@@ -609,6 +609,80 @@ describe("startRun()", () => {
     },
   );
 
+  test("does not count the time for which the policy was held before a stop", async () => {
+    const clock = manualClock();
+    const limits = { ...defaultLimits, episodeTimeoutMs: 2000 };
+    const opened = withResolvers();
+    const reached = withResolvers();
+    const never = new Promise<Generation>(() => {});
+    const engine = (isStuck: boolean): Engine => ({
+      ...preparedEngine([]),
+      async generate(request, options) {
+        const turn = turnOf(request);
+        if (turn === 2) reached.resolve();
+        if (turn === 2 && isStuck) return await never;
+        return await preparedEngine([says(turn < 3 ? switchCall : "Goodbye!")]).generate(
+          request,
+          options,
+        );
+      },
+    });
+    const told: Environment = {
+      ...environment,
+      async open(...call) {
+        opened.resolve();
+        return await environment.open(...call);
+      },
+    };
+    const setup = (by: Engine): StartRunOptions["setup"] => ({
+      ...{ ...setupWith(by), environment: told },
+      ...{ limits, clock: createClock(clock), now: clock.now },
+    });
+    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const grouping = { size: 1 };
+    {
+      await using folder = await open();
+      const stop = new AbortController();
+      const held = setup(engine(true));
+      const run = start({ source: source(), setup: held, grouping, folder, signal: stop.signal });
+      await run.pause();
+      await opened.promise;
+      for (let round = 0; round < 20; round++) await new Promise((next) => setImmediate(next));
+      await clock.advance(3_600_000);
+      run.resume();
+      await reached.promise;
+      stop.abort(new DOMException("stopped", "AbortError"));
+      await run.result;
+    }
+    await using folder = await open();
+    const [group] = await all(
+      start({ source: source(), setup: setup(engine(false)), grouping, folder }),
+    );
+    expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1, attempt: 1 });
+    expect(group!.episodes[0]!.turns.map(({ engineMs }) => engineMs)).toEqual([0, 0, 0, 0]);
+    expect(group!.episodes[0]!.durationMs).toBe(0);
+  });
+
+  test.each(["interrupt", "stop"] as const)(
+    "ends by %s while a source that heeds no signal is waited for",
+    async (how) => {
+      const played = withResolvers();
+      async function* tasks(): AsyncGenerator<Task> {
+        yield environment.task("test", 0);
+        await new Promise<never>(() => {});
+      }
+      const stop = new AbortController();
+      const run = start({
+        ...{ source: tasksFrom(tasks()), signal: stop.signal, grouping: { size: 1 } },
+        onEpisode: () => played.resolve(),
+      });
+      await played.promise;
+      if (how === "stop") stop.abort(new DOMException("stopped", "AbortError"));
+      else void run.interrupt();
+      expect(await run.result).toMatchObject({ end: "interrupted", progress: { finished: 1 } });
+    },
+  );
+
   test("hands out no group that is too old, or takes its old tokens out of the loss", async () => {
     const play = async (beyond: "drop" | "mask" | "mark") => {
       const run = start({ staleness: { max: 1, beyond }, admission: { concurrency: 1 } });
