@@ -666,6 +666,7 @@ describe("startRun()", () => {
   test.each(["interrupt", "stop"] as const)(
     "ends by %s while a source that heeds no signal is waited for",
     async (how) => {
+      const clock = manualClock();
       const played = withResolvers();
       async function* tasks(): AsyncGenerator<Task> {
         yield environment.task("test", 0);
@@ -674,14 +675,38 @@ describe("startRun()", () => {
       const stop = new AbortController();
       const run = start({
         ...{ source: tasksFrom(tasks()), signal: stop.signal, grouping: { size: 1 } },
+        setup: { ...setupWith(lampEngine()), clock: createClock(clock) },
         onEpisode: () => played.resolve(),
       });
       await played.promise;
       if (how === "stop") stop.abort(new DOMException("stopped", "AbortError"));
       else void run.interrupt();
+      await clock.untilSleeping(5000);
+      await clock.advance(5000);
       expect(await run.result).toMatchObject({ end: "interrupted", progress: { finished: 1 } });
     },
   );
+
+  test("notes a task that its source gives away as the run is stopped", async () => {
+    const asked = withResolvers();
+    const given = withResolvers();
+    async function* tasks(): AsyncGenerator<Task> {
+      asked.resolve();
+      await given.promise;
+      yield environment.task("test", 7);
+    }
+    {
+      await using folder = await open();
+      const run = start({ source: tasksFrom(tasks()), folder, grouping: { size: 1 } });
+      await asked.promise;
+      const ended = run.interrupt();
+      given.resolve();
+      expect(await ended).toMatchObject({ end: "interrupted", progress: { finished: 0 } });
+    }
+    await using folder = await open();
+    const groups = await all(start({ source: tasksFrom([]), folder, grouping: { size: 1 } }));
+    expect(groups.map(({ groupId }) => groupId)).toEqual(["lamp/test/7"]);
+  });
 
   test("hands out no group that is too old, or takes its old tokens out of the loss", async () => {
     const play = async (beyond: "drop" | "mask" | "mark") => {
