@@ -320,6 +320,26 @@ describe("startRun()", () => {
     expect(turns).toContain("lamp/test/4#0:1");
   });
 
+  test("takes no pushed task for a group of an earlier start that it does not know any more", async () => {
+    const first = pushedTasks();
+    first.push({ task: environment.task("test", 5), groupId: "one" });
+    first.end();
+    const about = { grouping: { size: 1 }, redeliver: true };
+    {
+      await using folder = await open();
+      await start({ source: first, folder, ...about }).result;
+    }
+    const events = path.join(dir, "events.jsonl");
+    const lines = (await readFile(events, "utf8")).split("\n");
+    await writeFile(events, lines.filter((line) => !line.includes('"group-begun"')).join("\n"));
+    const second = pushedTasks();
+    second.push({ task: environment.task("test", 6), groupId: "two" });
+    second.end();
+    await using folder = await open();
+    const groups = await all(start({ source: second, folder, ...about }));
+    expect(groups.map(({ groupId, task }) => [groupId, task.index])).toEqual([["two", 6]]);
+  });
+
   describe("with branches", () => {
     const grouping = { size: 3, branchAt: [1] };
     const source = () => taskList(environment, { split: "test", taskIndexes: [0, 1] });
