@@ -407,6 +407,27 @@ describe("startRun()", () => {
       dir = await mkdtemp(path.join(tmpdir(), "turnwright-start-run-"));
     });
 
+    test("brings a first attempt back whose row was lost, as the others know it", async () => {
+      const rows = path.join(dir, "samples.jsonl");
+      {
+        await using folder = await open();
+        await start({ source: source(), folder, grouping }).result;
+      }
+      const whole = await readFile(rows, "utf8");
+      const isTrunk = (line: string): boolean => line.includes('"rolloutId":"lamp/test/0#0"');
+      const left = whole
+        .split("\n")
+        .filter((line) => !isTrunk(line) || line.includes("forkedFrom"));
+      expect(left).toHaveLength(6);
+      await writeFile(rows, left.join("\n"));
+      const asked: string[] = [];
+      const engine = lampEngine(({ requestId }) => void asked.push(requestId));
+      await using folder = await open();
+      const { end } = await start({ engine, source: source(), folder, grouping }).result;
+      expect([end, asked]).toEqual(["finished", []]);
+      expect(await readFile(rows, "utf8")).toBe(whole);
+    });
+
     test("begins the others anew where the first one failed", async () => {
       const engine = lampEngine(({ sessionId }) => (sessionId.endsWith("#0") ? outage : undefined));
       const [group] = await all(
