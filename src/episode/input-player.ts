@@ -65,6 +65,10 @@ export class InputPlayer {
   #outsideCount = 0;
   /** Added to live readings, so that time goes on where the recording left it. */
   #offsetMs: number | undefined;
+  /** For how long its time stood still. */
+  #heldMs = 0;
+  /** Since when it does, where it does. */
+  #heldSinceMs: number | undefined;
   /** Why the episode cannot go on live. */
   #bound: string | undefined;
   #newInputs: Input[] = [];
@@ -99,12 +103,23 @@ export class InputPlayer {
       return recorded;
     }
     if (this.#isReplay) throw new RecordingEnd("the recording ends where the time is asked for");
-    const live = this.#now();
+    const live = this.#now() - this.#heldMs;
     const last = this.#times.at(-1);
     this.#offsetMs ??= last === undefined ? 0 : last - live;
     const atMs = live + this.#offsetMs;
     if (this.#onInputs !== undefined) this.#newTimes.push(atMs);
     return atMs;
+  }
+
+  /** Time stands still until `goOn()`: how long that takes is no part of the episode. */
+  pause(): void {
+    this.#heldSinceMs ??= this.#now();
+  }
+
+  goOn(): void {
+    if (this.#heldSinceMs === undefined) return;
+    this.#heldMs += this.#now() - this.#heldSinceMs;
+    this.#heldSinceMs = undefined;
   }
 
   /** Asks whether the episode's time is over; only that it is, is recorded. */

@@ -124,9 +124,12 @@ async function generate(play: Play, request: GenerateRequest): Promise<Sampled> 
   }
 }
 
-/** Neither the call nor the episode loses time while the policy is held by its owner. */
-function holdTime({ time, watch }: Play, isHeld: boolean): void {
-  for (const timed of [time, watch]) {
+/**
+ * Neither the call nor the episode loses time while the policy is held by its owner, nor does what is
+ * recorded of its time, by which an episode that goes on later knows how much is left.
+ */
+function holdTime({ player, time, watch }: Play, isHeld: boolean): void {
+  for (const timed of [time, watch, player]) {
     if (isHeld) timed.pause();
     else timed.goOn();
   }

@@ -184,6 +184,7 @@ async function sampleAndWrite(
       },
       onEvents: (events) => output.write(events),
       signal: deadline.signal,
+      onHeld: (isHeld) => (isHeld ? deadline.pause() : deadline.goOn()),
     }),
   );
   const record = {

@@ -25,6 +25,7 @@ describe("jsonPieces()", () => {
     ["a map", new Map([[1, 2]])],
     ["an own toJSON() that gives nothing", { a: { toJSON: () => undefined, b: [1, 2, 3] }, c: 2 }],
     ["surrogates, whole and lone", "ab🦊🦊🦊\ud83e\udd8a\ud83e c\udd8a"],
+    ["a lone half before a whole pair", `${"x".repeat(15)}\ud83e🦊${"x".repeat(16)}`],
     ["texts that need escapes", '\u2028"\\\n\u0000'.repeat(9)],
   ])("spells %s alike", (_what, value) => {
     for (const limit of [1, 2, 3, 100]) expect(joined(value, limit)).toBe(JSON.stringify(value));

@@ -60,7 +60,7 @@ function* textPieces(text: string, length: number): Generator<string> {
   for (let start = 0; start < text.length;) {
     let end = Math.min(start + length, text.length);
     // The halves of a surrogate pair stay together: alone they would be escaped.
-    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end++;
+    if (isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end))) end++;
     yield JSON.stringify(text.slice(start, end)).slice(1, -1);
     start = end;
   }
@@ -69,6 +69,10 @@ function* textPieces(text: string, length: number): Generator<string> {
 
 function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
 function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {

@@ -165,6 +165,10 @@ export class GroupBook {
    */
   reopen(begun: readonly BegunGroup[]): number {
     let count = 0;
+    // Attempts of a group of which nothing is told any more are no other group's.
+    for (const groupIndex of this.#earlier.keys()) {
+      this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
+    }
     for (const { groupIndex, groupId, task, fork } of begun) {
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
       const earlier = this.#earlier.get(groupIndex) ?? [];

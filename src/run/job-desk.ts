@@ -1,3 +1,5 @@
+import { systemClock } from "../internal/clock.ts";
+import { withDeadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import { begunEvent } from "./begun-groups.ts";
 import type { AttemptJob, GroupBook } from "./group-book.ts";
@@ -11,6 +13,9 @@ export interface JobDeskOptions extends Pick<StartRunOptions, "admission" | "fol
   readonly outlet: GroupOutlet;
   readonly versions: PolicyVersions;
 }
+
+/** How long a source may take to give a task that it was asked for before a stop, in milliseconds. */
+const lastDrawMs = 5_000;
 
 /** Gives out attempts, one at a time, and begins groups where there is room for them. */
 export class JobDesk {
@@ -62,10 +67,11 @@ export class JobDesk {
       // Attempts that waited for another one may come while a further group is waited for.
       const next = await this.#nextNews();
       if (this.isClosed) return undefined;
-      if (next === "none") {
-        if (!book.isWaiting) return undefined;
-        await book.untilBranched();
-      }
+      if (next !== "none") continue;
+      // Some may have come in the moment in which that was found out.
+      const late = book.takeJob();
+      if (late !== undefined || !book.isWaiting) return late;
+      await book.untilBranched();
     }
   }
 
@@ -97,13 +103,31 @@ export class JobDesk {
     return "begun";
   }
 
+  /**
+   * Draws a task. When nothing is begun any more the source is still given a moment, so that a task which
+   * it has given away is noted; one that does not heed its signal is not waited for any longer.
+   */
   async #drawGroup(): ReturnType<GroupBook["begin"]> {
     const { signal } = this.#ending;
+    const { book, setup } = this.#options;
+    const { clock = systemClock } = setup;
+    const left = new AbortController();
+    let callOff = (): void => {};
+    const onClose = (): void => {
+      callOff = clock.after(lastDrawMs, () => left.abort(signal.reason));
+    };
+    signal.addEventListener("abort", onClose, { once: true });
     try {
-      return await this.#options.book.begin({ signal });
+      return await withDeadline(async () => await book.begin({ signal }), {
+        ...{ ms: Infinity, signal: left.signal },
+        onLate: () => undefined,
+      });
     } catch (error) {
       if (signal.aborted && error === signal.reason) return undefined;
       throw error;
+    } finally {
+      signal.removeEventListener("abort", onClose);
+      callOff();
     }
   }
 

@@ -116,9 +116,11 @@ export function joinLines(lines: readonly Buffer[]): RecordedAttempt | undefined
     if (line === undefined) continue;
     if (line.type === "begin") {
       begin = line;
+      // Whatever ended it before was lost.
+      hasEnded = false;
       // Inputs before it are of a play whose own beginning was lost, and which was not gone on with.
       if (line.start === 1) {
-        [lastHash, partCount, hasEnded] = ["", 0, false];
+        [lastHash, partCount] = ["", 0];
         inputs.length = 0;
         times.length = 0;
       }

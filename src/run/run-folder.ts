@@ -74,6 +74,8 @@ export class RunFolder implements AsyncDisposable {
   readonly #recordings: RecordingIndex;
   /** Failed episodes of earlier starts that are played again: their recordings are not gone on with. */
   readonly #retried: ReadonlySet<string>;
+  /** Episodes that ended in earlier starts, and of which the files lack something. */
+  readonly #lost: ReadonlySet<string>;
   readonly #record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
   #finishedRecordings: Promise<RecordingIndex> | undefined;
@@ -89,6 +91,7 @@ export class RunFolder implements AsyncDisposable {
       readonly format: SinkFormat | undefined;
       readonly recordings: RecordingIndex;
       readonly retried: ReadonlySet<string>;
+      readonly lost: ReadonlySet<string>;
       readonly record: RecordPolicy;
       readonly finishedIds: ReadonlySet<string>;
     },
@@ -105,6 +108,7 @@ export class RunFolder implements AsyncDisposable {
     this.#format = open.format;
     this.#recordings = open.recordings;
     this.#retried = open.retried;
+    this.#lost = open.lost;
     this.#record = open.record;
     this.#finishedIds = open.finishedIds;
   }
@@ -164,6 +168,7 @@ export class RunFolder implements AsyncDisposable {
       {
         ...{ files, lock, format, recordings, record, finishedIds },
         retried: new Set(found.retried),
+        lost: new Set(dropped),
         samples: journals[samplesFile],
         episodes: journals[episodesFile],
         events: journals[eventsFile],
@@ -200,7 +205,10 @@ export class RunFolder implements AsyncDisposable {
     const place = places.get(rolloutId);
     if (place === undefined) return undefined;
     const recorded = await readRecording(this.dir, { files: this.#files, ranges: place.ranges });
-    return recorded && this.#retried.has(rolloutId) ? { ...recorded, hasEnded: true } : recorded;
+    if (recorded === undefined) return undefined;
+    if (this.#retried.has(rolloutId)) return { ...recorded, hasEnded: true };
+    // Its lines were lost after it ended: its inputs bring them back as they were.
+    return this.#lost.has(rolloutId) ? { ...recorded, hasEnded: false } : recorded;
   }
 
   /** Few ask for these: they are looked for when one is. */

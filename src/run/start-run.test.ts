@@ -320,6 +320,26 @@ describe("startRun()", () => {
     expect(turns).toContain("lamp/test/4#0:1");
   });
 
+  test("takes no pushed task for a group of an earlier start that it does not know any more", async () => {
+    const first = pushedTasks();
+    first.push({ task: environment.task("test", 5), groupId: "one" });
+    first.end();
+    const about = { grouping: { size: 1 }, redeliver: true };
+    {
+      await using folder = await open();
+      await start({ source: first, folder, ...about }).result;
+    }
+    const events = path.join(dir, "events.jsonl");
+    const lines = (await readFile(events, "utf8")).split("\n");
+    await writeFile(events, lines.filter((line) => !line.includes('"group-begun"')).join("\n"));
+    const second = pushedTasks();
+    second.push({ task: environment.task("test", 6), groupId: "two" });
+    second.end();
+    await using folder = await open();
+    const groups = await all(start({ source: second, folder, ...about }));
+    expect(groups.map(({ groupId, task }) => [groupId, task.index])).toEqual([["two", 6]]);
+  });
+
   describe("with branches", () => {
     const grouping = { size: 3, branchAt: [1] };
     const source = () => taskList(environment, { split: "test", taskIndexes: [0, 1] });
@@ -385,6 +405,27 @@ describe("startRun()", () => {
       expect(undisturbed.split("\n").length).toBe(7);
       for (let stopAt = 1; stopAt <= 8; stopAt++) expect(await play(stopAt)).toBe(undisturbed);
       dir = await mkdtemp(path.join(tmpdir(), "turnwright-start-run-"));
+    });
+
+    test("brings a first attempt back whose row was lost, as the others know it", async () => {
+      const rows = path.join(dir, "samples.jsonl");
+      {
+        await using folder = await open();
+        await start({ source: source(), folder, grouping }).result;
+      }
+      const whole = await readFile(rows, "utf8");
+      const isTrunk = (line: string): boolean => line.includes('"rolloutId":"lamp/test/0#0"');
+      const left = whole
+        .split("\n")
+        .filter((line) => !isTrunk(line) || line.includes("forkedFrom"));
+      expect(left).toHaveLength(6);
+      await writeFile(rows, left.join("\n"));
+      const asked: string[] = [];
+      const engine = lampEngine(({ requestId }) => void asked.push(requestId));
+      await using folder = await open();
+      const { end } = await start({ engine, source: source(), folder, grouping }).result;
+      expect([end, asked]).toEqual(["finished", []]);
+      expect(await readFile(rows, "utf8")).toBe(whole);
     });
 
     test("begins the others anew where the first one failed", async () => {
@@ -608,6 +649,105 @@ describe("startRun()", () => {
       expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1, attempt: 1 });
     },
   );
+
+  test("does not count the time for which the policy was held before a stop", async () => {
+    const clock = manualClock();
+    const limits = { ...defaultLimits, episodeTimeoutMs: 2000 };
+    const opened = withResolvers();
+    const reached = withResolvers();
+    const never = new Promise<Generation>(() => {});
+    const engine = (isStuck: boolean): Engine => ({
+      ...preparedEngine([]),
+      async generate(request, options) {
+        const turn = turnOf(request);
+        if (turn === 2) reached.resolve();
+        if (turn === 2 && isStuck) return await never;
+        return await preparedEngine([says(turn < 3 ? switchCall : "Goodbye!")]).generate(
+          request,
+          options,
+        );
+      },
+    });
+    const told: Environment = {
+      ...environment,
+      async open(...call) {
+        opened.resolve();
+        return await environment.open(...call);
+      },
+    };
+    const setup = (by: Engine): StartRunOptions["setup"] => ({
+      ...{ ...setupWith(by), environment: told },
+      ...{ limits, clock: createClock(clock), now: clock.now },
+    });
+    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const grouping = { size: 1 };
+    {
+      await using folder = await open();
+      const stop = new AbortController();
+      const held = setup(engine(true));
+      const run = start({ source: source(), setup: held, grouping, folder, signal: stop.signal });
+      await run.pause();
+      await opened.promise;
+      for (let round = 0; round < 20; round++) await new Promise((next) => setImmediate(next));
+      await clock.advance(3_600_000);
+      run.resume();
+      await reached.promise;
+      stop.abort(new DOMException("stopped", "AbortError"));
+      await run.result;
+    }
+    await using folder = await open();
+    const [group] = await all(
+      start({ source: source(), setup: setup(engine(false)), grouping, folder }),
+    );
+    expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1, attempt: 1 });
+    expect(group!.episodes[0]!.turns.map(({ engineMs }) => engineMs)).toEqual([0, 0, 0, 0]);
+    expect(group!.episodes[0]!.durationMs).toBe(0);
+  });
+
+  test.each(["interrupt", "stop"] as const)(
+    "ends by %s while a source that heeds no signal is waited for",
+    async (how) => {
+      const clock = manualClock();
+      const played = withResolvers();
+      async function* tasks(): AsyncGenerator<Task> {
+        yield environment.task("test", 0);
+        await new Promise<never>(() => {});
+      }
+      const stop = new AbortController();
+      const run = start({
+        ...{ source: tasksFrom(tasks()), signal: stop.signal, grouping: { size: 1 } },
+        setup: { ...setupWith(lampEngine()), clock: createClock(clock) },
+        onEpisode: () => played.resolve(),
+      });
+      await played.promise;
+      if (how === "stop") stop.abort(new DOMException("stopped", "AbortError"));
+      else void run.interrupt();
+      await clock.untilSleeping(5000);
+      await clock.advance(5000);
+      expect(await run.result).toMatchObject({ end: "interrupted", progress: { finished: 1 } });
+    },
+  );
+
+  test("notes a task that its source gives away as the run is stopped", async () => {
+    const asked = withResolvers();
+    const given = withResolvers();
+    async function* tasks(): AsyncGenerator<Task> {
+      asked.resolve();
+      await given.promise;
+      yield environment.task("test", 7);
+    }
+    {
+      await using folder = await open();
+      const run = start({ source: tasksFrom(tasks()), folder, grouping: { size: 1 } });
+      await asked.promise;
+      const ended = run.interrupt();
+      given.resolve();
+      expect(await ended).toMatchObject({ end: "interrupted", progress: { finished: 0 } });
+    }
+    await using folder = await open();
+    const groups = await all(start({ source: tasksFrom([]), folder, grouping: { size: 1 } }));
+    expect(groups.map(({ groupId }) => groupId)).toEqual(["lamp/test/7"]);
+  });
 
   test("hands out no group that is too old, or takes its old tokens out of the loss", async () => {
     const play = async (beyond: "drop" | "mask" | "mark") => {

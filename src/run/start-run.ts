@@ -210,7 +210,10 @@ class GroupRun implements LiveRun {
       const episodes = byGroup.get(groupIndex) ?? [];
       const [first] = episodes;
       const options = { signal: this.#stop.signal };
-      const task = tasks.get(groupIndex) ?? (await source.at(groupIndex, options))?.task;
+      const known = tasks.get(groupIndex);
+      // Any other source would give the task of a group that is still to come.
+      const mayAsk = known === undefined && source.repeatable === true;
+      const task = mayAsk ? (await source.at(groupIndex, options))?.task : known;
       if (first === undefined || task === undefined) continue;
       const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
       this.#outlet.offeredCount += 1;

@@ -3,12 +3,14 @@ import { describe, expect, test } from "vitest";
 import { storefrontUser } from "../../environments/storefront/storefront-user.ts";
 import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
+import type { Engine } from "../../src/engine/engine.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
 import { createForeignPlayer } from "../../src/gateway/agent/foreign-player.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
 import { episodeSamples } from "../../src/run/episode-samples.ts";
+import { PolicyGate } from "../../src/run/policy-gate.ts";
 import { createClock } from "../../src/internal/clock.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
@@ -125,6 +127,36 @@ describe("createForeignPlayer()", () => {
     await hand.untilSleeping(5000);
     await hand.advance(5000);
     expect(await playing).toMatchObject({ outcome: "failed", failure: { code: "agent/timeout" } });
+  });
+
+  test("an agent loses no time while the policy is held by its owner", async () => {
+    await using open = await openDesk(0);
+    const manual = manualClock();
+    const limits = { ...defaultLimits, episodeTimeoutMs: 60_000, engineTimeoutMs: 60_000 };
+    const gate = new PolicyGate(open.engine);
+    await gate.close("hold");
+    let heldCount = 0;
+    const engine: Engine = {
+      ...gate.engine,
+      generate: async (request, options) =>
+        await gate.engine.generate(request, {
+          ...options,
+          onHeld(isHeld) {
+            options?.onHeld?.(isHeld);
+            if (!isHeld) return;
+            heldCount += 1;
+            // Once the agent waits, an hour goes by until its policy may be asked.
+            void (async () => {
+              await manual.advance(3_600_000);
+              gate.open();
+            })();
+          },
+        }),
+    };
+    const around = { engine, limits, clock: createClock(manual) };
+    const episode = await play(open, mirrored(open, shopAgent), around);
+    expect(heldCount).toBe(1);
+    expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left", reward: 1 });
   });
 
   test("a program that fails says how, without its key", async () => {

@@ -78,7 +78,7 @@ const bugs = [
   [
     "the gate stays closed after new weights",
     "run/start-run.ts",
-    "if (!this.#isPaused && this.#updateCount === 0) this.#gate.open();",
+    "if (!this.#isPaused && this.#updateCount === 0) this.#openGates();",
     "void this.#isPaused;",
   ],
 ];

@@ -48,6 +48,8 @@ class Player {
   /** The engine of each attempt, by its session: a run that pauses has one of its own. */
   readonly #engines = new Map<string, Engine>();
   readonly #desks = new Map<GatewaySession, WorldDesk>();
+  /** Who is told when a session's policy calls are held. */
+  readonly #holds = new Map<string, (isHeld: boolean) => void>();
   #office: Office | undefined;
   /** Our own bug, as far as one was met. */
   #crash: { readonly error: unknown } | undefined;
@@ -79,6 +81,7 @@ class Player {
     } finally {
       await gateway.close(session);
       this.#engines.delete(opened.sessionId);
+      this.#holds.delete(opened.sessionId);
       this.#desks.delete(session);
     }
   }
@@ -99,7 +102,11 @@ class Player {
       return await playForeignAgent(
         this.#agent,
         { assignment, setup, session, signal: stop.signal },
-        { place, useDesk: (desk) => this.#desks.set(session, desk) },
+        {
+          place,
+          useDesk: (desk) => this.#desks.set(session, desk),
+          useHold: (onHeld) => this.#holds.set(session.identity.sessionId, onHeld),
+        },
       );
     } catch (error) {
       signal.throwIfAborted();
@@ -139,7 +146,13 @@ class Player {
       kind: first.kind,
       generate: async (request, options) => {
         const engine = this.#engines.get(request.sessionId);
-        if (engine !== undefined) return await engine.generate(request, options);
+        if (engine !== undefined) {
+          const onHeld = (isHeld: boolean): void => {
+            options?.onHeld?.(isHeld);
+            this.#holds.get(request.sessionId)?.(isHeld);
+          };
+          return await engine.generate(request, { ...options, onHeld });
+        }
         const message = `Cannot sample ${request.requestId}: its attempt is over`;
         throw new RolloutError("engine/bad-request", message);
       },

@@ -23,6 +23,14 @@ import { WorldDesk } from "./world-desk.ts";
 /** What an agent finds in the place of an inference server. */
 export type AgentPlace = Pick<ForeignRun, "baseUrl" | "apiKey" | "fetch">;
 
+/** What an agent is let into its attempt with. */
+export interface AgentOpening {
+  readonly place: AgentPlace;
+  readonly useDesk: (desk: WorldDesk) => void;
+  /** Takes what is to be told when a policy call of the agent's is held by the policy's owner. */
+  readonly useHold: (onHeld: (isHeld: boolean) => void) => void;
+}
+
 /** How one attempt came out, before its rows are collected. */
 export interface PlayedAttempt {
   readonly end: RolloutEnd & Pick<Episode, "rewardDetails">;
@@ -54,7 +62,7 @@ interface Attempt {
 export async function playForeignAgent(
   agent: ForeignAgent,
   attempt: Omit<Attempt, "watch" | "clock">,
-  open: { readonly place: AgentPlace; readonly useDesk: (desk: WorldDesk) => void },
+  open: AgentOpening,
 ): Promise<PlayedAttempt> {
   const { setup, signal } = attempt;
   const { clock = systemClock } = setup;
@@ -82,11 +90,7 @@ export async function playForeignAgent(
 async function runAndScore(
   agent: ForeignAgent,
   play: Attempt,
-  open: {
-    readonly place: AgentPlace;
-    readonly useDesk: (desk: WorldDesk) => void;
-    readonly world: World;
-  },
+  open: AgentOpening & { readonly world: World },
 ): Promise<PlayedAttempt["end"]> {
   const { world } = open;
   const done = await runAgent(agent, play, open);
@@ -111,14 +115,10 @@ function isTruncation(reason: StopReason): reason is Truncation {
 async function runAgent(
   agent: ForeignAgent,
   play: Attempt,
-  open: {
-    readonly place: AgentPlace;
-    readonly useDesk: (desk: WorldDesk) => void;
-    readonly world: World;
-  },
+  open: AgentOpening & { readonly world: World },
 ): Promise<NonNullable<Step["done"]> | Truncation> {
   const { assignment, setup, session, signal, clock } = play;
-  const { place, useDesk, world } = open;
+  const { place, useDesk, useHold, world } = open;
   const { environment, limits } = setup;
   const { task } = assignment;
   const hearing = ["user", "hear the first line of", limits.userTimeoutMs] as const;
@@ -135,6 +135,15 @@ async function runAgent(
   useDesk(desk);
   let trouble: unknown;
   let isAsking = false;
+  let isRunning = true;
+  let heldCount = 0;
+  // Its own time stands still as long as any of its policy calls is held.
+  useHold((isHeld) => {
+    heldCount += isHeld ? 1 : -1;
+    if (!isRunning) return;
+    if (heldCount > 0) play.watch.pause();
+    else play.watch.goOn();
+  });
   try {
     const running = ["agent", "run the agent in", limits.episodeTimeoutMs] as const;
     await cross(play, running, async (ended) => {
@@ -148,6 +157,8 @@ async function runAgent(
   } catch (error) {
     play.watch.throwIfAborted();
     trouble = error;
+  } finally {
+    isRunning = false;
   }
   left.abort(new DOMException("the agent has ended", "AbortError"));
   await desk.close();

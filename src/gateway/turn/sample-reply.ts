@@ -17,6 +17,8 @@ export interface ReplyToSample {
   readonly onEvents: (events: readonly ReplyEvent[]) => void;
   /** Aborted, the turn is given up, and the engine is told to stop. */
   readonly signal: AbortSignal;
+  /** See `GenerateOptions.onHeld`. */
+  readonly onHeld?: (isHeld: boolean) => void;
 }
 
 /** A sampled reply: the ids as the engine returned them, and what they say. */
@@ -40,13 +42,14 @@ export interface SampledReply {
  * @throws the signal's reason.
  */
 export async function sampleReply(options: ReplyToSample): Promise<SampledReply> {
-  const { engine, request, signal } = options;
+  const { engine, request, signal, onHeld } = options;
   const feed = new ReadingFeed(options);
   const stopped = new AbortController();
   feed.onStopText = () => stopped.abort();
   const generation = checkGeneration(
     await engine.generate(request, {
       signal,
+      onHeld,
       cutShort: stopped.signal,
       onTokens: ({ tokenIds }) => feed.push(tokenIds),
     }),
