@@ -1,5 +1,6 @@
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../episode/episode-setup.ts";
+import { playForeign } from "../episode/play-foreign.ts";
 import { playEpisode, type PlayEpisodeOptions } from "../episode/play-episode.ts";
 import type { UpdateMode } from "./policy-gate.ts";
 
@@ -39,5 +40,7 @@ export interface AttemptPlayer {
 /** Plays attempts in this process. */
 export const playHere: AttemptPlayer = {
   play: async (assignment, setup, options) =>
-    await (setup.play ?? playEpisode)(assignment, setup, options),
+    setup.play === undefined
+      ? await playEpisode(assignment, setup, options)
+      : await playForeign(setup.play, assignment, setup, options),
 };

@@ -1,13 +1,13 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
-import { UsageError } from "../errors.ts";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
 import type { BegunGroup } from "./begun-groups.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
-import type { Fork, TaskSource } from "./task-source.ts";
+import type { Fork, SourcedTask, TaskSource } from "./task-source.ts";
 import type { Trunk } from "./trunk.ts";
 
 /** A group of which attempts are to be played, or are being played. */
@@ -211,7 +211,7 @@ export class GroupBook {
         this.#earlier.delete(groupIndex);
         continue;
       }
-      const sourced = await this.#source.at(groupIndex, { signal });
+      const sourced = await askSource(this.#source, groupIndex, signal);
       if (sourced === undefined) {
         this.#hasEnded = true;
         return undefined;
@@ -301,5 +301,22 @@ export class GroupBook {
   #noteEnd({ rolloutId, outcome }: Pick<FinishedEpisode, "rolloutId" | "outcome">): void {
     if (outcome === "failed") this.#failed.add(rolloutId);
     else this.#done.add(rolloutId);
+  }
+}
+
+/** A source may be anyone's. */
+async function askSource(
+  source: TaskSource,
+  groupIndex: number,
+  signal: AbortSignal,
+): Promise<SourcedTask | undefined> {
+  try {
+    return await source.at(groupIndex, { signal });
+  } catch (cause) {
+    if (signal.aborted || cause instanceof UsageError || cause instanceof RolloutError) throw cause;
+    throw new UsageError(
+      `Cannot take task ${groupIndex} from the source of tasks: ${describeError(cause)}`,
+      { cause },
+    );
   }
 }

@@ -8,6 +8,7 @@ import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import type { Episode } from "../episode/episode.ts";
 import { inputsBefore, type Input } from "../episode/input.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
@@ -503,6 +504,37 @@ describe("startRun()", () => {
     ]);
     const trained = group!.episodes[1]!.segments[0]!.lossMask.filter((bit) => bit === 1);
     expect(trained.length).toBe(characterIds("Goodbye!").length);
+  });
+
+  test("says which source did not give its task, and blames an agent that breaks its own play", async () => {
+    const at = () => Promise.reject(new Error("the list is gone"));
+    await expect(all(start({ source: { at } }))).rejects.toThrow(
+      "Cannot take task 0 from the source of tasks: the list is gone",
+    );
+    const playing = (play: NonNullable<StartRunOptions["setup"]["play"]>) =>
+      all(
+        start({
+          setup: { ...setupWith(lampEngine()), play },
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, attempts: 1 },
+        }),
+      );
+    const [group] = await playing(async (assignment, setup, options) => {
+      if (assignment.sampleIndex === 0) throw new Error("a bug of the agent's");
+      return await playEpisode(assignment, setup, options);
+    });
+    const [broken, other] = group!.episodes;
+    expect(broken).toMatchObject({
+      outcome: "failed",
+      failure: {
+        ...{ party: "agent", code: "agent/exception" },
+        message: "Cannot play lamp/test/0#0 as agent tool-calling: a bug of the agent's",
+      },
+    });
+    expect(broken).not.toHaveProperty("reward");
+    expect(other).toMatchObject({ outcome: "completed", reward: 1 });
+    const [silent] = await playing(() => Promise.resolve({} as Episode));
+    expect(silent!.episodes[0]!.failure?.message).toContain("is no episode of this rollout");
   });
 
   test("asks a curriculum, and tells it how each group went", async () => {
