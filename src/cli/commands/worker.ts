@@ -14,8 +14,8 @@ const settings = [...workerSettings, ...displaySettings];
 /** `turnwright worker`: plays attempts that others hand out. */
 export function defineWorker(command: Command): void {
   command.description(
-    "Plays attempts that `rollout`, `eval` or `serve` hand out with the same --queue. It takes the same\n" +
-      "options as these; which tasks are played, how tokens are drawn and where the run is written is\n" +
+    "Plays attempts that `rollout`, `eval` or `serve` hand out with the same --queue. It takes the same " +
+      "options as these; which tasks are played, how tokens are drawn and where the run is written is " +
       "the run's to say. SIGTERM lets it end what it plays. docs/scale.md has the rest.",
   );
   addConfigOption(command);
