@@ -524,7 +524,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const { QueueStore } = await import("./store/queue-store.ts");
     const { url } = bench.server;
     await expect(QueueStore.connect({ url }, { connectMs: 500 })).rejects.toThrow(
-      /^Cannot reach the queue's store redis:\/\/127\.0\.0\.1:\d+: .*NOAUTH/,
+      /^Cannot reach the queue's store redis:\/\/127\.0\.0\.1:\d+: NOAUTH, it wants a password: name the variable/,
     );
     const config = { url, passwordEnv: "QUEUE_PASSWORD" };
     await expect(QueueStore.connect(config, { env: {} })).rejects.toThrow(
