@@ -369,6 +369,66 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await ended;
   });
 
+  test("goes on where it was handed out last, whenever those before find that they lost it", async () => {
+    await using bench = await QueueBench.open();
+    const store = await bench.store();
+    const lost = await bench.handOut();
+    const first = bench.start(1, { player: lost.player() });
+    const ended = expect(all(first)).rejects.toThrow(/^Cannot go on: another process hands out/);
+    const handOut = await bench.handOut();
+    const second = bench.start(1, { player: handOut.player() });
+    const key = "turnwright:run-test-run:prioritized";
+    await until(async () => (await store.redis.zcard(key)) === 2);
+    const token = await store.redis.get("turnwright:run:test-run:alive");
+    await ended;
+    expect(await store.redis.get("turnwright:run:test-run:alive")).toBe(token);
+    await lost[Symbol.asyncDispose]();
+    expect(await store.redis.zcard(key)).toBe(2);
+    expect(await store.redis.hexists("turnwright:runs", "test-run")).toBe(1);
+    await bench.worker();
+    expect(await all(second)).toHaveLength(1);
+  });
+
+  test("goes on past jobs that are none, whoever put them into its queue", async () => {
+    await using bench = await QueueBench.open();
+    const store = await bench.store();
+    const handOut = await bench.handOut();
+    const run = bench.start(1, { player: handOut.player() });
+    const queue = "turnwright:run-test-run";
+    await until(async () => (await store.redis.zcard(`${queue}:prioritized`)) === 2);
+    await store.redis.hset(`${queue}:evil1`, { name: "x", data: "{", opts: "{", timestamp: "1" });
+    await store.redis.hset(`${queue}:evil2`, {
+      ...{ name: "x", opts: "{}", timestamp: "1" },
+      data: '{"__proto__":{"evil":1},"job":1}',
+    });
+    await store.redis.zadd(`${queue}:prioritized`, 1, "evil1", 1, "evil2", 1, "evil3");
+    const worker = await bench.worker();
+    expect(await Promise.race([all(run), worker.failed])).toHaveLength(1);
+    expect(({} as { evil?: number }).evil).toBeUndefined();
+  });
+
+  test("goes on where the store was full for a while", async () => {
+    await using bench = await QueueBench.open(["--maxmemory-policy", "noeviction"]);
+    const store = await bench.store();
+    const free = withResolvers();
+    const begun = withResolvers();
+    const worker = await bench.worker({
+      leaseMs: 2_000,
+      engine: lampEngine(async () => {
+        begun.resolve();
+        await free.promise;
+      }),
+    });
+    const handOut = await bench.handOut();
+    const run = bench.start(4, { player: handOut.player() });
+    await begun.promise;
+    await store.redis.config("SET", "maxmemory", "1");
+    free.resolve();
+    await until(async () => /errorstat_OOM:count=\d{2}/.test(await store.redis.info("errorstats")));
+    await store.redis.config("SET", "maxmemory", "0");
+    expect(await Promise.race([all(run), worker.failed])).toHaveLength(4);
+  });
+
   test("gives each of two runs its share of a worker", async () => {
     await using bench = await QueueBench.open();
     const free = withResolvers();
@@ -464,7 +524,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const { QueueStore } = await import("./store/queue-store.ts");
     const { url } = bench.server;
     await expect(QueueStore.connect({ url }, { connectMs: 500 })).rejects.toThrow(
-      /^Cannot reach the queue's store redis:\/\/127\.0\.0\.1:\d+: .*NOAUTH/,
+      /^Cannot reach the queue's store redis:\/\/127\.0\.0\.1:\d+: NOAUTH, it wants a password: name the variable/,
     );
     const config = { url, passwordEnv: "QUEUE_PASSWORD" };
     await expect(QueueStore.connect(config, { env: {} })).rejects.toThrow(

@@ -73,6 +73,8 @@ export class HandOut implements AsyncDisposable {
   #timer: NodeJS.Timeout | undefined;
   #noWorker: string | undefined;
   #isClosing = false;
+  /** Another process hands it out: nothing in the store is this one's any more. */
+  #isLost = false;
   #tending: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -221,19 +223,21 @@ export class HandOut implements AsyncDisposable {
           // The store is away; what is due is done when it is back.
         })
         .finally(() => {
-          if (!this.#isClosing) this.#tend();
+          if (!this.#isClosing && !this.#isLost) this.#tend();
         });
     }, everyMs);
   }
 
   async #look(): Promise<void> {
     const { store, run } = this.#options;
-    const holder = await store.redis.set(runAliveKey(run), this.#token, "PX", runSilenceMs, "GET");
+    const holder = await store.redis.get(runAliveKey(run));
     if (holder !== null && holder !== this.#token) {
+      this.#isLost = true;
       throw new UsageError(
         `Cannot go on: another process hands out the same run ${run}, such as from a copy of its folder`,
       );
     }
+    await store.redis.set(runAliveKey(run), this.#token, "PX", runSilenceMs);
     await store.readClock();
     await this.#writeEntry();
     await this.policy.keep();
@@ -291,7 +295,7 @@ export class HandOut implements AsyncDisposable {
     const { store, run, place } = this.#options;
     await this.#tending;
     await this.#book.close();
-    if (store.redis.status !== "ready") return;
+    if (this.#isLost || store.redis.status !== "ready") return;
     try {
       if (this.#book.isEverythingLanded) {
         await this.#queue.obliterate({ force: true });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { UsageError } from "../../errors.ts";
+import { UsageError, describeError } from "../../errors.ts";
 import { backOffMs } from "../../internal/back-off.ts";
 import { systemClock, type Clock } from "../../internal/clock.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
@@ -81,8 +81,13 @@ export async function takePayload(
   }
   let fault = "";
   for (let round = 1; round <= looks; round++) {
-    const found = await place.read(name, bytes);
-    if (found === undefined) fault = `${name} is not in the shared place ${place.shown}`;
+    const found = await place.read(name, bytes).catch((error: unknown) => {
+      if (error instanceof UsageError) throw error;
+      return describeError(error);
+    });
+    if (typeof found === "string") {
+      fault = `${name} in the shared place ${place.shown} cannot be read: ${found}`;
+    } else if (found === undefined) fault = `${name} is not in the shared place ${place.shown}`;
     else {
       const hash = createHash("sha256").update(found).digest("hex");
       if (found.length === bytes && hash === sha256) return found.toString("utf8");

@@ -42,6 +42,9 @@ interface PlayingJob {
 /** What a worker keeps to is said again with each sign of life, and forgotten after so long, seconds. */
 const acknowledgedS = 24 * 3_600;
 
+/** A store that took no answer is asked again after so long, milliseconds. */
+const askAgainMs = 500;
+
 /** Why a play was stopped. */
 class Stopped extends Error {
   readonly why: "cancelled" | "lost" | "given-back";
@@ -67,6 +70,7 @@ export class RunLane implements AsyncDisposable {
   #state: PolicyState = firstPolicyState;
   #acknowledged: number | undefined;
   #isLeaving = false;
+  #hasToldOfStrange = false;
   #following: Promise<void> = Promise.resolve();
 
   private constructor(options: RunLaneOptions) {
@@ -117,7 +121,7 @@ export class RunLane implements AsyncDisposable {
   /** Takes the next job of the run; nothing where there is none. Resolves with what plays it. */
   async take(): Promise<(() => Promise<void>) | undefined> {
     const token = randomUUID();
-    const job = (await this.#bull.getNextJob(token, { block: false })) as Job | undefined;
+    const job = await this.#next(token);
     if (job === undefined || job.id === undefined) {
       this.isEmpty = true;
       return undefined;
@@ -134,6 +138,23 @@ export class RunLane implements AsyncDisposable {
         this.#playing.delete(playing.id);
       }
     };
+  }
+
+  async #next(token: string): Promise<Job | undefined> {
+    for (;;) {
+      try {
+        return (await this.#bull.getNextJob(token, { block: false })) as Job | undefined;
+      } catch (error) {
+        // A store that takes nothing now has nothing to give, either: it is looked at again.
+        if (isRefusal(error)) return undefined;
+        if (!(error instanceof SyntaxError)) throw error;
+        // Taken by that, it is out of the others' way.
+        if (!this.#hasToldOfStrange) {
+          this.#options.onTrouble(`passes over what is no job in run ${this.entry.run}'s queue`);
+        }
+        this.#hasToldOfStrange = true;
+      }
+    }
   }
 
   async #play(job: Job, playing: PlayingJob): Promise<void> {
@@ -186,11 +207,16 @@ export class RunLane implements AsyncDisposable {
 
   /** Answers, as the one who holds the job's lock; where another does, nothing of this play lands. */
   async #answer(job: Job, playing: PlayingJob, answer: Answer): Promise<void> {
-    try {
-      await job.moveToCompleted(answer, playing.token, false);
-    } catch (error) {
-      if (!isLost(error)) throw error;
-      throw new Stopped("lost");
+    for (;;) {
+      try {
+        await job.moveToCompleted(answer, playing.token, false);
+        return;
+      } catch (error) {
+        if (isLost(error)) throw new Stopped("lost");
+        if (!isRefusal(error)) throw error;
+      }
+      playing.stop.signal.throwIfAborted();
+      await systemClock.sleep(askAgainMs);
     }
   }
 
@@ -208,7 +234,8 @@ export class RunLane implements AsyncDisposable {
         await job.remove();
       }
     } catch (error) {
-      if (!isLost(error)) throw error;
+      // What cannot be said now is found out by the lock, which ends.
+      if (!isLost(error) && !isRefusal(error)) throw error;
     }
   }
 
@@ -308,4 +335,10 @@ const lostCodes: ReadonlySet<unknown> = new Set([-1, -2, -3, -6]);
 
 function isLost(error: unknown): boolean {
   return lostCodes.has((error as { readonly code?: unknown }).code);
+}
+
+/** Whether the store takes nothing just now: it is full, cannot write to its disk, or is not the first any more. */
+function isRefusal(error: unknown): boolean {
+  const text = error instanceof Error ? error.message : "";
+  return /^(?:OOM|MISCONF|READONLY|LOADING|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN)\b/.test(text);
 }
