@@ -17,6 +17,15 @@ test("makeFolder() makes a folder with those above it, and leaves one that is th
   expect((await stat(dir)).isDirectory()).toBe(true);
 });
 
+test("makeFolder() makes folders that others make at the same time", async () => {
+  for (let round = 0; round < 50; round++) {
+    const dir = await newFolder();
+    const below = Array.from({ length: 16 }, (_, index) => path.join(dir, `a/b/${index % 4}`));
+    await Promise.all(below.map(makeFolder));
+    for (const each of below) expect((await stat(each)).isDirectory()).toBe(true);
+  }
+});
+
 test("makeFolder() says what is in the way", async () => {
   const dir = await newFolder();
   await writeFile(path.join(dir, "file"), "");

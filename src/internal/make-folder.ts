@@ -8,16 +8,20 @@ import path from "node:path";
  * @throws what the system says: `ENOENT`, `EACCES`, `EEXIST` for a file of that name.
  */
 export async function makeFolder(dir: string): Promise<void> {
+  await make(dir, true);
+}
+
+async function make(dir: string, mayLackParent: boolean): Promise<void> {
   try {
     await mkdir(dir);
   } catch (error) {
     if (await isFolder(dir)) return;
     const parent = path.dirname(dir);
-    const isParentMissing =
-      (error as NodeJS.ErrnoException).code === "ENOENT" && !(await isFolder(parent));
-    if (!isParentMissing || parent === dir) throw error;
-    await makeFolder(parent);
-    await makeFolder(dir);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" || parent === dir || !mayLackParent) throw error;
+    // Somebody else may have made it in the meantime.
+    if (!(await isFolder(parent))) await make(parent, true);
+    await make(dir, false);
   }
 }
 
