@@ -30,7 +30,9 @@ export function malformSglangReply(reply: Json, token: MalformedToken, index = 1
 
 /** Both of vLLM's ways to answer: an object for each token, or columns. */
 export function malformVllmReply(reply: Json, token: MalformedToken, index = 1): unknown {
-  const [choice = {}] = reply["choices"] as Json[];
+  const [choice] = reply["choices"] as Json[];
+  // A stream ends with one that has no tokens.
+  if (choice === undefined) return reply;
   const malformScores = (scores: unknown): unknown =>
     changeAt(scores as Json[], 2, (entry) => {
       const [[id, named]] = Object.entries(entry ?? {}) as [[string, Json]];
