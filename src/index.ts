@@ -182,14 +182,14 @@ export {
   type AttemptPlayOptions,
   type PlayPlace,
 } from "./run/attempt-player.ts";
-export {
-  startRun,
-  type AdmissionGate,
-  type AdmissionOptions,
-  type GroupingOptions,
-  type LiveRun,
-  type StartRunOptions,
-} from "./run/start-run.ts";
+export { startRun } from "./run/start-run.ts";
+export type { LiveRun } from "./run/live-run.ts";
+export type {
+  AdmissionGate,
+  AdmissionOptions,
+  GroupingOptions,
+  StartRunOptions,
+} from "./run/start-run-options.ts";
 export {
   curriculum,
   endlessTasks,

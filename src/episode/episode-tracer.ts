@@ -1,9 +1,12 @@
 import type { Task } from "../task.ts";
 import type { Episode } from "./episode.ts";
 
-/** Told when episodes begin, for traces. */
+/** Told when episodes begin, for traces; gives nothing for an episode that nobody traces. */
 export interface EpisodeTracer {
-  readonly begin: (assignment: { readonly rolloutId: string; readonly task: Task }) => EpisodeTrace;
+  readonly begin: (assignment: {
+    readonly rolloutId: string;
+    readonly task: Task;
+  }) => EpisodeTrace | undefined;
 }
 
 /** Told what an episode does. */

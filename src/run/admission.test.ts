@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
 import type { EngineLoad, WorkerLoad } from "../engine/engine.ts";
-import type { AdmissionGate } from "./start-run.ts";
+import type { AdmissionGate } from "./start-run-options.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type EngineGate, createAdmissionGate } from "./admission.ts";
 

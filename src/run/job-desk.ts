@@ -78,9 +78,11 @@ export class JobDesk {
   /** Begins another group, unless attempts can be taken before that is done. */
   async #nextNews(): Promise<"begun" | "none" | "branched"> {
     const { book } = this.#options;
-    this.#beginning ??= this.#beginGroup();
-    // Whoever comes next is told.
-    this.#beginning.catch(() => {});
+    if (this.#beginning === undefined) {
+      this.#beginning = this.#beginGroup();
+      // Where nobody waits for it when it fails, whoever comes next is told.
+      this.#beginning.catch(() => {});
+    }
     const next = book.isBranching
       ? await Promise.race([this.#beginning, book.untilBranched()])
       : await this.#beginning;

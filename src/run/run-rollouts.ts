@@ -4,10 +4,12 @@ import type { EngineGate } from "./admission.ts";
 import { openLoadGate } from "./load-gate.ts";
 import type { RunPlan } from "./plan-run.ts";
 import type { RunFolder } from "./run-folder.ts";
-import { startRun, type RunResult, type StartRunOptions } from "./start-run.ts";
+import type { RunResult } from "./live-run.ts";
+import { startRun } from "./start-run.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
 import { planSource, type TaskSource } from "./task-source.ts";
 
-export type { RunResult } from "./start-run.ts";
+export type { RunResult } from "./live-run.ts";
 
 /** How a plan is carried out. */
 export interface RunOptions extends Pick<

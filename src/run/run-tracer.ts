@@ -73,8 +73,9 @@ function traceEpisodes(
   return {
     begin({ rolloutId, task }) {
       const span = tracer.startSpan(`invoke_agent ${agent.strategy}`);
+      if (!span.isRecording()) return undefined;
       const parent = trace.setSpan(context.active(), span);
-      if (span.isRecording()) parents.set(rolloutId, parent);
+      parents.set(rolloutId, parent);
       span.setAttributes({
         ...{ "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent.strategy },
         ...{ "gen_ai.conversation.id": rolloutId, "turnwright.task.id": task.id },

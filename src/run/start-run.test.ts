@@ -27,7 +27,8 @@ import { lamps } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import { RunFolder } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
-import { startRun, type StartRunOptions } from "./start-run.ts";
+import { startRun } from "./start-run.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
 import { curriculum, endlessTasks, pushedTasks, taskList, tasksFrom } from "./task-source.ts";
 
 let dir = "";

@@ -371,12 +371,3 @@ class GroupRun implements LiveRun {
     return [...earlier, ...episodes].toSorted((one, other) => one.sampleIndex - other.sampleIndex);
   }
 }
-
-export type { FinishedEpisode } from "./episode-row.ts";
-export type { LiveRun, RunResult } from "./live-run.ts";
-export type {
-  AdmissionGate,
-  AdmissionOptions,
-  GroupingOptions,
-  StartRunOptions,
-} from "./start-run-options.ts";

@@ -1,3 +1,4 @@
+import { readVariable } from "../internal/read-variable.ts";
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import path from "node:path";
@@ -109,12 +110,7 @@ function openBridge(
   },
 ): AglBridge {
   const { env, dir, note, model = "policy" } = about;
-  const key = keyEnv === undefined ? undefined : env[keyEnv];
-  if (keyEnv !== undefined && (key === undefined || key === "")) {
-    throw new UsageError(
-      `Cannot read --agent-lightning-key-env: the variable ${keyEnv} is not set`,
-    );
-  }
+  const key = readVariable(env, keyEnv, "--agent-lightning-key-env");
   const place = createHash("sha256")
     .update(`${hostname()}\n${path.resolve(dir)}`)
     .digest("hex");

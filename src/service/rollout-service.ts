@@ -13,7 +13,7 @@ import { createAdmissionGate } from "../run/admission.ts";
 import type { RecordPolicy } from "../run/read-recording.ts";
 import type { RunManifest } from "../run/run-folder.ts";
 import { RunLock, type LockOptions } from "../run/run-lock.ts";
-import type { StartRunOptions } from "../run/start-run.ts";
+import type { StartRunOptions } from "../run/start-run-options.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import type { PlayedGroup, Taker, Takers } from "./batch-taker.ts";
 import { Batch, drawTasks, planBatch, type BatchStatus } from "./batch.ts";

@@ -1,6 +1,6 @@
+import { readVariable } from "../internal/read-variable.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { HttpEngineOptions } from "../engine/http-engine-options.ts";
-import { UsageError } from "../errors.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { given } from "../internal/given.ts";
 
@@ -50,15 +50,6 @@ function serverOptions(
     timeouts: { turnMs: turnTimeoutMs },
     // About two and a half minutes: an engine that is restarted has to load its weights again.
     retry: { maxAttempts: 20 },
-    ...given({ apiKey: apiKeyEnv === undefined ? undefined : readKey(apiKeyEnv, env) }),
+    ...given({ apiKey: readVariable(env, apiKeyEnv, "the key for --api-key-env") }),
   };
-}
-
-/** Keys come from the environment only, so that they are in no file and no process list. */
-function readKey(variable: string, env: Variables): string {
-  const key = env[variable];
-  if (key !== undefined && key !== "") return key;
-  throw new UsageError(
-    `Cannot read the key for --api-key-env: the variable ${variable} is not set`,
-  );
 }

@@ -11,6 +11,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { chance, freePort } from "../simulation/chance.mjs";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const main = path.join(root, "dist/src/cli/main.js");
@@ -18,14 +19,8 @@ const [wantedKills = "200", attempts = "2000", seed = "1"] = process.argv.slice(
 const folder = mkdtempSync(path.join(tmpdir(), "turnwright-queue-kills-"));
 const workerCount = 2;
 
-/** Mulberry32: the moments are the same for the same seed, as far as the machine goes along. */
-let state = Number(seed);
-function random() {
-  state = (state + 0x6d2b79f5) | 0;
-  let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-}
+/** The moments are the same for the same seed, as far as the machine goes along. */
+const random = chance(Number(seed));
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const samples = 8;
@@ -41,14 +36,6 @@ const server = ["valkey-server", "redis-server"].find(
 if (server === undefined) {
   console.log("skipped: neither valkey-server nor redis-server is installed");
   process.exit(0);
-}
-
-async function freePort() {
-  const probe = net.createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => probe.once("listening", resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }
 
 const children = new Set();

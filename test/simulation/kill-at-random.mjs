@@ -9,19 +9,14 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { chance } from "./chance.mjs";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const [wantedKills = "100", seed = "1"] = process.argv.slice(2);
 const folder = mkdtempSync(path.join(tmpdir(), "turnwright-kills-"));
 
-/** Mulberry32: the moments are the same for the same seed, as far as the machine goes along. */
-let state = Number(seed);
-function random() {
-  state = (state + 0x6d2b79f5) | 0;
-  let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-}
+/** The moments are the same for the same seed, as far as the machine goes along. */
+const random = chance(Number(seed));
 
 /** Resolves with the exit status, or with `killed`. */
 async function play(out, killAfterMs) {

@@ -12,7 +12,8 @@ import { findToolCallParser } from "../../src/parser/registry.ts";
 import { fakeMachine } from "../../src/run/machine.fixture.ts";
 import { testManifest } from "../../src/run/run-folder.fixture.ts";
 import { RunFolder } from "../../src/run/run-folder.ts";
-import { startRun, type LiveRun } from "../../src/run/start-run.ts";
+import type { LiveRun } from "../../src/run/live-run.ts";
+import { startRun } from "../../src/run/start-run.ts";
 import { taskList } from "../../src/run/task-source.ts";
 import {
   characterIds,

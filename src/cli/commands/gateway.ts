@@ -1,5 +1,6 @@
+import { readVariable } from "../../internal/read-variable.ts";
 import type { Command } from "commander";
-import { UsageError, describeError } from "../../errors.ts";
+import { describeError } from "../../errors.ts";
 import {
   gatewaySettings,
   readGatewayConfig,
@@ -36,7 +37,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
   const note = (text: string): void => {
     if (!display.quiet) writeError(`note: ${text}\n`);
   };
-  const adminToken = readAdminToken(config.adminTokenEnv);
+  const adminToken = readVariable(process.env, config.adminTokenEnv, "--admin-token-env");
   const onTrouble = (error: unknown): void => writeError(`trouble: ${describeError(error)}\n`);
   await using run = await createGatewayRun(config, {
     ...{ signal, onTrouble },
@@ -66,13 +67,6 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
       ? `${JSON.stringify({ type: "summary", ...run.progress(), gateway: run.gateway.counts })}\n`
       : `${finished} sessions are finished, ${run.gateway.store.openCount} can go on: ${run.folder.dir}\n`,
   );
-}
-
-function readAdminToken(variable: string | undefined): string | undefined {
-  if (variable === undefined) return undefined;
-  const token = process.env[variable];
-  if (token !== undefined && token !== "") return token;
-  throw new UsageError(`Cannot read --admin-token-env: the variable ${variable} is not set`);
 }
 
 function introduction(

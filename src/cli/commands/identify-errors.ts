@@ -1,8 +1,8 @@
+import { readVariable } from "../../internal/read-variable.ts";
 import { rowsText } from "../rows-text.ts";
 import type { Command } from "commander";
 import path from "node:path";
 import { Redactor } from "../../internal/redactor.ts";
-import { UsageError } from "../../errors.ts";
 import { errorFiles, identifyErrors, type ErrorSummary } from "../../report/identify-errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import { chatModelFromConfig } from "../../user/chat-model-config.ts";
@@ -123,10 +123,7 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
 /** The judge's key and what is secret in its URL are hidden from then on. */
 function createJudge(values: JudgeValues) {
   const { "judge-api-key-env": apiKeyEnv, "judge-concurrency": maxConcurrent } = values;
-  const key = apiKeyEnv === undefined ? undefined : (process.env[apiKeyEnv] ?? "");
-  if (key === "") {
-    throw new UsageError(`Cannot read the judge's key: the variable ${apiKeyEnv} is not set`);
-  }
+  const key = readVariable(process.env, apiKeyEnv, "the judge's key");
   const endpoint = "the endpoint, such as http://127.0.0.1:8000/v1";
   const config = {
     baseUrl: requireSetting(values["judge-url"], "judge-url", endpoint),

@@ -1,5 +1,6 @@
+import { readVariable } from "../../internal/read-variable.ts";
 import type { Command } from "commander";
-import { UsageError, describeError } from "../../errors.ts";
+import { describeError } from "../../errors.ts";
 import {
   readServiceConfig,
   serviceSettings,
@@ -34,7 +35,7 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
   const { readVersion } = await import("../../setup/version.ts");
   const { stopOnInterrupt } = await import("../interrupt.ts");
   hideSecrets(createRunRedactor(config.run, process.env));
-  const token = readToken(config.tokenEnv);
+  const token = readVariable(process.env, config.tokenEnv, "--token-env");
   const signal = stopOnInterrupt();
   const note = (text: string): void => {
     if (!display.quiet) writeError(`note: ${text}\n`);
@@ -64,13 +65,6 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
   ]);
   // Streams get their last line before the connections are closed.
   service.stop();
-}
-
-function readToken(variable: string | undefined): string | undefined {
-  if (variable === undefined) return undefined;
-  const token = process.env[variable];
-  if (token !== undefined && token !== "") return token;
-  throw new UsageError(`Cannot read --token-env: the variable ${variable} is not set`);
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

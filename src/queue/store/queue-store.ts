@@ -1,3 +1,4 @@
+import { readVariable } from "../../internal/read-variable.ts";
 import type { Redis, RedisOptions } from "ioredis";
 import { UsageError, describeError } from "../../errors.ts";
 import type { Redactor } from "../../internal/redactor.ts";
@@ -121,12 +122,7 @@ export class QueueStore implements AsyncDisposable {
 
 function redisOptions(config: QueueConfig, { env = process.env, redactor }: StoreOptions) {
   const { url, passwordEnv } = config;
-  const password = passwordEnv === undefined ? undefined : env[passwordEnv];
-  if (passwordEnv !== undefined && (password === undefined || password === "")) {
-    throw new UsageError(
-      `Cannot read the password for --queue-password-env: the variable ${passwordEnv} is not set`,
-    );
-  }
+  const password = readVariable(env, passwordEnv, "the password for --queue-password-env");
   if (password !== undefined) redactor?.learn(password);
   return {
     // What was not answered is asked again on the next connection; all that we ask may be asked twice.
