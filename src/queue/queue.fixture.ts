@@ -1,15 +1,12 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
-import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { Redactor } from "../internal/redactor.ts";
-import { findToolCallParser } from "../parser/registry.ts";
-import { lamps } from "../run/lamp-run.fixture.ts";
+import { lamps, lampSetup } from "../run/lamp-run.fixture.ts";
 import { fakeMachine } from "../run/machine.fixture.ts";
 import { RunFolder } from "../run/run-folder.ts";
 import { testManifest } from "../run/run-folder.fixture.ts";
@@ -18,7 +15,6 @@ import { startRun } from "../run/start-run.ts";
 import type { StartRunOptions } from "../run/start-run-options.ts";
 import { taskList } from "../run/task-source.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
 import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 import { openSharedFolder } from "./place/shared-folder.ts";
@@ -54,23 +50,10 @@ export function lampEngine(
 
 const environment: Environment = { ...lamps(100), repeatable: true };
 
-/** What lamps are played with. */
-export function lampSetup(engine: Engine = lampEngine()): StartRunOptions["setup"] {
-  return {
-    environment,
-    user: scriptedUser({
-      lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
-    }),
-    engine,
-    renderer: characterRenderer(),
-    agent: toolCallingAgent({
-      parser: findToolCallParser("qwen25"),
-      toolUsePolicy: toolUsePolicies.many,
-    }),
-    sampling: {},
-    limits: { ...defaultLimits, maxTokensPerTurn: 100_000 },
-    now: () => 1000,
-  };
+/** What lamps are played with here: turns may be as long as a result that is shared. */
+export function longLampSetup(engine: Engine = lampEngine()): StartRunOptions["setup"] {
+  const limits = { ...defaultLimits, maxTokensPerTurn: 100_000 };
+  return { ...lampSetup({ environment, engine }), limits };
 }
 
 /** A store, folders, and those who hand out and play; all goes when it is disposed of. */
@@ -125,7 +108,7 @@ export class QueueBench implements AsyncDisposable {
     return this.#keep(
       await QueueWorker.start({
         store: await this.store(url),
-        setup: lampSetup(engine),
+        setup: longLampSetup(engine),
         terms: { tokenizer: "t1" },
         redactor: new Redactor(),
         concurrency: 4,
@@ -154,7 +137,7 @@ export class QueueBench implements AsyncDisposable {
     const taskIndexes = Array.from({ length: lampCount }, (_, index) => index);
     return startRun({
       source: taskList(environment, { split: "test", taskIndexes }),
-      setup: lampSetup(engine),
+      setup: longLampSetup(engine),
       grouping: { size: 2 },
       admission: { concurrency: 16 },
       ...rest,

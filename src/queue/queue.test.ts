@@ -5,7 +5,7 @@ import { UsageError } from "../errors.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { EpisodeGroup } from "../run/group.ts";
-import { lampEngine, lampSetup, QueueBench, turnOf, until } from "./queue.fixture.ts";
+import { lampEngine, longLampSetup, QueueBench, turnOf, until } from "./queue.fixture.ts";
 import { startProxy, missingStore } from "./store/store-server.fixture.ts";
 
 async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly EpisodeGroup[]> {
@@ -561,5 +561,5 @@ test("what lies in a shared folder is there whole or not at all", async () => {
   // Who was only slow writes into nothing.
   await rm(path.join(bench.dir, "shared", "recordings"), { recursive: true, force: true });
   await one.append("late\n");
-  await writeFile(path.join(bench.dir, "other"), lampSetup().environment.name);
+  await writeFile(path.join(bench.dir, "other"), longLampSetup().environment.name);
 });

@@ -11,6 +11,7 @@ import { characterRenderer } from "../testing/character-renderer.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { type RunPlan, planRun } from "./plan-run.ts";
 import type { RunFolder } from "./run-folder.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
 import { type RunOptions, type RunResult, runRollouts } from "./run-rollouts.ts";
 
 /** Lamps without number; `drawn` is told of each task that is drawn. */
@@ -22,6 +23,29 @@ export function lamps(taskCount: number, drawn: (index: number) => void = () => 
       drawn(index);
       return { ...lampTask, id: `lamp/${split}/${index}`, split, index };
     },
+  };
+}
+
+/** What lamps are played with: a customer who wants one on, and a clock that stands still. */
+export function lampSetup({
+  environment,
+  engine,
+}: {
+  readonly environment: Environment;
+  readonly engine: Engine;
+}): StartRunOptions["setup"] {
+  return {
+    environment,
+    user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+    engine,
+    renderer: characterRenderer(),
+    agent: toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies.many,
+    }),
+    sampling: {},
+    limits: defaultLimits,
+    now: () => 1000,
   };
 }
 
@@ -43,32 +67,21 @@ export async function playLamps(
 ): Promise<RunResult> {
   const engine = preparedEngine([]);
   const other = withResolvers();
-  const setup = {
-    environment,
-    user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
-    engine: {
-      ...engine,
-      generate: async (...[request, options]: Parameters<Engine["generate"]>) => {
-        if (request.sessionId === held) {
-          await withDeadline(async () => await other.promise, {
-            ms: Infinity,
-            signal: options?.signal ?? new AbortController().signal,
-            onLate: () => {},
-          });
-        }
-        // Each asks an engine of its own, whose first answer it is.
-        return await preparedEngine([says("Goodbye!")]).generate(request, options);
-      },
+  const playing: Engine = {
+    ...engine,
+    generate: async (...[request, options]: Parameters<Engine["generate"]>) => {
+      if (request.sessionId === held) {
+        await withDeadline(async () => await other.promise, {
+          ms: Infinity,
+          signal: options?.signal ?? new AbortController().signal,
+          onLate: () => {},
+        });
+      }
+      // Each asks an engine of its own, whose first answer it is.
+      return await preparedEngine([says("Goodbye!")]).generate(request, options);
     },
-    renderer: characterRenderer(),
-    agent: toolCallingAgent({
-      parser: findToolCallParser("qwen25"),
-      toolUsePolicy: toolUsePolicies.many,
-    }),
-    sampling: {},
-    limits: defaultLimits,
-    now: () => 1000,
   };
+  const setup = lampSetup({ environment, engine: playing });
   return await runRollouts({
     plan: lampPlan(environment),
     setup,

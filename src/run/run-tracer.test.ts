@@ -6,17 +6,12 @@ import {
   type TracerProvider,
 } from "@opentelemetry/api";
 import { afterEach, describe, expect, test } from "vitest";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
-import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
-import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import { RolloutError } from "../errors.ts";
-import { findToolCallParser } from "../parser/registry.ts";
-import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
-import { lamps } from "./lamp-run.fixture.ts";
+import { characterIds } from "../testing/character-renderer.ts";
+import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { traceSetup } from "./run-tracer.ts";
 
 interface NotedSpan {
@@ -59,18 +54,8 @@ afterEach(() => trace.disable());
 
 async function play(engine: Engine, model?: string) {
   const environment = lamps(1);
-  const setup = traceSetup(
-    {
-      ...{ environment, engine, renderer: characterRenderer(), limits: defaultLimits },
-      user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
-      agent: toolCallingAgent({
-        parser: findToolCallParser("qwen25"),
-        toolUsePolicy: toolUsePolicies.many,
-      }),
-      ...{ sampling: { temperature: 0.5 }, now: () => 1000 },
-    },
-    model,
-  );
+  const lamp = lampSetup({ environment, engine });
+  const setup = traceSetup({ ...lamp, sampling: { temperature: 0.5 } }, model);
   const task = environment.task("test", 0);
   const place = { task, rolloutId: "lamp/0#1", groupId: "lamp/0", sampleIndex: 1, seed: 0 };
   return await playEpisode(place, setup, { signal: new AbortController().signal });

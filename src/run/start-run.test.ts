@@ -3,8 +3,6 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
-import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
@@ -15,15 +13,13 @@ import { playEpisode } from "../episode/play-episode.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
-import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
 import { advantages } from "./advantages.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
-import { lamps } from "./lamp-run.fixture.ts";
+import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import { RunFolder } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
@@ -81,19 +77,7 @@ function lampEngine(
 const environment: Environment = { ...lamps(50), repeatable: true };
 
 function setupWith(engine: Engine): StartRunOptions["setup"] {
-  return {
-    environment,
-    user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
-    engine,
-    renderer: characterRenderer(),
-    agent: toolCallingAgent({
-      parser: findToolCallParser("qwen25"),
-      toolUsePolicy: toolUsePolicies.many,
-    }),
-    sampling: {},
-    limits: defaultLimits,
-    now: () => 1000,
-  };
+  return lampSetup({ environment, engine });
 }
 
 function start(options: Partial<StartRunOptions> & { readonly engine?: Engine }) {

@@ -1,15 +1,10 @@
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
-import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
-import { defaultLimits } from "../episode/limits.ts";
-import { findToolCallParser } from "../parser/registry.ts";
-import { lamps } from "../run/lamp-run.fixture.ts";
+import { lamps, lampSetup } from "../run/lamp-run.fixture.ts";
 import { fakeMachine } from "../run/machine.fixture.ts";
 import { testManifest } from "../run/run-folder.fixture.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import { RolloutService, type RolloutServiceOptions } from "./rollout-service.ts";
 import { createServiceApp, type ServiceAppOptions } from "./server/service-app.ts";
@@ -45,19 +40,7 @@ export async function openLamps(
   pid += 1;
   return await RolloutService.open({
     dir,
-    setup: {
-      environment: { ...environment, repeatable: true },
-      user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
-      engine,
-      renderer: characterRenderer(),
-      agent: toolCallingAgent({
-        parser: findToolCallParser("qwen25"),
-        toolUsePolicy: toolUsePolicies.many,
-      }),
-      sampling: {},
-      limits: defaultLimits,
-      now: () => 1000,
-    },
+    setup: lampSetup({ environment: { ...environment, repeatable: true }, engine }),
     manifest: {
       ...testManifest,
       found: { ...testManifest.found, vocabularySize: characterRenderer().codec.vocabularySize },
