@@ -52,7 +52,7 @@ export class GroupOutlet {
       const group = this.#ready.shift();
       if (group !== undefined) {
         this.#options.onRoom();
-        const due = await this.#age(group);
+        const due = await this.#stillDue(group);
         if (due === undefined) continue;
         yield due;
         await this.#noteTaken(group);
@@ -67,8 +67,8 @@ export class GroupOutlet {
   /** Tells the source of a group that has ended, and hands it out unless something speaks against it. */
   async conclude(whole: EpisodeGroup): Promise<void> {
     const { folder, grouping, redeliver, setup, source, tally, versions } = this.#options;
-    const staleness = versions.stalenessOf(whole);
-    const aged: EpisodeGroup = { ...whole, ...(staleness === undefined ? {} : { staleness }) };
+    const aged = this.#aged(whole);
+    const { staleness } = aged;
     callSource(source, aged);
     const verdict = grouping.keep?.(aged) ?? true;
     const reason = verdict === true ? versions.reasonToDrop(aged) : verdict || "filtered";
@@ -94,15 +94,20 @@ export class GroupOutlet {
   }
 
   /** The group as it is handed out, for it has aged while it waited; nothing where it is too old by now. */
-  async #age(group: EpisodeGroup): Promise<EpisodeGroup | undefined> {
+  async #stillDue(group: EpisodeGroup): Promise<EpisodeGroup | undefined> {
     const { tally, versions } = this.#options;
-    const staleness = versions.stalenessOf(group);
-    const aged: EpisodeGroup = { ...group, ...(staleness === undefined ? {} : { staleness }) };
+    const aged = this.#aged(group);
     const reason = versions.reasonToDrop(aged);
     if (reason === undefined) return versions.mark(aged);
     tally.groupWithdrawn();
     await this.#leaveOut(aged, reason);
     return undefined;
+  }
+
+  /** The group with how old its oldest token is by now. */
+  #aged(group: EpisodeGroup): EpisodeGroup {
+    const staleness = this.#options.versions.stalenessOf(group);
+    return { ...group, ...(staleness === undefined ? {} : { staleness }) };
   }
 
   async #leaveOut({ groupIndex, groupId, staleness }: EpisodeGroup, reason: string): Promise<void> {

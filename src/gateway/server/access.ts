@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { isLocalAddress } from "../../internal/local-host.ts";
 import { ClientError } from "../client-error.ts";
 import type { Gateway } from "../gateway.ts";
 import type { GatewaySession } from "../session/session.ts";
@@ -20,19 +21,13 @@ export interface AccessRules {
 export function requireLocal({ headers }: Request, { checksHost }: AccessRules): void {
   if (!checksHost) return;
   const host = headers.get("host");
-  if (host !== null && !isLoopback(`http://${host}`)) {
+  if (host !== null && !isLocalAddress(`http://${host}`)) {
     throw new ClientError("forbidden", `Requests to ${host} are not answered: use 127.0.0.1`);
   }
   const origin = headers.get("origin");
-  if (origin !== null && !isLoopback(origin)) {
+  if (origin !== null && !isLocalAddress(origin)) {
     throw new ClientError("forbidden", "Requests of pages elsewhere are not answered");
   }
-}
-
-function isLoopback(address: string): boolean {
-  if (!URL.canParse(address)) return false;
-  const { hostname } = new URL(address);
-  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 
 /** @throws ClientError `unauthorized` where an admin token is needed and is not there. */

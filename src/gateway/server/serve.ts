@@ -2,6 +2,7 @@ import { serve } from "@hono/node-server";
 import type { AddressInfo } from "node:net";
 import type { Server } from "node:http";
 import { UsageError, describeError } from "../../errors.ts";
+import { addressOf, isLocalHost } from "../../internal/local-host.ts";
 import type { Gateway } from "../gateway.ts";
 import type { AccessRules } from "./access.ts";
 import type { DeskOf } from "./desk-routes.ts";
@@ -19,11 +20,6 @@ export interface ServePlace {
   readonly port: number;
   readonly adminToken?: string;
   readonly opensSessions: boolean;
-}
-
-/** Whether an address is this machine's own alone. */
-export function isLocalHost(host: string): boolean {
-  return /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/.test(host);
 }
 
 /**
@@ -50,10 +46,8 @@ export async function serveGateway(
   };
   const { fetch } = createGatewayApp(gateway, rules, deskOf);
   const server = await listen({ fetch, hostname: host, port });
-  const address = server.address() as AddressInfo;
-  const shown = host.includes(":") ? `[${host}]` : host;
   return {
-    url: `http://${shown}:${address.port}`,
+    url: addressOf(host, (server.address() as AddressInfo).port),
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();

@@ -1,6 +1,7 @@
-import type { AddressInfo } from "node:net";
 import { UsageError } from "../../errors.ts";
-import { isLocalHost, listen } from "../../gateway/server/serve.ts";
+import type { AddressInfo } from "node:net";
+import { listen } from "../../gateway/server/serve.ts";
+import { addressOf, isLocalHost } from "../../internal/local-host.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { createServiceApp, type ServiceAppOptions } from "./service-app.ts";
 
@@ -40,10 +41,8 @@ export async function serveRollouts(
   const { fetch } = createServiceApp(service, { ...options, checksHost });
   const server = await listen({ fetch, hostname: host, port });
   server.maxConnections = maxConnections;
-  const address = server.address() as AddressInfo;
-  const shown = host.includes(":") ? `[${host}]` : host;
   return {
-    url: `http://${shown}:${address.port}`,
+    url: addressOf(host, (server.address() as AddressInfo).port),
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeIdleConnections();

@@ -5,7 +5,7 @@ import { WebSocketServer, type WebSocket } from "ws";
 import type { Environment } from "../../environment/environment.ts";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { systemClock, type Clock } from "../../internal/clock.ts";
-import { isLocalHost, isLocalOrigin } from "./local-origin.ts";
+import { addressOf, isLocalAddress, isLocalHost } from "../../internal/local-host.ts";
 import { defaultScript, scriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import { answerHttp } from "./open-env-routes.ts";
@@ -83,9 +83,8 @@ export async function serveOpenEnv(
     });
   });
   await listen(server, host, port);
-  const shown = host.includes(":") ? `[${host}]` : host;
   return {
-    url: `http://${shown}:${(server.address() as AddressInfo).port}`,
+    url: addressOf(host, (server.address() as AddressInfo).port),
     get sessionCount() {
       return sessions.size;
     },
@@ -97,6 +96,15 @@ export async function serveOpenEnv(
       await closed;
     },
   };
+}
+
+/**
+ * Whether a request to a server of this machine alone comes from it: a page of the web that a browser shows
+ * here is none, by whichever name it found the server.
+ */
+function isLocalOrigin({ headers }: IncomingMessage): boolean {
+  const { host = "", origin } = headers;
+  return isLocalAddress(`http://${host}`) && (origin === undefined || isLocalAddress(origin));
 }
 
 async function listen(
