@@ -1,5 +1,5 @@
 /** What one piece may weigh: about a millisecond of work at most. */
-const defaultLimit = 4096;
+const defaultLimit = 8192;
 
 /** Characters of a text that weigh as much as a number. */
 const charactersPerUnit = 16;
@@ -86,10 +86,7 @@ function weigh(value: unknown, budget: number): number {
   let left = budget - 1;
   if (Array.isArray(value)) {
     if (value.length > left) return -1;
-    // Most of what is long is numbers. Where it only looks so, a piece takes more time to make, no more.
-    if (typeof value[0] === "number" && typeof value.at(-1) === "number") {
-      return left - value.length;
-    }
+    if (looksUniform(value[0], value.at(-1))) return left - value.length;
     for (let index = 0; index < value.length && left >= 0; index++) {
       left = weigh(value[index], left);
     }
@@ -100,4 +97,13 @@ function weigh(value: unknown, budget: number): number {
     left = weigh((value as Readonly<Record<string, unknown>>)[key], left);
   }
   return left;
+}
+
+/**
+ * Most of what is long is numbers, or one short name again and again. Where it only looks so, a piece
+ * takes more time to make, no more.
+ */
+function looksUniform(first: unknown, last: unknown): boolean {
+  if (typeof first === "number") return typeof last === "number";
+  return typeof first === "string" && first.length <= charactersPerUnit && first === last;
 }

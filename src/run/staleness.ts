@@ -92,8 +92,14 @@ export class PolicyVersions {
 
 function versionsOf({ segments }: Episode): readonly number[] {
   const named = new Set<string>();
-  for (const { policyVersions } of segments)
-    for (const version of policyVersions) named.add(version);
+  for (const { policyVersions } of segments) {
+    let last: string | undefined;
+    for (const version of policyVersions) {
+      // As a rule one version sampled a whole turn.
+      if (version !== last) named.add(version);
+      last = version;
+    }
+  }
   named.delete("");
   return [...named].map(Number).filter((version) => Number.isSafeInteger(version));
 }
