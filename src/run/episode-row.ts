@@ -70,17 +70,26 @@ export function parseJson(line: Uint8Array): unknown {
   }
 }
 
-/** What is kept in mind of a row. */
-export function toFinishedEpisode(row: EpisodeRow): FinishedEpisode {
-  const { rolloutId, taskIndex, groupIndex, sampleIndex, outcome, stopReason, reward, failure } =
-    row;
+/**
+ * What is kept in mind of a row: one plain literal, as there may be a hundred thousand of them (spread
+ * together they took twice the memory).
+ *
+ * @param rolloutId - The row's; a text that is held elsewhere already need not be held twice.
+ */
+export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): FinishedEpisode {
+  const { taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
+  const { userUsage, reward, failure } = row;
   return {
-    ...{ rolloutId, taskIndex, sampleIndex, outcome, stopReason },
+    rolloutId,
+    taskIndex,
+    sampleIndex,
+    outcome,
+    stopReason,
+    counts: { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount },
+    userUsage,
     ...(groupIndex === undefined ? {} : { groupIndex }),
     ...(reward === undefined ? {} : { reward }),
     ...(failure === undefined ? {} : { failure }),
-    counts: { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount },
-    userUsage: row.userUsage,
   };
 }

@@ -4,7 +4,7 @@ import { hashLine } from "./encode-line.ts";
 import { type FinishedEpisode, parseEpisodeRow, toFinishedEpisode } from "./episode-row.ts";
 import { type Files, readBytes, withFile } from "./files.ts";
 import { keepLines } from "./keep-lines.ts";
-import { type LineRange, scanLines } from "./line-ranges.ts";
+import { type LineRange, type ScannedLine, scanLines } from "./line-ranges.ts";
 import { type InspectedRow, inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
 import { storageError } from "./storage-error.ts";
 import { readTold, type UntoldEpisode } from "./told-episodes.ts";
@@ -74,18 +74,24 @@ export async function reconcile(
   { files, retryFailed }: ReconcileOptions,
 ): Promise<Reconciliation> {
   const told = await readTold(files, dir);
-  const claims = await scan<Claim>(files, path.join(dir, episodesFile), (bytes) => {
+  const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
     const row = parseEpisodeRow(bytes);
     if (row === undefined) return undefined;
-    const { rolloutId: id, sampleHashes } = row;
-    const hash = told.get(id)?.hash;
+    const { sampleHashes } = row;
+    // Texts that are held already are not held once more: there may be a hundred thousand of each.
+    const { rolloutId: id, hash } = told.get(row.rolloutId) ?? { rolloutId: row.rolloutId };
     if (hash !== undefined && hash !== hashLine(bytes) && hash !== hashRow(row)) return undefined;
     const untoldHash = hash === undefined ? hashRow(row) : undefined;
-    return { id, line: { finished: toFinishedEpisode(row), sampleHashes, untoldHash } };
+    const finished = toFinishedEpisode(row, id);
+    return { id, line: { finished, sampleHashes, untoldHash, start, end } };
   });
-  const rows = await scan<RowPlace>(files, path.join(dir, samplesFile), (bytes) => {
+  const rows = await scan<RowPlace>(files, path.join(dir, samplesFile), ({ bytes, start, end }) => {
     const id = rolloutIdOfLine(bytes);
-    return id === undefined ? undefined : { id, line: { hash: hashLine(bytes) } };
+    if (id === undefined) return undefined;
+    const claim = claims.lines.get(id)?.[0];
+    const hash = hashLine(bytes);
+    const claimed = claim?.sampleHashes?.find((other) => other === hash);
+    return { id: claim?.finished.rolloutId ?? id, line: { hash: claimed ?? hash, start, end } };
   });
   const kept: Claim[] = [];
   const keptRows: RowPlace[] = [];
@@ -118,26 +124,23 @@ export async function reconcile(
   return { finished, dropped, retried, untold, notes };
 }
 
-async function scan<Line extends LineRange>(
+async function scan<Line>(
   files: Files,
   file: string,
-  read: (
-    bytes: Buffer,
-  ) => { readonly id: string; readonly line: Omit<Line, keyof LineRange> } | undefined,
+  read: (scanned: ScannedLine) => { readonly id: string; readonly line: Line } | undefined,
 ): Promise<Scanned<Line>> {
   const lines = new Map<string, Line[]>();
   const damagedEnds: number[] = [];
   try {
-    const size = await scanLines(files, file, ({ bytes, start, end }) => {
-      const found = read(bytes);
+    const size = await scanLines(files, file, (scanned) => {
+      const found = read(scanned);
       if (found === undefined) {
-        damagedEnds.push(end);
+        damagedEnds.push(scanned.end);
         return;
       }
-      const line = { ...found.line, start, end } as Line;
       const others = lines.get(found.id);
-      if (others === undefined) lines.set(found.id, [line]);
-      else others.push(line);
+      if (others === undefined) lines.set(found.id, [found.line]);
+      else others.push(found.line);
     });
     const damagedCount = damagedEnds.filter((end) => end < size).length;
     return { path: file, size, lines, damagedCount };

@@ -9,6 +9,7 @@ export const eventsFile = "events.jsonl";
 
 /** What was told of an episode when it ended. */
 export interface ToldEpisode {
+  readonly rolloutId: string;
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;
   readonly isFailed: boolean;
@@ -24,7 +25,9 @@ export class ToldEpisodes {
   note(event: Readonly<Record<string, unknown>>): void {
     const { type, rolloutId, rolloutIds, episodeHash, outcome } = event;
     if (type === finishedType && typeof episodeHash === "string") {
-      this.episodes.set(String(rolloutId), { hash: episodeHash, isFailed: outcome === "failed" });
+      const id = String(rolloutId);
+      const isFailed = outcome === "failed";
+      this.episodes.set(id, { rolloutId: id, hash: episodeHash, isFailed });
     } else if (type === droppedType && Array.isArray(rolloutIds)) {
       for (const id of rolloutIds) this.episodes.delete(String(id));
     }
