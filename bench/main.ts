@@ -16,6 +16,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
   gateway: async () => (await import("./gateway.ts")).benchGateway(),
   service: async () => (await import("./service.ts")).benchService(),
+  "long-rows": async () => (await import("./long-rows.ts")).benchLongRows(),
   "many-episodes": async () => (await import("./many-episodes.ts")).benchManyEpisodes(),
   queue: async () => (await import("./queue.ts")).benchQueue(),
   viewer: async () => (await import("./viewer.ts")).benchViewer(),
