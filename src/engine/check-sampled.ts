@@ -1,4 +1,5 @@
 import { RolloutError } from "../errors.ts";
+import { whyNotJson } from "../internal/why-not-json.ts";
 import type { GenerateRequest, Generation } from "./engine.ts";
 import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
 import { ReplyProblem, isObject, show } from "./reply-reading.ts";
@@ -112,7 +113,8 @@ function findGenerationProblem(
     findFinishProblem(finish, ids) ??
     findPieceProblem(pieces as readonly unknown[], ids.length) ??
     findDiscardedProblem(discarded as readonly unknown[]) ??
-    findCountProblem(generation, request)
+    findCountProblem(generation, request) ??
+    findWritingProblem(generation)
   );
 }
 
@@ -175,6 +177,21 @@ function findCountProblem(
   }
   if (cachedTokenCount === undefined || isCount(cachedTokenCount)) return undefined;
   return new ReplyProblem(`cachedTokenCount is ${show(cachedTokenCount)}`, "a count");
+}
+
+/** What stands besides ids and logprobs is written too. */
+function findWritingProblem(generation: Readonly<Record<string, unknown>>) {
+  const { queueMs } = generation;
+  if (queueMs !== undefined && !Number.isFinite(queueMs)) {
+    return new ReplyProblem(`queueMs is ${showNumber(queueMs)}`, "a number of milliseconds");
+  }
+  for (const [name, value] of Object.entries(generation)) {
+    if (name === "outputIds" || name === "logprobs") continue;
+    const why = whyNotJson(value);
+    if (why === undefined) continue;
+    return new ReplyProblem(`${name} cannot be written as JSON (${why})`, "plain values");
+  }
+  return undefined;
 }
 
 function isCount(value: unknown): value is number {

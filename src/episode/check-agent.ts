@@ -2,7 +2,15 @@ import type { Opening, Reading } from "../agent/agent.ts";
 import type { Message } from "../message.ts";
 import { isPyDict } from "../python/value.ts";
 import { isCount, isRow } from "../trajectory/violation.ts";
-import { describe, refuse, requireObject, requireTools, type Origin } from "./foreign-value.ts";
+import {
+  describe,
+  refuse,
+  requireFields,
+  requireObject,
+  requirePlain,
+  requireTools,
+  type Origin,
+} from "./foreign-value.ts";
 
 const roles: readonly unknown[] = ["system", "user", "assistant", "tool"];
 const sayFields = ["content"];
@@ -60,7 +68,13 @@ export function checkReading(value: unknown, place: string): Reading {
   if (typeof reasoning !== "string") {
     refuse(origin, `reasoning is ${describe(reasoning)}`, 'a text, "" where there is none');
   }
-  requireObject(attemptCounts, origin, "attemptCounts, an object such as {}");
+  const counts = requireObject(attemptCounts, origin, "attemptCounts, an object such as {}");
+  requireFields(counts, Object.keys(counts), {
+    ...origin,
+    is: isCount,
+    expected: "a count",
+    within: "attemptCounts.",
+  });
   if (form !== undefined) requireForm(form, origin);
   return value as Reading;
 }
@@ -85,6 +99,7 @@ function requireMessage(value: unknown, name: string, origin: Origin): void {
   }
   requireTexts(value, role === "tool" ? toolFields : sayFields, { name, origin });
   if (reasoning !== undefined) requireTexts(value, ["reasoning"], { name, origin });
+  requirePlain(value, origin, `${name}.`);
   if (toolCalls === undefined) return;
   if (!Array.isArray(toolCalls)) {
     refuse(origin, `${name}.toolCalls is ${describe(toolCalls)}`, "a list or nothing");
@@ -133,16 +148,27 @@ function requireAction(value: unknown, name: string, origin: Origin): void {
 }
 
 function requireForm(form: unknown, origin: Origin): void {
-  const { attempts } = requireObject(form, origin, "a form, or nothing");
+  const { attempts, ...flags } = requireObject(form, origin, "a form, or nothing");
   if (!Array.isArray(attempts)) {
     refuse(origin, `form.attempts is ${describe(attempts)}`, "a list");
   }
   const wrong = attempts.findIndex(
-    (attempt: unknown) => !isRow(attempt) || !isSpan(attempt["span"]),
+    (attempt: unknown) =>
+      !isRow(attempt) || !isSpan(attempt["span"]) || typeof attempt["status"] !== "string",
   );
-  if (wrong < 0) return;
-  const what = `form.attempts[${wrong}] is ${describe(attempts[wrong])}`;
-  refuse(origin, what, "an attempt with its span");
+  if (wrong >= 0) {
+    const what = `form.attempts[${wrong}] is ${describe(attempts[wrong])}`;
+    refuse(origin, what, "an attempt with its span and status");
+  }
+  for (const [index, attempt] of attempts.entries()) {
+    requirePlain(attempt as object, origin, `form.attempts[${index}].`);
+  }
+  requireFields(flags, ["leakedMarkup", "thinkingMalformed"], {
+    ...origin,
+    is: (flag) => typeof flag === "boolean",
+    expected: "true or false",
+    within: "form.",
+  });
 }
 
 function isSpan(value: unknown): boolean {

@@ -6,6 +6,7 @@ import {
   refuse,
   requireFields,
   requireObject,
+  requirePlain,
   requireTools,
   type Origin,
 } from "./foreign-value.ts";
@@ -69,6 +70,7 @@ export function checkStep(value: unknown, place: string): Step {
     const reasons = doneReasons.map((reason) => `"${reason}"`).join(", ");
     refuse(origin, `done is ${describe(done)}`, `one of ${reasons}, or nothing`);
   }
+  requirePlain(step, origin);
   return value as Step;
 }
 
@@ -79,17 +81,13 @@ export function checkStep(value: unknown, place: string): Step {
  */
 export function checkScore(value: unknown, place: string): Score {
   const origin: Origin = { code: "grader/bad-score", place };
-  const { reward, details } = requireObject(value, origin, "a Score");
+  const score = requireObject(value, origin, "a Score");
+  const { reward, details } = score;
   if (typeof reward !== "number" || !Number.isFinite(reward)) {
     refuse(origin, `reward is ${describe(reward)}`, "a finite number");
   }
   requireObject(details, origin, "details, an object such as {}");
-  try {
-    JSON.stringify(details);
-  } catch (error) {
-    const why = error instanceof Error ? error.message.split("\n")[0] : String(error);
-    refuse(origin, `details cannot be written as JSON (${why})`, "plain values");
-  }
+  requirePlain(score, origin);
   return value as Score;
 }
 
@@ -119,6 +117,7 @@ export function checkUsage(value: unknown, { strategy }: Pick<User, "strategy">)
   if (costUsd !== undefined && !Number.isFinite(costUsd)) {
     refuse(origin, `costUsd is ${describe(costUsd)}`, "a finite number or nothing");
   }
+  requirePlain(usage, origin);
   return value as UserUsage;
 }
 

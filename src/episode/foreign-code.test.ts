@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Agent } from "../agent/agent.ts";
+import type { Agent, Reading } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, Generation } from "../engine/engine.ts";
@@ -27,7 +27,7 @@ function lampWith(parts: { readonly [Key in keyof World]?: unknown }): Environme
   };
 }
 
-function lampThatOpens(open: () => unknown): Environment {
+function lampThatOpens(open: (...call: Parameters<Environment["open"]>) => unknown): Environment {
   return { ...lamp(), open: open as Environment["open"] };
 }
 
@@ -45,6 +45,14 @@ function circularError(): Error {
   error.cause = error;
   return error;
 }
+
+/** An agent that reads rightly, and then some. */
+function agentThatReads(change: (reading: Reading) => object): Agent {
+  return { ...qwenAgent, read: (turn) => change(qwenAgent.read(turn)) as Reading };
+}
+
+const circle: Record<string, unknown> = {};
+circle["self"] = circle;
 
 const goodTurns = [says(switchCall), says("Goodbye!")];
 const notPlain = {
@@ -163,6 +171,94 @@ const faults: readonly {
     code: "grader/bad-score",
     message:
       "Cannot use the answer of world.score() in task lamp/test/0 of lamp: details cannot be written as JSON (Do not know how to serialize a BigInt), expected plain values",
+  },
+  {
+    name: "a score holds more that is no JSON",
+    environment: lampWith({ score: async () => ({ reward: 1, details: {}, raw: 10n }) }),
+    code: "grader/bad-score",
+    message:
+      "Cannot use the answer of world.score() in task lamp/test/0 of lamp: raw cannot be written as JSON (Do not know how to serialize a BigInt), expected plain values",
+  },
+  {
+    name: "a step holds more that is no JSON",
+    environment: lampWith({
+      step: () => ({ observation: "on", from: "tool", source: "switch", raw: circle }),
+    }),
+    code: "environment/bad-step",
+    message:
+      "Cannot use the answer of world.step() for tool switch in task lamp/test/0 of lamp: raw cannot be written as JSON (Converting circular structure to JSON), expected plain values",
+  },
+  {
+    name: "what comes from outside is no JSON",
+    environment: lampThatOpens(async (task, options) => {
+      const world = await lamp().open(task, options);
+      return {
+        ...world,
+        [Symbol.asyncDispose]: async () => {},
+        step: async () => await options.outside!("GET /lamp", async () => ({ watts: 10n })),
+      };
+    }),
+    code: "environment/exception",
+    message:
+      "Cannot call tool switch in task lamp/test/0: what GET /lamp brought back cannot be written as JSON (Do not know how to serialize a BigInt), expected plain values",
+  },
+  {
+    name: "a tool's definition holds what no JSON has",
+    environment: lampWith({ tools: [{ name: "switch", openai: new Map([["type", undefined]]) }] }),
+    code: "environment/bad-world",
+    message:
+      "Cannot use the answer of environment.open() for task lamp/test/0: tools[0] is an object with name, openai, expected a tool (see toolFromOpenAi())",
+  },
+  ...(
+    [
+      [{ attemptCounts: { ok: "1" } }, 'attemptCounts.ok is "1", expected a count'],
+      [{ attemptCounts: { ok: 1n } }, "attemptCounts.ok is 1n, expected a count"],
+      [
+        { message: { role: "assistant", content: "Hi", raw: circle } },
+        "message.raw cannot be written as JSON (Converting circular structure to JSON), expected plain values",
+      ],
+      [
+        { form: { attempts: [{ span: [0, 1] }], leakedMarkup: false, thinkingMalformed: false } },
+        "form.attempts[0] is an object with span, expected an attempt with its span and status",
+      ],
+      [
+        { form: { attempts: [], leakedMarkup: "no", thinkingMalformed: false } },
+        'form.leakedMarkup is "no", expected true or false',
+      ],
+      [
+        {
+          intents: [
+            {
+              type: "act",
+              callId: "c",
+              action: { type: "call", name: "switch", arguments: new Map([["on", undefined]]) },
+            },
+          ],
+        },
+        "the arguments of switch cannot be written as JSON (value is not iterable), expected plain values",
+      ],
+    ] as const
+  ).map(([more, what]) => ({
+    name: `an agent reads, and ${what}`,
+    agent: agentThatReads((reading) => ({ ...reading, ...more })),
+    code: "agent/bad-reading",
+    message: `Cannot use the answer of agent.read() of tool-calling: ${what}`,
+  })),
+  {
+    name: "an engine's reply holds more that is no JSON",
+    engine: preparedEngine([{ ...says("Hi"), usage: circle } as never]),
+    code: "engine/bad-reply",
+    message:
+      "Cannot use the engine's reply to request lamp/test/0#0:1:0;: usage cannot be written as JSON (Converting circular structure to JSON), expected plain values",
+    hasDiscarded: true,
+  },
+  {
+    name: "an engine says that a request waited for no time that is known",
+    engine: preparedEngine([{ ...says("Hi"), queueMs: Number.NaN }]),
+    code: "engine/bad-reply",
+    message:
+      "Cannot use the engine's reply to request lamp/test/0#0:1:0;: queueMs is NaN, expected a number of milliseconds",
+    hasDiscarded: true,
   },
   {
     name: "a score's details throw",

@@ -1,5 +1,7 @@
 import { RolloutError, type FailureCode } from "../errors.ts";
-import { isPyDict } from "../python/value.ts";
+import { whyNotJson } from "../internal/why-not-json.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { isPyDict, type PyValue } from "../python/value.ts";
 import { isRow } from "../trajectory/violation.ts";
 
 /** What is checked, and where it comes from. */
@@ -44,11 +46,44 @@ export function requireFields(
   }
 }
 
+/**
+ * Whatever is written of a value must be JSON, what nobody asked for included: a row that cannot be
+ * written would take the run with it.
+ *
+ * @param within - What stands before a member's name.
+ * @throws RolloutError that names the first member that cannot be written.
+ */
+export function requirePlain(value: object, origin: Origin, within = ""): void {
+  const wrong = "toJSON" in value ? whyNotJson(value) : undefined;
+  if (wrong !== undefined)
+    refuse(origin, `it cannot be written as JSON (${wrong})`, "plain values");
+  for (const [name, member] of Object.entries(value)) {
+    const why = whyNotJson(member);
+    if (why === undefined) continue;
+    refuse(origin, `${within}${name} cannot be written as JSON (${why})`, "plain values");
+  }
+}
+
+/** Tools that were found sound: most are the same in every episode. */
+const soundTools = new WeakSet<object>();
+
+function isTool(tool: unknown): boolean {
+  if (!isRow(tool) || typeof tool["name"] !== "string") return false;
+  if (soundTools.has(tool)) return true;
+  const { openai } = tool as { readonly openai?: PyValue };
+  if (!isPyDict(openai)) return false;
+  try {
+    stringifyPythonJson(openai);
+  } catch {
+    return false;
+  }
+  soundTools.add(tool);
+  return true;
+}
+
 /** @throws RolloutError where the value is no list of tools. */
 export function requireTools(value: unknown, origin: Origin): void {
   if (!Array.isArray(value)) refuse(origin, `tools is ${describe(value)}`, "a list of tools");
-  const isTool = (tool: unknown): boolean =>
-    isRow(tool) && typeof tool["name"] === "string" && isPyDict(tool["openai"] as never);
   const wrong = value.findIndex((tool: unknown) => !isTool(tool));
   if (wrong < 0) return;
   const what = `tools[${wrong}] is ${describe(value[wrong])}`;

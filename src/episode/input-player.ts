@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { RolloutError } from "../errors.ts";
+import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Generation } from "../engine/engine.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import {
@@ -202,6 +203,12 @@ export class InputPlayer {
     this.#goLive(`${what} is called`);
     try {
       const value = await work();
+      const why = whyNotJson(value);
+      if (why !== undefined) {
+        throw new TypeError(
+          `what ${what} brought back cannot be written as JSON (${why}), expected plain values`,
+        );
+      }
       this.#note({ type: "outside", index, what, outcome: { value } });
       return value;
     } catch (error) {

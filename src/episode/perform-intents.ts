@@ -1,6 +1,6 @@
 import type { Intent, Observed } from "../agent/agent.ts";
 import type { Action, Step, World } from "../environment/environment.ts";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, describeError } from "../errors.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { checkStep } from "./check-foreign.ts";
 import type { TurnRecord, TurnStep } from "./episode.ts";
@@ -54,8 +54,10 @@ export async function performIntents(
     isFirst = false;
     const part = intent.action.type === "say" ? "userMs" : "environmentMs";
     try {
+      // What cannot be written must not be performed: nobody would know of it.
+      const written = writeArguments(play, intent);
       const step = await perform(play, world, intent.action);
-      steps.push(toTurnStep(intent, step));
+      steps.push(toTurnStep(intent, written, step));
       const { source: name, from, observation: text } = step;
       observed.push({ callId: intent.callId, name, from, text });
       if (step.done !== undefined) return { observed, done: step.done };
@@ -70,14 +72,36 @@ export async function performIntents(
   return { observed };
 }
 
+type Act = Extract<Intent, { type: "act" }>;
+
+/**
+ * A call's arguments as JSON; nothing for words.
+ *
+ * @throws RolloutError `agent/bad-reading` where they hold what is no value of Python's.
+ */
+function writeArguments({ setup }: Play, { action }: Act): string | undefined {
+  if (action.type !== "call") return undefined;
+  try {
+    return stringifyPythonJson(action.arguments);
+  } catch (cause) {
+    throw new RolloutError(
+      "agent/bad-reading",
+      `Cannot use the answer of agent.read() of ${setup.agent.strategy}: the arguments of ` +
+        `${action.name} cannot be written as JSON (${describeError(cause)}), expected plain values`,
+      { cause },
+    );
+  }
+}
+
 function toTurnStep(
-  { action, callId, repaired }: Extract<Intent, { type: "act" }>,
+  { callId, repaired }: Act,
+  written: string | undefined,
   { source, observation, isError }: Step,
 ): TurnStep {
   return {
     source,
     callId,
-    ...(action.type === "call" ? { arguments: stringifyPythonJson(action.arguments) } : {}),
+    ...(written === undefined ? {} : { arguments: written }),
     observation,
     result: "acted",
     ...(isError === true ? { isError } : {}),

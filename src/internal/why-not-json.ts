@@ -1,0 +1,14 @@
+/**
+ * Why a value cannot be written as JSON, in the words of who would write it; nothing where it can. Texts
+ * and numbers cost nothing, whatever their length.
+ */
+export function whyNotJson(value: unknown): string | undefined {
+  const isWritten = typeof value === "bigint" || (typeof value === "object" && value !== null);
+  if (!isWritten) return undefined;
+  try {
+    JSON.stringify(value);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message.split("\n")[0]! : "it throws";
+  }
+}
