@@ -78,6 +78,11 @@ export function fromRecordedError(recorded: RecordedError): Error {
     : new RolloutError(code, message, { retryable, discarded });
 }
 
+/** How many turns the inputs hold to their end. */
+export function turnsIn({ inputs }: Inputs): number {
+  return inputs.filter((input) => input.type === "generation" && input.isPartial !== true).length;
+}
+
 /**
  * The inputs of an episode's first turns, up to where the policy is asked for the given one.
  *

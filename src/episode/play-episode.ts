@@ -15,8 +15,8 @@ import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession } from "./borrow-session.ts";
 import type { Episode } from "./episode.ts";
-import type { Inputs } from "./input.ts";
-import { InputPlayer, type InputPlayerOptions } from "./input-player.ts";
+import { turnsIn, type Inputs } from "./input.ts";
+import { InputPlayer, RecordingEnd, type InputPlayerOptions } from "./input-player.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
 import { callParty, askWorld, tolerate, type Play, type TurnsEnd } from "./play.ts";
@@ -79,6 +79,7 @@ async function playThrough(
   const { signal, interrupt, past, atEnd, scoreAnew, onInputs, forkAt } = options;
   const { task, seed } = assignment;
   const { environment } = setup;
+  if (forkAt !== undefined) assertReaches(past, forkAt);
   const player = new InputPlayer({
     now: setup.now,
     ...(past && { past }),
@@ -141,6 +142,14 @@ async function playThrough(
     turns: play.turns,
     segments,
   };
+}
+
+/** What comes before a fork is another's: sampled anew, it would be neither's. */
+function assertReaches(past: Inputs = { inputs: [], times: [] }, forkAt: number): void {
+  if (turnsIn(past) >= forkAt) return;
+  throw new RecordingEnd(
+    `the recording ends before turn ${forkAt}, with which the attempt parts from another`,
+  );
 }
 
 function startPlay(

@@ -1,8 +1,8 @@
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
-import type { Inputs } from "../episode/input.ts";
+import { turnsIn, type Inputs } from "../episode/input.ts";
 import { PlaybackStop } from "../outside.ts";
-import { describeStack, type RolloutError } from "../errors.ts";
+import { UsageError, describeStack, type RolloutError } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
@@ -57,6 +57,7 @@ export async function playAttempts(
   options: AttemptOptions,
 ): Promise<PlayedAttempt | undefined> {
   const { attempts, folder, setup, tally } = options;
+  requireWholeFork(job);
   const recorded =
     setup.play === undefined ? await folder?.recordingOf(job.assignment.rolloutId) : undefined;
   let first = recorded === undefined ? 1 : recorded.begin.attempt + (recorded.hasEnded ? 1 : 0);
@@ -96,6 +97,16 @@ export async function playAttempts(
     const event = episodeEvent("attempt-failed", episode, options.setup.now());
     await folder?.writeEvent({ ...event, attempt });
   }
+}
+
+/** A source may be anyone's: fewer turns would be sampled anew, and further ones trained twice. */
+function requireWholeFork({ assignment, fork }: AttemptJob): void {
+  const turnCount = fork && turnsIn(fork.inputs);
+  if (fork === undefined || turnCount === fork.place.turnIndex) return;
+  throw new UsageError(
+    `Cannot part ${assignment.rolloutId} from ${fork.place.rolloutId} with turn ` +
+      `${fork.place.turnIndex}: the inputs are those of ${turnCount} turns (see inputsBefore())`,
+  );
 }
 
 /** Whether a recording is of this very attempt, and not of one with the same name in another run. */

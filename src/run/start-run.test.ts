@@ -414,6 +414,42 @@ describe("startRun()", () => {
       expect(await readFile(rows, "utf8")).toBe(whole);
     });
 
+    test.each([
+      ["is lost", (lines: string[], at: number) => lines.splice(at, 1)],
+      [
+        "is damaged",
+        (lines: string[], at: number) => (lines[at] = lines[at]!.replace("ids", "idz")),
+      ],
+    ])("goes on with no branch of which the beginning %s", async (_, damage) => {
+      const file = path.join(dir, "recording.jsonl");
+      const options = { source: source(), grouping, admission: { concurrency: 1 } };
+      {
+        await using folder = await open();
+        const stop = new AbortController();
+        const engine = lampEngine(async ({ sessionId }) => {
+          if (sessionId !== "lamp/test/0#1") return;
+          stop.abort(new Error("stopped"));
+          await new Promise<never>(() => {});
+        });
+        await start({ ...options, engine, folder, signal: stop.signal }).result;
+      }
+      const lines = (await readFile(file, "utf8")).split("\n");
+      const isBeginning = (line: string): boolean =>
+        line.startsWith('{"recording":1,"type":"inputs","rolloutId":"lamp/test/0#1"');
+      damage(lines, lines.findIndex(isBeginning));
+      await writeFile(file, lines.join("\n"));
+      const asked: string[] = [];
+      const engine = lampEngine(({ requestId }) => void asked.push(requestId));
+      await using folder = await open();
+      const { end } = await start({ ...options, engine, folder }).result;
+      expect(end).toBe("finished");
+      expect(asked[0]).toBe("lamp/test/0#1:2:1;");
+      const told = await readFile(path.join(dir, "events.jsonl"), "utf8");
+      expect(told).toContain(
+        '"message":"the recording ends before turn 1, with which the attempt parts from another"',
+      );
+    });
+
     test("begins the others anew where the first one failed", async () => {
       const engine = lampEngine(({ sessionId }) => (sessionId.endsWith("#0") ? outage : undefined));
       const [group] = await all(
@@ -450,6 +486,21 @@ describe("startRun()", () => {
         "Cannot branch at turn -1: expected a whole number of at least 0",
       );
     });
+  });
+
+  test.each([0, 2])("takes no fork of %i turns for one that parts with turn 1", async (count) => {
+    const { task } = taskList(environment, { split: "test", taskIndexes: [0] }).at(0, {
+      signal: new AbortController().signal,
+    }) as { task: Task };
+    const outcome = { error: { message: "never asked for" } };
+    const turn: Input = { type: "generation", promptHash: "", readings: 0, outcome };
+    const inputs = { inputs: Array.from({ length: count }, () => turn), times: [] };
+    const place = { rolloutId: "other#0", turnIndex: 1 };
+    const source = curriculum(() => ({ task, fork: { place, inputs, seed: 7 } }));
+    await expect(all(start({ source }))).rejects.toThrow(
+      `Cannot part lamp/test/0#0 from other#0 with turn 1: the inputs are those of ${count} turns ` +
+        "(see inputsBefore())",
+    );
   });
 
   test("goes on with a fork whose source does not give it again", async () => {
