@@ -38,7 +38,8 @@ export async function claimLock(
     const right = await claimLock(claim, successor, depth + 1);
     if (right !== "claimed") return right;
     try {
-      if ((await readStanding(claim, file))?.id !== standing.id) continue;
+      const again = await readStanding(claim, file);
+      if (again?.id !== standing.id || again.state !== "gone") continue;
       await claim.files.remove(file);
       if (await createLock(claim, file)) return "claimed";
     } finally {

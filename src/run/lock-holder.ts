@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Files, readText } from "./files.ts";
+import { type FileFacts, type Files, type OpenFile, readBytes, withFile } from "./files.ts";
 import { type Machine, type ProcessPlace, isSameMachine } from "./process-place.ts";
 
 /** Who holds a lock, as its file says it. JSON-able. */
@@ -51,11 +51,10 @@ export interface LockJudge {
 
 /** Who stands in the file; `undefined` where there is no such file. */
 export async function readStanding(judge: LockJudge, file: string): Promise<Standing | undefined> {
-  const facts = await judge.files.facts(file);
-  const text = await readText(judge.files, file);
-  if (facts === undefined || text === undefined) return undefined;
+  const read = await withFile(judge.files, file, readHolder);
+  if (read === undefined) return undefined;
+  const { facts, holder } = read;
   const seenAtMs = facts.writtenAtMs;
-  const holder = parseHolder(text);
   // What cannot be read is being written, or was torn by a crash: its age tells.
   const id = holder?.id ?? `${facts.identity}-${seenAtMs}`.replaceAll(/[^\w-]/g, "-");
   if (holder !== undefined && isSameMachine(judge.here, holder)) {
@@ -65,6 +64,18 @@ export async function readStanding(judge: LockJudge, file: string): Promise<Stan
   const isOver = (await judge.fileSystemNow()) - seenAtMs >= judge.leaseMs;
   const state = isOver ? "gone" : "elsewhere";
   return { id, ...(holder === undefined ? {} : { holder }), state, seenAtMs };
+}
+
+/**
+ * What an open lock says, and when it was written. Both are of one file, whoever puts another in its
+ * place meanwhile: a new holder is not judged by the age of the one before.
+ */
+export async function readHolder(
+  open: OpenFile,
+): Promise<{ readonly facts: FileFacts; readonly holder: LockHolder | undefined }> {
+  const facts = await open.facts();
+  const bytes = await readBytes(open, { start: 0, end: facts.size });
+  return { facts, holder: parseHolder(bytes.toString("utf8")) };
 }
 
 function parseHolder(text: string): LockHolder | undefined {

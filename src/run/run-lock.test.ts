@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Crash, crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
-import { diskFiles } from "./files.ts";
+import { type Files, type OpenMode, diskFiles } from "./files.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import { type ProcessPlace, isSameMachine, thisMachine } from "./process-place.ts";
 import { type LockOptions, RunLock, commandLine } from "./run-lock.ts";
@@ -30,6 +30,9 @@ function options(here: Partial<ProcessPlace>, more: LockOptions = {}): LockOptio
     ...more,
   };
 }
+
+const elsewhere = { pid: 7, host: "two", bootId: "boot-2" };
+const further = { pid: 9, host: "three", bootId: "boot-3" };
 
 /** A lock whose holder does not give it back. */
 async function abandon(here: Partial<ProcessPlace>): Promise<void> {
@@ -201,6 +204,48 @@ describe("RunLock", () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
+  /** Files of a process that stands still before it opens the lock in this way; then something happens. */
+  function pausingFiles(pause: (mode: OpenMode) => Promise<void>): Files {
+    return {
+      ...diskFiles,
+      open: async (name, mode) => {
+        if (name === file) await pause(mode);
+        return await diskFiles.open(name, mode);
+      },
+    };
+  }
+
+  test("a new holder is not judged by the age of the one before", async () => {
+    await abandon(elsewhere);
+    await lastSeen(120_000);
+    let winner: RunLock | undefined;
+    const files = pausingFiles(async () => {
+      winner ??= await RunLock.take(dir, options(further));
+    });
+    const sleep = async (): Promise<void> => await winner!.renew();
+    await expect(RunLock.take(dir, options({ pid: 8 }, { files, sleep }))).rejects.toThrow(
+      "process 9 on three",
+    );
+    await winner!.confirm();
+    expect(await holderPid()).toBe(9);
+    await winner![Symbol.asyncDispose]();
+  });
+
+  test("does not take a lock for its own that is another's by the time it is opened", async () => {
+    let winner: RunLock | undefined;
+    const files = pausingFiles(async (mode) => {
+      if (mode !== "update" || winner !== undefined) return;
+      await lastSeen(120_000);
+      winner = await RunLock.take(dir, options(further));
+    });
+    await expect(RunLock.take(dir, options(elsewhere, { files }))).rejects.toThrow(
+      `Cannot use ${dir}: another process took it over while this one stood still; wait for it or ` +
+        "stop it, then start again",
+    );
+    expect(await holderPid()).toBe(9);
+    await winner![Symbol.asyncDispose]();
+  });
+
   test("a crash at any moment of a takeover leaves a lock that the next one can take", async () => {
     let hasEnded = false;
     for (let at = 0; !hasEnded; at++) {
@@ -277,6 +322,42 @@ describe("RunLock.confirm()", () => {
     await sleeper[Symbol.asyncDispose]();
     expect(await holderPid()).toBe(8);
     await other.confirm();
+  });
+
+  test("counts a sign of life from before it was given", async () => {
+    let nowMs = startedAtMs;
+    let other: RunLock | undefined;
+    const files = faultyFiles(() => undefined);
+    const sleeper = await RunLock.take(
+      dir,
+      options(elsewhere, {
+        now: () => nowMs,
+        files: {
+          ...files,
+          open: async (name, mode) => {
+            const open = await files.open(name, mode);
+            return {
+              ...open,
+              sync: async () => {
+                await open.sync();
+                if (nowMs === startedAtMs || other !== undefined) return;
+                // The process stands still right behind its sign of life.
+                nowMs += 200_000;
+                await lastSeen(120_000);
+                other = await RunLock.take(dir, options({ pid: 8 }));
+              },
+            };
+          },
+        },
+      }),
+    );
+    nowMs += 10_000;
+    await sleeper.renew();
+    await expect(sleeper.confirm()).rejects.toThrow(
+      "another process took the run over while this one stood still",
+    );
+    await sleeper[Symbol.asyncDispose]();
+    await other![Symbol.asyncDispose]();
   });
 
   test("bears a failing sign of life until the lease is over", async () => {

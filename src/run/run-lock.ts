@@ -4,7 +4,13 @@ import { UsageError } from "../errors.ts";
 import { type Clock, systemClock } from "../internal/clock.ts";
 import { claimLock, holderBytes, type LockClaim } from "./claim-lock.ts";
 import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
-import { describeHolder, readStanding, type LockHolder, type Standing } from "./lock-holder.ts";
+import {
+  describeHolder,
+  readHolder,
+  readStanding,
+  type LockHolder,
+  type Standing,
+} from "./lock-holder.ts";
 import { type Machine, thisMachine } from "./process-place.ts";
 import { storageError } from "./storage-error.ts";
 
@@ -104,7 +110,7 @@ export class RunLock implements AsyncDisposable {
         await removeLeftovers(judge, file, holder.id);
       });
       const open = await files.open(file, "update");
-      const { identity } = await factsOrClose(open);
+      const { identity } = await ownFactsOrClose(open, { dir, holder });
       return new RunLock({ file, files, open, holder, identity }, { leaseMs, heartbeatMs, now });
     } catch (error) {
       throw storageError("write", file, error);
@@ -130,12 +136,14 @@ export class RunLock implements AsyncDisposable {
   }
 
   async #writeSign(): Promise<void> {
+    // It counts from before: whoever stands still in the middle of it does not know how old it is.
+    const signedAtMs = this.#now();
     try {
       const facts = await this.#files.facts(this.file);
       if (facts?.identity === this.#identity) {
         await writeAll(this.#open, holderBytes(this.#holder), 0);
         await this.#open.sync();
-        this.#renewedAtMs = this.#now();
+        this.#renewedAtMs = signedAtMs;
       } else if (!this.#isReleased) {
         const what =
           facts === undefined
@@ -172,9 +180,18 @@ export class RunLock implements AsyncDisposable {
   }
 }
 
-async function factsOrClose(open: OpenFile): Promise<FileFacts> {
+/** @throws UsageError where the lock is another's by now, or nobody's. */
+async function ownFactsOrClose(
+  open: OpenFile,
+  { dir, holder }: { readonly dir: string; readonly holder: LockHolder },
+): Promise<FileFacts> {
   try {
-    return await open.facts();
+    const found = await readHolder(open);
+    if (found.holder?.id === holder.id) return found.facts;
+    throw new UsageError(
+      `Cannot use ${dir}: another process took it over while this one stood still; wait for it or ` +
+        "stop it, then start again",
+    );
   } catch (error) {
     await open.close();
     throw error;
