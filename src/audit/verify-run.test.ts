@@ -340,6 +340,11 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
   // Outcome and reward
   ["a changed reward", ({ samples }) => (samples[0]!.reward = 0.5), "samples.jsonl episode-reward"],
   ["a reward in words", ({ samples }) => (samples[0]!.reward = "1"), "samples.jsonl reward"],
+  [
+    "a reward that no trainer can hold",
+    ({ samples }) => (samples[0]!.reward = 1e39),
+    "samples.jsonl reward",
+  ],
   ["a reward of null", ({ samples }) => (samples[0]!.reward = null), "samples.jsonl reward"],
   [
     "a completed row without a reward",

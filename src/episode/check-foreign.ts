@@ -1,4 +1,5 @@
 import type { Score, Step, World } from "../environment/environment.ts";
+import { isReward } from "../trajectory/reward.ts";
 import { isCount } from "../trajectory/violation.ts";
 import type { User, UserSession, UserUsage } from "../user/user.ts";
 import {
@@ -83,8 +84,12 @@ export function checkScore(value: unknown, place: string): Score {
   const origin: Origin = { code: "grader/bad-score", place };
   const score = requireObject(value, origin, "a Score");
   const { reward, details } = score;
-  if (typeof reward !== "number" || !Number.isFinite(reward)) {
-    refuse(origin, `reward is ${describe(reward)}`, "a finite number");
+  if (!isReward(reward)) {
+    const isFinite = Number.isFinite(reward);
+    const expected = isFinite
+      ? "one that is finite in 32 bits, as trainers hold it"
+      : "a finite number";
+    refuse(origin, `reward is ${describe(reward)}`, expected);
   }
   requireObject(details, origin, "details, an object such as {}");
   requirePlain(score, origin);

@@ -166,6 +166,13 @@ const faults: readonly {
     message: `Cannot use the answer of world.score() in task lamp/test/0 of lamp: reward is ${shown}, expected a finite number`,
   })),
   {
+    name: "the reward is one that no trainer can hold",
+    environment: lampWith({ score: async () => ({ reward: -1e39, details: {} }) }),
+    code: "grader/bad-score",
+    message:
+      "Cannot use the answer of world.score() in task lamp/test/0 of lamp: reward is -1e+39, expected one that is finite in 32 bits, as trainers hold it",
+  },
+  {
     name: "details hold a bigint",
     environment: lampWith({ score: async () => ({ reward: 1, details: { n: 10n } }) }),
     code: "grader/bad-score",

@@ -1,4 +1,7 @@
 import { InvariantError, RolloutError, describeError } from "../errors.ts";
+import { whyNotJson } from "../internal/why-not-json.ts";
+import { checkEnd } from "../trajectory/check-end.ts";
+import { isCount, isRow, quote } from "../trajectory/violation.ts";
 import { noSpending } from "../user/add-spending.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
@@ -19,8 +22,9 @@ export async function playForeign(
   const startedAtMs = setup.now();
   try {
     const episode: unknown = await play(assignment, setup, options);
-    if (isEpisodeOf(episode, assignment)) return episode;
-    throw new TypeError("what it returned is no episode of this rollout, expected one");
+    const why = whyNoEpisode(episode, assignment);
+    if (why === undefined) return episode as Episode;
+    throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof InvariantError) throw error;
@@ -30,15 +34,25 @@ export async function playForeign(
   }
 }
 
-function isEpisodeOf(value: unknown, { rolloutId }: EpisodeAssignment): value is Episode {
-  if (typeof value !== "object" || value === null) return false;
-  const episode = value as Partial<Episode>;
-  return (
-    episode.rolloutId === rolloutId &&
-    typeof episode.outcome === "string" &&
-    Array.isArray(episode.turns) &&
-    Array.isArray(episode.segments)
-  );
+const lists = ["turns", "segments", "messages"];
+const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "formatErrorCount"];
+
+/** Why a value is not what comes of an attempt; nothing where it is. */
+function whyNoEpisode(value: unknown, assignment: EpisodeAssignment): string | undefined {
+  if (!isRow(value)) return "it is no object";
+  const { rolloutId, groupId, sampleIndex, task } = assignment;
+  const place = { rolloutId, groupId, sampleIndex, taskId: task.id, taskIndex: task.index };
+  for (const [name, wanted] of Object.entries(place)) {
+    if (value[name] !== wanted) return `${name} is ${quote(value[name])}`;
+  }
+  for (const name of lists) if (!Array.isArray(value[name])) return `${name} is no list`;
+  const [wrong] = checkEnd(value);
+  if (wrong !== undefined) return wrong.detail;
+  const { counts, userUsage } = value;
+  if (!isRow(counts) || !sums.every((name) => isCount(counts[name]))) return "counts lacks a sum";
+  if (!isRow(userUsage) || !isCount(userUsage["callCount"])) return "userUsage has no callCount";
+  const unwritten = whyNotJson(value);
+  return unwritten && `it cannot be written as JSON: ${unwritten}`;
 }
 
 function attribute(

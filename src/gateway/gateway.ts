@@ -4,9 +4,11 @@ import type { Episode } from "../episode/episode.ts";
 import { describeError, type Failure } from "../errors.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { startDeadline, withDeadline } from "../internal/deadline.ts";
+import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Message } from "../message.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { episodeSamples } from "../run/episode-samples.ts";
+import { isReward } from "../trajectory/reward.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import {
   answerTurn,
@@ -269,7 +271,7 @@ export class Gateway implements AsyncDisposable {
   }
 
   async reward(session: GatewaySession, reward: SessionReward): Promise<void> {
-    if (!Number.isFinite(reward.reward)) {
+    if (!isReward(reward.reward)) {
       throw new ClientError("invalid", "Cannot use the reward: expected a number", {
         place: "reward",
       });
@@ -355,8 +357,13 @@ export class Gateway implements AsyncDisposable {
           },
         },
       );
-      if (Number.isFinite(reward?.reward)) return { reward };
-      const message = `Cannot ${what}: the scorer returned no number as its reward`;
+      const unwritten = whyNotJson(reward?.details);
+      if (isReward(reward?.reward) && unwritten === undefined) return { reward };
+      const why =
+        unwritten === undefined
+          ? "the scorer returned no number as its reward"
+          : `the scorer's details cannot be written as JSON (${unwritten})`;
+      const message = `Cannot ${what}: ${why}`;
       return { failure: { party: "grader", code: "grader/bad-reply", message } };
     } catch (error) {
       this.#report(error);

@@ -570,7 +570,44 @@ describe("startRun()", () => {
     expect(broken).not.toHaveProperty("reward");
     expect(other).toMatchObject({ outcome: "completed", reward: 1 });
     const [silent] = await playing(() => Promise.resolve({} as Episode));
-    expect(silent!.episodes[0]!.failure?.message).toContain("is no episode of this rollout");
+    expect(silent!.episodes[0]!.failure?.message).toContain(
+      "is no episode of this rollout (rolloutId is undefined), expected one",
+    );
+  });
+
+  test.each<[what: string, change: object, why: string]>([
+    ["another group", { groupId: "lamp/test/1" }, 'groupId is "lamp/test/1"'],
+    [
+      "a reward that is none",
+      { reward: Number.NaN },
+      "reward is null, expected a number that is finite in 32 bits",
+    ],
+    ["a failure of nobody's", { outcome: "failed" }, "stopReason is"],
+    ["no sums", { counts: {} }, "counts lacks a sum"],
+    [
+      "what is no JSON",
+      { rewardDetails: { seen: 1n } },
+      "cannot be written as JSON: Do not know how to serialize",
+    ],
+  ])("fails an attempt whose own player returns %s", async (_, change, why) => {
+    const setup = setupWith(lampEngine());
+    const [group] = await all(
+      start({
+        setup: {
+          ...setup,
+          play: async (assignment, own, options) => ({
+            ...(await playEpisode(assignment, own, options)),
+            ...change,
+          }),
+        },
+        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        grouping: { size: 1, attempts: 1 },
+      }),
+    );
+    const [episode] = group!.episodes;
+    expect(episode).toMatchObject({ outcome: "failed", failure: { code: "agent/exception" } });
+    expect(episode).not.toHaveProperty("reward");
+    expect(episode!.failure?.message).toContain(why);
   });
 
   test("asks a curriculum, and tells it how each group went", async () => {

@@ -1,4 +1,5 @@
 import { parties } from "../errors.ts";
+import { isReward } from "./reward.ts";
 import { stopReasons, type Outcome } from "./sample.ts";
 import { isRow, quote, type RawRow, type Violation } from "./violation.ts";
 
@@ -29,8 +30,9 @@ function checkReward({ outcome, stopReason, reward }: RawRow): Violation[] {
       ? []
       : [{ rule: "reward", detail: `outcome is ${outcome} and there is no reward, expected one` }];
   }
-  if (typeof reward !== "number" || !Number.isFinite(reward)) {
-    const detail = `reward is ${quote(reward)}, expected a number, or no such field`;
+  if (!isReward(reward)) {
+    const wanted = typeof reward === "number" ? "a number that is finite in 32 bits" : "a number";
+    const detail = `reward is ${quote(reward)}, expected ${wanted}, or no such field`;
     return [{ rule: "reward", detail }];
   }
   return isUnscored

@@ -36,7 +36,7 @@ const end: fc.Arbitrary<RolloutEnd> = fc.oneof(
   fc.record({
     outcome: fc.constant("completed" as const),
     stopReason: fc.constantFrom(...stopReasons.completed.filter((why) => why !== "unscored")),
-    reward: fc.double({ noNaN: true, noDefaultInfinity: true }),
+    reward: fc.float({ noNaN: true, noDefaultInfinity: true }),
   }),
   fc.constant({ outcome: "truncated", stopReason: "deadline" } as const),
   fc.constant({ outcome: "completed", stopReason: "unscored" } as const),
