@@ -117,9 +117,10 @@ describe("a gate that follows the engine's load", () => {
 
   test("stays as it is where nothing is known or a reading fails", async () => {
     const full = { ...idle, keyValueUse: 1 };
-    expect(await limitsAfter([[full], outage(), [], [{ runningCount: 0 }]])).toEqual([
-      56, 56, 56, 60,
-    ]);
+    const broken = new TypeError("fetch failed");
+    const odd = undefined as never;
+    const readings = [[full], outage(), broken, [odd], [], [{ runningCount: 0 }]];
+    expect(await limitsAfter(readings)).toEqual([56, 56, 56, 56, 56, 60]);
   });
 
   test("lets in who waits when the limit rises, and sends nobody away when it falls", async () => {

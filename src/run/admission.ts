@@ -1,5 +1,5 @@
 import type { EngineLoad, WorkerLoad } from "../engine/engine.ts";
-import { RolloutError } from "../errors.ts";
+import { InvariantError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 
@@ -92,6 +92,8 @@ export function createAdmissionGate({ concurrency, follow }: EngineGateOptions):
           signal: stop.signal,
           onReading: (load) => setLimit(nextLimit(load, { limit, concurrency, follow })),
         });
+  // Whoever disposes of the gate is told.
+  following.catch(() => {});
   return {
     get state() {
       return { admitted, waiting: queue.length, limit };
@@ -173,7 +175,7 @@ async function followLoad(
       onReading(await read({ signal }));
     } catch (error) {
       // Who cannot be asked now is asked again; whether that is an outage, the turns will tell.
-      if (!signal.aborted && !(error instanceof RolloutError)) throw error;
+      if (!signal.aborted && error instanceof InvariantError) throw error;
     }
   }
 }

@@ -71,6 +71,21 @@ describe("watchEngine()", () => {
     expect(news).toHaveLength(3);
   });
 
+  test("takes an engine that cannot even say so for one that is away", async () => {
+    const { clock, pass } = standingClock();
+    const { answer, engine } = wayward();
+    const news: EngineNews[] = [];
+    const broken = { ...engine, describe: () => Promise.reject(new TypeError("fetch failed")) };
+    {
+      await using watch = watchEngine(broken, { clock, onNews: (each) => news.push(each) });
+      const turn = watch.engine.generate(request);
+      await pass(15_000);
+      answer.resolve();
+      await turn;
+    }
+    expect(news.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
+  });
+
   test("says nothing of long turns, and asks nothing where nobody waits", async () => {
     const { clock, pass } = standingClock();
     const { answer, state, engine } = wayward();

@@ -1,5 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
-import { RolloutError } from "../errors.ts";
+import { InvariantError, RolloutError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
 
@@ -122,7 +122,8 @@ async function isReachable(
     return true;
   } catch (error) {
     if (signal.aborted) return false;
-    if (error instanceof RolloutError) return error.code !== "engine/unreachable";
-    throw error;
+    if (error instanceof InvariantError) throw error;
+    // An engine may be anyone's: whatever else it throws is no answer.
+    return error instanceof RolloutError && error.code !== "engine/unreachable";
   }
 }

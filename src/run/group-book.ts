@@ -310,8 +310,9 @@ async function askSource(
   groupIndex: number,
   signal: AbortSignal,
 ): Promise<SourcedTask | undefined> {
+  let sourced: SourcedTask | undefined;
   try {
-    return await source.at(groupIndex, { signal });
+    sourced = await source.at(groupIndex, { signal });
   } catch (cause) {
     if (signal.aborted || cause instanceof UsageError || cause instanceof RolloutError) throw cause;
     throw new UsageError(
@@ -319,4 +320,9 @@ async function askSource(
       { cause },
     );
   }
+  const task = (sourced as { readonly task?: Partial<Task> | null } | undefined)?.task;
+  if (sourced === undefined || typeof task?.id === "string") return sourced;
+  throw new UsageError(
+    `Cannot take task ${groupIndex} from the source of tasks: it gave none, expected { task }, with an id`,
+  );
 }

@@ -60,6 +60,7 @@ describe("planRun()", () => {
   });
 
   test.each([
+    [{ split: "constructor" }, 'Cannot find split "constructor" of lamp: expected one of test'],
     [{ split: "dev" }, 'Cannot find split "dev" of lamp: expected one of test'],
     [{ taskIndexes: [5] }, 'Cannot play task 5: split "test" has 5 tasks, expected 0 to 4'],
     [{ taskIndexes: [-1] }, "Cannot play task -1"],

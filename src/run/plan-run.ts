@@ -93,7 +93,7 @@ export function planRun(environment: Environment, scope: RunScope): RunPlan {
 }
 
 function assertScope(environment: Environment, { split, taskIndexes }: RunScope): void {
-  const size = environment.splits[split];
+  const size = Object.hasOwn(environment.splits, split) ? environment.splits[split] : undefined;
   if (size === undefined) {
     const known = Object.keys(environment.splits).join(", ");
     throw new UsageError(

@@ -86,7 +86,7 @@ export class PolicyGate {
     request: GenerateRequest,
     options: GenerateOptions,
   ): Promise<{ readonly generation: Generation; readonly isInterrupted: boolean }> {
-    const { cutShort } = options;
+    const { cutShort, signal: caller } = options;
     const controller = new AbortController();
     let isInterrupted = false;
     const interrupt = (): void => {
@@ -97,18 +97,25 @@ export class PolicyGate {
     if (cutShort?.aborted === true) forward();
     cutShort?.addEventListener("abort", forward, { once: true });
     this.#cuts.add(interrupt);
+    // Nobody waits for a call any more that its caller gave up, though the engine may hang on.
+    const leave = (): void => this.#leave(interrupt);
+    caller?.addEventListener("abort", leave, { once: true });
     try {
       const { signal } = controller;
       const generation = await this.#inner.generate(request, { ...options, cutShort: signal });
       return { generation, isInterrupted };
     } finally {
       cutShort?.removeEventListener("abort", forward);
-      this.#cuts.delete(interrupt);
-      if (this.#cuts.size === 0) {
-        this.#idle?.resolve();
-        this.#idle = undefined;
-      }
+      caller?.removeEventListener("abort", leave);
+      leave();
     }
+  }
+
+  #leave(call: () => void): void {
+    this.#cuts.delete(call);
+    if (this.#cuts.size > 0) return;
+    this.#idle?.resolve();
+    this.#idle = undefined;
   }
 
   async #waitHeld({ signal, onHeld }: GenerateOptions): Promise<void> {

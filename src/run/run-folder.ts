@@ -364,7 +364,8 @@ async function openJournals<Name extends string>(
 
 /** Removes what a crash left of files that were to be replaced. */
 async function removeUnfinished(files: Files, dir: string): Promise<void> {
-  for (const name of ["run.json", summaryFile, episodesFile, samplesFile, slimeFile]) {
+  const names = ["run.json", summaryFile, episodesFile, samplesFile, slimeFile, recordingFile];
+  for (const name of names) {
     const file = path.join(dir, name);
     try {
       await files.remove(nextName(await files.realPath(file)));

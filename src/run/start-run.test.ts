@@ -547,6 +547,9 @@ describe("startRun()", () => {
     await expect(all(start({ source: { at } }))).rejects.toThrow(
       "Cannot take task 0 from the source of tasks: the list is gone",
     );
+    await expect(all(start({ source: curriculum(() => ({}) as never) }))).rejects.toThrow(
+      "Cannot take task 0 from the source of tasks: it gave none, expected { task }, with an id",
+    );
     const playing = (play: NonNullable<StartRunOptions["setup"]["play"]>) =>
       all(
         start({

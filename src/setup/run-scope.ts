@@ -13,7 +13,7 @@ export function toRunScope(
   { split, tasks, sampleCount, seed }: ScopeConfig,
   environment: Environment,
 ): RunScope {
-  const size = environment.splits[split];
+  const size = Object.hasOwn(environment.splits, split) ? environment.splits[split] : undefined;
   if (size === undefined) {
     throw new UsageError(
       `Cannot find split "${split}" of ${environment.name}: ${expectedName(split, Object.keys(environment.splits))}`,
