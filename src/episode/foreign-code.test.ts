@@ -9,6 +9,9 @@ import { createClock } from "../internal/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
+import { ConversationRefusal } from "../renderer/render-prompt.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
@@ -68,6 +71,7 @@ const faults: readonly {
   readonly user?: User;
   readonly agent?: Agent;
   readonly engine?: Engine;
+  readonly renderer?: Renderer;
   readonly code: string;
   readonly message: string;
   /** The failure says what was sampled in vain. */
@@ -346,6 +350,16 @@ const faults: readonly {
     agent: { ...qwenAgent, open: () => fail("no prompt") },
     code: "agent/exception",
     message: "Cannot open the conversation in task lamp/test/0 as agent tool-calling: no prompt",
+  },
+  {
+    name: "an agent opens with what the chat template refuses",
+    renderer: {
+      ...characterRenderer(),
+      prompt: () => Promise.reject(new ConversationRefusal("Cannot render the conversation: No.")),
+    },
+    code: "agent/bad-opening",
+    message:
+      "Cannot use the answer of agent.open() of tool-calling: Cannot render the conversation: No.",
   },
   {
     name: "an agent cannot read",

@@ -1,6 +1,10 @@
+import type { Opening } from "../agent/agent.ts";
 import type { World } from "../environment/environment.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
+import { RolloutError } from "../errors.ts";
 import { opensReasoning } from "../renderer/continues.ts";
+import { ConversationRefusal } from "../renderer/render-prompt.ts";
+import type { RenderedIds } from "../renderer/renderer.ts";
 import { checkOpeningMessages } from "./check-agent.ts";
 import { checkOpening } from "./check-foreign.ts";
 import { askWorld, callAgent, type Play } from "./play.ts";
@@ -8,7 +12,7 @@ import { askWorld, callAgent, type Play } from "./play.ts";
 /** Hears the user's first line and records the prompt of the first turn. */
 export async function openConversation(play: Play, world: World): Promise<void> {
   const { assignment, setup } = play;
-  const { agent, environment, limits, renderer } = setup;
+  const { agent, environment, limits } = setup;
   const { task, seed } = assignment;
   const firstUserText = await askWorld(
     play,
@@ -32,7 +36,18 @@ export async function openConversation(play: Play, world: World): Promise<void> 
   const { messages, tools } = checkOpeningMessages(opening, `agent.open() of ${agent.strategy}`);
   play.messages.push(...messages);
   play.shownTools = tools;
-  const prompt = await renderer.prompt({ messages: play.messages, tools });
+  const prompt = await renderOpening(play, opening);
   play.recorder.openSegment(prompt.ids);
   play.reasoningOpened = opensReasoning(prompt.text);
+}
+
+/** One conversation that the template refuses is no reason to play no other. */
+async function renderOpening({ setup }: Play, { messages, tools }: Opening): Promise<RenderedIds> {
+  try {
+    return await setup.renderer.prompt({ messages, tools });
+  } catch (cause) {
+    if (!(cause instanceof ConversationRefusal)) throw cause;
+    const whose = `Cannot use the answer of agent.open() of ${setup.agent.strategy}`;
+    throw new RolloutError("agent/bad-opening", `${whose}: ${cause.message}`, { cause });
+  }
 }

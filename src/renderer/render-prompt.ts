@@ -2,11 +2,14 @@ import { UsageError } from "../errors.ts";
 import type { BoundTemplate, TemplateConversation } from "./bound-template.ts";
 import { TemplateError } from "../jinja/template-error.ts";
 
+/** A chat template refuses a conversation, as they do with `raise_exception()`; another it may take. */
+export class ConversationRefusal extends UsageError {}
+
 /**
  * Renders a conversation that somebody gave us.
  *
  * @param source what to call the template in the message.
- * @throws UsageError where the template refuses the conversation.
+ * @throws ConversationRefusal where the template refuses the conversation.
  */
 export function renderPrompt(
   template: BoundTemplate,
@@ -17,7 +20,7 @@ export function renderPrompt(
     return template.render(conversation);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
-    throw new UsageError(
+    throw new ConversationRefusal(
       `Cannot render the conversation with the chat template of ${source}: ${error.message}`,
       { cause: error },
     );

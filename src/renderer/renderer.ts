@@ -69,7 +69,8 @@ export interface Renderer {
    * The first prompt: rendered with the generation prompt, control tokens in untrusted text
    * neutralised, encoded once.
    *
-   * @throws UsageError where the template refuses the conversation.
+   * @throws ConversationRefusal where the template refuses the conversation, and UsageError where it
+   *   shows none of its tools.
    */
   prompt(conversation: Conversation): Promise<RenderedIds>;
   /**
