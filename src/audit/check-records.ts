@@ -10,11 +10,15 @@ import type { EpisodeFacts } from "./episode-file.ts";
 import { checkFound } from "./check-found.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
-/** What `summary.json` says of the run; `undefined` where it cannot be read. */
+/** What `summary.json` says of the run; `undefined` where there is none, and nothing where it is damaged. */
 export async function readSummary(dir: string): Promise<RawRow | undefined> {
-  const text = await readFile(path.join(dir, "summary.json"), "utf8").catch(() => "");
-  const summary = parseLine(text);
-  return isRow(summary) ? summary : undefined;
+  try {
+    const summary = parseLine(await readFile(path.join(dir, "summary.json"), "utf8"));
+    return isRow(summary) ? summary : {};
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
+  }
 }
 
 const sums = [
@@ -42,7 +46,6 @@ export function checkSummary(
     found.push({ rule: "summary", detail });
   };
   const { userUsage, slime, planned } = summary;
-  // Costs are sums of fractions, in the order in which the episodes ended.
   for (const name of ["callCount", "inputTokenCount", "outputTokenCount"] as const) {
     const stated = isRow(userUsage) ? userUsage[name] : undefined;
     compare(`userUsage.${name}`, stated, expected.userUsage[name]);
@@ -55,17 +58,31 @@ export function checkSummary(
     found.push({ rule: "summary", detail });
   }
   const { rewardMean } = summary;
-  const wanted = expected.rewardMean;
-  // The mean is taken in the order in which the episodes ended, which need not be the file's.
-  const isClose =
-    typeof rewardMean === "number" && wanted !== undefined
-      ? Math.abs(rewardMean - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted))
-      : rewardMean === wanted;
-  if (!isClose) {
-    const detail = `rewardMean is ${quote(rewardMean)}, expected ${quote(wanted)}`;
-    found.push({ rule: "summary", detail });
+  const cost = isRow(userUsage) ? userUsage["costUsd"] : undefined;
+  // Fractions are added in the order in which the episodes ended, which need not be the file's.
+  for (const [name, stated, wanted] of [
+    ["rewardMean", rewardMean, expected.rewardMean],
+    ["userUsage.costUsd", cost, expected.userUsage.costUsd],
+  ] as const) {
+    if (!isClose(stated, wanted)) compare(name, stated, wanted);
   }
   return findingsIn("summary.json", found);
+}
+
+function isClose(stated: unknown, wanted: number | undefined): boolean {
+  if (typeof stated !== "number" || wanted === undefined) return stated === wanted;
+  return Math.abs(stated - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted));
+}
+
+/** Holds how the run ended by `summary.json` against the last event, which is written right before. */
+function compareEnd(summary: RawRow | undefined, ended: unknown): readonly Finding[] {
+  // A crash came in between.
+  if (summary === undefined) return [];
+  const { end } = summary;
+  const wanted = ended === undefined ? "how the run ended" : quote(ended);
+  if (ended === undefined ? typeof end === "string" : end === ended) return [];
+  const detail = `end is ${quote(end)}, expected ${wanted}`;
+  return findingsIn("summary.json", [{ rule: "summary", detail }]);
 }
 
 const shared = ["outcome", "stopReason", "reward"] as const;
@@ -79,12 +96,15 @@ const shared = ["outcome", "stopReason", "reward"] as const;
 export async function checkEvents(
   dir: string,
   episodes: ReadonlyMap<string, EpisodeFacts>,
-  { manifest, isFinished }: { readonly manifest: RawRow; readonly isFinished: boolean },
+  { manifest, summary }: { readonly manifest: RawRow; readonly summary: RawRow | undefined },
 ): Promise<readonly Finding[]> {
   const found: (Violation & { line?: number })[] = [];
   const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
   const standing = new ToldEpisodes();
+  const isFinished = summary?.["end"] === "finished";
   let started: RawRow | undefined;
+  /** How the last start ended, where an event tells that. */
+  let ended: unknown;
   let isStarted = false;
   let isThere = true;
   let isEnded = isFinished;
@@ -99,8 +119,14 @@ export async function checkEvents(
       }
       standing.note(event);
       isStarted ||= event["type"] === "run-started";
-      if (event["type"] === "run-started") isEnded = isFinished;
-      if (event["type"] === "run-ended") isEnded = isFinished || event["end"] === "finished";
+      if (event["type"] === "run-started") {
+        isEnded = isFinished;
+        ended = undefined;
+      }
+      if (event["type"] === "run-ended") {
+        isEnded = isFinished || event["end"] === "finished";
+        ended = event["end"];
+      }
       if (event["type"] === "episode-finished") {
         told.set(String(event["rolloutId"]), { line, event });
       } else if (event["type"] === "run-started" && isRow(event["manifest"])) {
@@ -130,6 +156,7 @@ export async function checkEvents(
   return [
     ...findingsIn("events.jsonl", found),
     ...compareStart(started, manifest),
+    ...compareEnd(summary, ended),
     ...checkFound(manifest),
   ];
 }

@@ -622,6 +622,20 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     ({ summary }) => (summary!["slime"].rows = 9),
     "summary.json summary",
   ],
+  [
+    "another end than the last event's",
+    ({ summary, events }) => {
+      events!.push({ type: "run-ended", atMs: 9, end: "finished" });
+      summary!["end"] = "interrupted";
+    },
+    "summary.json summary",
+  ],
+  ["a summary of nothing", (files) => (files.summary = [] as never), "summary.json summary"],
+  [
+    "another bill in money",
+    ({ summary }) => (summary!["userUsage"].costUsd = 99),
+    "summary.json summary",
+  ],
   ["other outcomes", ({ summary }) => (summary!["outcomes"].failed = 0), "summary.json summary"],
   ["emptied events", (files) => (files.events = []), "events.jsonl events"],
   ["no events", (files) => (files.events = undefined), "events.jsonl events"],

@@ -58,7 +58,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   findings.push(...(there?.findings ?? []));
   const missing = (plan?.attempts ?? []).filter((attempt) => !attempt.isFinished);
   if (finished !== undefined) findings.push(...sayMissing(missing));
-  findings.push(...(await checkEvents(dir, episodes.episodes, { manifest, isFinished })));
+  findings.push(...(await checkEvents(dir, episodes.episodes, { manifest, summary })));
   const slime =
     there &&
     (await checkSlime(dir, there.attempts, {
