@@ -10,11 +10,18 @@ import type { EpisodeFacts } from "./episode-file.ts";
 import { checkFound } from "./check-found.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
-/** What `summary.json` says of the run; `undefined` where there is none, and nothing where it is damaged. */
-export async function readSummary(dir: string): Promise<RawRow | undefined> {
+type Summary = RawRow | "damaged" | undefined;
+
+/** Whether the summary says that the run came to its end. */
+export function isFinishedBy(summary: Summary): summary is RawRow {
+  return isRow(summary) && summary["end"] === "finished";
+}
+
+/** What `summary.json` says of the run; `undefined` where there is none. */
+export async function readSummary(dir: string): Promise<Summary> {
   try {
     const summary = parseLine(await readFile(path.join(dir, "summary.json"), "utf8"));
-    return isRow(summary) ? summary : {};
+    return isRow(summary) ? summary : "damaged";
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return undefined;
@@ -75,13 +82,17 @@ function isClose(stated: unknown, wanted: number | undefined): boolean {
 }
 
 /** Holds how the run ended by `summary.json` against the last event, which is written right before. */
-function compareEnd(summary: RawRow | undefined, ended: unknown): readonly Finding[] {
-  // A crash came in between.
+function compareEnd(summary: Summary, ended: unknown): readonly Finding[] {
+  // A crash came in between, or it was written without one, by `report`.
   if (summary === undefined) return [];
-  const { end } = summary;
-  const wanted = ended === undefined ? "how the run ended" : quote(ended);
-  if (ended === undefined ? typeof end === "string" : end === ended) return [];
-  const detail = `end is ${quote(end)}, expected ${wanted}`;
+  if (summary !== "damaged") {
+    const isKnown = ended !== undefined && !("evaluation" in summary && !("end" in summary));
+    if (!isKnown || summary["end"] === ended) return [];
+  }
+  const detail =
+    summary === "damaged"
+      ? "the file is no JSON object"
+      : `end is ${quote(summary["end"])}, expected ${quote(ended)}`;
   return findingsIn("summary.json", [{ rule: "summary", detail }]);
 }
 
@@ -96,12 +107,12 @@ const shared = ["outcome", "stopReason", "reward"] as const;
 export async function checkEvents(
   dir: string,
   episodes: ReadonlyMap<string, EpisodeFacts>,
-  { manifest, summary }: { readonly manifest: RawRow; readonly summary: RawRow | undefined },
+  { manifest, summary }: { readonly manifest: RawRow; readonly summary: Summary },
 ): Promise<readonly Finding[]> {
   const found: (Violation & { line?: number })[] = [];
   const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
   const standing = new ToldEpisodes();
-  const isFinished = summary?.["end"] === "finished";
+  const isFinished = isFinishedBy(summary);
   let started: RawRow | undefined;
   /** How the last start ended, where an event tells that. */
   let ended: unknown;

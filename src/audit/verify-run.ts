@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { verifyFile } from "../trajectory/verify-file.ts";
-import { checkEvents, checkSummary, readSummary } from "./check-records.ts";
+import { checkEvents, checkSummary, isFinishedBy, readSummary } from "./check-records.ts";
 import { checkPasses } from "./check-passes.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
 import { checkSlime } from "./check-slime.ts";
@@ -50,7 +50,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   findings.push(...findingsIn("samples.jsonl", samples.violations));
   findings.push(...episodes.findings, ...episodes.finish());
   const summary = await readSummary(dir);
-  const finished = summary?.["end"] === "finished" ? summary : undefined;
+  const finished = isFinishedBy(summary) ? summary : undefined;
   const isFinished = finished !== undefined;
   const plan = facts.plan && checkPlan(facts.plan, episodes.episodes);
   const open = facts.passes && checkPasses(facts.passes, episodes.episodes);
