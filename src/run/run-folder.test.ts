@@ -551,6 +551,10 @@ describe("RunFolder and its manifest", () => {
     ["missing", undefined],
     ["damaged", ""],
     ["damaged", '{"format":1,"turnwri'],
+    [
+      "damaged",
+      JSON.stringify({ format: 1, turnwright: "0.1.0", configuration: {}, identity: null }),
+    ],
   ])("a %s run.json is written anew from what events.jsonl says", async (state, text) => {
     {
       await using folder = await open();

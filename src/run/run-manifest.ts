@@ -6,6 +6,7 @@ import { parseJson } from "./episode-row.ts";
 import { type Files, readText } from "./files.ts";
 import { scanLines } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
+import { isRow } from "../trajectory/violation.ts";
 import { writeWholeJson } from "./write-whole.ts";
 
 /** What `run.json` says: everything that decides what the run plays. JSON-able. */
@@ -96,12 +97,9 @@ async function readStored(
 }
 
 function isManifest(value: Partial<RunManifest> | null | undefined): value is RunManifest {
-  const { format, turnwright, configuration } = value ?? {};
-  return format === 1 && typeof turnwright === "string" && isObject(configuration);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
+  const { format, turnwright, configuration, identity = {} } = value ?? {};
+  const isNamed = format === 1 && typeof turnwright === "string";
+  return isNamed && isRow(configuration) && isRow(identity);
 }
 
 /** Removes a recording in which nothing was sampled; says whether none is left. */
@@ -198,7 +196,7 @@ async function resume(
  */
 function configurationOf(stored: RunManifest, manifest: RunManifest): RunManifest["configuration"] {
   const settings: unknown = (stored.found as RunManifest["found"] | undefined)?.["settings"];
-  const known = Object.entries(isObject(settings) ? settings : {});
+  const known = Object.entries(isRow(settings) ? settings : {});
   const names = Object.keys(manifest.configuration);
   return {
     ...Object.fromEntries(known.filter(([name]) => names.includes(name))),
