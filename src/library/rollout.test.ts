@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -45,6 +45,12 @@ afterAll(async () => {
 
 function options() {
   return { environment, renderer, url: server.url, samples: 2 } as const;
+}
+
+/** How much a folder's recording holds. */
+async function recordedBytes(dir: string): Promise<number> {
+  const { size } = await stat(path.join(dir, "recording.jsonl")).catch(() => ({ size: 0 }));
+  return size;
 }
 
 describe("rollout()", () => {
@@ -101,6 +107,26 @@ describe("rollout()", () => {
     }
     expect(rows).toBe(6);
     expect(await run.evaluation()).toMatchObject({ episodes: { planned: 6, scored: 6 } });
+  });
+
+  test("samples trees, each attempt once, and writes what is to be recorded", async () => {
+    const repeatable = { ...environment, repeatable: true };
+    const settings = { ...options(), environment: repeatable, tasks: [1] };
+    const out = path.join(scratch, "tree");
+    const from: unknown[] = [];
+    for await (const { episodes } of rollout({ ...settings, out, branchAt: "1", group: true })) {
+      from.push(...episodes.map(({ episode }) => episode.forkedFrom));
+    }
+    expect(from).toEqual([undefined, { rolloutId: "lights/test/1#0", turnIndex: 1 }]);
+    expect(await recordedBytes(out)).toBeGreaterThan(0);
+    const other = async (more: object) => await rollout({ ...settings, out, ...more }).next();
+    await expect(other({ branchAt: "0" })).rejects.toThrow('branch-at was "1" and is "0"');
+    await expect(other({ branchAt: "1", record: "none" })).rejects.toThrow(
+      'Cannot branch (branchAt, or --branch-at) where record is "none"',
+    );
+    const bare = path.join(scratch, "bare");
+    for await (const _ of rollout({ ...settings, out: bare, record: "none" }));
+    expect(await recordedBytes(bare)).toBe(0);
   });
 
   test("stops by its signal, and says what cannot be used", async () => {

@@ -21,7 +21,7 @@ import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
-import { RunFolder } from "./run-folder.ts";
+import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
@@ -36,10 +36,11 @@ afterEach(async () => {
 });
 
 let pid = 1;
-async function open(): Promise<RunFolder> {
+async function open(options: Partial<RunFolderOptions> = {}): Promise<RunFolder> {
   pid += 1;
   return await RunFolder.open(dir, testManifest, {
     retryFailed: false,
+    ...options,
     lock: { machine: fakeMachine({ pid }) },
   });
 }
@@ -449,6 +450,34 @@ describe("startRun()", () => {
       expect(() => start({ grouping: { size: 2, branchAt: [-1] } })).toThrow(
         "Cannot branch at turn -1: expected a whole number of at least 0",
       );
+    });
+
+    test.each(["none", "failed"] as const)("are refused where record is %s", async (record) => {
+      await using folder = await open({ record });
+      expect(() => start({ folder, grouping })).toThrow(
+        `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches part from what ` +
+          "is recorded; leave record (--record) out, or branchAt",
+      );
+    });
+
+    test("are those that the folder's episodes were played with", async () => {
+      const stop = new AbortController();
+      const play = async (branchAt: readonly number[] | undefined, stopAt?: string) => {
+        await using folder = await open();
+        const run = start({
+          ...{ source: source(), folder, signal: stop.signal, admission: { concurrency: 1 } },
+          grouping: { size: 3, ...(branchAt && { branchAt }) },
+          onEpisode: ({ rolloutId }) => {
+            if (rolloutId === stopAt) stop.abort(new Error("enough"));
+          },
+        });
+        return (await run.result).end;
+      };
+      expect(await play([1], "lamp/test/0#1")).toBe("interrupted");
+      const told = `Cannot go on in ${dir}: its episodes were played with branchAt [1], and this start has`;
+      await expect(play([0])).rejects.toThrow(`${told} [0]; start with the same or choose another`);
+      await expect(play([1, 0])).rejects.toThrow(`${told} [1,0]; `);
+      await expect(play(undefined)).rejects.toThrow(`${told} []; `);
     });
   });
 

@@ -16,6 +16,7 @@ import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 import { PolicyVersions } from "./staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
+import { startedType } from "./told-episodes.ts";
 import { trunkOf } from "./trunk.ts";
 
 /**
@@ -257,8 +258,9 @@ class GroupRun implements LiveRun {
   #startEvent(folder: RunFolder) {
     const { found: _found, ...manifest } = folder.manifest;
     const { planned, resumed } = this.#tally.progress();
-    const atMs = this.#options.setup.now();
-    return { type: "run-started", atMs, planned, resumed, manifest };
+    const { grouping, setup } = this.#options;
+    const { branchAt = [] } = grouping;
+    return { type: startedType, atMs: setup.now(), planned, resumed, branchAt, manifest };
   }
 
   #end(): RunResult["end"] {
