@@ -76,8 +76,9 @@ export interface StartRunOptions {
   readonly redactor?: Redactor;
   /**
    * Whether groups that earlier starts ended are handed out again, unless it is noted in the folder that
-   * they were taken; it is noted then. A group counts as taken when the next one is asked for. Default
-   * false.
+   * they were taken; it is noted then. A group counts as taken when the next one is asked for. One that was
+   * taken is not handed out again where an attempt of it is played again, as `retryFailed` has it: that
+   * attempt is written to the folder alone. Default false.
    */
   readonly redeliver?: boolean;
   /** Told whenever an episode starts or ends. */

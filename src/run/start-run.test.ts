@@ -271,6 +271,70 @@ describe("startRun()", () => {
     expect(told).toEqual(["lamp/test/0"]);
   });
 
+  describe("whose failed attempts are played again", () => {
+    const isLost = ({ sessionId }: GenerateRequest): boolean => sessionId.endsWith("#1");
+    const told: string[] = [];
+    const source = () => ({
+      ...taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
+      told: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+    });
+    beforeEach(() => {
+      told.length = 0;
+    });
+
+    /** Plays on; returns which attempts were scored of the groups that were handed out. */
+    async function playOn(
+      retryFailed: boolean,
+      { mayTake = Infinity, ...options }: Parameters<typeof start>[0] & { mayTake?: number } = {},
+    ) {
+      await using folder = await open({ retryFailed });
+      const about = { source: source(), folder, redeliver: true, admission: { concurrency: 1 } };
+      const run = start({ ...about, ...options });
+      const seen: [string, readonly (number | undefined)[]][] = [];
+      for await (const group of run) {
+        seen.push([group.groupId, rewardsOf(group)]);
+        if (seen.length > mayTake) break;
+      }
+      return seen;
+    }
+
+    test("hands out no group that was taken, and the others whole", async () => {
+      const engine = lampEngine((request) => (isLost(request) ? outage : undefined));
+      const grouping = { size: 2, attempts: 1 };
+      expect(await playOn(false, { engine, grouping, mayTake: 1 })).toEqual([
+        ["lamp/test/0", [1, undefined]],
+        ["lamp/test/1", [1, undefined]],
+      ]);
+      told.length = 0;
+      const seen = await playOn(true);
+      expect(seen.toSorted()).toEqual([
+        ["lamp/test/1", [1, 1]],
+        ["lamp/test/2", [1, 1]],
+      ]);
+      expect(told.toSorted()).toEqual(["lamp/test/1", "lamp/test/2"]);
+      const rows = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
+      expect(rows.match(/"outcome":"completed"/g)).toHaveLength(6);
+      expect(await playOn(true)).toEqual([]);
+    });
+
+    test("decides anew of one that was left out, also after a crash before that is told", async () => {
+      const engine = lampEngine((request) => (isLost(request) ? outage : undefined));
+      const keep = (group: EpisodeGroup) => !rewardsOf(group).includes(undefined) || "incomplete";
+      const grouping = { size: 2, attempts: 1, keep };
+      expect(await playOn(false, { engine, grouping })).toEqual([]);
+      const [seen] = await playOn(true, { grouping, mayTake: 0 });
+      expect(seen).toEqual(["lamp/test/0", [1, 1]]);
+      const events = path.join(dir, "events.jsonl");
+      const lines = (await readFile(events, "utf8")).split("\n");
+      await writeFile(
+        events,
+        lines.filter((line) => !line.includes('"group-finished"')).join("\n"),
+      );
+      const rest = await playOn(true, { grouping });
+      expect(rest.toSorted()).toEqual([0, 1, 2].map((index) => [`lamp/test/${index}`, [1, 1]]));
+    });
+  });
+
   test("takes pushed tasks, notes them, and goes on with those that were begun", async () => {
     const task = (index: number) => ({ task: environment.task("test", index) });
     const never = new Promise<never>(() => {});

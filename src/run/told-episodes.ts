@@ -41,7 +41,8 @@ export class ToldEpisodes {
 /** The event that tells that a start began to play. */
 export const startedType = "run-started";
 const finishedType = "episode-finished";
-const droppedType = "episodes-dropped";
+/** The event that tells of episodes which are played again. */
+export const droppedType = "episodes-dropped";
 
 /** A finished episode that no event tells of. */
 export interface UntoldEpisode extends FinishedEpisode {
