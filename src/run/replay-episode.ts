@@ -11,6 +11,7 @@ import type { EpisodeRow } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import { drawTask } from "./plan-run.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
+import { describeCopy, isOfOtherRun } from "./recording-line.ts";
 
 /** What playing an episode again came to. */
 export type ReplayVerdict =
@@ -29,6 +30,8 @@ export interface StoredEpisode {
   /** Absent where it was not finished. */
   readonly row?: EpisodeRow;
   readonly samples: readonly Sample[];
+  /** Of the run in whose folder both are; absent in runs of earlier versions. */
+  readonly runId?: string;
 }
 
 /** What an episode is played again with: no engine, no model and no key are needed. */
@@ -62,9 +65,12 @@ export function recordedAssignment(
  * @throws InvariantError on our own bugs.
  */
 export async function replayEpisode(
-  { recorded, row, samples }: StoredEpisode,
+  { recorded, row, samples, runId }: StoredEpisode,
   { setup, redactor, scoreAnew = false }: ReplayOptions,
 ): Promise<ReplayVerdict> {
+  if (isOfOtherRun(recorded.begin, runId)) {
+    return { type: "diverged", reason: describeCopy(recorded.begin, runId) };
+  }
   const assignment = recordedAssignment(setup.environment, recorded);
   let played: Episode;
   try {

@@ -42,6 +42,8 @@ export interface RunFolderOptions {
   readonly retryFailed: boolean;
   /** Whose inputs are kept in `recording.jsonl`. Default `all`. */
   readonly record?: RecordPolicy;
+  /** Draws the `runId` of a new folder. Default: a random UUID. */
+  readonly drawId?: () => string;
   readonly files?: Files;
   /** How the folder is locked, and what ends the wait for another machine's lock. */
   readonly lock?: Omit<LockOptions, "files">;
@@ -157,7 +159,8 @@ export class RunFolder implements AsyncDisposable {
   ): Promise<RunFolder> {
     const { files, lock, format, retryFailed, record = "all" } = options;
     await removeUnfinished(files, dir);
-    const claimed = await claimManifest(dir, manifest, { files });
+    const { drawId } = options;
+    const claimed = await claimManifest(dir, manifest, { files, ...(drawId && { drawId }) });
     const found = await reconcile(dir, { files, retryFailed });
     const { finished, dropped, untold, branchAt } = found;
     const notes = [...claimed.notes, ...found.notes];
@@ -209,7 +212,9 @@ export class RunFolder implements AsyncDisposable {
     const places = isFinished ? await this.#indexFinished() : this.#recordings;
     const place = places.get(rolloutId);
     if (place === undefined) return undefined;
-    const recorded = await readRecording(this.dir, { files: this.#files, ranges: place.ranges });
+    const { runId } = this.manifest;
+    const { ranges } = place;
+    const recorded = await readRecording(this.dir, { files: this.#files, ranges, runId });
     if (recorded === undefined) return undefined;
     if (this.#retried.has(rolloutId)) return { ...recorded, hasEnded: true };
     // Its lines were lost after it ended: its inputs bring them back as they were.

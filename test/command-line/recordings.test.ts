@@ -128,6 +128,29 @@ describe("a run with branches", () => {
     );
   });
 
+  test("says of which episodes the recording is another run's", async () => {
+    const [from, to] = [path.join(scratch, "twice-b"), path.join(scratch, "twice-a")];
+    const rows = await readFile(path.join(to, "recording.jsonl"), "utf8");
+    const id = (await episodes(to))[0]!.rolloutId;
+    const other = (await episodes(from))[0]!.rolloutId;
+    const copied = (await readFile(path.join(from, "recording.jsonl"), "utf8")).replaceAll(
+      JSON.stringify(other),
+      JSON.stringify(id),
+    );
+    const isOther = (line: string): boolean => !line.includes(JSON.stringify(id));
+    const file = path.join(to, "recording.jsonl");
+    const lines = [
+      ...rows.split("\n").filter(isOther),
+      ...copied.split("\n").filter((line) => !isOther(line)),
+    ];
+    await writeFile(file, `${lines.filter((line) => line !== "").join("\n")}\n`);
+    const { stdout, status } = await runCli(["replay", to]);
+    expect(stdout).toContain(`${id}: differs: it was recorded in another run, `);
+    expect([stdout.split("\n").at(-2), status]).toEqual(["1 identical, 1 differ", 1]);
+    const forked = await runCli(["fork", to, id, "--turn", "1", "--samples", "1"]);
+    expect([forked.status, forked.stderr]).toEqual([2, expect.stringContaining("; fork it there")]);
+  });
+
   test("says of which episodes the recording is damaged", async () => {
     const damaged = path.join(scratch, "fork-0");
     const file = path.join(damaged, "recording.jsonl");

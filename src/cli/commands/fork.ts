@@ -6,6 +6,7 @@ import { inputsBefore } from "../../episode/input.ts";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import type { PlanRecord } from "../../run/plan-run.ts";
+import { describeCopy, isOfOtherRun } from "../../run/recording-line.ts";
 import { recordedAssignment } from "../../run/replay-episode.ts";
 import { RunFolder } from "../../run/run-folder.ts";
 import { startRun } from "../../run/start-run.ts";
@@ -70,6 +71,11 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     throw new UsageError(
       `Cannot fork ${rolloutId} at turn ${turnIndex}: its recording has no such turn, expected one of ` +
         `${found?.row?.turns.length ?? "its"} turns, from 0`,
+    );
+  }
+  if (isOfOtherRun(found.recorded.begin, found.runId)) {
+    throw new UsageError(
+      `Cannot fork ${rolloutId}: ${describeCopy(found.recorded.begin, found.runId)}; fork it there`,
     );
   }
   const {
