@@ -66,13 +66,13 @@ interface Told extends PlayOptions {
 async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const { dir } = parts.conduct;
   await using folder = dir === undefined ? undefined : await openFolder(parts, dir);
-  const { plan, setup, conduct } = parts;
+  const { plan, setup, conduct, redactor } = parts;
   const { concurrency, followLoad, attempts, maxFailuresInRow } = conduct;
   const { sampleCount, seed } = plan.scope;
   const scope = readScopeConfig(parts.values);
   await using gate = openLoadGate(setup, { concurrency, followLoad });
   const run = startRun({
-    ...{ setup, seed, maxFailuresInRow },
+    ...{ setup, seed, maxFailuresInRow, redactor },
     source: sourceOf(scope, plan, setup.environment),
     grouping: { size: sampleCount, attempts, ...given({ branchAt: scope.branchAt }) },
     admission: { concurrency, ...given({ gate }) },
@@ -108,7 +108,11 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
     },
   } as const;
   const { retryFailed, record, format } = conduct;
-  return await RunFolder.open(dir, manifest, { retryFailed, record, ...given({ format }) });
+  return await RunFolder.open(dir, parts.redactor.clean(manifest), {
+    retryFailed,
+    record,
+    ...given({ format }),
+  });
 }
 
 function tooManyFailures({ conduct }: OpenParts, { failure }: Partial<Episode> = {}): RolloutError {

@@ -1,7 +1,7 @@
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import { refuse } from "../environment/refuse.ts";
@@ -127,6 +127,30 @@ describe("rollout()", () => {
     const bare = path.join(scratch, "bare");
     for await (const _ of rollout({ ...settings, out: bare, record: "none" }));
     expect(await recordedBytes(bare)).toBe(0);
+  });
+
+  test("hands out and writes no secret that the settings name", async () => {
+    const secret = "sk-library-secret-key";
+    vi.stubEnv("LIGHTS_KEY", secret);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const telling = defineEnvironment({
+      name: "telling",
+      tasks: [{ instruction: "On, please." }],
+      initialState: () => ({}),
+      policy: "",
+      tools: { switch_on: { description: "Switch on.", execute: () => `done with ${secret}` } },
+      score: () => 1,
+    });
+    const out = path.join(scratch, "secrets");
+    const settings = { ...options(), environment: telling, apiKeyEnv: "LIGHTS_KEY", out };
+    for await (const { episode, samples } of rollout(settings)) {
+      const said = await renderer.codec.decode(samples[0]!.tokenIds);
+      expect(`${JSON.stringify(episode)}${said}`).not.toContain(secret);
+      if (episode.sampleIndex === 0) expect(said).toContain("done with [redacted]");
+    }
+    const names = (await readdir(out)).filter((name) => name !== "run.lock");
+    const texts = await Promise.all(names.map((name) => readFile(path.join(out, name), "utf8")));
+    expect(texts.join("")).not.toContain(secret);
   });
 
   test("stops by its signal, and says what cannot be used", async () => {

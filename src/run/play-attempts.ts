@@ -155,6 +155,7 @@ async function playOnce(
     signal: stop.signal,
     interrupt: options.interrupt,
     ...(inputs && { past: inputs }),
+    ...(redactor && { redactor }),
     ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
     ...((written ?? kept) && {
       onInputs: (more: Inputs) => {

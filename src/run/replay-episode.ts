@@ -79,6 +79,7 @@ export async function replayEpisode(
       past: recorded.inputs,
       atEnd: "replay",
       scoreAnew,
+      ...(redactor && { redactor }),
       ...(assignment.forkedFrom && { forkAt: assignment.forkedFrom.turnIndex }),
     });
   } catch (error) {

@@ -72,7 +72,10 @@ export interface StartRunOptions {
   readonly maxFailuresInRow?: number;
   /** Aborted, the run stops at once; what was recorded of its episodes goes on in the next start. */
   readonly signal?: AbortSignal;
-  /** Takes secrets out of all that is written, told and returned of an episode, ids excepted. */
+  /**
+   * Takes secrets out of what comes into an episode, and out of all that is written, told and returned of it;
+   * the ids that the policy samples excepted.
+   */
   readonly redactor?: Redactor;
   /**
    * Whether groups that earlier starts ended are handed out again, unless it is noted in the folder that

@@ -298,6 +298,9 @@ describe("startRun()", () => {
       return seen;
     }
 
+    const inOrder = (seen: Awaited<ReturnType<typeof playOn>>) =>
+      seen.toSorted(([one], [other]) => (one < other ? -1 : 1));
+
     test("hands out no group that was taken, and the others whole", async () => {
       const engine = lampEngine((request) => (isLost(request) ? outage : undefined));
       const grouping = { size: 2, attempts: 1 };
@@ -307,7 +310,7 @@ describe("startRun()", () => {
       ]);
       told.length = 0;
       const seen = await playOn(true);
-      expect(seen.toSorted()).toEqual([
+      expect(inOrder(seen)).toEqual([
         ["lamp/test/1", [1, 1]],
         ["lamp/test/2", [1, 1]],
       ]);
@@ -331,7 +334,7 @@ describe("startRun()", () => {
         lines.filter((line) => !line.includes('"group-finished"')).join("\n"),
       );
       const rest = await playOn(true, { grouping });
-      expect(rest.toSorted()).toEqual([0, 1, 2].map((index) => [`lamp/test/${index}`, [1, 1]]));
+      expect(inOrder(rest)).toEqual([0, 1, 2].map((index) => [`lamp/test/${index}`, [1, 1]]));
     });
   });
 
