@@ -71,8 +71,10 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const { sampleCount, seed } = plan.scope;
   const scope = readScopeConfig(parts.values);
   await using gate = openLoadGate(setup, { concurrency, followLoad });
+  const { traceSetup } = await import("../run/run-tracer.ts");
   const run = startRun({
-    ...{ setup, seed, maxFailuresInRow, redactor },
+    setup: traceSetup(setup, parts.engine.model),
+    ...{ seed, maxFailuresInRow, redactor },
     source: sourceOf(scope, plan, setup.environment),
     grouping: { size: sampleCount, attempts, ...given({ branchAt: scope.branchAt }) },
     admission: { concurrency, ...given({ gate }) },

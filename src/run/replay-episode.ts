@@ -86,6 +86,11 @@ export async function replayEpisode(
     if (!(error instanceof PlaybackStop)) throw error;
     if (!(error instanceof RecordingEnd)) return { type: "diverged", reason: error.message };
     if (row === undefined) return { type: "unfinished", reason: error.message };
+    const { name, repeatable = false } = setup.environment;
+    if (scoreAnew && !repeatable) {
+      const reason = `${name} is not repeatable: there is no world that could score it anew`;
+      return { type: "diverged", reason };
+    }
     return { type: "diverged", reason: `${error.message}, and the episode went on: it is damaged` };
   }
   const { segments, ...story } = played;

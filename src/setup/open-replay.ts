@@ -144,6 +144,9 @@ async function firstStart(dir: string): Promise<number | undefined> {
   return atMs;
 }
 
+/** Who speaks in runs of the library that name no user. */
+export const defaultUser = { user: "scripted" } as const;
+
 /**
  * Puts together what a recorded run was played with, without its engine: nothing is asked of a server, and
  * no key is needed.
@@ -156,7 +159,7 @@ export async function createReplay(
   changed: GivenSettings = {},
   around: RunSurroundings = {},
 ): Promise<Run> {
-  const settings = { ...storedSettings(manifest), ...changed };
+  const settings = { ...defaultUser, ...storedSettings(manifest), ...changed };
   const config = readRunConfig(settings);
   if (isForeignAgent(config.agent)) {
     throw new UsageError(

@@ -12,7 +12,7 @@ import { RunFolder } from "../../run/run-folder.ts";
 import { startRun } from "../../run/start-run.ts";
 import { forkGroupId } from "../../run/trunk.ts";
 import { createRun } from "../../setup/create-run.ts";
-import { openRecordedRun } from "../../setup/open-replay.ts";
+import { defaultUser, openRecordedRun } from "../../setup/open-replay.ts";
 import { readRunConfig, runSettings } from "../../setup/run-config.ts";
 import { createRunRedactor } from "../../setup/run-secrets.ts";
 import type { Setting } from "../../setup/setting.ts";
@@ -86,6 +86,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   } = storedSettings(recorded.manifest);
   const { split, taskIndex } = found.recorded.begin;
   const config = readRunConfig({
+    ...defaultUser,
     ...stored,
     ...(await givenSettings(forkSettings, flags)),
     ...{ split, tasks: String(taskIndex), samples: size },
