@@ -18,6 +18,7 @@ import { manualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
 import { advantages } from "./advantages.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
+import { faultyFiles } from "./faulty-files.fixture.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
@@ -336,6 +337,63 @@ describe("startRun()", () => {
       const rest = await playOn(true, { grouping });
       expect(inOrder(rest)).toEqual([0, 1, 2].map((index) => [`lamp/test/${index}`, [1, 1]]));
     });
+  });
+
+  test("comes to the same rows after a stop by its signal at any call of the file system", async () => {
+    const plain = faultyFiles(() => undefined);
+    let callCount = 0;
+    const play = async (at: string, stopAt: number): Promise<string> => {
+      for (let isFirst = true; ; isFirst = false) {
+        const stop = new AbortController();
+        callCount = 0;
+        let isOpen = false;
+        const files = faultyFiles(() => {
+          if (isOpen && isFirst && (callCount += 1) === stopAt) stop.abort(new Error("stopped"));
+          return undefined;
+        });
+        pid += 1;
+        const lock = { machine: fakeMachine({ pid }) };
+        await using folder = await RunFolder.open(path.join(dir, at), testManifest, {
+          ...{ retryFailed: false, lock, files: isFirst ? files : plain },
+        });
+        isOpen = true;
+        const { end } = await start({
+          source: taskList(environment, { split: "test", taskIndexes: [0, 1] }),
+          ...{ folder, redeliver: true, signal: stop.signal, admission: { concurrency: 2 } },
+        }).result;
+        if (end === "finished") break;
+        expect([isFirst, end]).toEqual([true, "interrupted"]);
+      }
+      return await readFile(path.join(dir, at, "samples.jsonl"), "utf8");
+    };
+    const undisturbed = await play("undisturbed", Infinity);
+    const calls = callCount;
+    expect(calls).toBeGreaterThan(20);
+    // Each one takes long on a slow disk: those in between differ little.
+    for (let stopAt = 1; stopAt <= calls; stopAt += 6) {
+      expect(await play(String(stopAt), stopAt), `call ${stopAt}`).toBe(undisturbed);
+    }
+  });
+
+  test("two runs at once, each in a folder of its own, are as each alone", async () => {
+    const play = async (at: string, indexes: readonly number[]): Promise<readonly string[]> => {
+      pid += 1;
+      const lock = { machine: fakeMachine({ pid }) };
+      const where = path.join(dir, at);
+      await using folder = await RunFolder.open(where, testManifest, { retryFailed: false, lock });
+      const run = start({
+        source: taskList(environment, { split: "test", taskIndexes: indexes }),
+        ...{ setup, folder, grouping: { size: 2, branchAt: [1] } },
+      });
+      expect((await run.result).end).toBe("finished");
+      const names = ["samples.jsonl", "summary.json"];
+      return await Promise.all(names.map((name) => readFile(path.join(where, name), "utf8")));
+    };
+    // Tasks, and so ids, are shared, and so is all that plays them.
+    const setup = setupWith(lampEngine());
+    const alone = [await play("a", [0, 1, 2]), await play("b", [1, 2, 3])];
+    const together = await Promise.all([play("c", [0, 1, 2]), play("d", [1, 2, 3])]);
+    expect(together).toEqual(alone);
   });
 
   test("takes pushed tasks, notes them, and goes on with those that were begun", async () => {
