@@ -214,6 +214,9 @@ export {
   type Bundle,
   type RecordedRun,
 } from "./setup/open-replay.ts";
+export { startMetricsServer, type MetricsServer } from "./observe/metrics-server.ts";
+export type { MetricsSource, RunMetrics } from "./observe/run-metrics.ts";
+export { traceSetup } from "./run/run-tracer.ts";
 export { callThrough, PlaybackStop, type Outside } from "./outside.ts";
 export { inputsBefore, type Input, type Inputs } from "./episode/input.ts";
 export { RecordingEnd, ReplayDivergence } from "./episode/input-player.ts";

@@ -1,17 +1,27 @@
 import { execFile } from "node:child_process";
-import { access, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createStorefront, demonstrate } from "../environments/storefront/index.ts";
+import { trace } from "@opentelemetry/api";
+import type * as answering from "../examples/answer-requests.ts";
+import type * as climbing from "../examples/climb-tasks.ts";
 import type * as measuring from "../examples/measure-desk.ts";
 import type * as byHand from "../examples/play-lamps-by-hand.ts";
 import type * as example from "../examples/play-one-episode.ts";
+import type * as rescoring from "../examples/rescore-run.ts";
+import type * as streaming from "../examples/stream-groups.ts";
 import type * as training from "../examples/train-on-desk.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { scriptedPolicy, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
+import type { Environment } from "../src/environment/environment.ts";
+import type * as Package from "../src/index.ts";
+import { rollout } from "../src/library/rollout.ts";
+import { openRecordedRun } from "../src/setup/open-replay.ts";
+import { verifyFile } from "../src/trajectory/verify-file.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { smallModelFolder } from "./support/small-model.ts";
 import { jsonLines, runCli } from "./support/run-cli.ts";
@@ -178,6 +188,152 @@ describe("examples", () => {
     });
     const [, shown] = /gives, for .*\n\n```json\n([^]*?)```/.exec(await page("docs/python.md"))!;
     expect(tasks).toEqual(JSON.parse(shown!));
+  });
+
+  /** The desk, and a policy that lends the book that `lends` says, if any, by the rollout's id. */
+  async function deskSetup(lends: (rolloutId: string) => string | undefined) {
+    // The same copy of the package as the examples have.
+    const turnwright = (await import(compiled("../src/index"))) as typeof Package;
+    const desk = (await import(compiled("library-desk"))) as { readonly default: Environment };
+    const turns = (id: string) => {
+      const book = lends(id);
+      return book === undefined ? [] : lending.map((turn) => turn.replace("Dune", book));
+    };
+    const policy = await textPolicy(turns, { modelDir: smallModelFolder });
+    const server = await startSglangTestServer({ policy });
+    const engine = turnwright.createSglangEngine({ url: server.url });
+    onTestFinished(async () => {
+      await engine.close();
+      await server.close();
+    });
+    return {
+      environment: { ...desk.default, repeatable: true },
+      user: turnwright.createUser({ strategy: "scripted" }),
+      engine,
+      renderer: await turnwright.createRenderer({ modelDir: smallModelFolder }),
+      agent: turnwright.toolCallingAgent({
+        parser: turnwright.findToolCallParser("qwen25"),
+        toolUsePolicy: turnwright.toolUsePolicies.many,
+      }),
+      sampling: { temperature: 1 },
+      limits: turnwright.defaultLimits,
+      now: Date.now,
+    };
+  }
+
+  async function folder(): Promise<string> {
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-example-"));
+    onTestFinished(async () => await rm(dir, { recursive: true }));
+    return path.join(dir, "run");
+  }
+
+  test("climb-tasks goes on after an interruption, to the last task", async () => {
+    const { climbTasks } = (await import(compiled("climb-tasks"))) as typeof climbing;
+    const setup = await deskSetup((id) =>
+      id.endsWith("#0") ? (id.startsWith("library-desk/test/0") ? "Dune" : "Emil") : undefined,
+    );
+    const silent = trace.getTracer("none").startSpan("none");
+    const spans = vi.fn(() => silent);
+    trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan: spans }) } as never);
+    onTestFinished(() => trace.disable());
+    const metrics: string[] = [];
+    vi.spyOn(console, "error").mockImplementation((line: string) => void metrics.push(line));
+    onTestFinished(() => void vi.restoreAllMocks());
+    const dir = await folder();
+    let version = 0;
+    const signs: string[] = [];
+    const train = async (rows: readonly climbing.Row[]): Promise<number> => {
+      signs.push(rows.map(({ advantage }) => Math.sign(advantage)).join(" "));
+      return (version += 1);
+    };
+    const first = await climbTasks(setup, { dir, stepCount: 1 }, train);
+    expect(first.end).toBe("interrupted");
+    const taken = signs.length;
+    const second = await climbTasks(setup, { dir, stepCount: Infinity }, train);
+    expect(second.end).toBe("finished");
+    expect(signs.length).toBeGreaterThan(taken);
+    // The one that solved the task is better than the others, which did nothing.
+    for (const sign of signs) expect(sign).toMatch(/^1( -1)+$/);
+    expect((await verifyFile(path.join(dir, "samples.jsonl"))).violations).toEqual([]);
+    const rows = jsonLines(await readFile(path.join(dir, "episodes.jsonl"), "utf8"));
+    expect(new Set(rows.map((row) => row["taskIndex"]))).toEqual(new Set([0, 1]));
+    expect(metrics[0]).toMatch(/^metrics: http:\/\/127\.0\.0\.1:\d+\/metrics$/);
+    expect(spans).toHaveBeenCalledWith("invoke_agent tool-calling");
+  });
+
+  test("answer-requests plays what is asked for", async () => {
+    const { answerRequests } = (await import(compiled("answer-requests"))) as typeof answering;
+    const setup = await deskSetup((id) =>
+      id === "a#1" || id.startsWith("b#") ? "Dune" : undefined,
+    );
+    async function* ask() {
+      yield { taskIndex: 0, name: "a" };
+      yield { taskIndex: 1, name: "b" };
+      yield { taskIndex: 1, name: "c" };
+    }
+    expect(await answerRequests(setup, ask())).toEqual(
+      new Map([
+        ["a", 0.5],
+        // The other book was wanted.
+        ["b", 0],
+        ["c", 0],
+      ]),
+    );
+  });
+
+  test("rescore-run says which rewards another scoring changes, and bundles those", async () => {
+    const { rescoreRun } = (await import(compiled("rescore-run"))) as typeof rescoring;
+    const { turns } = await demonstrate(createStorefront().task("test", 0), { seed: 0 });
+    const solved = turns.map(({ text }) => text);
+    await using server = await startSglangTestServer({
+      policy: await textPolicy((id) => (id.endsWith("#0") ? solved : []), {
+        modelDir: smallModelFolder,
+      }),
+    });
+    const dir = await folder();
+    const settings = { url: server.url, model: smallModelFolder, out: dir, samples: 2 };
+    for await (const _ of rollout({ ...settings, environment: "storefront", tasks: [0] }));
+    const found = await rescoreRun(dir, (score) => ({ ...score, reward: 0 }));
+    expect(found.map(({ rolloutId, before, now }) => [rolloutId, before, now])).toEqual([
+      ["storefront/test/0#0", 1, 0],
+    ]);
+    const file = path.join(path.dirname(dir), "report.json");
+    await writeFile(file, JSON.stringify(found[0]!.bundle));
+    expect((await openRecordedRun(file)).rolloutIds).toEqual(["storefront/test/0#0"]);
+    const { stdout } = await runCli(["replay", dir, "--rescore-reward"]);
+    expect(stdout).toBe("2 scored anew, 0 rewards change, 0 cannot be played again\n");
+  });
+
+  test("stream-groups trains on groups whose rewards differ", async () => {
+    const { trainOnGroups } = (await import(compiled("stream-groups"))) as typeof streaming;
+    const environment = createStorefront();
+    const codec = await loadTokenCodec(smallModelFolder);
+    const solved = await Promise.all(
+      [0, 1, 2, 3, 4].map(async (index) => {
+        const { turns } = await demonstrate(environment.task("train", index), { seed: 0 });
+        return turns.map(({ text }) => text);
+      }),
+    );
+    await codec.close?.();
+    const turns = (id: string) => {
+      const [, index = "", attempt = ""] = /(\d+)(?:~\d+)?#(\d)$/.exec(id) ?? [];
+      return attempt === "0" ? solved[Number(index)]! : [];
+    };
+    await using server = await startSglangTestServer({
+      policy: await textPolicy(turns, { modelDir: smallModelFolder }),
+    });
+    const steps: (readonly number[])[] = [];
+    const options = { url: server.url, modelDir: smallModelFolder, steps: 2 };
+    const count = await trainOnGroups(options, async (rows) => {
+      steps.push(rows.map(({ advantage }) => Math.sign(advantage)));
+    });
+    expect([count, steps]).toEqual([
+      2,
+      [
+        [1, -1, -1, -1],
+        [1, -1, -1, -1],
+      ],
+    ]);
   });
 
   test("play-lamps-by-hand earns the reward of every test task", async () => {

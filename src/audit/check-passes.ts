@@ -27,7 +27,7 @@ export function checkPasses(
   const found: { line: number; rule: string; detail: string }[] = [];
   const byPlace = new Map<number, string>();
   for (const [rolloutId, { place, fields }] of episodes) {
-    const index = fields.seed - passes.seed;
+    const index = placeOf(passes, fields);
     const details = compare(passes, rolloutId, fields);
     const other = byPlace.get(index);
     if (other !== undefined) details.push(`${rolloutId} is the same attempt as ${other}`);
@@ -43,13 +43,21 @@ export function checkPasses(
   return { attempts, findings: findingsIn(EpisodeFile.fileName, found) };
 }
 
+/** A branch has the user, and so the seed, of the first attempt of its group. */
+function placeOf(
+  { seed: first }: Pick<PassesFacts, "seed">,
+  { forkedFrom, sampleIndex, seed }: EpisodeFacts["fields"],
+): number {
+  return forkedFrom === undefined ? seed - first : seed - first + sampleIndex;
+}
+
 function compare(
   { environment, split, seed, sampleCount, passOver }: PassesFacts,
   rolloutId: string,
   fields: EpisodeFacts["fields"],
 ): string[] {
   const { taskId, taskIndex, sampleIndex } = fields;
-  const index = fields.seed - seed;
+  const index = placeOf({ seed }, fields);
   if (!Number.isSafeInteger(index) || index < 0) {
     return [`${rolloutId}: its seed ${quote(fields.seed)} is none of the run's`];
   }

@@ -55,10 +55,11 @@ function compare(plan: PlanRecord, rolloutId: string, { fields }: EpisodeFacts):
   if (!(sampleIndex < plan.sampleCount)) {
     return [`${rolloutId} is attempt ${quote(sampleIndex)} of ${plan.sampleCount}`];
   }
+  const groupId = plan.groupId ?? taskId;
   const expected = {
     environment: plan.environment,
     split: plan.split,
-    groupId: taskId,
+    groupId,
     // A fork has the user, and so the seed, of what it parts from.
     ...(fields.forkedFrom === undefined
       ? { seed: plan.seed + groupIndex * plan.sampleCount + sampleIndex }
@@ -70,7 +71,7 @@ function compare(plan: PlanRecord, rolloutId: string, { fields }: EpisodeFacts):
       const actual = quote(fields[field as keyof typeof expected]);
       return `${rolloutId}: ${field} is ${actual}, expected ${quote(value)}`;
     });
-  const name = `${taskId}#${sampleIndex}`;
+  const name = `${groupId}#${sampleIndex}`;
   if (rolloutId !== name) wrong.push(`${rolloutId} is by its fields ${name}`);
   return wrong;
 }

@@ -66,8 +66,9 @@ function isPasses(value: unknown): value is RawRow & PassesFacts {
 
 function isPlan(value: unknown): value is RawRow & PlanRecord {
   if (!isRow(value)) return false;
-  const { environment, split, taskIndexes, sampleCount, seed } = value;
+  const { environment, split, taskIndexes, sampleCount, seed, groupId } = value;
   return (
+    (groupId === undefined || typeof groupId === "string") &&
     typeof environment === "string" &&
     typeof split === "string" &&
     Array.isArray(taskIndexes) &&

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { RolloutError } from "../errors.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Generation } from "../engine/engine.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import {
   fromRecordedError,
@@ -30,6 +31,12 @@ export interface InputPlayerOptions {
   readonly atEnd?: "live" | "replay";
   /** Has the world score the episode anew, whatever the recorded score was. Default false. */
   readonly scoreAnew?: boolean;
+  /**
+   * Takes secrets out of what comes in, before the episode sees it: so it sees the same when it is played
+   * again, and no secret is in the ids that are sent to the policy. Ids and logprobs stay. Default: none
+   * are known.
+   */
+  readonly redactor?: Pick<Redactor, "thrown" | "without">;
   /** Told of new inputs, some at a time; absent: nothing is recorded. */
   readonly onInputs?: (inputs: Inputs) => void;
   /** Milliseconds since the epoch. */
@@ -58,6 +65,7 @@ export class InputPlayer {
   readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
+  readonly #redactor: InputPlayerOptions["redactor"];
   /** Of the next input of the past. */
   #place = 0;
   #timePlace = 0;
@@ -75,13 +83,15 @@ export class InputPlayer {
   #newInputs: Input[] = [];
   #newTimes: number[] = [];
 
-  constructor({ past, atEnd = "live", onInputs, now, scoreAnew = false }: InputPlayerOptions) {
+  constructor(options: InputPlayerOptions) {
+    const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
     this.#isReplay = atEnd === "replay";
     this.#isScoredAnew = scoreAnew;
     this.#onInputs = onInputs;
     this.#now = now;
+    this.#redactor = redactor;
     if (past === undefined) this.#offsetMs = 0;
   }
 
@@ -153,7 +163,7 @@ export class InputPlayer {
     this.#goLive("the policy is asked for a turn");
     const about = { type: "generation", promptHash, readings: this.#readings } as const;
     try {
-      const sampled = await live();
+      const sampled = this.#cleanSampled(await live());
       const { generation, isLate, isPartial } = sampled;
       this.#note({
         ...about,
@@ -163,7 +173,8 @@ export class InputPlayer {
       });
       this.flush();
       return sampled;
-    } catch (error) {
+    } catch (thrown) {
+      const error = this.#cleanThrown(thrown);
       if (error instanceof RolloutError) {
         this.#note({ ...about, outcome: { error: toRecordedError(error) } });
       }
@@ -202,16 +213,18 @@ export class InputPlayer {
     }
     this.#goLive(`${what} is called`);
     try {
-      const value = await work();
-      const why = whyNotJson(value);
+      const given = await work();
+      const why = whyNotJson(given);
       if (why !== undefined) {
         throw new TypeError(
           `what ${what} brought back cannot be written as JSON (${why}), expected plain values`,
         );
       }
+      const value = this.#clean(given);
       this.#note({ type: "outside", index, what, outcome: { value } });
       return value;
-    } catch (error) {
+    } catch (thrown) {
+      const error = this.#cleanThrown(thrown);
       this.#note({ type: "outside", index, what, outcome: { error: toRecordedError(error) } });
       throw error;
     }
@@ -256,7 +269,7 @@ export class InputPlayer {
     if (what === "score" && this.#isScoredAnew) return await this.#scoreAnew(end, work);
     if (!repeatable) this.#bound ??= bound;
     if ("hash" in outcome) {
-      const value = await work();
+      const value = this.#clean(await work());
       this.#endAnswer(what);
       const hash = hashOf(value);
       if (hash === outcome.hash) return value;
@@ -268,7 +281,7 @@ export class InputPlayer {
   }
 
   async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {
-    const value = await work();
+    const value = this.#clean(await work());
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
     return value;
@@ -289,13 +302,14 @@ export class InputPlayer {
   ): Promise<Value> {
     if (!this.isPlaying) this.#goLive(what);
     try {
-      const value = await work();
+      const value = this.#clean(await work());
       if (this.#onInputs !== undefined) {
         const outcome = repeatable ? { hash: hashOf(value) } : { value };
         this.#note({ type: "answer", what, outcome });
       }
       return value;
-    } catch (error) {
+    } catch (thrown) {
+      const error = this.#cleanThrown(thrown);
       if (error instanceof RolloutError) {
         this.#note({ type: "answer", what, outcome: { error: toRecordedError(error) } });
       }
@@ -329,6 +343,20 @@ export class InputPlayer {
     if (this.#isReplay) throw new RecordingEnd(`the recording ends where ${what}`);
     if (this.#bound === undefined) return;
     throw new RecordingEnd(`${this.#bound}: the episode cannot go on from its recording`);
+  }
+
+  #clean<Value>(value: Value): Value {
+    return this.#redactor === undefined ? value : this.#redactor.without(value);
+  }
+
+  #cleanThrown(thrown: unknown): unknown {
+    return this.#redactor === undefined ? thrown : this.#redactor.thrown(thrown);
+  }
+
+  #cleanSampled(sampled: Sampled): Sampled {
+    if (this.#redactor === undefined) return sampled;
+    const { outputIds, logprobs, ...about } = sampled.generation;
+    return { ...sampled, generation: { outputIds, logprobs, ...this.#clean(about) } };
   }
 
   #note(input: Input): void {

@@ -25,7 +25,7 @@ import { playTurn } from "./play-turn.ts";
 /** What a play of an episode is told besides who plays it. */
 export interface PlayEpisodeOptions extends Pick<
   InputPlayerOptions,
-  "past" | "atEnd" | "scoreAnew" | "onInputs"
+  "past" | "atEnd" | "scoreAnew" | "onInputs" | "redactor"
 > {
   /** Aborted, there is no episode. */
   readonly signal: AbortSignal;
@@ -76,7 +76,7 @@ async function playThrough(
   setup: EpisodeSetup,
   options: PlayEpisodeOptions & { readonly trace: EpisodeTrace | undefined },
 ): Promise<Episode> {
-  const { signal, interrupt, past, atEnd, scoreAnew, onInputs, forkAt } = options;
+  const { signal, interrupt, past, atEnd, scoreAnew, onInputs, redactor, forkAt } = options;
   const { task, seed } = assignment;
   const { environment } = setup;
   if (forkAt !== undefined) assertReaches(past, forkAt);
@@ -86,6 +86,7 @@ async function playThrough(
     ...(atEnd && { atEnd }),
     ...(scoreAnew && { scoreAnew }),
     ...(onInputs && { onInputs }),
+    ...(redactor && { redactor }),
   });
   const startedAtMs = player.now();
   const { clock = systemClock, limits } = setup;

@@ -59,7 +59,7 @@ async function readFound(
 
 /** The attempts of the plan; one that is not finished has the name that it will have. */
 async function findAttempts(
-  { environment, split, taskIndexes, sampleCount }: PlanRecord,
+  { environment, split, taskIndexes, sampleCount, groupId }: PlanRecord,
   episodesFile: string,
 ): Promise<readonly SlimeAttempt[]> {
   const byPlace = new Map<string, string>();
@@ -76,7 +76,7 @@ async function findAttempts(
     Array.from({ length: sampleCount }, (_, sampleIndex) => ({
       rolloutId:
         byPlace.get(`${taskIndex}#${sampleIndex}`) ??
-        `${environment}/${split}/${taskIndex}#${sampleIndex}`,
+        `${groupId ?? `${environment}/${split}/${taskIndex}`}#${sampleIndex}`,
       groupIndex,
       index: groupIndex * sampleCount + sampleIndex,
     })),

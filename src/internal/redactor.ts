@@ -93,6 +93,27 @@ export class Redactor {
     return JSON.parse(this.json(value)) as Value;
   }
 
+  /**
+   * A value without the secrets of its texts and keys; itself where it holds none, or is nothing that JSON
+   * can say.
+   */
+  without<Value>(value: Value): Value {
+    if (this.#forms.length === 0) return value;
+    if (typeof value === "string") return this.text(value) as Value & string;
+    try {
+      return this.#isIn(JSON.stringify(value) ?? "") ? this.clean(value) : value;
+    } catch (error) {
+      if (error instanceof TypeError) return value;
+      throw error;
+    }
+  }
+
+  /** What was thrown, without its secrets: an error is mended (see `error()`). */
+  thrown(thrown: unknown): unknown {
+    this.error(thrown);
+    return thrown instanceof Error ? thrown : this.without(thrown);
+  }
+
   /** `clean()` of a large value, looked through in turns; itself where it holds no secret. */
   async cleanInTurns<Value>(value: Value): Promise<Value> {
     const [longest] = this.#forms;

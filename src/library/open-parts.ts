@@ -1,6 +1,8 @@
 import { createEngine } from "../setup/create-engine.ts";
 import { describeEngine } from "../setup/describe-engine.ts";
 import { createAgent } from "../setup/create-agent.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import { createRunRedactor } from "../setup/run-secrets.ts";
 import { createRunUser } from "../setup/create-run-user.ts";
 import { createRunRenderer } from "../setup/create-run-renderer.ts";
 import { loadEnvironment } from "../setup/environments.ts";
@@ -40,6 +42,8 @@ export interface OpenParts extends AsyncDisposable {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly conduct: ConductConfig;
   readonly engine: EngineDescription;
+  /** Knows the secrets that the settings name; those of parts that were given are theirs. */
+  readonly redactor: Redactor;
 }
 
 /**
@@ -77,7 +81,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const sampling = readSampling(values);
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now };
     return {
-      ...{ values, plan, conduct, engine: description },
+      ...{ values, plan, conduct, engine: description, redactor: redactorOf(options, values) },
       setup: { ...parts, ...given({ clock: options.clock, play }) },
       [Symbol.asyncDispose]: close,
     };
@@ -85,6 +89,15 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     await close();
     throw error;
   }
+}
+
+function redactorOf(options: RolloutOptions, values: RunSettings): Redactor {
+  const user = isPart(options.user) ? {} : { user: readUserConfig(userValues(values)) };
+  return createRunRedactor({ engine: engineOf(options, values), ...user }, process.env);
+}
+
+function userValues(values: RunSettings) {
+  return { ...values, user: values.user ?? "scripted" } as const;
 }
 
 function isPart<Part extends object>(part: Part | string | undefined): part is Part {
@@ -162,7 +175,7 @@ async function openUser(
   environment: Environment & { readonly user?: User },
   own: { close?(): Promise<void> }[],
 ): Promise<User> {
-  const config = readUserConfig({ ...values, user: values.user ?? "scripted" });
+  const config = readUserConfig(userValues(values));
   if (config.strategy === "scripted" && config.scriptFile === undefined) {
     if (environment.user !== undefined) return environment.user;
     if (values.env === undefined) return createUser({ strategy: "scripted" });

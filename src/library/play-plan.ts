@@ -66,14 +66,17 @@ interface Told extends PlayOptions {
 async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const { dir } = parts.conduct;
   await using folder = dir === undefined ? undefined : await openFolder(parts, dir);
-  const { plan, setup, conduct } = parts;
+  const { plan, setup, conduct, redactor } = parts;
   const { concurrency, followLoad, attempts, maxFailuresInRow } = conduct;
   const { sampleCount, seed } = plan.scope;
+  const scope = readScopeConfig(parts.values);
   await using gate = openLoadGate(setup, { concurrency, followLoad });
+  const { traceSetup } = await import("../run/run-tracer.ts");
   const run = startRun({
-    ...{ setup, seed, maxFailuresInRow },
-    source: sourceOf(readScopeConfig(parts.values), plan, setup.environment),
-    grouping: { size: sampleCount, attempts },
+    setup: traceSetup(setup, parts.engine.model),
+    ...{ seed, maxFailuresInRow, redactor },
+    source: sourceOf(scope, plan, setup.environment),
+    grouping: { size: sampleCount, attempts, ...given({ branchAt: scope.branchAt }) },
     admission: { concurrency, ...given({ gate }) },
     ...{ signal: told.signal, onEpisode: told.onEpisode },
     ...given({ folder, onProgress: told.onProgress }),
@@ -88,7 +91,7 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
   const { configuration, settings } = describeSettings(values);
   const tools = environment.tools.map(({ openai }) => openai);
   const scope = readScopeConfig(values);
-  const record = describePlan(scope, { environment: environment.name, ...plan.scope });
+  const planned = describePlan(scope, { environment: environment.name, ...plan.scope });
   const manifest = {
     format: 1,
     turnwright: await readVersion(),
@@ -102,12 +105,16 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
       ...given({ agentModule: await fingerprintAgent(readAgentConfig(values, plan.scope.seed)) }),
     },
     found: {
-      ...{ engine, template: renderer.card, plan: record, settings },
+      ...{ engine, template: renderer.card, plan: planned, settings },
       vocabularySize: renderer.codec.vocabularySize,
     },
   } as const;
-  const { retryFailed, format } = conduct;
-  return await RunFolder.open(dir, manifest, { retryFailed, ...given({ format }) });
+  const { retryFailed, record, format } = conduct;
+  return await RunFolder.open(dir, parts.redactor.clean(manifest), {
+    retryFailed,
+    record,
+    ...given({ format }),
+  });
 }
 
 function tooManyFailures({ conduct }: OpenParts, { failure }: Partial<Episode> = {}): RolloutError {

@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import { refuse } from "../environment/refuse.ts";
@@ -45,6 +45,12 @@ afterAll(async () => {
 
 function options() {
   return { environment, renderer, url: server.url, samples: 2 } as const;
+}
+
+/** How much a folder's recording holds. */
+async function recordedBytes(dir: string): Promise<number> {
+  const { size } = await stat(path.join(dir, "recording.jsonl")).catch(() => ({ size: 0 }));
+  return size;
 }
 
 describe("rollout()", () => {
@@ -101,6 +107,50 @@ describe("rollout()", () => {
     }
     expect(rows).toBe(6);
     expect(await run.evaluation()).toMatchObject({ episodes: { planned: 6, scored: 6 } });
+  });
+
+  test("samples trees, each attempt once, and writes what is to be recorded", async () => {
+    const repeatable = { ...environment, repeatable: true };
+    const settings = { ...options(), environment: repeatable, tasks: [1] };
+    const out = path.join(scratch, "tree");
+    const from: unknown[] = [];
+    for await (const { episodes } of rollout({ ...settings, out, branchAt: "1", group: true })) {
+      from.push(...episodes.map(({ episode }) => episode.forkedFrom));
+    }
+    expect(from).toEqual([undefined, { rolloutId: "lights/test/1#0", turnIndex: 1 }]);
+    expect(await recordedBytes(out)).toBeGreaterThan(0);
+    const other = async (more: object) => await rollout({ ...settings, out, ...more }).next();
+    await expect(other({ branchAt: "0" })).rejects.toThrow('branch-at was "1" and is "0"');
+    await expect(other({ branchAt: "1", record: "none" })).rejects.toThrow(
+      'Cannot branch (branchAt, or --branch-at) where record is "none"',
+    );
+    const bare = path.join(scratch, "bare");
+    for await (const _ of rollout({ ...settings, out: bare, record: "none" }));
+    expect(await recordedBytes(bare)).toBe(0);
+  });
+
+  test("hands out and writes no secret that the settings name", async () => {
+    const secret = "sk-library-secret-key";
+    vi.stubEnv("LIGHTS_KEY", secret);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const telling = defineEnvironment({
+      name: "telling",
+      tasks: [{ instruction: "On, please." }],
+      initialState: () => ({}),
+      policy: "",
+      tools: { switch_on: { description: "Switch on.", execute: () => `done with ${secret}` } },
+      score: () => 1,
+    });
+    const out = path.join(scratch, "secrets");
+    const settings = { ...options(), environment: telling, apiKeyEnv: "LIGHTS_KEY", out };
+    for await (const { episode, samples } of rollout(settings)) {
+      const said = await renderer.codec.decode(samples[0]!.tokenIds);
+      expect(`${JSON.stringify(episode)}${said}`).not.toContain(secret);
+      if (episode.sampleIndex === 0) expect(said).toContain("done with [redacted]");
+    }
+    const names = (await readdir(out)).filter((name) => name !== "run.lock");
+    const texts = await Promise.all(names.map((name) => readFile(path.join(out, name), "utf8")));
+    expect(texts.join("")).not.toContain(secret);
   });
 
   test("stops by its signal, and says what cannot be used", async () => {

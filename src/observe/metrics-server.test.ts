@@ -76,7 +76,7 @@ describe("startMetricsServer()", () => {
     const server = await startMetricsServer(source, { port: 0 });
     const port = Number(new URL(server.url).port);
     await expect(startMetricsServer(source, { port })).rejects.toThrow(
-      `Cannot use --metrics-port ${port}: `,
+      `Cannot serve metrics on port ${port} (--metrics-port): `,
     );
     await server[Symbol.asyncDispose]();
     await using _again = await startMetricsServer(source, { port });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { UsageError, describeError } from "../errors.ts";
-import { createRunMetrics, type MetricsSource, type RunMetrics } from "./run-metrics.ts";
+import type { MetricsSource, RunMetrics } from "./run-metrics.ts";
 
 /** Metrics that can be read on this machine. Disposing of it ends that. */
 export interface MetricsServer extends AsyncDisposable, Pick<RunMetrics, "observe"> {
@@ -20,6 +20,8 @@ export async function startMetricsServer(
   source: MetricsSource,
   { port }: { readonly port: number },
 ): Promise<MetricsServer> {
+  // Few programs serve metrics: what that takes is loaded for those.
+  const { createRunMetrics } = await import("./run-metrics.ts");
   const metrics = createRunMetrics(source);
   const server = createServer((request, response) => {
     if (request.method !== "GET" || request.url !== "/metrics") {
@@ -36,7 +38,7 @@ export async function startMetricsServer(
     await once(server, "listening");
   } catch (cause) {
     throw new UsageError(
-      `Cannot use --metrics-port ${port}: ${describeError(cause)}; choose another, or 0 for any`,
+      `Cannot serve metrics on port ${port} (--metrics-port): ${describeError(cause)}; choose another, or 0 for any`,
       { cause },
     );
   }

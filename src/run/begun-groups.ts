@@ -6,7 +6,7 @@ import { scanLines } from "./line-ranges.ts";
 import { readInputs, writeInputs } from "./recording-line.ts";
 import { storageError } from "./storage-error.ts";
 import type { Fork } from "./task-source.ts";
-import { eventsFile } from "./told-episodes.ts";
+import { droppedType, eventsFile } from "./told-episodes.ts";
 
 /** A group that an earlier start began with a task that its source may not give again. */
 export interface BegunGroup {
@@ -40,8 +40,49 @@ export interface ToldGroups {
   readonly begun: readonly BegunGroup[];
   /** Places of groups that ended and were to be handed out. */
   readonly finished: ReadonlySet<number>;
-  /** Places of those that nobody needs any more: they were taken, or left out. */
-  readonly settled: ReadonlySet<number>;
+  /** Places of those that were left out. */
+  readonly leftOut: ReadonlySet<number>;
+  /** Places of those that were taken. */
+  readonly taken: ReadonlySet<number>;
+}
+
+/** An event, as far as it is about groups. */
+type GroupEvent = Partial<
+  Omit<BegunEvent, "type"> & { readonly type: string; readonly rolloutIds: readonly string[] }
+>;
+
+/** Takes note of one event after the other. */
+class GroupNotes implements ToldGroups {
+  readonly begun: BegunGroup[] = [];
+  readonly finished = new Set<number>();
+  readonly leftOut = new Set<number>();
+  readonly taken = new Set<number>();
+  readonly #placeOf = new Map<string, number>();
+
+  note({ type, groupIndex, groupId = "", task, fork, rolloutIds }: GroupEvent): void {
+    if (type === droppedType) this.#reopen(rolloutIds ?? []);
+    if (typeof groupIndex !== "number") return;
+    if (groupId !== "") this.#placeOf.set(groupId, groupIndex);
+    if (type === "group-taken") this.taken.add(groupIndex);
+    if (type === "group-begun" && groupId !== "" && task !== undefined) {
+      this.begun.push({ groupIndex, groupId, task, ...(fork && { fork: readFork(fork) }) });
+    }
+    if (type !== "group-finished" && type !== "group-left-out") return;
+    const [now, before] =
+      type === "group-finished" ? [this.finished, this.leftOut] : [this.leftOut, this.finished];
+    now.add(groupIndex);
+    before.delete(groupIndex);
+  }
+
+  /** Attempts are played again: what was decided of their groups is decided anew. */
+  #reopen(rolloutIds: readonly string[]): void {
+    for (const rolloutId of rolloutIds) {
+      const place = this.#placeOf.get(rolloutId.slice(0, rolloutId.lastIndexOf("#")));
+      if (place === undefined) continue;
+      this.finished.delete(place);
+      this.leftOut.delete(place);
+    }
+  }
 }
 
 /**
@@ -51,25 +92,15 @@ export interface ToldGroups {
  */
 export async function readToldGroups(files: Files, dir: string): Promise<ToldGroups> {
   const file = path.join(dir, eventsFile);
-  const begun: BegunGroup[] = [];
-  const finished = new Set<number>();
-  const settled = new Set<number>();
+  const notes = new GroupNotes();
   try {
     await scanLines(files, file, ({ bytes }) => {
-      if (!bytes.includes('"group-')) return;
-      const event = parseJson(bytes) as
-        | Partial<Omit<BegunEvent, "type"> & { readonly type: string }>
-        | undefined;
-      const { type, groupIndex, groupId, task, fork } = event ?? {};
-      if (typeof groupIndex !== "number") return;
-      if (type === "group-finished") finished.add(groupIndex);
-      else if (type === "group-taken" || type === "group-left-out") settled.add(groupIndex);
-      else if (type === "group-begun" && typeof groupId === "string" && task !== undefined) {
-        begun.push({ groupIndex, groupId, task, ...(fork && { fork: readFork(fork) }) });
-      }
+      if (!bytes.includes('"group-') && !bytes.includes(`"${droppedType}"`)) return;
+      const event = parseJson(bytes) as GroupEvent | null | undefined;
+      if (event) notes.note(event);
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return { begun, finished, settled };
+  return notes;
 }

@@ -1,4 +1,5 @@
 import type { AttemptJob, OpenGroup } from "./group-book.ts";
+import { isOfOtherRun } from "./recording-line.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { forkOf, trunkOf, type Trunk } from "./trunk.ts";
 
@@ -50,6 +51,7 @@ export class Branches {
     const [episode] = await this.#folder.readEpisodes(new Set([row.rolloutId]));
     const recorded = await this.#folder.recordingOf(row.rolloutId);
     if (episode === undefined || recorded === undefined) return undefined;
+    if (isOfOtherRun(recorded.begin, this.#folder.manifest.runId)) return undefined;
     group.trunk = trunkOf(episode, recorded.inputs);
     return group.trunk;
   }

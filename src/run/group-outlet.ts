@@ -25,6 +25,8 @@ export class GroupOutlet {
   #hasEnded = false;
   /** Groups that are offered to whoever takes them, or will be: those that are left out are none. */
   offeredCount = 0;
+  /** Places of groups that earlier starts handed out and that were taken. */
+  takenBefore: ReadonlySet<number> = new Set();
 
   constructor(options: GroupOutletOptions) {
     this.#options = options;
@@ -66,6 +68,11 @@ export class GroupOutlet {
 
   /** Tells the source of a group that has ended, and hands it out unless something speaks against it. */
   async conclude(whole: EpisodeGroup): Promise<void> {
+    if (this.takenBefore.has(whole.groupIndex)) {
+      // An attempt was played again. Whoever took the group has the others: once more is twice.
+      this.#makeRoom();
+      return;
+    }
     const { folder, grouping, redeliver, setup, source, tally, versions } = this.#options;
     const aged = this.#aged(whole);
     const { staleness } = aged;
@@ -111,12 +118,16 @@ export class GroupOutlet {
   }
 
   async #leaveOut({ groupIndex, groupId, staleness }: EpisodeGroup, reason: string): Promise<void> {
-    const { folder, onRoom, setup } = this.#options;
+    const { folder, setup } = this.#options;
     const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
-    // Nobody takes it: another one may be begun in its place.
-    this.offeredCount -= 1;
-    onRoom();
+    this.#makeRoom();
     await folder?.writeEvent({ type: "group-left-out", atMs: setup.now(), ...about, reason });
+  }
+
+  /** Nobody takes a group: another one may be begun in its place. */
+  #makeRoom(): void {
+    this.offeredCount -= 1;
+    this.#options.onRoom();
   }
 
   async #noteTaken({ groupIndex }: EpisodeGroup): Promise<void> {

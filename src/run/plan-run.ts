@@ -25,6 +25,8 @@ export interface RunScope {
 export interface PlanRecord extends RunScope {
   /** The environment's name. */
   readonly environment: string;
+  /** Of the one group, for forks; absent where each is named by its task's id. */
+  readonly groupId?: string;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Redactor } from "../internal/redactor.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { attemptsLeft, type AttemptJob } from "./group-book.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
+import { describeCopy, isOfOtherRun } from "./recording-line.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
 import type { RunTally } from "./run-progress.ts";
@@ -73,7 +74,10 @@ export async function playAttempts(
     first += 1;
     past = undefined;
   };
-  if (past !== undefined && !isOf(past, job)) {
+  const runId = folder?.manifest.runId;
+  if (past !== undefined && isOfOtherRun(past.begin, runId)) {
+    await drop(describeCopy(past.begin, runId));
+  } else if (past !== undefined && !isOf(past, job)) {
     await drop("it is the recording of another run's attempt");
   }
   for (let attempt = first; ; attempt++) {
@@ -138,11 +142,13 @@ async function playOnce(
   const { groupId, groupIndex, task } = group;
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
   const inputs = past?.inputs ?? fork?.inputs;
+  const run = folder?.manifest.runId;
   const kept = options.keepsInputs === true ? keepInputs(inputs) : undefined;
   const written = recording?.begin({
     ...{ rolloutId, attempt, start, groupId, groupIndex, sampleIndex, seed },
     ...(samplingSeed === undefined ? {} : { samplingSeed }),
     ...(forkedFrom && { forkedFrom }),
+    ...(run === undefined ? {} : { run }),
     ...{ split: task.split, taskIndex: task.index, atMs: options.setup.now() },
     ...(past && { partCount: past.partCount, lastHash: past.lastHash }),
   });
@@ -160,6 +166,7 @@ async function playOnce(
     signal: stop.signal,
     interrupt: options.interrupt,
     ...(inputs && { past: inputs }),
+    ...(redactor && { redactor }),
     ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
     ...((written ?? kept) && {
       onInputs: (more: Inputs) => {

@@ -4,7 +4,12 @@ import { parseJson } from "./episode-row.ts";
 import { type Files, withFile, readBytes } from "./files.ts";
 import { keepLines } from "./keep-lines.ts";
 import { type LineRange, scanLines } from "./line-ranges.ts";
-import { type BeginLine, readRecordingLine, recordingFile } from "./recording-line.ts";
+import {
+  type BeginLine,
+  isOfOtherRun,
+  readRecordingLine,
+  recordingFile,
+} from "./recording-line.ts";
 import { storageError } from "./storage-error.ts";
 
 /** Which episodes' inputs a run keeps: all, those that failed or did not end, or none at all. */
@@ -75,12 +80,17 @@ function headOf(
   return typeof rolloutId === "string" ? { rolloutId, attempt: Number(match[2]) } : undefined;
 }
 
-/** Reads a rollout's recording; `undefined` where there is none that can be used. */
+/** Reads a rollout's recording (see `joinLines()`). */
 export async function readRecording(
   dir: string,
-  { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
+  options: {
+    readonly files: Files;
+    readonly ranges: readonly LineRange[];
+    /** The folder's own. */
+    readonly runId: string | undefined;
+  },
 ): Promise<RecordedAttempt | undefined> {
-  return joinLines(await readRecordingLines(dir, { files, ranges }));
+  return joinLines(await readRecordingLines(dir, options), options.runId);
 }
 
 /** The lines that stand in these places. */
@@ -103,9 +113,15 @@ export async function readRecordingLines(
 /**
  * Puts the lines of an attempt together. One that is damaged, and those that build on it, are passed over;
  * those of a later start, which went on without them, are not.
+ *
+ * @param runId - Of the folder: what was recorded in another run is passed over, unless there is nothing
+ *   else.
+ * @returns nothing where there is none that can be used.
  */
-export function joinLines(lines: readonly Buffer[]): RecordedAttempt | undefined {
+export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAttempt | undefined {
   let begin: BeginLine | undefined;
+  let isForeign = false;
+  let foreignCount = 0;
   let lastHash = "";
   let partCount = 0;
   let hasEnded = false;
@@ -113,7 +129,11 @@ export function joinLines(lines: readonly Buffer[]): RecordedAttempt | undefined
   const times: number[] = [];
   for (const bytes of lines) {
     const line = readRecordingLine(bytes, lastHash);
-    if (line === undefined) continue;
+    if (line?.type === "begin") {
+      isForeign = isOfOtherRun(line, runId);
+      if (isForeign) foreignCount += 1;
+    }
+    if (line === undefined || isForeign) continue;
     if (line.type === "begin") {
       begin = line;
       // Whatever ended it before was lost.
@@ -132,6 +152,7 @@ export function joinLines(lines: readonly Buffer[]): RecordedAttempt | undefined
       for (const time of line.times) times.push(time);
     }
   }
+  if (begin === undefined && foreignCount > 0) return joinLines(lines);
   return begin && { begin, inputs: { inputs, times }, partCount, lastHash, hasEnded };
 }
 

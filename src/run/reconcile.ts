@@ -25,6 +25,8 @@ export interface Reconciliation {
   readonly retried: readonly string[];
   /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
   readonly untold: readonly UntoldEpisode[];
+  /** Where the last start had attempts branch; absent where no start said so. */
+  readonly branchAt: readonly number[] | undefined;
   /** What was found wrong, for people. */
   readonly notes: readonly string[];
 }
@@ -73,7 +75,7 @@ export async function reconcile(
   dir: string,
   { files, retryFailed }: ReconcileOptions,
 ): Promise<Reconciliation> {
-  const told = await readTold(files, dir);
+  const { episodes: told, branchAt } = await readTold(files, dir);
   const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
     const row = parseEpisodeRow(bytes);
     if (row === undefined) return undefined;
@@ -121,7 +123,7 @@ export async function reconcile(
   const lost = dropped.filter((id) => !claims.lines.has(id) && told.get(id)?.isFailed === false);
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
   const notes = noteAll(claims, rows, { incompleteCount, lostCount });
-  return { finished, dropped, retried, untold, notes };
+  return { finished, dropped, retried, untold, branchAt, notes };
 }
 
 async function scan<Line>(

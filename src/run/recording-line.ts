@@ -29,8 +29,20 @@ export interface BeginLine {
   readonly taskIndex: number;
   /** Absent for what is no fork. */
   readonly forkedFrom?: ForkPlace;
+  /** The `runId` of its run's `run.json`; absent in recordings of earlier versions. */
+  readonly run?: string;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
+}
+
+/** Whether an attempt was recorded in another run than the given one, as far as both are known. */
+export function isOfOtherRun({ run }: Pick<BeginLine, "run">, runId: string | undefined): boolean {
+  return run !== undefined && runId !== undefined && run !== runId;
+}
+
+/** Says that a recording is another run's. */
+export function describeCopy({ run }: Pick<BeginLine, "run">, here: string | undefined): string {
+  return `it was recorded in another run, ${run}, and its recording was copied into this one, ${here}`;
 }
 
 /** Inputs of an attempt, as they came. */

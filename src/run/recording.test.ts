@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ import { lamps, playLamps } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import { joinLines } from "./read-recording.ts";
 import { RecordingJournal, type RecordingStart } from "./recording-journal.ts";
-import { RunFolder } from "./run-folder.ts";
+import { RunFolder, type RunManifest } from "./run-folder.ts";
 import { testManifest } from "./run-folder.fixture.ts";
 import type { RunOptions } from "./run-rollouts.ts";
 
@@ -26,10 +26,10 @@ afterEach(async () => {
 });
 
 let pid = 1;
-async function open(retryFailed = false): Promise<RunFolder> {
+async function open(retryFailed = false, where = dir): Promise<RunFolder> {
   pid += 1;
   const lock = { machine: fakeMachine({ pid }) };
-  return await RunFolder.open(dir, testManifest, { retryFailed, lock });
+  return await RunFolder.open(where, testManifest, { retryFailed, lock });
 }
 
 const environment: Environment = { ...lamps(1), repeatable: true };
@@ -44,8 +44,12 @@ async function playOn(folder: RunFolder, options: Partial<RunOptions> = {}) {
   return episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
 }
 
-async function recordedLines(): Promise<readonly Record<string, unknown>[]> {
-  const text = await readFile(path.join(dir, "recording.jsonl"), "utf8");
+async function manifestIn(where: string): Promise<RunManifest> {
+  return JSON.parse(await readFile(path.join(where, "run.json"), "utf8")) as RunManifest;
+}
+
+async function recordedLines(where = dir): Promise<readonly Record<string, unknown>[]> {
+  const text = await readFile(path.join(where, "recording.jsonl"), "utf8");
   return text
     .split("\n")
     .slice(0, -1)
@@ -147,6 +151,58 @@ describe("what is recorded", () => {
         message: "it is the recording of another run's attempt",
       },
     ]);
+  });
+
+  test("the recording that was copied from another run's folder is told as that, and left alone", async () => {
+    const other = path.join(dir, "other");
+    {
+      await using folder = await open(false, other);
+      folder.writeEpisode = async () => await Promise.reject(new UsageError("gone"));
+      await expect(playOn(folder)).rejects.toThrow("gone");
+    }
+    const { runId: otherId } = await manifestIn(other);
+    const begun = (await recordedLines(other)).filter(({ type }) => type === "begin");
+    expect(begun.map(({ run }) => run)).toEqual([otherId, otherId]);
+    {
+      await using _new = await open();
+    }
+    await copyFile(path.join(other, "recording.jsonl"), path.join(dir, "recording.jsonl"));
+    await using folder = await open();
+    const { runId } = folder.manifest;
+    expect(runId).not.toBe(otherId);
+    expect((await playOn(folder)).map(({ attempt }) => attempt)).toEqual([2, 2]);
+    const message =
+      `it was recorded in another run, ${otherId}, and its recording was copied into this one, ` +
+      runId;
+    expect((await eventsOf("recording-dropped")).map((event) => event["message"])).toEqual([
+      message,
+      message,
+    ]);
+  });
+
+  test("what was recorded in another run hides nothing of this one's", async () => {
+    await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
+    const options = { journal, clock: { after: () => () => {} }, onFailure: () => {} };
+    const recording = new RecordingJournal(options);
+    recording.begin({ ...start, run: "this" }).add({ ...late, times: [1] });
+    recording.begin({ ...start, run: "other" }).add({ ...late, times: [2] });
+    await recording.flush();
+    const lines = (await readFile(path.join(dir, "recording.jsonl"), "utf8"))
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => Buffer.from(line));
+    expect(joinLines(lines, "this")).toMatchObject({
+      begin: { run: "this" },
+      inputs: { times: [1] },
+    });
+    expect(joinLines(lines, "other")).toMatchObject({
+      begin: { run: "other" },
+      inputs: { times: [2] },
+    });
+    expect(joinLines(lines, "third")).toMatchObject({ begin: { run: "other" } });
+    // Those of earlier versions do not say whose they are.
+    const nameless = lines.map((line) => Buffer.from(line.toString().replace(',"run":"this"', "")));
+    expect(joinLines(nameless.slice(0, 2), "third")!.inputs.times).toEqual([1]);
   });
 
   test("no secret that a server repeats is in it, whether it refuses or samples", async () => {

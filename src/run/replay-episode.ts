@@ -11,6 +11,7 @@ import type { EpisodeRow } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import { drawTask } from "./plan-run.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
+import { describeCopy, isOfOtherRun } from "./recording-line.ts";
 
 /** What playing an episode again came to. */
 export type ReplayVerdict =
@@ -29,6 +30,8 @@ export interface StoredEpisode {
   /** Absent where it was not finished. */
   readonly row?: EpisodeRow;
   readonly samples: readonly Sample[];
+  /** Of the run in whose folder both are; absent in runs of earlier versions. */
+  readonly runId?: string;
 }
 
 /** What an episode is played again with: no engine, no model and no key are needed. */
@@ -62,9 +65,12 @@ export function recordedAssignment(
  * @throws InvariantError on our own bugs.
  */
 export async function replayEpisode(
-  { recorded, row, samples }: StoredEpisode,
+  { recorded, row, samples, runId }: StoredEpisode,
   { setup, redactor, scoreAnew = false }: ReplayOptions,
 ): Promise<ReplayVerdict> {
+  if (isOfOtherRun(recorded.begin, runId)) {
+    return { type: "diverged", reason: describeCopy(recorded.begin, runId) };
+  }
   const assignment = recordedAssignment(setup.environment, recorded);
   let played: Episode;
   try {
@@ -73,12 +79,18 @@ export async function replayEpisode(
       past: recorded.inputs,
       atEnd: "replay",
       scoreAnew,
+      ...(redactor && { redactor }),
       ...(assignment.forkedFrom && { forkAt: assignment.forkedFrom.turnIndex }),
     });
   } catch (error) {
     if (!(error instanceof PlaybackStop)) throw error;
     if (!(error instanceof RecordingEnd)) return { type: "diverged", reason: error.message };
     if (row === undefined) return { type: "unfinished", reason: error.message };
+    const { name, repeatable = false } = setup.environment;
+    if (scoreAnew && !repeatable) {
+      const reason = `${name} is not repeatable: there is no world that could score it anew`;
+      return { type: "diverged", reason };
+    }
     return { type: "diverged", reason: `${error.message}, and the episode went on: it is damaged` };
   }
   const { segments, ...story } = played;

@@ -21,7 +21,7 @@ import type { Episode } from "../episode/episode.ts";
 import { hashLine } from "./encode-line.ts";
 import { crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
-import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
+import { RunFolder, type RunFolderOptions, type RunManifest } from "./run-folder.ts";
 import { failedEnd, rolloutIdsIn, testEpisode, testManifest } from "./run-folder.fixture.ts";
 
 let scratch = "";
@@ -35,7 +35,8 @@ afterEach(async () => {
 });
 
 async function open(options: Partial<RunFolderOptions> = {}): Promise<RunFolder> {
-  return await RunFolder.open(dir, testManifest, { retryFailed: false, ...options });
+  const drawId = (): string => "drawn";
+  return await RunFolder.open(dir, testManifest, { retryFailed: false, drawId, ...options });
 }
 
 async function write(episodes: readonly Episode[], options: Partial<RunFolderOptions> = {}) {
@@ -535,6 +536,7 @@ describe("RunFolder and its manifest", () => {
     await writeFile(file("run.json"), JSON.stringify(old));
     {
       await using again = await open();
+      expect(again.manifest).toEqual({ ...testManifest, runId: "drawn" });
       expect(again.notes).toEqual([
         `${dir} was begun by a version that did not note which tokenizer, engine it played with: ` +
           "those of this start are taken for the same",
@@ -545,7 +547,7 @@ describe("RunFolder and its manifest", () => {
     await expect(other).rejects.toThrow('tokenizer was "t1" and is "t2"');
   });
 
-  const started = { type: "run-started", atMs: 0, manifest: testManifest };
+  const started = { type: "run-started", atMs: 0, manifest: { ...testManifest, runId: "begun" } };
 
   test.each([
     ["missing", undefined],
@@ -573,7 +575,7 @@ describe("RunFolder and its manifest", () => {
         `${file("run.json")} was ${state} and is written anew: events.jsonl says what was played`,
       ]);
     }
-    expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(testManifest);
+    expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(started.manifest);
   });
 
   test("says what to do where nothing says what was played", async () => {
@@ -594,7 +596,8 @@ describe("RunFolder and its manifest", () => {
     {
       await using _folder = await open();
     }
-    expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(testManifest);
+    const manifest = JSON.parse(await readFile(file("run.json"), "utf8")) as RunManifest;
+    expect(manifest).toEqual({ ...testManifest, runId: "drawn" });
   });
 
   test("refuses a run of another format", async () => {

@@ -42,6 +42,8 @@ export interface RunFolderOptions {
   readonly retryFailed: boolean;
   /** Whose inputs are kept in `recording.jsonl`. Default `all`. */
   readonly record?: RecordPolicy;
+  /** Draws the `runId` of a new folder. Default: a random UUID. */
+  readonly drawId?: () => string;
   readonly files?: Files;
   /** How the folder is locked, and what ends the wait for another machine's lock. */
   readonly lock?: Omit<LockOptions, "files">;
@@ -63,6 +65,8 @@ export class RunFolder implements AsyncDisposable {
   readonly manifest: RunManifest;
   /** Episodes that earlier starts of this run finished. */
   readonly finished: readonly FinishedEpisode[];
+  /** Where the last start had attempts branch; absent where no start said so. */
+  readonly branchAt: readonly number[] | undefined;
   /** What was found on opening that people may want to know. */
   readonly notes: readonly string[];
   readonly #files: Files;
@@ -76,12 +80,13 @@ export class RunFolder implements AsyncDisposable {
   readonly #retried: ReadonlySet<string>;
   /** Episodes that ended in earlier starts, and of which the files lack something. */
   readonly #lost: ReadonlySet<string>;
-  readonly #record: RecordPolicy;
+  /** Whose inputs it keeps. */
+  readonly record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
   #finishedRecordings: Promise<RecordingIndex> | undefined;
 
   private constructor(
-    about: Pick<RunFolder, "dir" | "manifest" | "finished" | "notes">,
+    about: Pick<RunFolder, "dir" | "manifest" | "finished" | "branchAt" | "notes">,
     open: {
       readonly files: Files;
       readonly lock: RunLock;
@@ -99,6 +104,7 @@ export class RunFolder implements AsyncDisposable {
     this.dir = about.dir;
     this.manifest = about.manifest;
     this.finished = about.finished;
+    this.branchAt = about.branchAt;
     this.notes = about.notes;
     this.#files = open.files;
     this.#lock = open.lock;
@@ -109,7 +115,7 @@ export class RunFolder implements AsyncDisposable {
     this.#recordings = open.recordings;
     this.#retried = open.retried;
     this.#lost = open.lost;
-    this.#record = open.record;
+    this.record = open.record;
     this.#finishedIds = open.finishedIds;
   }
 
@@ -153,9 +159,11 @@ export class RunFolder implements AsyncDisposable {
   ): Promise<RunFolder> {
     const { files, lock, format, retryFailed, record = "all" } = options;
     await removeUnfinished(files, dir);
-    const claimed = await claimManifest(dir, manifest, { files });
+    const { drawId } = options;
+    const claimed = await claimManifest(dir, manifest, { files, ...(drawId && { drawId }) });
     const found = await reconcile(dir, { files, retryFailed });
-    const { finished, dropped, untold, notes } = found;
+    const { finished, dropped, untold, branchAt } = found;
+    const notes = [...claimed.notes, ...found.notes];
     const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
     const recordings = await indexRecordings(dir, {
       files,
@@ -164,7 +172,7 @@ export class RunFolder implements AsyncDisposable {
     const names = [samplesFile, episodesFile, eventsFile] as const;
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
     const folder = new RunFolder(
-      { dir, manifest: claimed.manifest, finished, notes: [...claimed.notes, ...notes] },
+      { dir, manifest: claimed.manifest, finished, branchAt, notes },
       {
         ...{ files, lock, format, recordings, record, finishedIds },
         retried: new Set(found.retried),
@@ -204,7 +212,9 @@ export class RunFolder implements AsyncDisposable {
     const places = isFinished ? await this.#indexFinished() : this.#recordings;
     const place = places.get(rolloutId);
     if (place === undefined) return undefined;
-    const recorded = await readRecording(this.dir, { files: this.#files, ranges: place.ranges });
+    const { runId } = this.manifest;
+    const { ranges } = place;
+    const recorded = await readRecording(this.dir, { files: this.#files, ranges, runId });
     if (recorded === undefined) return undefined;
     if (this.#retried.has(rolloutId)) return { ...recorded, hasEnded: true };
     // Its lines were lost after it ended: its inputs bring them back as they were.
@@ -234,7 +244,7 @@ export class RunFolder implements AsyncDisposable {
   async openRecording(
     options: Omit<RecordingOptions, "journal">,
   ): Promise<(RecordingJournal & AsyncDisposable) | undefined> {
-    if (this.#record === "none") return undefined;
+    if (this.record === "none") return undefined;
     const file = path.join(this.dir, recordingFile);
     const guard = (): Promise<void> => this.#lock.confirm();
     const journal = await JsonlJournal.open(file, { files: this.#files, guard });
@@ -249,9 +259,9 @@ export class RunFolder implements AsyncDisposable {
 
   /** Takes out of the recording what is not to be kept; `ended` says how a rollout ended, if it did. */
   async pruneRecording(ended: (rolloutId: string) => "failed" | "other" | undefined) {
-    if (this.#record === "none") return;
+    if (this.record === "none") return;
     await this.#lock.confirm();
-    await pruneRecordings(this.dir, { files: this.#files, policy: this.#record, ended });
+    await pruneRecordings(this.dir, { files: this.#files, policy: this.record, ended });
   }
 
   /** Where the training rows are. */

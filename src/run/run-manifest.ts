@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { recordingFile } from "./recording-line.ts";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -13,6 +14,11 @@ import { writeWholeJson } from "./write-whole.ts";
 export interface RunManifest {
   readonly format: 1;
   readonly turnwright: string;
+  /**
+   * Drawn when the folder became that of a run: recordings name it, so that one of another run is known
+   * for that. Absent before, and in runs of earlier versions until they are gone on with.
+   */
+  readonly runId?: string;
   /** What was asked for. Two runs with different ones cannot share a folder. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /**
@@ -41,10 +47,11 @@ const fileName = "run.json";
  */
 export async function claimManifest(
   dir: string,
-  manifest: RunManifest,
-  { files }: { readonly files: Files },
+  asked: RunManifest,
+  { files, drawId = randomUUID }: { readonly files: Files; readonly drawId?: () => string },
 ): Promise<ClaimedManifest> {
   const file = path.join(dir, fileName);
+  const manifest = { ...asked, runId: drawId() };
   const stored = await readStored(files, file);
   if (typeof stored === "object") {
     try {
@@ -63,12 +70,8 @@ export async function claimManifest(
   }
   const told = await lastStart(files, dir);
   if (told === undefined) throw cannotRecover(dir, stored);
-  const { identity } = told;
-  const recovered = {
-    ...manifest,
-    turnwright: told.turnwright,
-    configuration: told.configuration,
-  };
+  const { identity, turnwright, configuration, runId = manifest.runId } = told;
+  const recovered = { ...manifest, turnwright, configuration, runId };
   const known = identity === undefined ? recovered : { ...recovered, identity };
   const resumed = await resume(dir, { stored: known, manifest, files });
   await writeWholeJson(file, resumed.manifest, { files });
@@ -160,7 +163,11 @@ function cannotRecover(dir: string, state: "missing" | "damaged"): UsageError {
 
 async function resume(
   dir: string,
-  run: { readonly stored: RunManifest; readonly manifest: RunManifest; readonly files: Files },
+  run: {
+    readonly stored: RunManifest;
+    readonly manifest: RunManifest & { readonly runId: string };
+    readonly files: Files;
+  },
 ): Promise<ClaimedManifest> {
   const { stored, manifest, files } = run;
   const asked = differences(configurationOf(stored, manifest), manifest.configuration);
@@ -169,21 +176,35 @@ async function resume(
       `Cannot resume ${dir}: ${listed(asked)}; start with the same settings or choose another --out`,
     );
   }
-  const { identity } = manifest;
-  if (identity === undefined) return { manifest: stored, notes: [] };
-  if (stored.identity === undefined) {
-    const completed = { ...stored, identity };
-    await writeWholeJson(path.join(dir, fileName), completed, { files });
-    const names = Object.keys(identity).join(", ");
-    const note =
-      `${dir} was begun by a version that did not note which ${names} it played with: ` +
-      "those of this start are taken for the same";
-    return { manifest: completed, notes: [note] };
+  const { identity, runId } = manifest;
+  if (identity !== undefined && stored.identity !== undefined) {
+    requireSame(dir, { stored, manifest }, differences(stored.identity, identity));
   }
-  const found = differences(stored.identity, identity).filter(
+  if (stored.runId !== undefined && (stored.identity !== undefined || identity === undefined)) {
+    return { manifest: stored, notes: [] };
+  }
+  // It was begun by an earlier version.
+  const completed = { ...manifest, ...stored, runId: stored.runId ?? runId };
+  await writeWholeJson(path.join(dir, fileName), completed, { files });
+  if (stored.identity !== undefined || identity === undefined) {
+    return { manifest: completed, notes: [] };
+  }
+  const names = Object.keys(identity).join(", ");
+  const note =
+    `${dir} was begun by a version that did not note which ${names} it played with: ` +
+    "those of this start are taken for the same";
+  return { manifest: completed, notes: [note] };
+}
+
+function requireSame(
+  dir: string,
+  { stored, manifest }: { readonly stored: RunManifest; readonly manifest: RunManifest },
+  differing: readonly Difference[],
+): void {
+  const found = differing.filter(
     ({ isNamedByBoth }) => isNamedByBoth || stored.turnwright === manifest.turnwright,
   );
-  if (found.length === 0) return { manifest: stored, notes: [] };
+  if (found.length === 0) return;
   throw new UsageError(
     `Cannot resume ${dir}: what its episodes were played with has changed: ${listed(found)}; ` +
       "bring back what was there or choose another --out",

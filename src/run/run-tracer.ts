@@ -9,12 +9,12 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
-import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import type { EpisodeTracer } from "../episode/episode-tracer.ts";
 import type { Episode } from "../episode/episode.ts";
 import { RolloutError, describeError } from "../errors.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
 
-type TracedSetup = Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+type TracedSetup = StartRunOptions["setup"];
 
 /**
  * Makes spans of what episodes do, in whatever OpenTelemetry SDK the program registered; without one they
@@ -25,7 +25,7 @@ type TracedSetup = Omit<EpisodeSetup, "onTurn" | "onTrouble">;
  *
  * @param model - Its name, where it has one.
  */
-export function traceSetup(setup: TracedSetup, model: string | undefined): TracedSetup {
+export function traceSetup(setup: TracedSetup, model?: string): TracedSetup {
   const tracer = trace.getTracer("turnwright");
   /** Of the episodes that are played, by rollout: the parents of their policy calls. */
   const parents = new Map<string, Context>();

@@ -4,6 +4,7 @@ import { UsageError } from "../errors.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { AttemptPlayer } from "./attempt-player.ts";
 import type { EpisodeGroup } from "./group.ts";
+import type { RecordPolicy } from "./read-recording.ts";
 import type { RunFolder } from "./run-folder.ts";
 import type { RunProgress } from "./run-progress.ts";
 import type { StalenessOptions } from "./staleness.ts";
@@ -71,12 +72,16 @@ export interface StartRunOptions {
   readonly maxFailuresInRow?: number;
   /** Aborted, the run stops at once; what was recorded of its episodes goes on in the next start. */
   readonly signal?: AbortSignal;
-  /** Takes secrets out of all that is written, told and returned of an episode, ids excepted. */
+  /**
+   * Takes secrets out of what comes into an episode, and out of all that is written, told and returned of it;
+   * the ids that the policy samples excepted.
+   */
   readonly redactor?: Redactor;
   /**
    * Whether groups that earlier starts ended are handed out again, unless it is noted in the folder that
-   * they were taken; it is noted then. A group counts as taken when the next one is asked for. Default
-   * false.
+   * they were taken; it is noted then. A group counts as taken when the next one is asked for. One that was
+   * taken is not handed out again where an attempt of it is played again, as `retryFailed` has it: that
+   * attempt is written to the folder alone. Default false.
    */
   readonly redeliver?: boolean;
   /** Told whenever an episode starts or ends. */
@@ -85,10 +90,14 @@ export interface StartRunOptions {
   readonly onEpisode?: (episode: Episode) => void;
 }
 
-/** @throws UsageError for numbers that are none, and branches that cannot be. */
-export function checkRunOptions({ admission, grouping, setup }: StartRunOptions): void {
+/**
+ * @throws UsageError for numbers that are none, and for branches that cannot be or are not those of the
+ *   folder's episodes.
+ */
+export function checkRunOptions({ admission, folder, grouping, setup }: StartRunOptions): void {
   const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
   requireBranching(branchAt, setup);
+  if (folder !== undefined) requireSameBranches(branchAt, folder);
   requireCounts({ size, begun, attempts, concurrency: admission.concurrency });
   if (begun >= size) return;
   throw new UsageError(`Cannot begin ${begun} attempts for groups of ${size}: expected as many`);
@@ -115,6 +124,31 @@ function requireBranching(
   throw new UsageError(
     `Cannot branch: the environment ${environment.name} and the user ${user.strategy} must be ` +
       "repeatable, so that their part of the conversation can be brought back (see `repeatable`)",
+  );
+}
+
+/** The groups of a folder branch alike, those of earlier starts and those that are still to come. */
+function requireSameBranches(branchAt: readonly number[], folder: RunFolder): void {
+  if (branchAt.length > 0) requireBranchRecord(folder.record);
+  const { branchAt: before = branchAt, dir, finished } = folder;
+  if (finished.length === 0 || before.join() === branchAt.join()) return;
+  throw new UsageError(
+    `Cannot go on in ${dir}: its episodes were played with branchAt ${JSON.stringify(before)}, and this ` +
+      `start has ${JSON.stringify(branchAt)}; start with the same or choose another folder`,
+  );
+}
+
+/**
+ * Where a run that samples trees is written, all is recorded: a later start takes from there what the
+ * branches part from.
+ *
+ * @throws UsageError where less is.
+ */
+export function requireBranchRecord(record: RecordPolicy): void {
+  if (record === "all") return;
+  throw new UsageError(
+    `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches part from what is ` +
+      "recorded; leave record (--record) out, or branchAt",
   );
 }
 

@@ -18,10 +18,11 @@ import { manualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
 import { advantages } from "./advantages.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
+import { faultyFiles } from "./faulty-files.fixture.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
-import { RunFolder } from "./run-folder.ts";
+import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
@@ -36,10 +37,11 @@ afterEach(async () => {
 });
 
 let pid = 1;
-async function open(): Promise<RunFolder> {
+async function open(options: Partial<RunFolderOptions> = {}): Promise<RunFolder> {
   pid += 1;
   return await RunFolder.open(dir, testManifest, {
     retryFailed: false,
+    ...options,
     lock: { machine: fakeMachine({ pid }) },
   });
 }
@@ -270,6 +272,130 @@ describe("startRun()", () => {
     expect(told).toEqual(["lamp/test/0"]);
   });
 
+  describe("whose failed attempts are played again", () => {
+    const isLost = ({ sessionId }: GenerateRequest): boolean => sessionId.endsWith("#1");
+    const told: string[] = [];
+    const source = () => ({
+      ...taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
+      told: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+    });
+    beforeEach(() => {
+      told.length = 0;
+    });
+
+    /** Plays on; returns which attempts were scored of the groups that were handed out. */
+    async function playOn(
+      retryFailed: boolean,
+      { mayTake = Infinity, ...options }: Parameters<typeof start>[0] & { mayTake?: number } = {},
+    ) {
+      await using folder = await open({ retryFailed });
+      const about = { source: source(), folder, redeliver: true, admission: { concurrency: 1 } };
+      const run = start({ ...about, ...options });
+      const seen: [string, readonly (number | undefined)[]][] = [];
+      for await (const group of run) {
+        seen.push([group.groupId, rewardsOf(group)]);
+        if (seen.length > mayTake) break;
+      }
+      return seen;
+    }
+
+    const inOrder = (seen: Awaited<ReturnType<typeof playOn>>) =>
+      seen.toSorted(([one], [other]) => (one < other ? -1 : 1));
+
+    test("hands out no group that was taken, and the others whole", async () => {
+      const engine = lampEngine((request) => (isLost(request) ? outage : undefined));
+      const grouping = { size: 2, attempts: 1 };
+      expect(await playOn(false, { engine, grouping, mayTake: 1 })).toEqual([
+        ["lamp/test/0", [1, undefined]],
+        ["lamp/test/1", [1, undefined]],
+      ]);
+      told.length = 0;
+      const seen = await playOn(true);
+      expect(inOrder(seen)).toEqual([
+        ["lamp/test/1", [1, 1]],
+        ["lamp/test/2", [1, 1]],
+      ]);
+      expect(told.toSorted()).toEqual(["lamp/test/1", "lamp/test/2"]);
+      const rows = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
+      expect(rows.match(/"outcome":"completed"/g)).toHaveLength(6);
+      expect(await playOn(true)).toEqual([]);
+    });
+
+    test("decides anew of one that was left out, also after a crash before that is told", async () => {
+      const engine = lampEngine((request) => (isLost(request) ? outage : undefined));
+      const keep = (group: EpisodeGroup) => !rewardsOf(group).includes(undefined) || "incomplete";
+      const grouping = { size: 2, attempts: 1, keep };
+      expect(await playOn(false, { engine, grouping })).toEqual([]);
+      const [seen] = await playOn(true, { grouping, mayTake: 0 });
+      expect(seen).toEqual(["lamp/test/0", [1, 1]]);
+      const events = path.join(dir, "events.jsonl");
+      const lines = (await readFile(events, "utf8")).split("\n");
+      await writeFile(
+        events,
+        lines.filter((line) => !line.includes('"group-finished"')).join("\n"),
+      );
+      const rest = await playOn(true, { grouping });
+      expect(inOrder(rest)).toEqual([0, 1, 2].map((index) => [`lamp/test/${index}`, [1, 1]]));
+    });
+  });
+
+  test("comes to the same rows after a stop by its signal at any call of the file system", async () => {
+    const plain = faultyFiles(() => undefined);
+    let callCount = 0;
+    const play = async (at: string, stopAt: number): Promise<string> => {
+      for (let isFirst = true; ; isFirst = false) {
+        const stop = new AbortController();
+        callCount = 0;
+        let isOpen = false;
+        const files = faultyFiles(() => {
+          if (isOpen && isFirst && (callCount += 1) === stopAt) stop.abort(new Error("stopped"));
+          return undefined;
+        });
+        pid += 1;
+        const lock = { machine: fakeMachine({ pid }) };
+        await using folder = await RunFolder.open(path.join(dir, at), testManifest, {
+          ...{ retryFailed: false, lock, files: isFirst ? files : plain },
+        });
+        isOpen = true;
+        const { end } = await start({
+          source: taskList(environment, { split: "test", taskIndexes: [0, 1] }),
+          ...{ folder, redeliver: true, signal: stop.signal, admission: { concurrency: 2 } },
+        }).result;
+        if (end === "finished") break;
+        expect([isFirst, end]).toEqual([true, "interrupted"]);
+      }
+      return await readFile(path.join(dir, at, "samples.jsonl"), "utf8");
+    };
+    const undisturbed = await play("undisturbed", Infinity);
+    const calls = callCount;
+    expect(calls).toBeGreaterThan(20);
+    // Each one takes long on a slow disk: those in between differ little.
+    for (let stopAt = 1; stopAt <= calls; stopAt += 6) {
+      expect(await play(String(stopAt), stopAt), `call ${stopAt}`).toBe(undisturbed);
+    }
+  });
+
+  test("two runs at once, each in a folder of its own, are as each alone", async () => {
+    const play = async (at: string, indexes: readonly number[]): Promise<readonly string[]> => {
+      pid += 1;
+      const lock = { machine: fakeMachine({ pid }) };
+      const where = path.join(dir, at);
+      await using folder = await RunFolder.open(where, testManifest, { retryFailed: false, lock });
+      const run = start({
+        source: taskList(environment, { split: "test", taskIndexes: indexes }),
+        ...{ setup, folder, grouping: { size: 2, branchAt: [1] } },
+      });
+      expect((await run.result).end).toBe("finished");
+      const names = ["samples.jsonl", "summary.json"];
+      return await Promise.all(names.map((name) => readFile(path.join(where, name), "utf8")));
+    };
+    // Tasks, and so ids, are shared, and so is all that plays them.
+    const setup = setupWith(lampEngine());
+    const alone = [await play("a", [0, 1, 2]), await play("b", [1, 2, 3])];
+    const together = await Promise.all([play("c", [0, 1, 2]), play("d", [1, 2, 3])]);
+    expect(together).toEqual(alone);
+  });
+
   test("takes pushed tasks, notes them, and goes on with those that were begun", async () => {
     const task = (index: number) => ({ task: environment.task("test", index) });
     const never = new Promise<never>(() => {});
@@ -485,6 +611,34 @@ describe("startRun()", () => {
       expect(() => start({ grouping: { size: 2, branchAt: [-1] } })).toThrow(
         "Cannot branch at turn -1: expected a whole number of at least 0",
       );
+    });
+
+    test.each(["none", "failed"] as const)("are refused where record is %s", async (record) => {
+      await using folder = await open({ record });
+      expect(() => start({ folder, grouping })).toThrow(
+        `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches part from what ` +
+          "is recorded; leave record (--record) out, or branchAt",
+      );
+    });
+
+    test("are those that the folder's episodes were played with", async () => {
+      const stop = new AbortController();
+      const play = async (branchAt: readonly number[] | undefined, stopAt?: string) => {
+        await using folder = await open();
+        const run = start({
+          ...{ source: source(), folder, signal: stop.signal, admission: { concurrency: 1 } },
+          grouping: { size: 3, ...(branchAt && { branchAt }) },
+          onEpisode: ({ rolloutId }) => {
+            if (rolloutId === stopAt) stop.abort(new Error("enough"));
+          },
+        });
+        return (await run.result).end;
+      };
+      expect(await play([1], "lamp/test/0#1")).toBe("interrupted");
+      const told = `Cannot go on in ${dir}: its episodes were played with branchAt [1], and this start has`;
+      await expect(play([0])).rejects.toThrow(`${told} [0]; start with the same or choose another`);
+      await expect(play([1, 0])).rejects.toThrow(`${told} [1,0]; `);
+      await expect(play(undefined)).rejects.toThrow(`${told} []; `);
     });
   });
 

@@ -16,6 +16,7 @@ import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 import { PolicyVersions } from "./staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
+import { startedType } from "./told-episodes.ts";
 import { trunkOf } from "./trunk.ts";
 
 /**
@@ -192,11 +193,14 @@ class GroupRun implements LiveRun {
   async #takeUp(): Promise<void> {
     const { folder, redeliver = false, source } = this.#options;
     if (folder === undefined || (source.repeatable === true && !redeliver)) return;
-    const { begun, finished, settled } = await folder.readGroups();
-    const untaken = this.#book.wholeBefore.filter((groupIndex) => !settled.has(groupIndex));
+    const { begun, finished, leftOut, taken } = await folder.readGroups();
+    const isUntaken = (groupIndex: number): boolean =>
+      !taken.has(groupIndex) && !leftOut.has(groupIndex);
+    const untaken = this.#book.wholeBefore.filter((groupIndex) => isUntaken(groupIndex));
     const tasks = new Map(begun.map(({ groupIndex, task }) => [groupIndex, task]));
     if (source.repeatable !== true) this.#outlet.offeredCount += this.#book.reopen(begun);
     if (!redeliver) return;
+    this.#outlet.takenBefore = taken;
     const wanted = new Set(untaken);
     const rows = this.#book.finishedBefore.filter((row) => wanted.has(row.groupIndex ?? -1));
     const found = await folder.readEpisodes(new Set(rows.map(({ rolloutId }) => rolloutId)));
@@ -257,8 +261,9 @@ class GroupRun implements LiveRun {
   #startEvent(folder: RunFolder) {
     const { found: _found, ...manifest } = folder.manifest;
     const { planned, resumed } = this.#tally.progress();
-    const atMs = this.#options.setup.now();
-    return { type: "run-started", atMs, planned, resumed, manifest };
+    const { grouping, setup } = this.#options;
+    const { branchAt = [] } = grouping;
+    return { type: startedType, atMs: setup.now(), planned, resumed, branchAt, manifest };
   }
 
   #end(): RunResult["end"] {

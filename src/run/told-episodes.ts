@@ -21,10 +21,14 @@ export interface ToldEpisode {
  */
 export class ToldEpisodes {
   readonly episodes = new Map<string, ToldEpisode>();
+  /** Where the last start had attempts branch; absent where no start said so. */
+  branchAt: readonly number[] | undefined;
 
   note(event: Readonly<Record<string, unknown>>): void {
-    const { type, rolloutId, rolloutIds, episodeHash, outcome } = event;
-    if (type === finishedType && typeof episodeHash === "string") {
+    const { type, rolloutId, rolloutIds, episodeHash, outcome, branchAt } = event;
+    if (type === startedType) {
+      if (Array.isArray(branchAt)) this.branchAt = branchAt as readonly number[];
+    } else if (type === finishedType && typeof episodeHash === "string") {
       const id = String(rolloutId);
       const isFailed = outcome === "failed";
       this.episodes.set(id, { rolloutId: id, hash: episodeHash, isFailed });
@@ -34,8 +38,11 @@ export class ToldEpisodes {
   }
 }
 
+/** The event that tells that a start began to play. */
+export const startedType = "run-started";
 const finishedType = "episode-finished";
-const droppedType = "episodes-dropped";
+/** The event that tells of episodes which are played again. */
+export const droppedType = "episodes-dropped";
 
 /** A finished episode that no event tells of. */
 export interface UntoldEpisode extends FinishedEpisode {
@@ -66,20 +73,17 @@ export function droppedEvent(rolloutIds: readonly string[], atMs: number) {
  *
  * @throws UsageError where the disk refuses.
  */
-export async function readTold(
-  files: Files,
-  dir: string,
-): Promise<ReadonlyMap<string, ToldEpisode>> {
+export async function readTold(files: Files, dir: string): Promise<ToldEpisodes> {
   const file = path.join(dir, eventsFile);
   const told = new ToldEpisodes();
   try {
     await scanLines(files, file, ({ bytes }) => {
-      if (!bytes.includes('"episode')) return;
+      if (!bytes.includes('"episode') && !bytes.includes(`"${startedType}"`)) return;
       const event = parseJson(bytes);
       if (typeof event === "object" && event !== null) told.note({ ...event });
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return told.episodes;
+  return told;
 }

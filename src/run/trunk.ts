@@ -1,5 +1,6 @@
 import type { Episode } from "../episode/episode.ts";
 import { inputsBefore, type Inputs } from "../episode/input.ts";
+import type { ForkPlace } from "../trajectory/sample.ts";
 import type { Fork } from "./task-source.ts";
 
 /** The first attempt of a group, as far as the others need it to part from it. */
@@ -7,6 +8,14 @@ export interface Trunk {
   readonly episode: Pick<Episode, "rolloutId" | "outcome" | "seed">;
   readonly turnCount: number;
   readonly inputs: Inputs;
+}
+
+/**
+ * Names a group of forks: by what they part from, and by their seed, so that rows of the run that was
+ * forked, of its forks and of theirs can stand in one file.
+ */
+export function forkGroupId({ rolloutId, turnIndex }: ForkPlace, seed: number): string {
+  return `${rolloutId}@${turnIndex}.${seed}`;
 }
 
 /** What is kept of a first attempt: its rows may be large. */

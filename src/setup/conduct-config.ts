@@ -1,6 +1,6 @@
-import { UsageError } from "../errors.ts";
 import type { RecordPolicy } from "../run/read-recording.ts";
 import type { SinkFormat } from "../run/run-folder.ts";
+import { requireBranchRecord } from "../run/start-run-options.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { given } from "../internal/given.ts";
 import { count, flag, text, type Setting, type SettingValues } from "./setting.ts";
@@ -100,12 +100,7 @@ export function readConductConfig(
     engine.kind === "llama"
       ? (engine.sequenceCount ?? DEFAULT_LLAMA_SEQUENCES)
       : DEFAULT_CONCURRENCY;
-  if (values["branch-at"] !== undefined && values.record !== "all") {
-    throw new UsageError(
-      `Cannot use --branch-at with --record ${values.record}: branches part from what is recorded, ` +
-        "leave --record out",
-    );
-  }
+  if (values["branch-at"] !== undefined) requireBranchRecord(values.record);
   return {
     concurrency: values.concurrency ?? fitting,
     followLoad: values["follow-load"] === "on",

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { given } from "../internal/given.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "../run/episode-row.ts";
 import { diskFiles } from "../run/files.ts";
 import { scanLines } from "../run/line-ranges.ts";
@@ -73,7 +74,9 @@ async function readBundle(file: string): Promise<Bundle> {
 
 function openBundle(bundle: Bundle): RecordedRun {
   const { manifest, startedAtMs, recording, episode, samples } = bundle;
-  const recorded = joinLines(recording.map((line) => Buffer.from(line)));
+  const { runId } = manifest;
+  const lines = recording.map((line) => Buffer.from(line));
+  const recorded = joinLines(lines, runId);
   if (recorded === undefined) throw new UsageError("Cannot read the bundle: it has no recording");
   const { rolloutId } = recorded.begin;
   return {
@@ -81,7 +84,7 @@ function openBundle(bundle: Bundle): RecordedRun {
     startedAtMs,
     rolloutIds: [rolloutId],
     read: async (wanted) =>
-      wanted === rolloutId ? { recorded, samples, ...(episode && { row: episode }) } : undefined,
+      wanted === rolloutId ? { recorded, samples, ...given({ row: episode, runId }) } : undefined,
     bundle: async () => bundle,
   };
 }
@@ -89,6 +92,7 @@ function openBundle(bundle: Bundle): RecordedRun {
 async function openFolder(dir: string): Promise<RecordedRun> {
   const files = diskFiles;
   const { manifest } = await openStoredRun(dir);
+  const { runId } = manifest;
   const index = await indexRecordings(dir, { files, wants: () => true });
   const rolloutIds = [...index.keys()];
   const startedAtMs = (await firstStart(dir)) ?? Date.now();
@@ -106,10 +110,10 @@ async function openFolder(dir: string): Promise<RecordedRun> {
     async read(rolloutId) {
       const ranges = index.get(rolloutId)?.ranges;
       if (ranges === undefined) return undefined;
-      const recorded = await readRecording(dir, { files, ranges });
+      const recorded = await readRecording(dir, { files, ranges, runId });
       if (recorded === undefined) return undefined;
       const { row, samples } = await readStored(rolloutId);
-      return { recorded, samples, ...(row && { row }) };
+      return { recorded, samples, ...given({ row, runId }) };
     },
     async bundle(rolloutId) {
       const ranges = index.get(rolloutId)?.ranges ?? [];
@@ -140,6 +144,9 @@ async function firstStart(dir: string): Promise<number | undefined> {
   return atMs;
 }
 
+/** Who speaks in runs of the library that name no user. */
+export const defaultUser = { user: "scripted" } as const;
+
 /**
  * Puts together what a recorded run was played with, without its engine: nothing is asked of a server, and
  * no key is needed.
@@ -152,7 +159,7 @@ export async function createReplay(
   changed: GivenSettings = {},
   around: RunSurroundings = {},
 ): Promise<Run> {
-  const settings = { ...storedSettings(manifest), ...changed };
+  const settings = { ...defaultUser, ...storedSettings(manifest), ...changed };
   const config = readRunConfig(settings);
   if (isForeignAgent(config.agent)) {
     throw new UsageError(

@@ -77,7 +77,7 @@ describe("passes over the tasks", () => {
     [{ "branch-at": "1", samples: 1 }, "Cannot use --branch-at with 1 attempt a task"],
     [
       { "branch-at": "1", samples: 2, record: "none" },
-      "Cannot use --branch-at with --record none: branches part from what is recorded",
+      'Cannot branch (branchAt, or --branch-at) where record is "none"',
     ],
   ])("are refused as %j", (more, message) => {
     expect(() => readRunConfig({ ...settings, ...more })).toThrow(message);

@@ -71,6 +71,55 @@ describe("a run with branches", () => {
     expect((await runCli(["replay", out])).stdout).toBe("2 identical, 0 differ\n");
   });
 
+  test("is forked twice, and its forks are, under ids of their own in one file", async () => {
+    const folders = ["twice-a", "twice-b", "of-fork"].map((name) => path.join(scratch, name));
+    const [one, other, deep] = folders as [string, string, string];
+    const fork = async (place: string, id: string, out: string, ...more: string[]) =>
+      await runCli(["fork", place, id, "--samples", "2", "--out", out, ...more]);
+    await fork(run(), "0#0", one, "--turn", "1", "--seed", "7");
+    await fork(run(), "0#0", other, "--turn", "1");
+    await fork(one, "storefront/test/0#0@1.7#1", deep, "--turn", "2", "--seed", "7");
+    expect((await episodes(one)).map(({ rolloutId, groupId }) => [rolloutId, groupId])).toEqual([
+      ["storefront/test/0#0@1.7#0", "storefront/test/0#0@1.7"],
+      ["storefront/test/0#0@1.7#1", "storefront/test/0#0@1.7"],
+    ]);
+    const deepIds = (await episodes(deep)).map(({ rolloutId }) => rolloutId);
+    expect(deepIds[1]).toBe("storefront/test/0#0@1.7#1@2.7#1");
+    const verified = await runCli(["verify", run(), ...folders]);
+    const found = jsonLines(verified.stdout).map((line) => line["violations"]);
+    expect([verified.status, found]).toEqual([0, [[], [], [], []]]);
+    const rows = await Promise.all(
+      [run(), ...folders].map(
+        async (dir) => await readFile(path.join(dir, "samples.jsonl"), "utf8"),
+      ),
+    );
+    const file = path.join(scratch, "all.jsonl");
+    await writeFile(file, rows.join(""));
+    const whole = await runCli(["verify", file]);
+    expect(JSON.parse(whole.stdout)).toMatchObject({ samples: 12, violations: [] });
+    // The seed that was drawn is the folder's: the same fork goes on there, and has nothing left to play.
+    const before = await readFile(path.join(other, "samples.jsonl"), "utf8");
+    expect((await fork(run(), "0#0", other, "--turn", "1")).status).toBe(0);
+    expect(await readFile(path.join(other, "samples.jsonl"), "utf8")).toBe(before);
+    const refused = await fork(run(), "0#0", other, "--turn", "1", "--seed", "8");
+    expect([refused.status, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining("forkedFrom was"),
+    ]);
+  });
+
+  test("verifies over several passes", async () => {
+    const out = path.join(scratch, "passes");
+    await runCli([
+      ...["rollout", "--env", "storefront", "--engine", "reference", "--model", model],
+      ...["--user", "scripted", "--tasks", "0-1", "--samples", "2", "--branch-at", "1"],
+      ...["--passes", "2", "--sampling-seed", "1", "--max-turns", "2", "--threads", "1"],
+      ...["--max-tokens-per-turn", "8", "--quiet", "--out", out],
+    ]);
+    expect((await episodes(out)).filter(({ forkedFrom }) => forkedFrom).length).toBe(4);
+    expect(await findings(out)).toEqual([]);
+  });
+
   test("has one episode bundled, and played again elsewhere", async () => {
     const file = path.join(scratch, "bundle.json");
     await runCli(["bundle", run(), "0#1", "--out", file]);
@@ -79,18 +128,43 @@ describe("a run with branches", () => {
     );
   });
 
+  test("says of which episodes the recording is another run's", async () => {
+    const [from, to] = [path.join(scratch, "twice-b"), path.join(scratch, "twice-a")];
+    const rows = await readFile(path.join(to, "recording.jsonl"), "utf8");
+    const id = (await episodes(to))[0]!.rolloutId;
+    const other = (await episodes(from))[0]!.rolloutId;
+    const copied = (await readFile(path.join(from, "recording.jsonl"), "utf8")).replaceAll(
+      JSON.stringify(other),
+      JSON.stringify(id),
+    );
+    const isOther = (line: string): boolean => !line.includes(JSON.stringify(id));
+    const file = path.join(to, "recording.jsonl");
+    const lines = [
+      ...rows.split("\n").filter(isOther),
+      ...copied.split("\n").filter((line) => !isOther(line)),
+    ];
+    await writeFile(file, `${lines.filter((line) => line !== "").join("\n")}\n`);
+    const { stdout, status } = await runCli(["replay", to]);
+    expect(stdout).toContain(`${id}: differs: it was recorded in another run, `);
+    expect([stdout.split("\n").at(-2), status]).toEqual(["1 identical, 1 differ", 1]);
+    const forked = await runCli(["fork", to, id, "--turn", "1", "--samples", "1"]);
+    expect([forked.status, forked.stderr]).toEqual([2, expect.stringContaining("; fork it there")]);
+  });
+
   test("says of which episodes the recording is damaged", async () => {
     const damaged = path.join(scratch, "fork-0");
     const file = path.join(damaged, "recording.jsonl");
     const lines = (await readFile(file, "utf8")).split("\n");
     const at = lines.findIndex(
       (line) =>
-        line.includes('"type":"inputs"') && line.includes('0#1"') && line.includes('"part":1'),
+        line.includes('"type":"inputs"') &&
+        line.includes('#1","attempt"') &&
+        line.includes('"part":1'),
     );
     lines[at] = lines[at]!.slice(0, 300);
     await writeFile(file, lines.join("\n"));
     const { stdout, status } = await runCli(["replay", damaged]);
-    expect(stdout).toContain("storefront/test/0#1: ");
+    expect(stdout).toMatch(/^storefront\/test\/0#0@0\.\d+#1: /m);
     expect(stdout).toMatch(/the recording ends where .*, and the episode went on: it is damaged\n/);
     expect(stdout).toContain("1 identical, 1 differ");
     expect(status).toBe(1);

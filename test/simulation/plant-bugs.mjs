@@ -76,6 +76,24 @@ const bugs = [
     "reply.outputIds.length",
   ],
   [
+    "a group that was taken is handed out again when an attempt of it is played again",
+    "run/group-outlet.ts",
+    "if (this.takenBefore.has(whole.groupIndex)) {",
+    "if (this.takenBefore.has(-1)) {",
+  ],
+  [
+    "that a group was taken is not noted",
+    "run/group-outlet.ts",
+    "await this.#noteTaken(group);",
+    "",
+  ],
+  [
+    "a group that nobody took is not handed out by the next start",
+    "run/start-run.ts",
+    "!taken.has(groupIndex) && !leftOut.has(groupIndex);",
+    "taken.has(-1 - groupIndex);",
+  ],
+  [
     "the gate stays closed after new weights",
     "run/start-run.ts",
     "if (!this.#isPaused && this.#updateCount === 0) this.#openGates();",

@@ -100,6 +100,9 @@ class SimulatedWorld {
   readonly #sampled = new Map<string, number[][]>();
   /** Episodes of which somebody was told that they are finished. */
   readonly #reported = new Set<string>();
+  /** Places of groups that were handed out, and of those of which it is noted that they were taken. */
+  readonly #handedOut = new Set<number>();
+  readonly #taken = new Set<number>();
   /** Policy calls that a recording on the disk answers, by session and hash of the prompt. */
   #journalled = new Set<string>();
   readonly #wrong: string[] = [];
@@ -169,6 +172,7 @@ class SimulatedWorld {
         grouping: { size, attempts: 2 },
         admission: { concurrency: random.between(1, 6) },
         folder,
+        redeliver: true,
         maxFailuresInRow: 1000,
         signal: stop.signal,
         onEpisode: ({ failure, outcome, reward, rolloutId }) => {
@@ -180,9 +184,7 @@ class SimulatedWorld {
         },
       });
       this.#steer(run, isCalm, stop);
-      for await (const _group of run) {
-        // What the run writes is what is looked at.
-      }
+      await this.#takeAll(run);
       end = (await run.result).end === "finished" ? "finished" : "stopped";
     })();
     let failure: unknown;
@@ -205,6 +207,21 @@ class SimulatedWorld {
     if (failure !== undefined && !isOutage) throw failure as Error;
     if (isCalm && failure !== undefined) throw failure as Error;
     return end === "finished" && isCalm;
+  }
+
+  /** Takes the groups as they come: each at least once, and none again once that is noted. */
+  async #takeAll(run: LiveRun): Promise<void> {
+    let last: number | undefined;
+    for await (const { groupIndex } of run) {
+      // Whoever is given another one has taken the last.
+      if (last !== undefined) this.#taken.add(last);
+      if (this.#taken.has(groupIndex)) {
+        this.#wrong.push(`group ${groupIndex} was taken and is handed out again`);
+      }
+      this.#handedOut.add(groupIndex);
+      last = groupIndex;
+    }
+    if (last !== undefined) this.#taken.add(last);
   }
 
   /** What was reported is there, and what was journalled is not sampled again. */
@@ -406,6 +423,9 @@ class SimulatedWorld {
   /** What must hold when the run has come to its end. */
   check(): readonly string[] {
     const wrong = [...this.#wrong];
+    for (let group = 0; group < taskCount; group++) {
+      if (!this.#handedOut.has(group)) wrong.push(`group ${group} was never handed out`);
+    }
     const lines = (name: string): readonly Record<string, unknown>[] =>
       this.#disk
         .text(path.join(dir, name))

@@ -1,12 +1,18 @@
 import type { Command } from "commander";
+import { randomInt } from "node:crypto";
+import { access } from "node:fs/promises";
 import path from "node:path";
 import { inputsBefore } from "../../episode/input.ts";
 import { UsageError } from "../../errors.ts";
+import { openStoredRun } from "../../report/read-run.ts";
+import type { PlanRecord } from "../../run/plan-run.ts";
+import { describeCopy, isOfOtherRun } from "../../run/recording-line.ts";
 import { recordedAssignment } from "../../run/replay-episode.ts";
 import { RunFolder } from "../../run/run-folder.ts";
 import { startRun } from "../../run/start-run.ts";
+import { forkGroupId } from "../../run/trunk.ts";
 import { createRun } from "../../setup/create-run.ts";
-import { openRecordedRun } from "../../setup/open-replay.ts";
+import { defaultUser, openRecordedRun } from "../../setup/open-replay.ts";
 import { readRunConfig, runSettings } from "../../setup/run-config.ts";
 import { createRunRedactor } from "../../setup/run-secrets.ts";
 import type { Setting } from "../../setup/setting.ts";
@@ -30,6 +36,7 @@ const forkSettings: readonly Setting[] = runSettings.filter(
 interface ForkFlags extends Readonly<Record<string, unknown>> {
   readonly turn: string;
   readonly samples: string;
+  readonly seed?: string;
   readonly out?: string;
 }
 
@@ -44,6 +51,10 @@ export function defineFork(command: Command): void {
     )
     .requiredOption("--turn <k>", "the first turn that is sampled anew, from 0")
     .option("--samples <n>", "branches", "4")
+    .option(
+      "--seed <n>",
+      "names and seeds the branches (default: a drawn one, which the folder keeps)",
+    )
     .option("--out <dir>", "the branches' folder (default: a new one below runs/)");
   addSettings(command, forkSettings);
   command.action(fork);
@@ -62,6 +73,11 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
         `${found?.row?.turns.length ?? "its"} turns, from 0`,
     );
   }
+  if (isOfOtherRun(found.recorded.begin, found.runId)) {
+    throw new UsageError(
+      `Cannot fork ${rolloutId}: ${describeCopy(found.recorded.begin, found.runId)}; fork it there`,
+    );
+  }
   const {
     passes: _passes,
     groups: _groups,
@@ -70,6 +86,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   } = storedSettings(recorded.manifest);
   const { split, taskIndex } = found.recorded.begin;
   const config = readRunConfig({
+    ...defaultUser,
     ...stored,
     ...(await givenSettings(forkSettings, flags)),
     ...{ split, tasks: String(taskIndex), samples: size },
@@ -89,10 +106,13 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   const forkedFrom = { rolloutId, turnIndex };
   const dir =
     flags.out ?? path.join("runs", `fork-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`);
+  const branchSeed = await chooseSeed(dir, flags.seed);
+  const groupId = forkGroupId(forkedFrom, branchSeed);
   const { manifest } = run;
   const forked = {
     ...manifest,
-    configuration: { ...manifest.configuration, forkedFrom },
+    configuration: { ...manifest.configuration, forkedFrom: { ...forkedFrom, seed: branchSeed } },
+    found: { ...manifest.found, plan: { ...(manifest.found["plan"] as PlanRecord), groupId } },
   };
   const { format } = config.conduct;
   const options = { retryFailed: false, ...(format && { format }) };
@@ -102,14 +122,14 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     source: {
       length: 1,
       repeatable: true,
-      at: () => ({ task, fork: { place: forkedFrom, inputs, seed } }),
+      at: () => ({ task, groupId, fork: { place: forkedFrom, inputs, seed } }),
       placeOf: () => 0,
     },
     setup,
     grouping: { size, attempts: config.conduct.attempts },
     admission: { concurrency: config.conduct.concurrency },
     folder,
-    seed: config.scope.seed,
+    seed: branchSeed,
     signal,
   });
   for await (const { episodes } of live) {
@@ -118,6 +138,25 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     }
   }
   await writeOut(printRunSummary(await live.result, folder));
+}
+
+/** Drawn ones are below. */
+const maxSeed = 2 ** 31;
+
+/**
+ * The seed of the branches: whoever forks an episode twice wants other branches, under other names, and
+ * whoever starts the same fork again wants to go on with it.
+ */
+async function chooseSeed(dir: string, given: string | undefined): Promise<number> {
+  if (given !== undefined) return readCount("seed", given, 0);
+  const isThere = await access(path.join(dir, "run.json")).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) return randomInt(maxSeed);
+  const { manifest } = await openStoredRun(dir);
+  const stored = manifest.configuration["forkedFrom"] as { readonly seed?: number } | undefined;
+  return stored?.seed ?? randomInt(maxSeed);
 }
 
 function readCount(name: string, text: string, least: number): number {

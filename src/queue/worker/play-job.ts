@@ -149,7 +149,7 @@ async function playOnce(
     },
     setup,
     {
-      ...{ signal, interrupt },
+      ...{ signal, interrupt, redactor },
       ...(past.length > 0 && { past: joinInputs(past) }),
       ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
       onInputs: (inputs) => {

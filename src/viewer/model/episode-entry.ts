@@ -70,8 +70,8 @@ export interface RunFacts {
 }
 
 /**
- * Whether a run holds forks of another run's episode. They are numbered anew: an episode of its own may
- * have the id of what they part from.
+ * Whether a run holds forks of another run's episode: what they part from is not in it. In runs of earlier
+ * versions an episode of its own may have the id of that.
  */
 export function isForkOfOther({ configuration }: Pick<RunFacts, "configuration">): boolean {
   return configuration["forkedFrom"] !== undefined;

@@ -1,0 +1,38 @@
+import { createReplay, openRecordedRun, replayEpisode, type Bundle, type Score } from "turnwright";
+
+/** An episode whose reward another scoring changes, with all that it takes to play it again elsewhere. */
+export interface ChangedReward {
+  readonly rolloutId: string;
+  readonly before: number | undefined;
+  readonly now: number | undefined;
+  readonly bundle: Bundle;
+}
+
+/** Which rewards of a recorded run does a changed scoring change? Neither an engine nor a key is needed. */
+export async function rescoreRun(
+  dir: string,
+  rescore: (score: Score) => Score,
+): Promise<readonly ChangedReward[]> {
+  const recorded = await openRecordedRun(dir);
+  await using run = await createReplay(recorded);
+  const { environment } = run.setup;
+  const changed: typeof environment = {
+    ...environment,
+    async open(task, options) {
+      const world = await environment.open(task, options);
+      return { ...world, score: async (how) => rescore(await world.score(how)) };
+    },
+  };
+  const found: ChangedReward[] = [];
+  for (const rolloutId of recorded.rolloutIds) {
+    const stored = await recorded.read(rolloutId);
+    if (stored === undefined) continue;
+    const setup = { ...run.setup, environment: changed };
+    const verdict = await replayEpisode(stored, { setup, scoreAnew: true });
+    if (!("episode" in verdict)) throw new Error(`${rolloutId}: ${verdict.reason}`);
+    const [before, now] = [stored.row?.reward, verdict.episode.reward];
+    if (before === now) continue;
+    found.push({ rolloutId, before, now, bundle: await recorded.bundle(rolloutId) });
+  }
+  return found;
+}

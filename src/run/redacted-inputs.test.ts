@@ -1,0 +1,147 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Engine } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import type { Episode } from "../episode/episode.ts";
+import { Redactor } from "../internal/redactor.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
+import { noSpending } from "../user/add-spending.ts";
+import type { User } from "../user/user.ts";
+import { lamps, lampSetup } from "./lamp-run.fixture.ts";
+import { fakeMachine } from "./machine.fixture.ts";
+import { replayEpisode } from "./replay-episode.ts";
+import { RunFolder } from "./run-folder.ts";
+import { testManifest } from "./run-folder.fixture.ts";
+import { startRun } from "./start-run.ts";
+import { taskList } from "./task-source.ts";
+
+const secret = "sk-very-secret-key";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-redacted-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+/** A user whose model lets the secret slip. */
+function tellingUser(repeatable: boolean): User {
+  return {
+    strategy: "telling",
+    repeatable,
+    open: (_task, { outside }) => ({
+      begin: async () => {
+        const say = async () => ({ text: `Lamp on, please. My key is ${secret}.` });
+        return (await (repeatable ? outside!("the user's model", say) : say())).text;
+      },
+      reply: async () => ({ text: `Bye, ${secret}!`, leaves: true }),
+      usage: () => noSpending,
+    }),
+  };
+}
+
+/** A lamp that asks a meter, which refuses and names the key that it was given. */
+function meteredLamps(repeatable: boolean): Environment {
+  const plain = lamps(1);
+  return {
+    ...plain,
+    repeatable,
+    async open(task, options) {
+      const world = await plain.open(task, options);
+      return {
+        ...world,
+        async step(action, about) {
+          const step = await world.step(action, about);
+          if (action.type !== "call") return step;
+          const why = await options.outside!("the meter", () =>
+            Promise.reject(new Error(`401: ${secret} is no key`)),
+          ).catch((error: unknown) => (error as Error).message);
+          return { ...step, observation: `on (${why})` };
+        },
+      };
+    },
+  };
+}
+
+let pid = 1;
+
+/** Plays the one attempt there is, or what is left of it; `stopAtTurn` stops the run in the middle. */
+async function play(repeatable: boolean, stopAtTurn?: number) {
+  const environment = meteredLamps(repeatable);
+  const stop = new AbortController();
+  const asked: number[] = [];
+  const [stopId] = characterRenderer().stopTokenIds;
+  const engine: Engine = {
+    ...preparedEngine([]),
+    async generate(request, options) {
+      const turn = Math.floor((request.promptIds.filter((id) => id === stopId).length - 2) / 2);
+      asked.push(turn);
+      if (turn === stopAtTurn) {
+        stop.abort(new Error("stopped"));
+        return await new Promise<never>(() => {});
+      }
+      const reply = says(turn === 0 ? switchCall : "Goodbye!");
+      return await preparedEngine([reply]).generate(request, options);
+    },
+  };
+  const setup = { ...lampSetup({ environment, engine }), user: tellingUser(repeatable) };
+  pid += 1;
+  const lock = { machine: fakeMachine({ pid }) };
+  await using folder = await RunFolder.open(dir, testManifest, { retryFailed: false, lock });
+  const episodes: Episode[] = [];
+  const run = startRun({
+    source: taskList(environment, { split: "test", taskIndexes: [0] }),
+    ...{ setup, folder, signal: stop.signal, redactor: new Redactor([secret]) },
+    grouping: { size: 1 },
+    admission: { concurrency: 1 },
+    onEpisode: (episode) => episodes.push(episode),
+  });
+  await run.result.catch(() => {});
+  const recorded = await folder.recordingOf("lamp/test/0#0");
+  return { asked, setup, recorded, episode: episodes[0] };
+}
+
+async function everythingWritten(): Promise<string> {
+  const names = (await readdir(dir)).filter((name) => name !== "run.lock");
+  return (
+    await Promise.all(names.map(async (name) => await readFile(path.join(dir, name), "utf8")))
+  ).join("");
+}
+
+test("an episode that a secret came into goes on after a stop as it was, and has it in no id", async () => {
+  expect((await play(true, 1)).asked).toEqual([0, 1]);
+  const { asked, episode } = await play(true);
+  expect(asked).toEqual([1]);
+  expect(episode).toMatchObject({ attempt: 1, outcome: "completed", reward: 1 });
+  const [segment] = episode!.segments;
+  const said = await characterRenderer().codec.decode(segment!.tokenIds);
+  expect(said).toContain("My key is [redacted].");
+  expect(said).toContain("on (401: [redacted] is no key)");
+  const text = await everythingWritten();
+  expect(text).not.toContain(secret);
+  expect(text).not.toContain("recording-dropped");
+});
+
+test.each([true, false])(
+  "it is played again to the byte where it is repeatable: %s",
+  async (repeatable) => {
+    const { asked, episode } = await play(repeatable);
+    expect(asked).toEqual([0, 1]);
+    expect(JSON.stringify(episode)).not.toContain(secret);
+    const { recorded, setup } = await play(repeatable);
+    const { segments: _ids, ...row } = episode!;
+    const rows = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).split("\n");
+    const { sampleHashes } = JSON.parse(rows[0]!) as { readonly sampleHashes: readonly string[] };
+    const samples = (await readFile(path.join(dir, "samples.jsonl"), "utf8"))
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as never);
+    const stored = { recorded: recorded!, row: { ...row, sampleHashes }, samples };
+    const redactor = new Redactor([secret]);
+    expect(await replayEpisode(stored, { setup, redactor })).toMatchObject({ type: "identical" });
+  },
+);
