@@ -125,7 +125,7 @@ describe("turnwright init", () => {
     expect(await runCli(["init", dir])).toEqual({
       status: 2,
       stdout: "",
-      stderr: `turnwright: Cannot create a project in ${dir}: package.json is there already, expected a folder without it\n`,
+      stderr: `turnwright: Cannot create a project in ${dir}: package.json is there already, expected a folder without it (name a new one)\n`,
     });
     expect(await readdir(dir)).toEqual(["package.json"]);
   });
