@@ -128,8 +128,8 @@ async function showPlay(
     onEpisode: (episode) => {
       metrics?.observe(episode);
       if (!display.json) return;
-      const { rolloutId, outcome, stopReason, reward, failure } = episode;
-      const event = { type: "episode", rolloutId, outcome, stopReason, reward, failure };
+      const { rolloutId, outcome, stopReason, reward, failure, troubles } = episode;
+      const event = { type: "episode", rolloutId, outcome, stopReason, reward, failure, troubles };
       void writeOut(`${JSON.stringify(event)}\n`);
     },
   });

@@ -18,6 +18,9 @@ const row = episodeRow({
       missingOutputs: [],
     },
   },
+  troubles: [
+    { party: "environment", code: "environment/exception", message: "Cannot dispose of it" },
+  ],
   userUsage: { callCount: 2, inputTokenCount: 30, outputTokenCount: 3, costUsd: 0.01 },
   messages: [
     { role: "system", content: "Be kind." },
@@ -56,6 +59,7 @@ describe("showEpisode()", () => {
           '  state: orders["#1"]: wanted {"a":1}, got nothing\n' +
           "  state: 2 more places\n" +
           '  not wanted: cancel {"id": 2.0} (Error: not found)\n' +
+          "trouble that cost it nothing: environment/exception: Cannot dispose of it\n" +
           "the user's model: 2 calls, 30 tokens in, 3 out, $0.0100",
       ].join("\n\n"),
     );

@@ -69,7 +69,7 @@ function showStep(
 }
 
 function showEnd(row: EpisodeRow, { style }: ShowOptions): string {
-  const { outcome, stopReason, reward, failure, rewardDetails, userUsage } = row;
+  const { outcome, stopReason, reward, failure, troubles = [], rewardDetails, userUsage } = row;
   const difference = differenceOf(rewardDetails);
   const lines = difference === undefined ? [] : describeDifference(difference);
   const user =
@@ -89,6 +89,9 @@ function showEnd(row: EpisodeRow, { style }: ShowOptions): string {
     ...(difference !== undefined && lines.length === 0
       ? ["  nothing differs from what was wanted"]
       : []),
+    ...troubles.map(({ code, message }) =>
+      style.warning(`trouble that cost it nothing: ${code}: ${printable(message)}`),
+    ),
     ...user.map((line) => style.faint(line)),
   ].join("\n");
 }

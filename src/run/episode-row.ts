@@ -24,6 +24,7 @@ export interface FinishedEpisode extends Pick<
   | "stopReason"
   | "reward"
   | "failure"
+  | "troubles"
   | "userUsage"
 > {
   readonly counts: Omit<EpisodeCounts, "attemptCounts">;
@@ -42,6 +43,7 @@ const rowSchema = z.looseObject({
   stopReason: z.string(),
   reward: z.number().optional(),
   failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+  troubles: z.array(z.looseObject({ code: z.string(), message: z.string() })).optional(),
   counts: z.looseObject({
     turnCount: count,
     sampledTokenCount: count,
@@ -72,14 +74,15 @@ export function parseJson(line: Uint8Array): unknown {
 
 /** What is kept in mind of a row. */
 export function toFinishedEpisode(row: EpisodeRow): FinishedEpisode {
-  const { rolloutId, taskIndex, groupIndex, sampleIndex, outcome, stopReason, reward, failure } =
-    row;
+  const { rolloutId, taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
+  const { reward, failure, troubles } = row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
   return {
     ...{ rolloutId, taskIndex, sampleIndex, outcome, stopReason },
     ...(groupIndex === undefined ? {} : { groupIndex }),
     ...(reward === undefined ? {} : { reward }),
     ...(failure === undefined ? {} : { failure }),
+    ...(troubles === undefined ? {} : { troubles }),
     counts: { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount },
     userUsage: row.userUsage,
   };
