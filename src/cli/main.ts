@@ -2,6 +2,7 @@
 import module from "node:module";
 import { Command, CommanderError } from "commander";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { passOverFloating } from "../library/pass-over-floating.ts";
 import { readVersion } from "../setup/version.ts";
 import { commandTable } from "./command-table.ts";
 import { hideSecretsIn, writeError } from "./write-out.ts";
@@ -57,6 +58,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 
 // Where Node can keep what it compiled (22.1 and newer), the next start compiles nothing.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
+
+// Whatever a command plays of somebody else's, what that forgets to await ends nothing.
+passOverFloating((line) => writeError(`turnwright: ${line}\n`));
 
 try {
   await main(process.argv.slice(2));

@@ -8,6 +8,7 @@ import type { Task } from "../task.ts";
 import { defaultScript, scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
 import { checkTasks, checkTools } from "./check-declared.ts";
+import { passOverFloating } from "./pass-over-floating.ts";
 import { hostileAgents, type HostileAgent } from "./hostile-actions.ts";
 
 /** Something about an environment that would spoil a run, or may. JSON-able. */
@@ -21,7 +22,10 @@ export interface EnvironmentProblem {
 /** What a check came to. JSON-able. */
 export interface EnvironmentCheck {
   readonly problems: readonly EnvironmentProblem[];
+  /** Tasks that were played. */
   readonly taskCount: number;
+  /** Tasks that there are, in all splits. */
+  readonly totalTaskCount: number;
   readonly episodeCount: number;
   readonly stepCount: number;
 }
@@ -30,8 +34,8 @@ export interface EnvironmentCheck {
 export interface CheckOptions {
   /** Who speaks for the user. Default: the environment's own, else one who states the task. */
   readonly user?: User;
-  /** Tasks of each split that are played. Default 3. */
-  readonly taskCount?: number;
+  /** Tasks of each split that are played: so many, spread over all of them, or every one. Default 3. */
+  readonly taskCount?: number | "all";
   /** How long one call may take, in milliseconds. Default 10 000. */
   readonly timeoutMs?: number;
   /** In which it is waited. Default: the machine's. */
@@ -52,11 +56,18 @@ export async function checkEnvironment(
   options: CheckOptions = {},
 ): Promise<EnvironmentCheck> {
   const checker = new Checker(environment, options);
+  using _floating = passOverFloating((line) => checker.add("error", line));
   for (const message of checkTools(environment.tools)) checker.add("error", message);
-  const { tasks, problems } = checkTasks(environment, options.taskCount ?? 3);
+  const { taskCount = 3 } = options;
+  const count = taskCount === "all" ? Number.POSITIVE_INFINITY : taskCount;
+  const { tasks, totalCount, problems } = checkTasks(environment, count);
   for (const message of problems) checker.add("error", message);
-  for (const task of tasks) await checker.playTask(task);
-  return checker.conclude(tasks.length);
+  for (const task of tasks) {
+    await checker.playTask(task);
+    // Node tells of what was forgotten between two turns of its loop, and a task may take none.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return checker.conclude({ taskCount: tasks.length, totalTaskCount: totalCount });
 }
 
 /** What an agent came to in one episode; `undefined` where something broke. */
@@ -117,7 +128,7 @@ class Checker {
     );
   }
 
-  conclude(taskCount: number): EnvironmentCheck {
+  conclude(tasks: Pick<EnvironmentCheck, "taskCount" | "totalTaskCount">): EnvironmentCheck {
     const rewarded = this.#idleRewards.filter((reward) => reward > 0).length;
     if (rewarded > 0) {
       this.add(
@@ -127,7 +138,7 @@ class Checker {
       );
     }
     const counts = { episodeCount: this.#episodeCount, stepCount: this.#stepCount };
-    return { problems: [...this.#problems.values()], taskCount, ...counts };
+    return { problems: [...this.#problems.values()], ...tasks, ...counts };
   }
 
   /** The tools of the task; some environments have others for each. */

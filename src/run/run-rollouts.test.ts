@@ -247,7 +247,7 @@ describe("runRollouts()", () => {
     });
     const rows = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).trimEnd().split("\n");
     expect(rows.map((row) => (JSON.parse(row) as { troubles?: object }).troubles)).toEqual(
-      Array(2).fill([{ party: "environment", code: "environment/exception", message }]),
+      [1, 2].map(() => [{ party: "environment", code: "environment/exception", message }]),
     );
     const events = (await readFile(path.join(dir, "events.jsonl"), "utf8"))
       .trimEnd()
