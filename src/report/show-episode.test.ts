@@ -125,3 +125,38 @@ describe("text", () => {
     expect(printable("a\tb\nc\u0007\u009B")).toBe("a\tb\nc\\x07\\x9b");
   });
 });
+
+describe("showEpisode() says why a reward is what it is", () => {
+  const end = (rewardDetails: Readonly<Record<string, unknown>>, full = false): string =>
+    showEpisode({ ...row, rewardDetails, troubles: [] }, { style: plainStyle, full })
+      .split("\n\n")
+      .at(-1)!
+      .split("\n")
+      .slice(1, -1)
+      .join("\n");
+  const difference = { state: [], missingCalls: [], extraCalls: [], missingOutputs: [] };
+
+  test("by what the environment says of it", () => {
+    expect(end({ closeness: 0.25 })).toBe('  details: {"closeness":0.25}');
+    expect(end({})).toBe(
+      "  why is not said: what score() returns as `wanted`, `outputs` or `details` is shown here",
+    );
+  });
+
+  test("and beside what differs all else only where it is asked for", () => {
+    const nothing = "  nothing differs from what was wanted";
+    expect(end({ difference, closeness: 1 })).toBe(nothing);
+    expect(end({ difference, closeness: 1 }, true)).toBe(`${nothing}\n  details: {"closeness":1}`);
+  });
+
+  test("and shows a silence as one", () => {
+    const [turn] = row.turns;
+    const silent = { source: "user", callId: "c", observation: "", result: "acted" as const };
+    expect(
+      showEpisode(
+        { ...row, turns: [{ ...turn!, steps: [silent] }] },
+        { style: plainStyle, full: false },
+      ),
+    ).toContain("user\n  (nothing)\n");
+  });
+});
