@@ -292,6 +292,7 @@ export {
   type ServedOpenEnv,
   type ServeOpenEnvOptions,
 } from "./worlds/open-env/serve-open-env.ts";
+export { defineSandboxes } from "./worlds/sandbox/define-sandboxes.ts";
 export { dockerSandboxes, type DockerSandboxOptions } from "./worlds/sandbox/docker-sandboxes.ts";
 export { localSandboxes, type LocalSandboxOptions } from "./worlds/sandbox/local-sandboxes.ts";
 export {

@@ -40,12 +40,15 @@ function compiled(name: string): string {
 const docs = await readdir(fileURLToPath(new URL("docs", root)));
 const pages = ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((n) => `docs/${n}`)];
 
-/** Flags of npm, and of inference servers. */
+/** Flags of npm, of inference servers and of trainers. */
 const FOREIGN_FLAGS = [
   ...["--silent", "--help", "--omit"],
   ...["--enable-scale-out", "--logprobs-mode", "--flash-attn", "--cache-type-k", "--cache-type-v"],
   ...["--disable-radix-cache", "--chunked-prefill-size", "--dtype", "--max-num-batched-tokens"],
   ...["--enable-deterministic-inference"],
+  // Those of slime and of the recipes.
+  ...["--load-debug-rollout-data", "--rollout-batch-size", "--n-samples-per-prompt"],
+  ...["--groups", "--work"],
 ];
 
 const helps = new Map<string, Promise<string>>();

@@ -1,16 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type * as foreign from "../examples/foreign-world.ts";
+import type * as remote from "../examples/remote-sandboxes.ts";
 import type * as boxed from "../examples/scripts-in-a-box.ts";
 import { localSandboxes, rollout, serveOpenEnv, type DefinedEnvironment } from "../src/index.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { cliFile, runCli } from "./support/run-cli.ts";
+import { startSandboxService } from "./support/sandbox-service.ts";
 import { smallModelFolder } from "./support/small-model.ts";
 
 /** The module that an example was compiled to. */
@@ -72,6 +74,56 @@ describe("docs/worlds.md", () => {
       "It is done.",
     ]);
     expect(rewards).toEqual([1, 0]);
+  });
+
+  test("commands run in the sandboxes of a service behind HTTP, which are removed", async () => {
+    const { createFileTasks } = (await import(compiled("scripts-in-a-box"))) as typeof boxed;
+    const { remoteSandboxes } = (await import(compiled("remote-sandboxes"))) as typeof remote;
+    const dir = path.join(scratch, "remote");
+    await using service = await startSandboxService(dir);
+    const boxes = remoteSandboxes({ url: service.url, token: "secret", image: "plain" });
+    const turns = [call("shell", { command: "seq 3 > numbers.txt" }), "It is done."];
+    expect(await rewardsOf(createFileTasks(boxes), turns)).toEqual([1, 0]);
+    expect(await readdir(dir)).toEqual([]);
+    const asked = { image: "plain", lifetimeMs: 3_600_000 };
+    expect(service.opened).toEqual([asked, asked]);
+
+    const { signal } = new AbortController();
+    const box = await boxes.open({ signal });
+    const print = async (options: object) =>
+      await box.run(["sh", "-c", "cat; echo $X >&2; exit 3"], { signal, ...options });
+    expect(await print({ stdin: "ab", env: { X: "y" }, maxOutputBytes: 1 })).toEqual({
+      ...{ end: "exited", exitCode: 3, stdout: "a", stderr: "y", omittedBytes: 2 },
+    });
+    expect(await box.run(["sleep", "1000"], { signal, timeoutMs: 100 })).toMatchObject({
+      end: "out-of-time",
+    });
+    // Given up here, it is killed there.
+    const stop = new AbortController();
+    const running = box.run(["sleep", "1000"], { signal: stop.signal });
+    running.catch(() => undefined);
+    await vi.waitFor(() => expect(service.runningCount()).toBe(1), { timeout: 60_000 });
+    stop.abort(new Error("enough"));
+    await expect(running).rejects.toThrow("enough");
+    await vi.waitFor(() => expect(service.runningCount()).toBe(0), { timeout: 60_000 });
+    await box[Symbol.asyncDispose]();
+
+    // What the service does wrong is an outage, and none of the model's mistakes.
+    const gone = { code: "environment/unreachable", retryable: true };
+    await expect(box.run(["true"], { signal })).rejects.toMatchObject({
+      ...gone,
+      message: `POST ${box.id}/run is answered 404: no such sandbox`,
+    });
+    const stranger = remoteSandboxes({ url: service.url, token: "guess", image: "plain" });
+    await expect(stranger.open({ signal })).rejects.toMatchObject({
+      ...gone,
+      message: "POST sandboxes is answered 401: who are you?",
+    });
+    await service[Symbol.asyncDispose]();
+    await expect(boxes.open({ signal })).rejects.toMatchObject({
+      ...gone,
+      message: `Cannot reach ${service.url}`,
+    });
   });
 
   test("the world of an OpenEnv server is rolled out, here of one that `env serve` began", async () => {

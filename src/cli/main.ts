@@ -2,15 +2,20 @@
 import module from "node:module";
 import { Command, CommanderError } from "commander";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { passOverFloating } from "../library/pass-over-floating.ts";
 import { readVersion } from "../setup/version.ts";
 import { commandTable } from "./command-table.ts";
+import { narrowHelp } from "./narrow-help.ts";
 import { hideSecretsIn, writeError } from "./write-out.ts";
 
 async function main(args: readonly string[]): Promise<void> {
   const program = new Command("turnwright")
     .description("Token-exact, multi-turn agent rollouts for reinforcement learning")
     .version(await readVersion())
-    .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage()}` });
+    .configureHelp({
+      ...narrowHelp,
+      subcommandTerm: (command) => `${command.name()} ${command.usage()}`,
+    });
   const [wanted] = args.filter((arg) => arg !== "help");
   program.addHelpText("after", `\nExamples:\n${firstCalls.map((call) => `  ${call}\n`).join("")}`);
   for (const entry of commandTable) {
@@ -57,6 +62,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 
 // Where Node can keep what it compiled (22.1 and newer), the next start compiles nothing.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
+
+// Whatever a command plays of somebody else's, what that forgets to await ends nothing.
+passOverFloating((line) => writeError(`turnwright: ${line}\n`));
 
 try {
   await main(process.argv.slice(2));

@@ -10,7 +10,6 @@ import { createRunRedactor } from "../setup/run-secrets.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
 import type { QueuedRun } from "./queued-run.ts";
-import { passOverFloating } from "./pass-over-floating.ts";
 import { createProgressLine, describeNews } from "./progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 
@@ -34,7 +33,6 @@ export async function playRun(
 ): Promise<void> {
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
-  using _floating = passOverFloating((line) => writeError(`turnwright: ${line}\n`));
   await using run = await createRun(config, { signal });
   // What was found about engine and template goes first: people still can act on it.
   if (!display.quiet) for (const warning of run.warnings) writeError(`note: ${warning}\n`);
@@ -128,8 +126,8 @@ async function showPlay(
     onEpisode: (episode) => {
       metrics?.observe(episode);
       if (!display.json) return;
-      const { rolloutId, outcome, stopReason, reward, failure } = episode;
-      const event = { type: "episode", rolloutId, outcome, stopReason, reward, failure };
+      const { rolloutId, outcome, stopReason, reward, failure, troubles } = episode;
+      const event = { type: "episode", rolloutId, outcome, stopReason, reward, failure, troubles };
       void writeOut(`${JSON.stringify(event)}\n`);
     },
   });

@@ -1,13 +1,14 @@
 import { checkEnvironment } from "../library/check-environment.ts";
 import { loadEnvironment, loadOwnUser } from "../setup/environments.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
+import { formatCount } from "./progress-line.ts";
 import { writeOut } from "./write-out.ts";
 
 /** Flags of `turnwright env check`. */
 export interface CheckFlags {
   readonly data?: string;
   /** Tasks of each split. */
-  readonly tasks?: number;
+  readonly tasks?: number | "all";
   /** In seconds. */
   readonly timeout?: number;
   readonly json?: boolean;
@@ -26,16 +27,23 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1000 }),
     signal: stopOnInterrupt(),
   });
-  const { problems, taskCount, episodeCount, stepCount } = check;
+  const { problems, taskCount, totalTaskCount, episodeCount, stepCount } = check;
   const errorCount = problems.filter(({ severity }) => severity === "error").length;
   if (flags.json === true) {
     await writeOut(`${JSON.stringify({ environment: environment.name, ...check })}\n`);
   } else {
     for (const { severity, message } of problems) await writeOut(`${severity}: ${message}\n`);
     await writeOut(
-      `${environment.name}: ${taskCount} tasks, ${episodeCount} episodes, ${stepCount} steps; ` +
+      `${environment.name}: ${playedOf(taskCount, totalTaskCount)}, ${episodeCount} episodes, ${stepCount} steps; ` +
         `${errorCount} errors, ${problems.length - errorCount} warnings\n`,
     );
   }
   return errorCount > 0 ? 1 : 0;
+}
+
+/** A sample says that it is one. */
+function playedOf(taskCount: number, totalCount: number): string {
+  const total = formatCount(totalCount);
+  if (taskCount === totalCount) return `all ${total} tasks`;
+  return `${formatCount(taskCount)} of ${total} tasks (--tasks N|all plays more)`;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { RunFolder } from "../run/run-folder.ts";
 import { RunTally } from "../run/run-progress.ts";
-import { printRunSummary } from "./run-summary.ts";
+import { describeTroubles, printRunSummary } from "./run-summary.ts";
 
 const folder = { samplesFile: "runs/a/samples.jsonl", slimeFile: undefined } as RunFolder;
 
@@ -35,4 +35,27 @@ test("printRunSummary() says beside the mean what it leaves out, and why", () =>
     "0.750 mean over 2 scored episodes; 4 left out: truncated/deadline ×1, " +
       "failed/engine ×2, failed/user ×1\n",
   );
+});
+
+test("printRunSummary() tells of what went wrong and cost nothing", () => {
+  const tally = new RunTally({ planned: 2, now: () => 0 });
+  const trouble = (message: string) => ({
+    ...{ party: "environment" as const, code: "environment/exception" as const, message },
+  });
+  const troubles = [trouble("Cannot dispose of it"), trouble("Cannot dispose of the other")];
+  [{ reward: 1 }, { reward: 1, troubles }].forEach((row, taskIndex) => {
+    tally.episodeStarted();
+    tally.episodeFinished(episodeRow({ taskIndex, sampleIndex: 0, ...row }));
+  });
+  const progress = tally.progress();
+  expect(progress.outcomes).toEqual({ completed: 2, truncated: 0, failed: 0 });
+  expect(printRunSummary({ progress, end: "finished" }, folder)).toContain(
+    "  troubles    environment/exception ×2; no episode was lost to them\n" +
+      "  the first   shop/test/1#0: Cannot dispose of it\n",
+  );
+  expect(describeTroubles(progress)).toBe(
+    "troubles that no episode was lost to: environment/exception ×2; the first: shop/test/1#0: " +
+      "Cannot dispose of it",
+  );
+  expect(describeTroubles(new RunTally({ now: () => 0 }).progress())).toBeUndefined();
 });

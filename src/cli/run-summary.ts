@@ -32,6 +32,11 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   }
   if (Object.keys(failures).length > 0) rows.push(["failures", listCounts(failures)]);
   if (progress.firstFailure !== undefined) rows.push(["the first", progress.firstFailure]);
+  const { troubles, firstTrouble } = progress;
+  if (firstTrouble !== undefined) {
+    rows.push(["troubles", `${listCounts(troubles)}; no episode was lost to them`]);
+    rows.push(["the first", firstTrouble]);
+  }
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s`]);
   rows.push(["samples", folder.samplesFile]);
@@ -40,6 +45,15 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
     rows.push(["not for it", `groups that slime cannot be given: ${listCounts(slime.leftOut)}`]);
   }
   return `\n${headline[end]}\n\n${rowsText(rows)}`;
+}
+
+/** What went wrong in a run and cost no episode, for those who print no summary; nothing where nothing did. */
+export function describeTroubles({
+  troubles,
+  firstTrouble,
+}: RunResult["progress"]): string | undefined {
+  if (firstTrouble === undefined) return undefined;
+  return `troubles that no episode was lost to: ${listCounts(troubles)}; the first: ${firstTrouble}`;
 }
 
 const headline: Readonly<Record<RunResult["end"], string>> = {

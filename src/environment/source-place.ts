@@ -10,22 +10,35 @@ export function placeOfThrow(error: unknown): string | undefined {
   return firstForeignPlace(error.stack ?? "");
 }
 
+/** Whether the stack of what was thrown has lines of this package's, and of nobody else's. */
+export function isThrownByUs(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const stack = error.stack ?? "";
+  return firstForeignPlace(stack) === undefined && filesOf(stack).some(({ file }) => isOwn(file));
+}
+
 /** Where somebody else's code called us. */
 export function placeOfCaller(): string | undefined {
   return firstForeignPlace(new Error("caller").stack ?? "");
 }
 
 function firstForeignPlace(stack: string): string | undefined {
-  for (const line of stack.split("\n")) {
-    const match = /^\s+at .*?(?:\(|async |at )?((?:file:\/\/)?\/?[^()\s]+?):(\d+):\d+\)?$/.exec(
-      line,
-    );
-    if (match === null) continue;
-    const file = match[1]!.replace(/^file:\/\//, "");
+  for (const { file, line } of filesOf(stack)) {
     if (file.startsWith("node:") || file.includes("/node_modules/") || isOwn(file)) continue;
-    return `${path.basename(file)}:${match[2]}`;
+    return `${path.basename(file)}:${line}`;
   }
   return undefined;
+}
+
+/** The files and lines that a stack names, innermost first. */
+function filesOf(stack: string): { readonly file: string; readonly line: string }[] {
+  return stack.split("\n").flatMap((text) => {
+    const match = /^\s+at .*?(?:\(|async |at )?((?:file:\/\/)?\/?[^()\s]+?):(\d+):\d+\)?$/.exec(
+      text,
+    );
+    if (match === null) return [];
+    return [{ file: match[1]!.replace(/^file:\/\//, ""), line: match[2]! }];
+  });
 }
 
 /** Tests stand beside what they test, and are foreign. */

@@ -1,6 +1,7 @@
 import type { AttemptPlace } from "../agent/turn-form.ts";
 import type { AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { DiscardedSampling, GenerationPiece } from "../engine/engine.ts";
+import type { Failure } from "../errors.ts";
 import type { Message } from "../message.ts";
 import type { RolloutEnd, RolloutIdentity } from "../trajectory/sample.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
@@ -146,6 +147,11 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly attempt?: number;
   /** How the reward came about, in the environment's words; absent where nothing scored. */
   readonly rewardDetails?: Readonly<Record<string, unknown>>;
+  /**
+   * What went wrong and cost it nothing, such as a world that could not be disposed of; absent where nothing
+   * did, and in episodes that no run played.
+   */
+  readonly troubles?: readonly Failure[];
   readonly counts: EpisodeCounts;
   readonly userUsage: UserUsage;
   /** Milliseconds since the epoch. */

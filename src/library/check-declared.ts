@@ -45,15 +45,21 @@ function schemaProblem(tool: ToolDefinition): string | undefined {
   }
 }
 
-/** The tasks of each split that are played, and what is wrong with how tasks are drawn. */
+/** The tasks of each split that are played, of how many, and what is wrong with how tasks are drawn. */
 export function checkTasks(
   environment: Environment,
   count: number,
-): { readonly tasks: readonly Task[]; readonly problems: readonly string[] } {
+): {
+  readonly tasks: readonly Task[];
+  readonly totalCount: number;
+  readonly problems: readonly string[];
+} {
   const problems: string[] = [];
+  let totalCount = 0;
   const tasks: Task[] = [];
   const ids = new Set<string>();
   for (const [split, size] of Object.entries(environment.splits)) {
+    totalCount += size;
     for (const index of spread(size, count)) {
       const place = `task(${JSON.stringify(split)}, ${index})`;
       try {
@@ -74,7 +80,7 @@ export function checkTasks(
   }
   problems.push(...refusalProblems(environment, "no-such-split", 0));
   if (tasks.length === 0) problems.push("there is no task to play, expected one in some split");
-  return { tasks, problems };
+  return { tasks, totalCount, problems };
 }
 
 function taskProblems(task: Task, again: Task): string[] {

@@ -167,4 +167,21 @@ describe("checkEnvironment() says what would spoil a run:", () => {
       },
     ]);
   });
+
+  test("what every task meets once, with how many do", async () => {
+    const clumsy = defineEnvironment({
+      ...{ name: "clumsy", policy: "", score: () => 0 },
+      tasks: ["One.", "Two.", "Three.", "Four."].map((instruction) => ({ instruction })),
+      tools: { forget: { description: "Forget.", execute: () => undefined } },
+    });
+    const { problems, ...counts } = await checkEnvironment(clumsy as Environment, {
+      taskCount: "all",
+    });
+    expect(counts).toMatchObject({ taskCount: 4, totalTaskCount: 4 });
+    expect(problems.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /^an agent that calls forget without arguments: .* in task clumsy\/test\/0: it returned nothing .*; the same in 3 more of the tasks$/,
+      ),
+    ]);
+  });
 });

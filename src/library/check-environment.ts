@@ -8,6 +8,7 @@ import type { Task } from "../task.ts";
 import { defaultScript, scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
 import { checkTasks, checkTools } from "./check-declared.ts";
+import { passOverFloating } from "./pass-over-floating.ts";
 import { hostileAgents, type HostileAgent } from "./hostile-actions.ts";
 
 /** Something about an environment that would spoil a run, or may. JSON-able. */
@@ -21,7 +22,10 @@ export interface EnvironmentProblem {
 /** What a check came to. JSON-able. */
 export interface EnvironmentCheck {
   readonly problems: readonly EnvironmentProblem[];
+  /** Tasks that were played. */
   readonly taskCount: number;
+  /** Tasks that there are, in all splits. */
+  readonly totalTaskCount: number;
   readonly episodeCount: number;
   readonly stepCount: number;
 }
@@ -30,8 +34,8 @@ export interface EnvironmentCheck {
 export interface CheckOptions {
   /** Who speaks for the user. Default: the environment's own, else one who states the task. */
   readonly user?: User;
-  /** Tasks of each split that are played. Default 3. */
-  readonly taskCount?: number;
+  /** Tasks of each split that are played: so many, spread over all of them, or every one. Default 3. */
+  readonly taskCount?: number | "all";
   /** How long one call may take, in milliseconds. Default 10 000. */
   readonly timeoutMs?: number;
   /** In which it is waited. Default: the machine's. */
@@ -52,11 +56,18 @@ export async function checkEnvironment(
   options: CheckOptions = {},
 ): Promise<EnvironmentCheck> {
   const checker = new Checker(environment, options);
+  using _floating = passOverFloating((line) => checker.add("error", line));
   for (const message of checkTools(environment.tools)) checker.add("error", message);
-  const { tasks, problems } = checkTasks(environment, options.taskCount ?? 3);
+  const { taskCount = 3 } = options;
+  const count = taskCount === "all" ? Number.POSITIVE_INFINITY : taskCount;
+  const { tasks, totalCount, problems } = checkTasks(environment, count);
   for (const message of problems) checker.add("error", message);
-  for (const task of tasks) await checker.playTask(task);
-  return checker.conclude(tasks.length);
+  for (const task of tasks) {
+    await checker.playTask(task);
+    // Node tells of what was forgotten between two turns of its loop, and a task may take none.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return checker.conclude({ taskCount: tasks.length, totalTaskCount: totalCount });
 }
 
 /** What an agent came to in one episode; `undefined` where something broke. */
@@ -69,9 +80,9 @@ class Checker {
   readonly #environment: Environment;
   readonly #user: User;
   readonly #options: CheckOptions;
-  readonly #problems = new Map<string, EnvironmentProblem>();
+  /** By what is wrong, whichever task and agent met it; with the tasks that did. */
+  readonly #problems = new Map<string, EnvironmentProblem & { readonly tasks: Set<string> }>();
   readonly #hung = new Set<string>();
-  readonly #told = new Set<string>();
   readonly #idleRewards: number[] = [];
   #episodeCount = 0;
   #stepCount = 0;
@@ -83,9 +94,22 @@ class Checker {
     this.#options = options;
   }
 
-  add(severity: EnvironmentProblem["severity"], message: string): void {
-    const line = message.replaceAll(/\s*\n\s*/g, " ");
-    if (this.#problems.size < mostProblems) this.#problems.set(line, { severity, message: line });
+  /** Tells of a problem once: with the task that met it first, and what the first agent did (`before`). */
+  add(
+    severity: EnvironmentProblem["severity"],
+    problem: string,
+    { task, before = "" }: { readonly task?: Task; readonly before?: string } = {},
+  ): void {
+    const line = problem.replaceAll(/\s*\n\s*/g, " ");
+    const key = task === undefined ? line : line.replaceAll(task.id, "TASK");
+    const known = this.#problems.get(key);
+    if (known !== undefined) {
+      if (task !== undefined) known.tasks.add(task.id);
+      return;
+    }
+    if (this.#problems.size >= mostProblems) return;
+    const tasks = new Set(task === undefined ? [] : [task.id]);
+    this.#problems.set(key, { severity, message: `${before}${line}`, tasks });
   }
 
   /** Plays a task with an agent that does nothing, with each hostile one, and with the first again. */
@@ -105,6 +129,7 @@ class Checker {
         "error",
         `task ${task.id}: an agent that ${agent.what} is answered or scored differently the second time, ` +
           "expected the same (the environment says that it is repeatable)",
+        { task },
       );
     }
     const after = await this.#play(task, idle);
@@ -114,10 +139,11 @@ class Checker {
       `task ${task.id}: an agent that does nothing is scored differently after others have played ` +
         `(${JSON.stringify(before.score.reward)}, then ${JSON.stringify(after.score.reward)}), ` +
         "expected each episode to have a state of its own",
+      { task },
     );
   }
 
-  conclude(taskCount: number): EnvironmentCheck {
+  conclude(tasks: Pick<EnvironmentCheck, "taskCount" | "totalTaskCount">): EnvironmentCheck {
     const rewarded = this.#idleRewards.filter((reward) => reward > 0).length;
     if (rewarded > 0) {
       this.add(
@@ -127,25 +153,30 @@ class Checker {
       );
     }
     const counts = { episodeCount: this.#episodeCount, stepCount: this.#stepCount };
-    return { problems: [...this.#problems.values()], taskCount, ...counts };
+    const problems = [...this.#problems.values()].map(({ severity, message, tasks: met }) => {
+      const others = met.size > 1 ? `; the same in ${met.size - 1} more of the tasks` : "";
+      return { severity, message: `${message}${others}` };
+    });
+    return { problems, ...tasks, ...counts };
   }
 
   /** The tools of the task; some environments have others for each. */
   async #toolsOf(task: Task): Promise<Environment["tools"]> {
     let own: World["tools"];
-    await this.#attempt("is asked for its tools", async (cross) => {
+    await this.#attempt(task, "is asked for its tools", async (cross) => {
       await this.#within(task, cross, async (world) => {
         own = world.tools;
       });
     });
     if (own === undefined) return this.#environment.tools;
-    for (const message of checkTools(own)) this.add("error", `task ${task.id}: ${message}`);
+    for (const message of checkTools(own))
+      this.add("error", `task ${task.id}: ${message}`, { task });
     return own;
   }
 
   async #play(task: Task, { what, actions }: HostileAgent): Promise<PlayedAgent | undefined> {
     this.#episodeCount += 1;
-    return await this.#attempt(what, async (cross) => {
+    return await this.#attempt(task, what, async (cross) => {
       const observations: string[] = [];
       let score: Score | undefined;
       await this.#within(task, cross, async (world) => {
@@ -209,6 +240,7 @@ class Checker {
 
   /** Runs what an agent does; whatever breaks becomes a problem. */
   async #attempt<Result>(
+    task: Task,
     what: string,
     work: (cross: Cross) => Promise<Result>,
   ): Promise<Result | undefined> {
@@ -224,9 +256,7 @@ class Checker {
       if (isScriptAtItsEnd(error)) return undefined;
       const hint = error instanceof InvariantError ? " (it would stop the whole run)" : "";
       const problem = `${describeError(error)}${hint}`;
-      // Told with the first agent that met it: the others say nothing new.
-      if (!this.#told.has(problem)) this.add("error", `an agent that ${what}: ${problem}`);
-      this.#told.add(problem);
+      this.add("error", problem, { task, before: `an agent that ${what}: ` });
       return undefined;
     }
   }

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
 import { readLines } from "../run/read-jsonl.ts";
@@ -63,11 +63,26 @@ async function readManifest(file: string): Promise<RunManifest> {
     const manifest = JSON.parse(await readFile(file, "utf8")) as RunManifest;
     if (manifest.format === 1 && typeof manifest.configuration === "object") return manifest;
   } catch (error) {
-    const isAbsent = (error as NodeJS.ErrnoException).code === "ENOENT";
-    const what = isAbsent ? "no such file, expected a run's folder" : describeError(error);
-    throw new UsageError(`Cannot read ${file}: ${what}`, { cause: error });
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+      const near = await runBelow(path.dirname(file));
+      const example = near === undefined ? "" : `, such as ${near}`;
+      throw new UsageError(`Cannot read ${file}: no such file, expected a run's folder${example}`);
+    }
+    throw new UsageError(`Cannot read ${file}: ${describeError(error)}`);
   }
   throw new UsageError(`Cannot read ${file}: expected a run of format 1`);
+}
+
+/** The run in a folder's folders that was begun last: the folder of all runs is easily named instead of one. */
+async function runBelow(dir: string): Promise<string | undefined> {
+  const names = await readdir(dir).catch(() => []);
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const began = await stat(path.join(dir, name, "run.json")).catch(() => undefined);
+      return began === undefined ? [] : [{ run: path.join(dir, name), atMs: began.mtimeMs }];
+    }),
+  );
+  return found.flat().toSorted((a, b) => b.atMs - a.atMs)[0]?.run;
 }
 
 function refuse({ file, line, problem }: DamagedLine): never {

@@ -18,6 +18,9 @@ const row = episodeRow({
       missingOutputs: [],
     },
   },
+  troubles: [
+    { party: "environment", code: "environment/exception", message: "Cannot dispose of it" },
+  ],
   userUsage: { callCount: 2, inputTokenCount: 30, outputTokenCount: 3, costUsd: 0.01 },
   messages: [
     { role: "system", content: "Be kind." },
@@ -56,6 +59,7 @@ describe("showEpisode()", () => {
           '  state: orders["#1"]: wanted {"a":1}, got nothing\n' +
           "  state: 2 more places\n" +
           '  not wanted: cancel {"id": 2.0} (Error: not found)\n' +
+          "trouble that cost it nothing: environment/exception: Cannot dispose of it\n" +
           "the user's model: 2 calls, 30 tokens in, 3 out, $0.0100",
       ].join("\n\n"),
     );
@@ -119,5 +123,40 @@ describe("text", () => {
     expect(shortened("abcdef", 6)).toBe("abcdef");
     expect(shortened("abcdefg", 4)).toBe("ab … (3 characters; --full shows them) … fg");
     expect(printable("a\tb\nc\u0007\u009B")).toBe("a\tb\nc\\x07\\x9b");
+  });
+});
+
+describe("showEpisode() says why a reward is what it is", () => {
+  const end = (rewardDetails: Readonly<Record<string, unknown>>, full = false): string =>
+    showEpisode({ ...row, rewardDetails, troubles: [] }, { style: plainStyle, full })
+      .split("\n\n")
+      .at(-1)!
+      .split("\n")
+      .slice(1, -1)
+      .join("\n");
+  const difference = { state: [], missingCalls: [], extraCalls: [], missingOutputs: [] };
+
+  test("by what the environment says of it", () => {
+    expect(end({ closeness: 0.25 })).toBe('  details: {"closeness":0.25}');
+    expect(end({})).toBe(
+      "  why is not said: what score() returns as `wanted`, `outputs` or `details` is shown here",
+    );
+  });
+
+  test("and beside what differs all else only where it is asked for", () => {
+    const nothing = "  nothing differs from what was wanted";
+    expect(end({ difference, closeness: 1 })).toBe(nothing);
+    expect(end({ difference, closeness: 1 }, true)).toBe(`${nothing}\n  details: {"closeness":1}`);
+  });
+
+  test("and shows a silence as one", () => {
+    const [turn] = row.turns;
+    const silent = { source: "user", callId: "c", observation: "", result: "acted" as const };
+    expect(
+      showEpisode(
+        { ...row, turns: [{ ...turn!, steps: [silent] }] },
+        { style: plainStyle, full: false },
+      ),
+    ).toContain("user\n  (nothing)\n");
   });
 });

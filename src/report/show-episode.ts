@@ -64,12 +64,16 @@ function showStep(
   { style, full }: ShowOptions,
 ): string {
   const verdict = result !== "acted" ? `  ${result}` : isError === true ? "  error" : "";
-  const text = shortened(printable(observation), full ? Infinity : shownLength);
+  // A user who leaves may say nothing.
+  const text =
+    observation === ""
+      ? style.faint("(nothing)")
+      : shortened(printable(observation), full ? Infinity : shownLength);
   return `${style.heading(printable(source))}${style.warning(verdict)}\n${indented(text)}`;
 }
 
-function showEnd(row: EpisodeRow, { style }: ShowOptions): string {
-  const { outcome, stopReason, reward, failure, rewardDetails, userUsage } = row;
+function showEnd(row: EpisodeRow, { style, full }: ShowOptions): string {
+  const { outcome, stopReason, reward, failure, troubles = [], rewardDetails, userUsage } = row;
   const difference = differenceOf(rewardDetails);
   const lines = difference === undefined ? [] : describeDifference(difference);
   const user =
@@ -89,8 +93,24 @@ function showEnd(row: EpisodeRow, { style }: ShowOptions): string {
     ...(difference !== undefined && lines.length === 0
       ? ["  nothing differs from what was wanted"]
       : []),
+    ...showDetails(row, full).map((line) => indented(printable(line))),
+    ...troubles.map(({ code, message }) =>
+      style.warning(`trouble that cost it nothing: ${code}: ${printable(message)}`),
+    ),
     ...user.map((line) => style.faint(line)),
   ].join("\n");
+}
+
+/** What else the environment said of its score: beside a difference only where everything is shown. */
+function showDetails({ reward, rewardDetails = {} }: EpisodeRow, full: boolean): readonly string[] {
+  const { difference, ...details } = rewardDetails;
+  if (reward === undefined || (difference !== undefined && !full)) return [];
+  if (Object.keys(details).length > 0) {
+    return [`details: ${shortened(JSON.stringify(details), full ? Infinity : shownLength)}`];
+  }
+  return difference === undefined
+    ? ["why is not said: what score() returns as `wanted`, `outputs` or `details` is shown here"]
+    : [];
 }
 
 /** An episode in one line, for lists. */

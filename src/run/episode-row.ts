@@ -24,6 +24,7 @@ export interface FinishedEpisode extends Pick<
   | "stopReason"
   | "reward"
   | "failure"
+  | "troubles"
   | "userUsage"
 > {
   readonly counts: Omit<EpisodeCounts, "attemptCounts">;
@@ -42,6 +43,7 @@ const rowSchema = z.looseObject({
   stopReason: z.string(),
   reward: z.number().optional(),
   failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+  troubles: z.array(z.looseObject({ code: z.string(), message: z.string() })).optional(),
   counts: z.looseObject({
     turnCount: count,
     sampledTokenCount: count,
@@ -79,7 +81,7 @@ export function parseJson(line: Uint8Array): unknown {
 export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): FinishedEpisode {
   const { taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
-  const { userUsage, reward, failure } = row;
+  const { userUsage, reward, failure, troubles } = row;
   return {
     rolloutId,
     taskIndex,
@@ -91,5 +93,6 @@ export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): F
     ...(groupIndex === undefined ? {} : { groupIndex }),
     ...(reward === undefined ? {} : { reward }),
     ...(failure === undefined ? {} : { failure }),
+    ...(troubles === undefined ? {} : { troubles }),
   };
 }

@@ -175,9 +175,10 @@ async function playOnce(
       },
     }),
   });
-  const episode = await redact(played, redactor);
+  const clean = await redact(played, redactor);
+  for (const trouble of troubles) redactor?.error(trouble);
+  const episode = withTroubles(clean, troubles);
   for (const trouble of troubles) {
-    redactor?.error(trouble);
     const { code, message } = trouble;
     const stack = describeStack(trouble);
     const event = { type: "trouble", atMs: setup.now(), rolloutId, attempt };
@@ -200,6 +201,15 @@ function keepInputs(before: Inputs | undefined) {
       for (const time of more.times) inputs.times.push(time);
     },
   };
+}
+
+/** Keeps with an episode what went wrong in it without ending it. */
+function withTroubles(episode: Episode, met: readonly RolloutError[]): Episode {
+  const { failure } = episode;
+  const troubles = met
+    .map((trouble) => trouble.toFailure())
+    .filter(({ code, message }) => code !== failure?.code || message !== failure.message);
+  return troubles.length === 0 ? episode : { ...episode, troubles };
 }
 
 /** Whatever the text of an episode comes from, it passes here before anybody else sees it. */

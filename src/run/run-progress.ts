@@ -21,6 +21,10 @@ export interface RunProgress {
   readonly failures: Readonly<Partial<Record<FailureCode, number>>>;
   /** What the first of them says; absent where there are none. */
   readonly firstFailure?: string;
+  /** What went wrong in finished episodes and cost them nothing, by code (see `Episode.troubles`). */
+  readonly troubles: Readonly<Partial<Record<FailureCode, number>>>;
+  /** What the first of these says; absent where there are none. */
+  readonly firstTrouble?: string;
   /** Failed attempts that were played again. */
   readonly retried: number;
   /** Episodes that have a reward. */
@@ -67,6 +71,8 @@ export class RunTally {
   readonly #failures: Partial<Record<FailureCode, number>> = {};
   readonly #unscored: Partial<Record<UnscoredReason, number>> = {};
   #firstFailure: string | undefined;
+  readonly #troubles: Partial<Record<FailureCode, number>> = {};
+  #firstTrouble: string | undefined;
   #resumed = 0;
   #running = 0;
   #retried = 0;
@@ -152,6 +158,8 @@ export class RunTally {
       stopReasons: { ...this.#stopReasons },
       failures: { ...this.#failures },
       ...(this.#firstFailure === undefined ? {} : { firstFailure: this.#firstFailure }),
+      troubles: { ...this.#troubles },
+      ...(this.#firstTrouble === undefined ? {} : { firstTrouble: this.#firstTrouble }),
       retried: this.#retried,
       scored: this.#scored,
       unscored: { ...this.#unscored },
@@ -191,6 +199,10 @@ export class RunTally {
     if (failure !== undefined) {
       this.#failures[failure.code] = (this.#failures[failure.code] ?? 0) + 1;
       this.#firstFailure ??= `${rolloutId}: ${failure.message}`;
+    }
+    for (const { code, message } of row.troubles ?? []) {
+      this.#troubles[code] = (this.#troubles[code] ?? 0) + 1;
+      this.#firstTrouble ??= `${rolloutId}: ${message}`;
     }
     const reason = unscoredReason(row);
     if (reason !== undefined) this.#unscored[reason] = (this.#unscored[reason] ?? 0) + 1;

@@ -239,7 +239,16 @@ describe("runRollouts()", () => {
     };
     await using folder = await open();
     const { progress } = await playLamps(folder, clumsy);
-    expect(progress).toMatchObject({ finished: 2, scored: 2, outcomes: { failed: 0 } });
+    const message = "Cannot dispose of the world of task lamp/test/0: the container is gone";
+    expect(progress).toMatchObject({
+      ...{ finished: 2, scored: 2, outcomes: { failed: 0 } },
+      troubles: { "environment/exception": 2 },
+      firstTrouble: `lamp/test/0#0: ${message}`,
+    });
+    const rows = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).trimEnd().split("\n");
+    expect(rows.map((row) => (JSON.parse(row) as { troubles?: object }).troubles)).toEqual(
+      [1, 2].map(() => [{ party: "environment", code: "environment/exception", message }]),
+    );
     const events = (await readFile(path.join(dir, "events.jsonl"), "utf8"))
       .trimEnd()
       .split("\n")

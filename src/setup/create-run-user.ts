@@ -25,11 +25,18 @@ export async function createRunUser(
   switch (config.strategy) {
     case "scripted": {
       // An environment may bring its own user; a script file goes before it.
-      const { strategy, scriptFile } = config;
+      const { strategy, scriptFile, isAssumed } = config;
       if (scriptFile !== undefined) {
         return createUser({ strategy, lines: await readScript(scriptFile) });
       }
-      return (await loadOwnUser(environment.name)) ?? createUser({ strategy });
+      const own = await loadOwnUser(environment.name);
+      if (own === undefined && isAssumed === true) {
+        throw new UsageError(
+          `Missing --user: ${environment.name} brings no user of its own, expected who the agent talks to, ` +
+            "such as llm or scripted",
+        );
+      }
+      return own ?? createUser({ strategy });
     }
     case "human":
       return createUser(config, { input: process.stdin, output: process.stderr });

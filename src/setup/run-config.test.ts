@@ -45,6 +45,13 @@ describe("readRunConfig()", () => {
     expect(conduct.concurrency).toBe(3);
   });
 
+  test("takes the environment's own user where nobody else is named, as if that were named", () => {
+    const { user, settings } = readRunConfig({ ...least, env: "./mine.js", user: undefined });
+    expect(user).toEqual({ strategy: "scripted", isAssumed: true });
+    expect(settings.user).toBe("scripted");
+    expect(readRunConfig(settings).user).toEqual({ strategy: "scripted" });
+  });
+
   test("is frozen, and leaves what it was given alone", () => {
     const config = readRunConfig(least);
     const parts = [config, config.engine, config.limits, config.settings, config.settings.url];
@@ -55,7 +62,7 @@ describe("readRunConfig()", () => {
   test.each<[GivenSettings, string]>([
     [{ env: undefined }, "Missing --env: the environment to play (see `env list`)"],
     [{ env: "nope" }, 'Cannot find environment "nope": expected one of tau-retail, tau-airline'],
-    [{ user: undefined }, "Missing --user: who the agent talks to"],
+    [{ env: "tau-retail", user: undefined }, "Missing --user: who the agent talks to"],
     [{ user: "llm" }, "Missing --user-url: the user model's endpoint"],
     [{ url: [] }, "Missing --url: the address of the engine"],
     [{ model: undefined }, "Missing --model: the model's folder"],

@@ -1,6 +1,7 @@
 import { agentSettings, readAgentConfig, type AgentConfig } from "./agent-config.ts";
 import { conductSettings, readConductConfig, type ConductConfig } from "./conduct-config.ts";
 import { engineSettings, readEngineConfig, type EngineConfig } from "./engine-config.ts";
+import { isTauName } from "./environment-names.ts";
 import { limitSettings, readLimitsConfig, type LimitsConfig } from "./limits-config.ts";
 import { readRendererConfig, rendererSettings, type RendererConfig } from "./renderer-config.ts";
 import { readSampling, samplingSettings } from "./sampling-config.ts";
@@ -53,11 +54,14 @@ export interface RunConfig {
  *   that exclude each other. Nothing is loaded or looked up yet.
  */
 export function readRunConfig(settings: GivenSettings): RunConfig {
-  const values = completeSettings(runSettings, settings);
-  const limits = readLimitsConfig(values);
-  const environment = readEnvironmentConfig(values);
+  const given = completeSettings(runSettings, settings);
+  const limits = readLimitsConfig(given);
+  const environment = readEnvironmentConfig(given);
+  // τ-bench's users are models, which have to be named; others' environments may bring a user.
+  const isAssumed = given.user === undefined && !isTauName(environment.name);
+  const values: RunSettings = isAssumed ? { ...given, user: "scripted" } : given;
   const scope = readScopeConfig(values);
-  const user = readUserConfig(values);
+  const user: UserConfig = { ...readUserConfig(values), ...(isAssumed && { isAssumed }) };
   const engine = readEngineConfig(values);
   return deepFreeze({
     environment,

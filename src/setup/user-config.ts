@@ -11,7 +11,7 @@ export const userSettings = [
       type: "choice",
       choices: ["scripted", "llm", "react", "verify", "reflection", "human"],
     },
-    help: "who the agent talks to",
+    help: "who the agent talks to (default: scripted, where the environment brings a user)",
   },
   {
     name: "user-url",
@@ -70,7 +70,12 @@ export const userSettings = [
 /** Who the agent talks to. */
 export type UserConfig =
   /** Without a file: the environment's own user, where it has one. */
-  | { readonly strategy: "scripted"; readonly scriptFile?: string }
+  | {
+      readonly strategy: "scripted";
+      readonly scriptFile?: string;
+      /** Nobody asked for it: there is none where the environment brings no user. */
+      readonly isAssumed?: true;
+    }
   | { readonly strategy: "human" }
   | {
       readonly strategy: "llm" | "react" | "verify" | "reflection";

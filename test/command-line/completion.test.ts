@@ -1,4 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { expect, test } from "vitest";
 import { runCli } from "../support/run-cli.ts";
 
@@ -24,9 +27,32 @@ test("bash completes commands, flags and choices", () => {
   expect(complete("rollout", "--config", "")).toEqual([""]);
 });
 
+const zshIsHere = spawnSync("zsh", ["--version"]).status === 0;
+
+test.skipIf(!zshIsHere)("zsh takes its script where nothing was set up before (zsh)", async () => {
+  const { stdout: zsh } = await runCli(["completion", "zsh"]);
+  const home = await mkdtemp(path.join(tmpdir(), "turnwright-zsh-"));
+  try {
+    const ask =
+      'COMP_WORDS=(turnwright rollout --max-t); COMP_CWORD=2; _turnwright; echo "${COMPREPLY[@]}"';
+    const { stdout, stderr } = spawnSync(
+      "zsh",
+      ["-f", "-c", `${zsh}\necho $_comps[turnwright]\nemulate -R ksh\n${ask}`],
+      { encoding: "utf8", env: { ...process.env, HOME: home, ZDOTDIR: home } },
+    );
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/^_bash_complete .*_turnwright\n[^]*--max-turns/);
+  } finally {
+    await rm(home, { recursive: true });
+  }
+});
+
 test("the scripts of zsh and fish know the same, and another shell is refused", async () => {
   const { stdout: zsh } = await runCli(["completion", "zsh"]);
-  expect(zsh).toBe(`autoload -U +X bashcompinit && bashcompinit\n${script}`);
+  expect(zsh).toBe(
+    "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n" +
+      `autoload -Uz bashcompinit && bashcompinit\n${script}`,
+  );
   const { stdout: fish } = await runCli(["completion", "fish"]);
   expect(fish).toContain(
     "complete -c turnwright -n '__fish_seen_subcommand_from serve-test' -l protocol -x -a 'sglang vllm llama-cpp'\n",

@@ -52,8 +52,8 @@ const plainTemplate =
 async function writeFiles(): Promise<void> {
   const file = async (name: string, text: string) =>
     await writeFile(path.join(scratch, name), text);
-  for (const folder of ["empty", "foreign", "other-run", "base", "no-tools"]) {
-    await mkdir(path.join(scratch, folder));
+  for (const folder of ["empty", "foreign", "other-run", "base", "no-tools", "several/one"]) {
+    await mkdir(path.join(scratch, folder), { recursive: true });
   }
   const config = path.join(model, "tokenizer_config.json");
   const { chat_template: _template, ...base } = JSON.parse(
@@ -70,12 +70,15 @@ async function writeFiles(): Promise<void> {
   const withTemplate = JSON.stringify({ ...base, chat_template: plainTemplate });
   await file("no-tools/tokenizer_config.json", withTemplate);
   await file("foreign/package.json", "{}");
+  await file("several/one/run.json", "{}");
   await file("a-file", "");
   await file("broken.mjs", "export default {\n");
   await file("outer.mjs", 'import "./inner.mjs";\n');
   await file("inner.mjs", "const a = 1;\n\nlet a = 2;\n");
   await file("typed.ts", "export default 1 as number;\n");
   await file("nothing.mjs", "export const environment = 1;\n");
+  const lamps = JSON.stringify(new URL("../../dist/examples/lamps.js", import.meta.url).href);
+  await file("silent.mjs", `export { createEnvironment } from ${lamps};\n`);
   await file("typo.json", '{ "modle": "x" }');
   await file("cut.json", '{ "env": "storefront",');
   const library = JSON.stringify(new URL("../../dist/src/index.js", import.meta.url).href);
@@ -306,7 +309,17 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   },
   "a run's folder that is none": {
     command: ["show", "nowhere"],
-    line: /^Cannot read nowhere\/run\.json: no such file, expected a run's folder/,
+    line: "Cannot read nowhere/run.json: no such file, expected a run's folder",
+  },
+  "the folder of all runs in the place of one": {
+    command: ["show", "several"],
+    line: "Cannot read several/run.json: no such file, expected a run's folder, such as several/one",
+  },
+  "an environment without a user, and none named": {
+    flags: { env: "./silent.mjs", user: "" },
+    line:
+      "Missing --user: ./silent.mjs brings no user of its own, expected who the agent talks to, such as " +
+      "llm or scripted",
   },
   "a Node that is too old": {
     command: ["--help"],
@@ -326,10 +339,9 @@ const good = {
 
 test.each(Object.entries(mistakes))("%s is answered in one line", async (_, mistake) => {
   const { flags = {}, env = {}, line } = mistake;
-  const given = Object.entries({ ...good, ...flags }).flatMap(([name, value]) => [
-    `--${name}`,
-    filled(value),
-  ]);
+  const given = Object.entries({ ...good, ...flags }).flatMap(([name, value]) =>
+    name === "user" && value === "" ? [] : [`--${name}`, filled(value)],
+  );
   const args = mistake.command ?? ["rollout", "--quiet", ...given];
   const { status, stderr } = await run(args, {
     TURNWRIGHT_TAU_BENCH: path.join(scratch, "no"),

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { commandTable } from "../../src/cli/command-table.ts";
+import { narrowHelp } from "../../src/cli/narrow-help.ts";
 import { runCli } from "../support/run-cli.ts";
 
 describe("help", () => {
@@ -45,6 +46,26 @@ test.each(commandTable.map((entry) => [entry.name, entry] as const))(
     }
   },
 );
+
+describe.each([40, 60, 80, 120])("in a terminal of %i columns", (width) => {
+  test.each(commandTable.map((entry) => [entry.name, entry] as const))(
+    "the help of %s stays inside, and lays no word on top of another",
+    async (name, { load }) => {
+      const program = new Command("turnwright").configureHelp({ ...narrowHelp, helpWidth: width });
+      const command = program.command(name);
+      (await load())(command);
+      for (const one of [command, ...command.commands]) {
+        const lines = one.helpInformation().split("\n");
+        // A name that is longer by itself is broken nowhere.
+        const isTerm = (line: string): boolean => /^ {2}\S/.test(line) && !/\S {2,}\S/.test(line);
+        const long = lines.filter(
+          (line) => line.length > width && !isTerm(line) && !line.startsWith("Usage: "),
+        );
+        expect(long.filter((line) => line.trim().includes(" "))).toEqual([]);
+      }
+    },
+  );
+});
 
 function allDescriptions(command: Command): string[] {
   return [command.description(), ...command.commands.flatMap(allDescriptions)];

@@ -95,7 +95,7 @@ describe("turnwright init", () => {
     const file = path.join(project, "my-environment.js");
     const { status, stdout } = await runCli(["env", "check", file]);
     expect(stdout).toMatch(
-      /^my-environment: 5 tasks, \d+ episodes, \d+ steps; 0 errors, 0 warnings\n$/,
+      /^my-environment: all 5 tasks, \d+ episodes, \d+ steps; 0 errors, 0 warnings\n$/,
     );
     expect(status).toBe(0);
   });
@@ -125,7 +125,7 @@ describe("turnwright init", () => {
     expect(await runCli(["init", dir])).toEqual({
       status: 2,
       stdout: "",
-      stderr: `turnwright: Cannot create a project in ${dir}: package.json is there already, expected a folder without it\n`,
+      stderr: `turnwright: Cannot create a project in ${dir}: package.json is there already, expected a folder without it (name a new one)\n`,
     });
     expect(await readdir(dir)).toEqual(["package.json"]);
   });

@@ -253,32 +253,90 @@ test("a module that cannot be used gets one clear line and exit status 2", async
   }
 });
 
-test("a promise that an environment forgets costs no other episode, and is told with its line", async () => {
-  const file = path.join(scratch, "forgetful.mjs");
-  await writeFile(
-    file,
-    `import { createEnvironment as createLamps, createUser } from ${JSON.stringify(lampsFile)};
+describe("a promise that an environment forgets", () => {
+  let file = "";
+  beforeAll(async () => {
+    file = path.join(scratch, "forgetful.mjs");
+    await writeFile(
+      file,
+      `import { createEnvironment as createLamps, createUser } from ${JSON.stringify(lampsFile)};
 export { createUser };
+const forget = [
+  () => {},
+  () => Promise.reject(new Error("the log is full")),
+  // What the system throws has no line of anybody's, and a text has none at all.
+  () => Promise.reject(Object.assign(new Error("no such file"), { stack: "Error: no such file" })),
+  () => Promise.reject("no network"),
+];
 export function createEnvironment() {
   const lamps = createLamps();
   const open = (task, options) => {
-    if (task.index > 0) void Promise.reject(new Error("the log is full"));
+    void forget[task.index % 4]();
     return lamps.open(task, options);
   };
   return { ...lamps, open };
 }
 `,
-  );
-  await using server = await startServer({ tasks: 3, samples: 1 });
-  const out = path.join(scratch, "forgetful");
-  const { status, stdout, stderr } = await runCli([
-    ...["rollout", "--env", file, "--tasks", "0-2", "--user", "scripted", "--quiet"],
-    ...["--url", server.url, "--model", smallModelFolder, "--out", out],
-  ]);
-  expect(stderr.match(/^turnwright: .*$/gm)).toEqual([
-    "turnwright: forgetful.mjs:6: a promise that nobody awaits was rejected: the log is full; " +
-      "await it, or catch what it may throw",
-  ]);
-  expect(stdout).toContain("3 of 3: 3 completed, 0 truncated, 0 failed");
-  expect(status).toBe(0);
+    );
+  });
+
+  const remedy = "; await it, or catch what it may throw";
+  const unknown = "an environment, an agent or another module of yours";
+  const lines = [
+    `${unknown}: a promise that nobody awaits was rejected: no such file${remedy}`,
+    `${unknown}: a promise that nobody awaits was rejected: no network${remedy}`,
+    `forgetful.mjs:5: a promise that nobody awaits was rejected: the log is full${remedy}`,
+  ];
+  const told = (stderr: string) =>
+    stderr
+      .split("\n")
+      .filter((line) => line.includes("nobody awaits"))
+      .toSorted();
+
+  test("costs no other episode, and is told with its line where that is known", async () => {
+    await using server = await startServer({ tasks: 4, samples: 1 });
+    const out = path.join(scratch, "forgetful");
+    const { status, stdout, stderr } = await runCli([
+      ...["rollout", "--env", file, "--tasks", "0-3", "--user", "scripted", "--quiet"],
+      ...["--url", server.url, "--model", smallModelFolder, "--out", out],
+    ]);
+    expect(told(stderr)).toEqual(lines.map((line) => `turnwright: ${line}`).toSorted());
+    expect(stdout).toContain("4 of 4: 4 completed, 0 truncated, 0 failed");
+    expect(status).toBe(0);
+  });
+
+  test("is an error to `env check`", async () => {
+    const { status, stdout } = await runCli(["env", "check", file, "--tasks", "4", "--json"]);
+    const { problems } = JSON.parse(stdout) as { problems: { message: string }[] };
+    expect(problems).toEqual(
+      expect.arrayContaining(lines.map((message) => ({ severity: "error", message }))) as object,
+    );
+    expect(status).toBe(1);
+  });
+
+  test("ends no other command that plays it", async () => {
+    const input = [0, 1, 2, 3]
+      .map((taskIndex) => `${JSON.stringify({ split: "test", taskIndex, actions: [] })}\n`)
+      .join("");
+    const { status, stdout, stderr } = await runCli(["env", "play", file], { input });
+    expect(jsonLines(stdout)).toHaveLength(4);
+    expect(told(stderr)).toEqual(lines.map((line) => `turnwright: ${line}`).toSorted());
+    expect(status).toBe(0);
+  });
+});
+
+test("`env check` says of how many tasks it has played how many", async () => {
+  const said = async (...flags: readonly string[]) =>
+    (await runCli(["env", "check", lampsFile, ...flags])).stdout
+      .trimEnd()
+      .split("\n")
+      .at(-1)!
+      .split(", ")
+      .slice(0, -3)
+      .join(", ");
+  expect(await said()).toBe("lamps: 6 of 10,100 tasks (--tasks N|all plays more)");
+  expect(await said("--tasks", "1")).toBe("lamps: 2 of 10,100 tasks (--tasks N|all plays more)");
+  const refused = await runCli(["env", "check", lampsFile, "--tasks", "some"]);
+  expect(refused.stderr).toMatch(/expected .*, or all \(see --help\)\n$/);
+  expect(refused.status).toBe(2);
 });

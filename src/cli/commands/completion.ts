@@ -46,10 +46,15 @@ function addWords(words: Map<string, readonly string[]>, path: string, command: 
   for (const child of command.commands) addWords(words, `${path} ${child.name()}`, child);
 }
 
+/** The emulation needs zsh's own completion, which not everybody's .zshrc starts. */
+const zshStart =
+  "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n" +
+  "autoload -Uz bashcompinit && bashcompinit\n";
+
 /** Where nothing is known, files are completed. zsh takes the same by its own emulation of bash. */
 function bashScript(words: CompletionWords, shell: "bash" | "zsh"): string {
   const cases = [...words].map(([path, list]) => `    "${path}") words="${list.join(" ")}" ;;`);
-  return `${shell === "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : ""}_turnwright() {
+  return `${shell === "zsh" ? zshStart : ""}_turnwright() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path="" words="" n
   for ((n = 1; n < COMP_CWORD; n++)); do
     case "\${COMP_WORDS[n]}" in -*) break ;; esac

@@ -66,7 +66,7 @@ export function defineEnv(env: Command): void {
     )
     .argument("<environment>", environmentHelp)
     .option("--data <dir>", "a τ-bench bundle folder")
-    .addOption(countOption("--tasks <n>", "tasks of each split (default: 3)"))
+    .addOption(tasksOption())
     .addOption(countOption("--timeout <seconds>", "longest time for one call (default: 10)"))
     .option("--json", "print one JSON object")
     .action(async (name: string, flags: CheckFlags) => {
@@ -99,6 +99,16 @@ function portOption(): Option {
     const port = Number(text);
     if (/^\d+$/.test(text) && port <= 65_535) return port;
     throw new InvalidArgumentError("expected a port, 0 to 65535");
+  });
+}
+
+function tasksOption(): Option {
+  const help = "tasks of each split that are played, or `all` (default: 3, spread over the split)";
+  return new Option("--tasks <n|all>", help).argParser((text) => {
+    if (text === "all") return text;
+    const problem = checkNumber(text.trim() === "" ? Number.NaN : Number(text), count(1));
+    if (problem === undefined) return Number(text);
+    throw new InvalidArgumentError(`${problem}, or all`);
   });
 }
 

@@ -51,6 +51,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
   const { planEvaluation } = await import("../evaluation-plan.ts");
   const { printEvaluation } = await import("../evaluation-text.ts");
   const { playRun } = await import("../play-run.ts");
+  const { describeTroubles } = await import("../run-summary.ts");
   const { tauTaskInfo } = await import("../tau-task-info.ts");
   const display = readRunDisplay(settings);
   const finish = async ({ result, folder, environment, plan }: PlayedRun): Promise<void> => {
@@ -63,6 +64,8 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     });
     const event = { type: "evaluation", end, files: evaluationFiles, ...evaluation };
     await writeOut(display.json ? `${JSON.stringify(event)}\n` : printEvaluation(evaluation, dir));
+    const troubles = describeTroubles(result.progress);
+    if (troubles !== undefined) writeError(`note: ${troubles}\n`);
     if (end !== "finished") writeError(`${unfinished[end]}\n`);
   };
   await playRun(config, display, finish, readQueueConfig(pickSettings(queueSettings, settings)));

@@ -1,0 +1,40 @@
+import { placeOfThrow, isThrownByUs } from "../environment/source-place.ts";
+import { InvariantError, describeError } from "../errors.ts";
+
+/** Who is told, innermost last. */
+const hearers: ((line: string) => void)[] = [];
+
+/**
+ * Keeps the process going where a promise that somebody else's code (an environment, an agent, a scorer) never
+ * awaits is rejected: Node would end it, and with it every other episode. Each place is told of once. What our
+ * own code threw, and nobody else's had a part in, is a bug of ours, and ends the process as before.
+ *
+ * @param say - Gets a line with the file and the line, where these are known, and what to do. Where one that
+ *   was made later is there still, that is told instead.
+ * @returns what ends it when it is disposed of.
+ */
+export function passOverFloating(say: (line: string) => void): Disposable {
+  const told = new Set<string>();
+  const hear = (line: string): void => {
+    if (told.has(line)) return;
+    told.add(line);
+    say(line);
+  };
+  if (hearers.push(hear) === 1) process.on("unhandledRejection", onRejection);
+  return {
+    [Symbol.dispose]() {
+      hearers.splice(hearers.indexOf(hear), 1);
+      if (hearers.length === 0) process.off("unhandledRejection", onRejection);
+    },
+  };
+}
+
+function onRejection(reason: unknown): void {
+  if (reason instanceof InvariantError || isThrownByUs(reason)) throw reason;
+  // What the system throws, such as a request that failed, has no line of anybody's.
+  const place = placeOfThrow(reason) ?? "an environment, an agent or another module of yours";
+  hearers.at(-1)?.(
+    `${place}: a promise that nobody awaits was rejected: ${describeError(reason)}; ` +
+      "await it, or catch what it may throw",
+  );
+}

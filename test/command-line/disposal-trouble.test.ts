@@ -1,0 +1,82 @@
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
+import { smallModelFolder } from "../support/small-model.ts";
+import { jsonLines, runCli } from "../support/run-cli.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Whose first task leaves something behind that cannot be cleared away. */
+const source = `
+import { defineEnvironment } from "turnwright";
+export default defineEnvironment({
+  name: "leaky",
+  tasks: [{ instruction: "Hello.", gone: true }, { instruction: "Hello.", gone: false }],
+  policy: "Answer.",
+  tools: [],
+  repeatable: true,
+  dispose(_, { gone }) { if (gone) throw new Error("the container is gone"); },
+  score: () => 1,
+});
+`;
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-disposal-"));
+  await symlink(path.join(root, "node_modules"), path.join(scratch, "node_modules"));
+  await writeFile(path.join(scratch, "leaky.mjs"), source.replace('"turnwright"', `"${library}"`));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+const library = new URL("../../dist/src/index.js", import.meta.url).href;
+const failure =
+  "dispose() of leaky (leaky.mjs:3) threw for task leaky/test/0 at leaky.mjs:9: the container is gone";
+
+test("a disposal that fails is told of by the summary, by `show`, by `eval`, and in every row, and costs nothing", async () => {
+  await using server = await startSglangTestServer({
+    policy: await textPolicy(["Hello."], { modelDir: smallModelFolder }),
+  });
+  const out = path.join(scratch, "run");
+  const flags = [
+    ...["--env", path.join(scratch, "leaky.mjs"), "--user", "scripted", "--url", server.url],
+    ...["--model", smallModelFolder],
+  ];
+  const told = [
+    "  troubles   environment/exception ×2; no episode was lost to them\n",
+    `  the first  leaky/test/0#0: ${failure}`,
+  ];
+  const sums = {
+    outcomes: { completed: 4, truncated: 0, failed: 0 },
+    troubles: { "environment/exception": 2 },
+    scored: 4,
+  };
+  // The second start plays nothing, and tells of what the first one met.
+  for (const _ of ["first", "second"]) {
+    const played = await runCli(["rollout", ...flags, "--samples", "2", "--out", out, "--quiet"]);
+    expect(played).toMatchObject({ status: 0, stderr: "" });
+    for (const line of told) expect(played.stdout).toContain(line);
+    const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as object;
+    expect(summary).toMatchObject(sums);
+  }
+  const shown = await runCli(["show", out, "0#1"]);
+  expect(shown.stdout).toContain(
+    `completed (user-left), reward 1\ntrouble that cost it nothing: environment/exception: ${failure}`,
+  );
+  expect((await runCli(["show", out, "1#1"])).stdout).not.toContain("trouble");
+  const events = jsonLines(await readFile(path.join(out, "events.jsonl"), "utf8"));
+  expect(events.filter(({ type }) => type === "trouble")).toHaveLength(2);
+  // What is written holds against each other, and is played again to the byte.
+  expect(await runCli(["verify", out])).toMatchObject({ status: 0 });
+  const replayed = await runCli(["replay", out]);
+  expect(replayed, replayed.stderr).toMatchObject({ status: 0 });
+
+  const evaluated = await runCli(["eval", ...flags, "--out", path.join(scratch, "eval")]);
+  expect(evaluated.stderr).toContain(
+    `note: troubles that no episode was lost to: environment/exception ×1; the first: leaky/test/0#0: ${failure}`,
+  );
+});

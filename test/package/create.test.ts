@@ -1,0 +1,180 @@
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { jsonLines, runCli } from "../support/run-cli.ts";
+import { startRegistry, type PackedPackage } from "./registry.fixture.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const source = path.join(root, "packages/create-turnwright");
+
+let scratch = "";
+let create: PackedPackage;
+let main: PackedPackage;
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-create-"));
+  const built = await run(process.execPath, [path.join(root, "scripts/build-create.mjs")], root);
+  expect(built.status, built.output).toBe(0);
+  create = await pack(source);
+  main = await pack(root);
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+async function run(command: string, args: readonly string[], cwd: string) {
+  const env = { ...process.env, NO_COLOR: "1", npm_config_update_notifier: "false" };
+  // Else Node takes itself for a test of the runner that runs this one.
+  delete (env as Record<string, unknown>)["NODE_TEST_CONTEXT"];
+  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let stdout = "";
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    output += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const status = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  return { status, stdout, output };
+}
+
+async function pack(folder: string): Promise<PackedPackage> {
+  const manifest = JSON.parse(
+    await readFile(path.join(folder, "package.json"), "utf8"),
+  ) as PackedPackage["manifest"];
+  const flags = ["pack", "--ignore-scripts", "--pack-destination", scratch];
+  const { status, output } = await run("npm", flags, folder);
+  expect(status, output).toBe(0);
+  return { manifest, tarball: path.join(scratch, `${manifest.name}-${manifest.version}.tgz`) };
+}
+
+/** All files of a folder with their content, by their names. */
+async function filesOf(dir: string): Promise<Record<string, string>> {
+  const files: Record<string, string> = {};
+  for (const name of (await readdir(dir)).toSorted()) {
+    files[name] = await readFile(path.join(dir, name), "utf8");
+  }
+  return files;
+}
+
+describe("create-turnwright", () => {
+  test("goes with the main package: same version, license and Node, and nothing to install besides", async () => {
+    const read = async (folder: string) =>
+      JSON.parse(await readFile(path.join(folder, "package.json"), "utf8")) as object;
+    const own = await read(source);
+    expect(own).toMatchObject(pick(await read(root), ["version", "license", "engines"]));
+    for (const kind of ["dependencies", "optionalDependencies", "peerDependencies"]) {
+      expect(own).not.toHaveProperty(kind);
+    }
+    // One that is made for every pack, and runs for nobody else.
+    expect(own).toHaveProperty("scripts", { prepack: "node ../../scripts/build-create.mjs" });
+    const files = await readdir(path.join(source, "dist"));
+    expect(files.toSorted()).toEqual(["main.js", "start-main.cjs", "start.cjs", "template"]);
+  });
+
+  test("is what `npm create turnwright` runs, and does what `turnwright init` does", async () => {
+    await using registry = await startRegistry([create]);
+    const dir = path.join(scratch, "here");
+    await mkdir(dir);
+    const npm = async (...args: readonly string[]) =>
+      await run("npm", [...args, "--yes", "--registry", registry.url], dir);
+    const created = await npm("create", "turnwright", "My Agent");
+    expect(created.status, created.output).toBe(0);
+    const [project, twin] = [path.join(dir, "My Agent"), path.join(scratch, "twin/My Agent")];
+    expect(created.stdout).toContain(
+      `Created a project in ${project}. Next:\n  cd "My Agent"\n  npm install\n  npm test\n` +
+        "  npx turnwright env check ./my-environment.js\n",
+    );
+    const init = await runCli(["init", twin]);
+    expect(init.status, init.stderr).toBe(0);
+    expect(await filesOf(project)).toEqual(await filesOf(twin));
+
+    const again = await npm("create", "turnwright", "My Agent");
+    expect(again.status).not.toBe(0);
+    expect(again.output).toContain(
+      "create-turnwright: Cannot create a project in My Agent: turnwright.schema.json is there already, " +
+        "expected a folder without it (name a new one)",
+    );
+  });
+
+  const start = path.join(source, "dist/start.cjs");
+  test.each([
+    [["--version"], 0, /^\d+\.\d+\.\d+\S*\n$/],
+    [["--help"], 0, /^Usage: npm create turnwright \[dir\]\n/],
+    [
+      ["a", "b"],
+      2,
+      /^create-turnwright: Cannot take 2 folders, expected one at the most \(see npm create turnwright -- --help\)\n$/,
+    ],
+    [
+      ["--typescript"],
+      2,
+      /^create-turnwright: Unknown option '--typescript' \(see npm create turnwright -- --help\)\n$/,
+    ],
+    [["/proc/1/nothing"], 2, /^create-turnwright: Cannot create a project in \/proc\/1\/nothing: /],
+  ])("%j is answered with %i", async (args, status, said) => {
+    const answer = await run(process.execPath, [start, ...args], scratch);
+    expect(answer.output).toMatch(said);
+    expect(answer.status).toBe(status);
+  });
+
+  test("says first that Node is too old", async () => {
+    const old = path.join(scratch, "old-node.cjs");
+    await writeFile(
+      old,
+      'Object.defineProperty(process.versions, "node", { value: "18.20.4" });\n',
+    );
+    const { status, output } = await run(process.execPath, ["--require", old, start, "x"], scratch);
+    expect(output).toBe(
+      "turnwright: Cannot run on Node 18.20.4, expected 20.19 or newer (https://nodejs.org)\n",
+    );
+    expect(status).toBe(2);
+  });
+});
+
+/** What npm says where a package is neither in its cache nor to be had. */
+const cannotFetch = /ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|E404|E403/;
+
+test("from `npm create` to verified rows, as a stranger goes", async (context) => {
+  const project = path.join(scratch, "stranger");
+  await run(process.execPath, [path.join(source, "dist/start.cjs"), project], scratch);
+  const quick = ["--prefer-offline", "--fetch-retries=0", "--fetch-timeout=60000"];
+  const installed = await run("npm", ["install", ...quick, main.tarball], project);
+  if (installed.status !== 0 && cannotFetch.test(installed.output)) {
+    const why = installed.output.trim().split("\n")[0];
+    console.warn(`SKIPPED: npm cannot install the package's dependencies here (${why})`);
+    context.skip();
+  }
+  expect(installed.status, installed.output).toBe(0);
+
+  const tested = await run("npm", ["test"], project);
+  expect(tested.status, tested.output).toBe(0);
+  const turnwright = async (...args: readonly string[]) =>
+    await run("npx", ["--no-install", "turnwright", ...args], project);
+  const checked = await turnwright("env", "check", "./my-environment.js");
+  expect(checked.status, checked.output).toBe(0);
+
+  // The README of the project: a small model in this process.
+  const [, command] = /\nnpx turnwright (rollout --env [^]+?) *\nnpx turnwright verify/.exec(
+    await readFile(path.join(project, "README.md"), "utf8"),
+  )!;
+  const played = await turnwright(
+    ...command!.replaceAll("\\\n", "").trim().split(/\s+/),
+    "--quiet",
+  );
+  expect(played.status, played.output).toBe(0);
+  const verified = await turnwright("verify", "runs/small");
+  expect(verified.status, verified.output).toBe(0);
+  const rows = jsonLines(await readFile(path.join(project, "runs/small/samples.jsonl"), "utf8"));
+  // Three tasks of the training split, four times each.
+  expect(new Set(rows.map((row) => row["rolloutId"])).size).toBe(12);
+});
+
+function pick(from: object, names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
+}
