@@ -1,9 +1,12 @@
 # The command line, without what builds it. `docker build -t turnwright .`
 FROM node:22-bookworm-slim AS build
 WORKDIR /source
+# By themselves, so that a change of the sources downloads nothing again.
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
 COPY . .
-# Builds it as well; what is packed is what npm would publish.
-RUN npm ci && npm pack --ignore-scripts --pack-destination /
+# What is packed is what npm would publish, which the scripts of npm's own would build twice.
+RUN node scripts/build.mjs && node scripts/api-docs.mjs && npm pack --ignore-scripts --pack-destination /
 
 FROM node:22-bookworm-slim
 COPY --from=build /turnwright-*.tgz /tmp/
