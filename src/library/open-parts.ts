@@ -31,6 +31,7 @@ import { UsageError } from "../errors.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { createUser } from "../user/create-user.ts";
 import type { User } from "../user/user.ts";
+import { openHandedOut, type HandedOut } from "./hand-out.ts";
 import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
 
 /** Everything that options describe, put together; disposing it closes what was made for it. */
@@ -40,6 +41,8 @@ export interface OpenParts extends AsyncDisposable {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly conduct: ConductConfig;
   readonly engine: EngineDescription;
+  /** Who plays elsewhere, and where that is written; absent where this process plays. */
+  readonly handedOut?: HandedOut;
 }
 
 /**
@@ -49,6 +52,9 @@ export interface OpenParts extends AsyncDisposable {
  * @throws RolloutError where the engine does not answer.
  */
 export async function openParts(options: RolloutOptions): Promise<OpenParts> {
+  if (options.queue !== undefined || options.shared !== undefined) {
+    return await openQueuedParts(options);
+  }
   const values = completeSettings(runSettings, settingsOf(options)) as RunSettings;
   const { now = Date.now } = options;
   const own: { close?(): Promise<void> }[] = [];
@@ -85,6 +91,18 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     await close();
     throw error;
   }
+}
+
+/** What is played is put together as on the command line: workers put it together from the same settings. */
+async function openQueuedParts(options: RolloutOptions): Promise<OpenParts> {
+  const { run, handedOut } = await openHandedOut(options);
+  const { plan, setup, config, manifest } = run;
+  const { settings, conduct } = config;
+  return {
+    ...{ values: settings, plan, setup, conduct, handedOut },
+    engine: manifest.found["engine"] as EngineDescription,
+    [Symbol.asyncDispose]: async () => await handedOut[Symbol.asyncDispose](),
+  };
 }
 
 function isPart<Part extends object>(part: Part | string | undefined): part is Part {

@@ -177,9 +177,10 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
   test("takes large results by the shared place alone, and not where they are damaged", async () => {
     const long = `Goodbye! ${"x".repeat(60_000)}`;
     const engine = lampEngine((_, turn) => (turn === 1 ? long : undefined));
-    {
+    // What only the worker has does not help.
+    for (const isShared of [false, true]) {
       await using bench = await QueueBench.open();
-      await bench.worker({ engine });
+      await bench.worker({ engine, ...(isShared && { place: await bench.place() }) });
       const handOut = await bench.handOut();
       const run = bench.start(1, { player: handOut.player() });
       await expect(all(run)).rejects.toThrow(

@@ -135,6 +135,7 @@ async function openQueue(
 ): Promise<RemotePlayers> {
   const { openHandOut } = await import("../queue/open-hand-out.ts");
   const { describeContact, describeHandOut } = await import("../queue/describe-hand-out.ts");
+  const { describeNoPlace } = await import("../queue/place/describe-no-place.ts");
   const { queue, dir, env, redactor, note } = around;
   const { setup, manifest, config } = run;
   const opened = await openHandOut({
@@ -147,6 +148,8 @@ async function openQueue(
     },
     onContact: (contact) => note(describeContact(contact)),
   });
+  const warning = describeNoPlace(queue.shared, setup.limits);
+  if (warning !== undefined) note(warning);
   const { handOut } = opened;
   return {
     policy: handOut.policy,

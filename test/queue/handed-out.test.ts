@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,7 +6,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingStore, startStore } from "../../src/queue/store/store-server.fixture.ts";
-import { cliFile, jsonLines, runCli } from "../support/run-cli.ts";
+import { Started } from "../support/started.ts";
+import { jsonLines, runCli } from "../support/run-cli.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 const what = [
@@ -22,41 +23,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
-
-/** A command that goes on until it is stopped. */
-class Started implements AsyncDisposable {
-  readonly child: ChildProcess;
-  told = "";
-  readonly #exit: Promise<unknown>;
-
-  constructor(args: readonly string[], env: Record<string, string> = {}) {
-    this.child = spawn(process.execPath, [cliFile, ...args], {
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, ...env },
-    });
-    for (const stream of [this.child.stdout!, this.child.stderr!]) {
-      stream.setEncoding("utf8").on("data", (text: string) => (this.told += text));
-    }
-    this.#exit = once(this.child, "exit");
-  }
-
-  async until(text: string): Promise<void> {
-    while (!this.told.includes(text)) {
-      expect(this.child.exitCode, this.told).toBeNull();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-
-  async end(signal: NodeJS.Signals): Promise<number | null> {
-    this.child.kill(signal);
-    await this.#exit;
-    return this.child.exitCode;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.child.exitCode === null && this.child.signalCode === null) await this.end("SIGKILL");
-  }
-}
 
 const rows = async (run: string): Promise<string> =>
   await readFile(path.join(scratch, run, "samples.jsonl"), "utf8");

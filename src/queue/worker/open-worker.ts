@@ -5,6 +5,7 @@ import { readRunConfig } from "../../setup/run-config.ts";
 import { createRunRedactor } from "../../setup/run-secrets.ts";
 import { given } from "../../internal/given.ts";
 import type { Redactor } from "../../internal/redactor.ts";
+import { describeNoPlace } from "../place/describe-no-place.ts";
 import { openSharedPlace } from "../place/open-shared-place.ts";
 import { termsOf } from "../run/run-terms.ts";
 import { QueueStore } from "../store/queue-store.ts";
@@ -58,7 +59,8 @@ export async function openWorker(
       ...given({ name, onNote }),
     });
     opened.push(worker);
-    const { warnings } = run;
+    const warning = describeNoPlace(queue.shared, run.setup.limits);
+    const warnings = [...run.warnings, ...(warning === undefined ? [] : [warning])];
     return { worker, redactor, warnings, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
