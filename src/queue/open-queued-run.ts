@@ -6,7 +6,6 @@ import type { Run } from "../setup/create-run.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import { describeContact, describeHandOut } from "./describe-hand-out.ts";
 import { openHandOut } from "./open-hand-out.ts";
-import { describeNoPlace } from "./place/describe-no-place.ts";
 import { handedOutAtOnce, type QueueConfig } from "./queue-settings.ts";
 
 /** A run whose attempts workers play. */
@@ -41,7 +40,7 @@ export async function openQueuedRun(
   const redactor = createRunRedactor(config, env);
   const opened = await openHandOut({
     ...{ config: queue, dir: folder.dir, manifest, redactor, env },
-    ...{ environment: setup.environment.name, sampling: config.sampling },
+    ...{ environment: setup.environment.name, sampling: config.sampling, limits: setup.limits },
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
       // A disk that refuses this refuses the next episode, too, and that ends the run.
@@ -51,8 +50,7 @@ export async function openQueuedRun(
     },
     onContact: (contact) => say(describeContact(contact)),
   });
-  const warning = describeNoPlace(queue.shared, setup.limits);
-  if (warning !== undefined) say(warning);
+  for (const text of opened.warnings) say(text);
   return {
     player: opened.handOut.player(),
     concurrency: config.settings.concurrency ?? handedOutAtOnce,

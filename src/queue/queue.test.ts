@@ -58,6 +58,14 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(await store.redis.hlen("turnwright:runs")).toBe(0);
   });
 
+  test("is not begun in a database that there is not, in whose place another would be taken", async () => {
+    await using bench = await QueueBench.open();
+    await bench.store(`${bench.server.url}/15`);
+    await expect(bench.store(`${bench.server.url}/99`)).rejects.toThrow(
+      /^Cannot reach the queue's store redis:\/\/127\.0\.0\.1:\d+: ERR DB index is out of range$/,
+    );
+  });
+
   test("goes on from what a lost worker recorded, and says so", async () => {
     await using bench = await QueueBench.open();
     await using proxy = await startProxy(bench.server);

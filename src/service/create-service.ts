@@ -135,12 +135,12 @@ async function openQueue(
 ): Promise<RemotePlayers> {
   const { openHandOut } = await import("../queue/open-hand-out.ts");
   const { describeContact, describeHandOut } = await import("../queue/describe-hand-out.ts");
-  const { describeNoPlace } = await import("../queue/place/describe-no-place.ts");
   const { queue, dir, env, redactor, note } = around;
   const { setup, manifest, config } = run;
   const opened = await openHandOut({
     ...{ config: queue, dir, manifest, redactor, env },
     ...{ environment: setup.environment.name, sampling: config.sampling, isMarked: true },
+    limits: setup.limits,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
       const text = describeHandOut(news);
@@ -148,8 +148,7 @@ async function openQueue(
     },
     onContact: (contact) => note(describeContact(contact)),
   });
-  const warning = describeNoPlace(queue.shared, setup.limits);
-  if (warning !== undefined) note(warning);
+  for (const text of opened.warnings) note(text);
   const { handOut } = opened;
   return {
     policy: handOut.policy,

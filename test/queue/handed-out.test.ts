@@ -56,7 +56,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
       workers: object[];
     }[];
     expect(state!.runs.map(({ environment }) => environment)).toEqual(["storefront"]);
-    expect(JSON.stringify(state!.workers)).toContain('"two"');
+    expect(JSON.stringify(state!.workers)).toMatch(/"two-\w{6}"/);
     await run.until("The run is finished.");
     const [exit] = (await once(run.child, "exit").catch(() => [])) as [number?];
     expect(exit ?? run.child.exitCode).toBe(0);
@@ -88,7 +88,8 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     expect(other.told).toMatch(
       /refuses run [\w-]+: --max-turns differs \(here \w{12}, the run's \w{12}\)\n/,
     );
-    await run.until("waiting: the only worker refuses this run; other says: --max-turns differs");
+    await run.until("waiting: the only worker refuses this run; other-");
+    await run.until(" says: --max-turns differs");
     await using _one = new Started(["worker", ...what, ...queue]);
     await run.until("The run is finished.");
   });
@@ -156,7 +157,7 @@ describe("without a queue", () => {
   });
 
   test("what is given of one is refused", async () => {
-    const cases = [
+    const cases: readonly (readonly [readonly string[], string])[] = [
       [["top"], "Missing --queue: the Valkey or Redis that attempts travel by"],
       [["worker", ...what], "Missing --queue: the Valkey or Redis that attempts come from"],
       [["rollout", ...what, "--shared", "s"], "Cannot use --shared without --queue"],
@@ -168,7 +169,11 @@ describe("without a queue", () => {
         ["top", "--queue", "redis://:hunter2@127.0.0.1"],
         "Cannot use --queue redis://127.0.0.1: it holds a password, expected the name of a variable that holds it in --queue-password-env",
       ],
-    ] as const;
+      ...["/runs", "/1?password=hunter2", "/#1"].map((rest): [readonly string[], string] => [
+        ["top", "--queue", `redis://127.0.0.1:6379${rest}`],
+        "Cannot use --queue redis://127.0.0.1:6379: what is behind the host is no database's number, expected such as redis://host:6379 or redis://host:6379/1",
+      ]),
+    ];
     for (const [args, expected] of cases) {
       const { status, stderr } = await runCli(args);
       expect({ status, stderr }).toEqual({ status: 2, stderr: `turnwright: ${expected}\n` });

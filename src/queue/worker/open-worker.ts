@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Variables } from "../../setup/create-engine.ts";
 import { createRun } from "../../setup/create-run.ts";
 import { loadEnvironment } from "../../setup/environments.ts";
@@ -56,7 +57,9 @@ export async function openWorker(
       ...{ store, setup: run.setup, redactor, concurrency: asked.conduct.concurrency, leaseMs },
       terms: termsOf(run.manifest),
       ...(place && { place }),
-      ...given({ name, onNote }),
+      // Two of the same name would answer for each other.
+      ...(name !== undefined && { name: `${name}-${randomUUID().slice(0, 6)}` }),
+      ...given({ onNote }),
     });
     opened.push(worker);
     const warning = describeNoPlace(queue.shared, run.setup.limits);
