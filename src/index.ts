@@ -225,6 +225,7 @@ export type { FetchModelOptions } from "./hub/fetch-model.ts";
 export type { HubVariables } from "./hub/hub-place.ts";
 export { evaluate, type EvaluateOptions } from "./library/evaluate.ts";
 export { readRun, type ReadRun } from "./library/read-run.ts";
+export { handOut, type HandedOut } from "./library/hand-out.ts";
 export { rollout } from "./library/rollout.ts";
 export {
   checkEnvironment,

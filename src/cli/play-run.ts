@@ -5,11 +5,11 @@ import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import { createRun, type Run } from "../setup/create-run.ts";
 import type { RunConfig } from "../setup/run-config.ts";
+import type { QueuedRun } from "../queue/open-queued-run.ts";
 import type { QueueConfig } from "../queue/queue-settings.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
-import type { QueuedRun } from "./queued-run.ts";
 import { createProgressLine, describeNews } from "./progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 
@@ -59,7 +59,10 @@ async function openQueuePlayer(
     readonly say: (text: string) => void;
   },
 ): Promise<QueuedRun> {
-  return await (await import("./queued-run.ts")).openQueuedRun(run, options);
+  const { openQueuedRun } = await import("../queue/open-queued-run.ts");
+  const queued = await openQueuedRun(run, options);
+  hideSecrets(queued.redactor);
+  return queued;
 }
 
 /** Shows the run's folder in the browser; standard output stays what the command is asked for. */

@@ -33,6 +33,7 @@ import { UsageError } from "../errors.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { createUser } from "../user/create-user.ts";
 import type { User } from "../user/user.ts";
+import { openHandedOut, type HandedOut } from "./hand-out.ts";
 import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
 
 /** Everything that options describe, put together; disposing it closes what was made for it. */
@@ -44,6 +45,8 @@ export interface OpenParts extends AsyncDisposable {
   readonly engine: EngineDescription;
   /** Knows the secrets that the settings name; those of parts that were given are theirs. */
   readonly redactor: Redactor;
+  /** Who plays elsewhere, and where that is written; absent where this process plays. */
+  readonly handedOut?: HandedOut;
 }
 
 /**
@@ -53,6 +56,9 @@ export interface OpenParts extends AsyncDisposable {
  * @throws RolloutError where the engine does not answer.
  */
 export async function openParts(options: RolloutOptions): Promise<OpenParts> {
+  if (options.queue !== undefined || options.shared !== undefined) {
+    return await openQueuedParts(options);
+  }
   const values = completeSettings(runSettings, settingsOf(options)) as RunSettings;
   const { now = Date.now } = options;
   const own: { close?(): Promise<void> }[] = [];
@@ -98,6 +104,23 @@ function redactorOf(options: RolloutOptions, values: RunSettings): Redactor {
 
 function userValues(values: RunSettings) {
   return { ...values, user: values.user ?? "scripted" } as const;
+}
+
+/** What is played is put together as on the command line: workers put it together from the same settings. */
+async function openQueuedParts(options: RolloutOptions): Promise<OpenParts> {
+  const { run, handedOut } = await openHandedOut(options);
+  const { plan, setup, config, manifest } = run;
+  const { settings, conduct } = config;
+  return {
+    values: settings,
+    plan,
+    setup,
+    conduct,
+    handedOut,
+    redactor: createRunRedactor(config, process.env),
+    engine: manifest.found["engine"] as EngineDescription,
+    [Symbol.asyncDispose]: async () => await handedOut[Symbol.asyncDispose](),
+  };
 }
 
 function isPart<Part extends object>(part: Part | string | undefined): part is Part {

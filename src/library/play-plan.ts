@@ -65,9 +65,12 @@ interface Told extends PlayOptions {
 
 async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const { dir } = parts.conduct;
-  await using folder = dir === undefined ? undefined : await openFolder(parts, dir);
-  const { plan, setup, conduct, redactor } = parts;
-  const { concurrency, followLoad, attempts, maxFailuresInRow } = conduct;
+  const { plan, setup, conduct, redactor, handedOut } = parts;
+  const isOwn = handedOut === undefined && dir !== undefined;
+  await using own = isOwn ? await openFolder(parts, dir) : undefined;
+  const folder = handedOut?.folder ?? own;
+  const { followLoad, attempts, maxFailuresInRow } = conduct;
+  const { concurrency } = handedOut?.admission ?? conduct;
   const { sampleCount, seed } = plan.scope;
   const scope = readScopeConfig(parts.values);
   await using gate = openLoadGate(setup, { concurrency, followLoad });
@@ -80,6 +83,7 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
     admission: { concurrency, ...given({ gate }) },
     ...{ signal: told.signal, onEpisode: told.onEpisode },
     ...given({ folder, onProgress: told.onProgress }),
+    ...given({ player: handedOut?.player, redactor: handedOut?.redactor }),
   });
   return await run.result;
 }

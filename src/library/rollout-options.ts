@@ -17,7 +17,6 @@ export type CamelCase<Name extends string> = Name extends `${infer Head}-${infer
   : Name;
 
 /** Settings that take more in the library than in a file. */
-/** Settings that take more in the library than in a file. */
 export type Widened = "environment" | "engine" | "user" | "agent" | "tasks" | "url";
 
 /** The settings of a configuration file, spelled as there or in camel case; all may be left out. */
@@ -46,6 +45,17 @@ export interface RolloutOptions extends LibrarySettings {
    * module's path.
    */
   readonly agent?: Agent | ForeignAgent | RunSettings["agent"];
+  /**
+   * The Valkey or Redis by which attempts are handed out to workers: `redis://host:6379`. Whoever plays is
+   * then given by names and paths, as on the command line, since objects do not travel; and `out` is needed.
+   */
+  readonly queue?: string;
+  /** The variable that holds the password to the queue's store. */
+  readonly queuePasswordEnv?: string;
+  /** Where results above 100 kB travel: a folder that all reach, or `s3://bucket/prefix`. */
+  readonly shared?: string;
+  /** Told, for people, what goes on with the queue. */
+  readonly onQueue?: (text: string) => void;
   /** Indexes, or as the command line spells them, such as `0-31,40`. Default: all of the split. */
   readonly tasks?: string | readonly number[];
   /** Stops it: what is played then is given up. */
@@ -74,6 +84,7 @@ export interface RolloutGroup {
 const objectKeys = new Set([
   ...["environment", "engine", "renderer", "user", "agent", "tasks", "url"],
   ...["signal", "onProgress", "now", "clock", "group"],
+  ...["queue", "queuePasswordEnv", "shared", "onQueue"],
 ]);
 
 /** The settings among the options, by the names that a configuration file has. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
+import type { EpisodeLimits } from "../episode/limits.ts";
 import { UsageError, describeError } from "../errors.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { RunManifest } from "../run/run-folder.ts";
@@ -10,6 +11,7 @@ import { diskFiles } from "../run/files.ts";
 import type { Variables } from "../setup/create-engine.ts";
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
+import { describeNoPlace } from "./place/describe-no-place.ts";
 import { openSharedPlace } from "./place/open-shared-place.ts";
 import type { QueueConfig } from "./queue-settings.ts";
 import { termsOf } from "./run/run-terms.ts";
@@ -25,6 +27,8 @@ export interface OpenHandOutOptions extends Pick<
   readonly dir: string;
   readonly manifest: RunManifest;
   readonly redactor: Redactor;
+  /** How large results may become. */
+  readonly limits: EpisodeLimits;
   readonly env?: Variables;
   readonly onNews?: (news: HandOutNews) => void;
   /** Told when the store cannot be reached, and when it can again. */
@@ -34,6 +38,8 @@ export interface OpenHandOutOptions extends Pick<
 /** A hand-out with what was opened for it. */
 export interface OpenedHandOut extends AsyncDisposable {
   readonly handOut: HandOut;
+  /** What a person should know before the run. */
+  readonly warnings: readonly string[];
 }
 
 /**
@@ -58,8 +64,10 @@ export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHa
       ...(isMarked !== undefined && { isMarked }),
       ...(onNews && { onNews }),
     });
+    const tooLarge = describeNoPlace(config.shared, options.limits);
     return {
       handOut,
+      warnings: tooLarge === undefined ? [] : [tooLarge],
       async [Symbol.asyncDispose]() {
         await using _store = store;
         await handOut[Symbol.asyncDispose]();

@@ -74,6 +74,12 @@ function checkUrl(url: string): void {
       `Cannot use --queue ${shown}: expected redis://host:6379 or, with TLS, rediss://host:6379`,
     );
   }
+  if (!/^\/?\d{0,5}$/.test(parsed.pathname) || parsed.search !== "" || parsed.hash !== "") {
+    throw new UsageError(
+      `Cannot use --queue ${parsed.protocol}//${parsed.host}: what is behind the host is no database's number, ` +
+        "expected such as redis://host:6379 or redis://host:6379/1",
+    );
+  }
   // Arguments can be read by everyone on the machine.
   if (parsed.password === "") return;
   throw new UsageError(

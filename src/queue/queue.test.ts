@@ -58,6 +58,14 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(await store.redis.hlen("turnwright:runs")).toBe(0);
   });
 
+  test("is not begun in a database that there is not, in whose place another would be taken", async () => {
+    await using bench = await QueueBench.open();
+    await bench.store(`${bench.server.url}/15`);
+    await expect(bench.store(`${bench.server.url}/99`)).rejects.toThrow(
+      /^Cannot reach the queue's store redis:\/\/127\.0\.0\.1:\d+: ERR DB index is out of range$/,
+    );
+  });
+
   test("goes on from what a lost worker recorded, and says so", async () => {
     await using bench = await QueueBench.open();
     await using proxy = await startProxy(bench.server);
@@ -177,9 +185,10 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
   test("takes large results by the shared place alone, and not where they are damaged", async () => {
     const long = `Goodbye! ${"x".repeat(60_000)}`;
     const engine = lampEngine((_, turn) => (turn === 1 ? long : undefined));
-    {
+    // What only the worker has does not help.
+    for (const isShared of [false, true]) {
       await using bench = await QueueBench.open();
-      await bench.worker({ engine });
+      await bench.worker({ engine, ...(isShared && { place: await bench.place() }) });
       const handOut = await bench.handOut();
       const run = bench.start(1, { player: handOut.player() });
       await expect(all(run)).rejects.toThrow(

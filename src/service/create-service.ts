@@ -140,6 +140,7 @@ async function openQueue(
   const opened = await openHandOut({
     ...{ config: queue, dir, manifest, redactor, env },
     ...{ environment: setup.environment.name, sampling: config.sampling, isMarked: true },
+    limits: setup.limits,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
       const text = describeHandOut(news);
@@ -147,6 +148,7 @@ async function openQueue(
     },
     onContact: (contact) => note(describeContact(contact)),
   });
+  for (const text of opened.warnings) note(text);
   const { handOut } = opened;
   return {
     policy: handOut.policy,

@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,7 +6,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingStore, startStore } from "../../src/queue/store/store-server.fixture.ts";
-import { cliFile, jsonLines, runCli } from "../support/run-cli.ts";
+import { Started } from "../support/started.ts";
+import { jsonLines, runCli } from "../support/run-cli.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 const what = [
@@ -22,41 +23,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
-
-/** A command that goes on until it is stopped. */
-class Started implements AsyncDisposable {
-  readonly child: ChildProcess;
-  told = "";
-  readonly #exit: Promise<unknown>;
-
-  constructor(args: readonly string[], env: Record<string, string> = {}) {
-    this.child = spawn(process.execPath, [cliFile, ...args], {
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, ...env },
-    });
-    for (const stream of [this.child.stdout!, this.child.stderr!]) {
-      stream.setEncoding("utf8").on("data", (text: string) => (this.told += text));
-    }
-    this.#exit = once(this.child, "exit");
-  }
-
-  async until(text: string): Promise<void> {
-    while (!this.told.includes(text)) {
-      expect(this.child.exitCode, this.told).toBeNull();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-
-  async end(signal: NodeJS.Signals): Promise<number | null> {
-    this.child.kill(signal);
-    await this.#exit;
-    return this.child.exitCode;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.child.exitCode === null && this.child.signalCode === null) await this.end("SIGKILL");
-  }
-}
 
 const rows = async (run: string): Promise<string> =>
   await readFile(path.join(scratch, run, "samples.jsonl"), "utf8");
@@ -90,7 +56,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
       workers: object[];
     }[];
     expect(state!.runs.map(({ environment }) => environment)).toEqual(["storefront"]);
-    expect(JSON.stringify(state!.workers)).toContain('"two"');
+    expect(JSON.stringify(state!.workers)).toMatch(/"two-\w{6}"/);
     await run.until("The run is finished.");
     const [exit] = (await once(run.child, "exit").catch(() => [])) as [number?];
     expect(exit ?? run.child.exitCode).toBe(0);
@@ -122,7 +88,8 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     expect(other.told).toMatch(
       /refuses run [\w-]+: --max-turns differs \(here \w{12}, the run's \w{12}\)\n/,
     );
-    await run.until("waiting: the only worker refuses this run; other says: --max-turns differs");
+    await run.until("waiting: the only worker refuses this run; other-");
+    await run.until(" says: --max-turns differs");
     await using _one = new Started(["worker", ...what, ...queue]);
     await run.until("The run is finished.");
   });
@@ -190,7 +157,7 @@ describe("without a queue", () => {
   });
 
   test("what is given of one is refused", async () => {
-    const cases = [
+    const cases: readonly (readonly [readonly string[], string])[] = [
       [["top"], "Missing --queue: the Valkey or Redis that attempts travel by"],
       [["worker", ...what], "Missing --queue: the Valkey or Redis that attempts come from"],
       [["rollout", ...what, "--shared", "s"], "Cannot use --shared without --queue"],
@@ -202,7 +169,11 @@ describe("without a queue", () => {
         ["top", "--queue", "redis://:hunter2@127.0.0.1"],
         "Cannot use --queue redis://127.0.0.1: it holds a password, expected the name of a variable that holds it in --queue-password-env",
       ],
-    ] as const;
+      ...["/runs", "/1?password=hunter2", "/#1"].map((rest): [readonly string[], string] => [
+        ["top", "--queue", `redis://127.0.0.1:6379${rest}`],
+        "Cannot use --queue redis://127.0.0.1:6379: what is behind the host is no database's number, expected such as redis://host:6379 or redis://host:6379/1",
+      ]),
+    ];
     for (const [args, expected] of cases) {
       const { status, stderr } = await runCli(args);
       expect({ status, stderr }).toEqual({ status: 2, stderr: `turnwright: ${expected}\n` });

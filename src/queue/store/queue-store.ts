@@ -68,7 +68,11 @@ export class QueueStore implements AsyncDisposable {
     const store = new QueueStore(clients, redis, options);
     const { connectMs = 10_000 } = options;
     try {
-      const begun = Promise.all([store.readClock(), store.#subscriber.subscribe(newsChannel)]);
+      // A database that there is not would be another one in silence.
+      const database = Number(new URL(config.url).pathname.slice(1));
+      const chosen = database > 0 ? redis.select(database) : undefined;
+      const subscribed = store.#subscriber.subscribe(newsChannel);
+      const begun = Promise.all([chosen, store.readClock(), subscribed]);
       begun.catch(() => {});
       if (!(await within(connectMs, begun))) throw last ?? new Error("it does not answer");
     } catch (error) {

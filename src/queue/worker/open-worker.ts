@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Variables } from "../../setup/create-engine.ts";
 import { createRun } from "../../setup/create-run.ts";
 import { loadEnvironment } from "../../setup/environments.ts";
@@ -5,6 +6,7 @@ import { readRunConfig } from "../../setup/run-config.ts";
 import { createRunRedactor } from "../../setup/run-secrets.ts";
 import { given } from "../../internal/given.ts";
 import type { Redactor } from "../../internal/redactor.ts";
+import { describeNoPlace } from "../place/describe-no-place.ts";
 import { openSharedPlace } from "../place/open-shared-place.ts";
 import { termsOf } from "../run/run-terms.ts";
 import { QueueStore } from "../store/queue-store.ts";
@@ -55,10 +57,13 @@ export async function openWorker(
       ...{ store, setup: run.setup, redactor, concurrency: asked.conduct.concurrency, leaseMs },
       terms: termsOf(run.manifest),
       ...(place && { place }),
-      ...given({ name, onNote }),
+      // Two of the same name would answer for each other.
+      ...(name !== undefined && { name: `${name}-${randomUUID().slice(0, 6)}` }),
+      ...given({ onNote }),
     });
     opened.push(worker);
-    const { warnings } = run;
+    const warning = describeNoPlace(queue.shared, run.setup.limits);
+    const warnings = [...run.warnings, ...(warning === undefined ? [] : [warning])];
     return { worker, redactor, warnings, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();

@@ -22,6 +22,8 @@ export interface JobPlay {
   readonly worker: string;
   readonly setup: EpisodeSetup;
   readonly place: SharedPlace | undefined;
+  /** Whether who hands out reads that place, too. */
+  readonly sharesResults: boolean;
   /** Whether a recording is kept for another worker to go on from. */
   readonly isRecorded: boolean;
   readonly redactor: Redactor;
@@ -105,7 +107,7 @@ async function playRecorded(
   };
   const text = JSON.stringify(result);
   const payload = await sendPayload(text, {
-    place,
+    place: play.sharesResults ? place : undefined,
     name: `results/${job.run}/${id}`,
     what: `the result of ${job.rolloutId}`,
   });

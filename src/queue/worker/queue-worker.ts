@@ -234,6 +234,7 @@ export class QueueWorker implements AsyncDisposable {
       const lane = this.#lanes.get(entry.run);
       if (lane !== undefined) {
         lane.isLeft = false;
+        lane.sharesResults = entry.probe !== undefined;
         continue;
       }
       const why = await this.#reasonToRefuse(entry, place);

@@ -58,6 +58,8 @@ class Stopped extends Error {
 /** One run's queue, as a worker sees it: takes its jobs, and keeps to what its policy's state says. */
 export class RunLane implements AsyncDisposable {
   readonly entry: RunEntry;
+  /** Whether the run has a shared place: a later start may have one. */
+  sharesResults: boolean;
   /** Nothing was there when it was looked for last. */
   isEmpty = false;
   /** What is played of it is played to its end, and nothing more is taken. */
@@ -76,6 +78,7 @@ export class RunLane implements AsyncDisposable {
   private constructor(options: RunLaneOptions) {
     const { store, entry, leaseMs, lookForLostMs, setup } = options;
     this.entry = entry;
+    this.sharesResults = entry.probe !== undefined;
     this.#options = options;
     this.#gate = new PolicyGate(
       markVersions(setup.engine, () => (this.#state.isMarked ? this.#state.version : undefined)),
@@ -178,6 +181,7 @@ export class RunLane implements AsyncDisposable {
           deliveries: Math.max(1, job.attemptsStarted),
           setup: { ...this.#setup, sampling },
           isRecorded: this.entry.isRecorded,
+          sharesResults: this.sharesResults,
           ...{ signal: playing.stop.signal, interrupt: playing.interrupt.signal },
         });
       }

@@ -9,7 +9,7 @@ const ownSettings = [
     name: "name",
     kind: text,
     value: "name",
-    help: "what the worker is called (default: the machine's name and a part of its own)",
+    help: "what the worker is called, before a part of its own (default: the machine's name)",
     operational: true,
   },
   {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import {
   isSameMachine,
@@ -36,6 +37,18 @@ export interface DockerSandboxOptions {
 const ownerLabel = "turnwright.owner";
 /** How long Docker may take to remove or look up a container, in milliseconds. */
 const housekeepingMs = 60_000;
+/**
+ * A container's first process, which nothing inside can kill. It ends when its time is over, by a clock that a
+ * command cannot set; it is a shell, since that takes note of the dead that commands leave behind, who would
+ * count as processes for ever.
+ */
+const firstProcess = `read -r now rest < /proc/uptime; end=$((\${now%.*} + $1))
+while [ "\${now%.*}" -lt "$end" ]; do
+  sleep 5; [ $? -ne 127 ] || exit 127
+  read -r now rest < /proc/uptime
+done`;
+/** Goes to a folder that counts from the one it starts in, which Docker itself does not. */
+const inFolder = ["sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh"];
 
 /**
  * Sandboxes that are containers, by Docker's own program: without a network, with limits to memory,
@@ -54,12 +67,21 @@ export function dockerSandboxes(options: DockerSandboxOptions): Sandboxes {
     async open({ signal }) {
       const owner = JSON.stringify(await machine.here());
       const { openTimeoutMs: timeoutMs = 300_000 } = options;
-      const args = ["run", "--detach", "--rm", "--label", `${ownerLabel}=${owner}`];
-      const started = await docker.run([...args, ...limitsOf(options)], { signal, timeoutMs });
+      const name = `turnwright-${randomUUID()}`;
+      const args = ["run", "--detach", "--rm", "--name", name, "--label", `${ownerLabel}=${owner}`];
+      let started: SandboxResult;
+      try {
+        started = await docker.run([...args, ...limitsOf(options)], { signal, timeoutMs });
+      } catch (error) {
+        // Docker's program was killed, and what it had begun may go on.
+        if (signal.aborted) await docker.remove(name);
+        throw error;
+      }
       const [id] = started.stdout.trim().split("\n").slice(-1);
       if (started.end === "exited" && started.exitCode === 0 && id) {
         return new DockerSandbox(docker, id, options.cwd);
       }
+      await docker.remove(name);
       throw failure(`open a sandbox of image ${image}`, started, timeoutMs);
     },
     sweep: async () => await sweepContainers(docker, machine),
@@ -74,8 +96,8 @@ function limitsOf(options: DockerSandboxOptions): readonly string[] {
     ...["--pids-limit", String(maxProcesses), "--cap-drop", "ALL"],
     ...["--security-opt", "no-new-privileges", ...(network ? [] : ["--network", "none"])],
     ...(cwd === undefined ? [] : ["--workdir", cwd]),
-    // It is the first process, which nothing inside can kill, and ends when its time is over.
-    ...["--entrypoint", "sleep", image, String(Math.ceil(lifetimeMs / 1000))],
+    ...["--entrypoint", "sh", image],
+    ...["-c", firstProcess, "sh", String(Math.ceil(lifetimeMs / 1000))],
   ];
 }
 
@@ -104,6 +126,11 @@ class Docker {
     }
   }
 
+  /** Removes containers, with what they wrote. */
+  async remove(...containers: readonly string[]): Promise<SandboxResult> {
+    return await this.keepHouse("rm", "--force", "--volumes", ...containers);
+  }
+
   /** Whatever becomes of the episode, its container is to go. */
   async keepHouse(...args: readonly string[]): Promise<SandboxResult> {
     const { signal } = new AbortController();
@@ -123,10 +150,11 @@ class DockerSandbox implements Sandbox {
     this.#cwd = cwd;
   }
 
-  run: Sandbox["run"] = async (command, { cwd = this.#cwd, env = {}, ...options }) => {
+  run: Sandbox["run"] = async (command, { cwd, env = {}, ...options }) => {
     const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
-    const folder = cwd === undefined ? [] : ["--workdir", cwd];
-    const args = ["exec", "--interactive", ...folder, ...variables, this.id, ...command];
+    const folder = this.#cwd === undefined ? [] : ["--workdir", this.#cwd];
+    const within = cwd === undefined ? [] : [...inFolder, cwd];
+    const args = ["exec", "--interactive", ...folder, ...variables, this.id, ...within, ...command];
     let result: SandboxResult;
     try {
       result = await this.#docker.run(args, options);
@@ -159,7 +187,7 @@ class DockerSandbox implements Sandbox {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const removed = await this.#docker.keepHouse("rm", "--force", "--volumes", this.id);
+    const removed = await this.#docker.remove(this.id);
     if (removed.exitCode === 0 || /no such container/i.test(removed.stderr)) return;
     throw failure(`remove sandbox ${this.id.slice(0, 12)}`, removed, housekeepingMs);
   }
@@ -193,7 +221,7 @@ async function sweepContainers(docker: Docker, machine: Machine): Promise<number
     if (id === undefined || owner === undefined || !isSameMachine(here, owner)) continue;
     if (!(await machine.isRunning(owner))) dead.push(id);
   }
-  if (dead.length > 0) await docker.keepHouse("rm", "--force", "--volumes", ...dead);
+  if (dead.length > 0) await docker.remove(...dead);
   return dead.length;
 }
 

@@ -24,7 +24,7 @@ const options = {
   run: {
     ...{ detach: flag, rm: flag, label: text, memory: text, "memory-swap": text, cpus: text },
     ...{ "pids-limit": text, "cap-drop": text, "security-opt": text, network: text },
-    ...{ workdir: text, entrypoint: text },
+    ...{ workdir: text, entrypoint: text, name: text },
   },
   ps: { all: flag, "no-trunc": flag, filter: text, format: text },
   rm: { force: flag, volumes: flag },
@@ -53,8 +53,8 @@ function kill(dir) {
   }
 }
 
-function read(name) {
-  return parseArgs({ args: rest, options: options[name], allowPositionals: true, strict: true });
+function read(name, args = rest) {
+  return parseArgs({ args, options: options[name], allowPositionals: true, strict: true });
 }
 
 if (existsSync(path.join(root, "down"))) {
@@ -64,7 +64,8 @@ if (existsSync(path.join(root, "down"))) {
 }
 switch (command) {
   case "run": {
-    const { values, positionals } = read("run");
+    // What follows is the container's command.
+    const { values, positionals } = read("run", rest.slice(0, rest.indexOf("-c")));
     if (positionals[0] === "no-such-image") {
       fail(`Unable to find image 'no-such-image:latest' locally\n\nRun 'docker run --help'`, 125);
     }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
@@ -98,8 +98,14 @@ class LocalSandbox implements Sandbox {
       return await runProcess(limited, { ...options, env, cwd });
     } catch (error) {
       options.signal.throwIfAborted();
-      // As a shell says it of a program that there is not: the model's mistake.
-      const stderr = `${command[0] ?? ""}: ${describeError(error)}`;
+      // As a shell says it of a folder or a program that there is not: the model's mistake.
+      const isFolder = await stat(cwd).then(
+        (found) => found.isDirectory(),
+        () => false,
+      );
+      const stderr = isFolder
+        ? `${command[0] ?? ""}: ${describeError(error)}`
+        : `cd: ${options.cwd ?? work}: no such folder`;
       return { end: "exited", exitCode: 127, stdout: "", stderr, omittedBytes: 0 };
     }
   };

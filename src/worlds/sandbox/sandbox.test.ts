@@ -2,15 +2,16 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import { thisMachine, type Machine } from "../../run/process-place.ts";
+import { findDockerDaemon } from "./docker-daemon.fixture.ts";
 import { dockerSandboxes } from "./docker-sandboxes.ts";
 import { localSandboxes } from "./local-sandboxes.ts";
-import { readSandboxFile, writeSandboxFile, type Sandboxes } from "./sandbox.ts";
+import { readSandboxFile, writeSandboxFile, type Sandbox, type Sandboxes } from "./sandbox.ts";
 
 const { signal } = new AbortController();
 const standIn = fileURLToPath(new URL("docker-stand-in.fixture.mjs", import.meta.url));
@@ -26,36 +27,68 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** This machine, and whether the process that opened a sandbox is still there. */
+/** This machine, told apart from all that is not this test, and whether the opener of a sandbox is alive. */
 function machineWith(isRunning: boolean): Machine {
-  return { here: async () => await thisMachine.here(), isRunning: async () => isRunning };
+  return {
+    here: async () => ({ ...(await thisMachine.here()), bootId: dir }),
+    isRunning: async () => isRunning,
+  };
 }
 
-const kinds: readonly (readonly [string, (machine?: Machine) => Sandboxes])[] = [
-  ["localSandboxes()", (machine) => localSandboxes({ dir, ...(machine && { machine }) })],
-  [
-    "dockerSandboxes()",
-    (machine) =>
-      dockerSandboxes({ image: "python", program: standIn, ...(machine && { machine }) }),
-  ],
-];
+const daemon = findDockerDaemon();
+const isThere = typeof daemon !== "string";
+afterAll(() => {
+  if (isThere) daemon.remove();
+});
+
+interface Kind {
+  readonly name: string;
+  readonly make: (machine?: Machine) => Sandboxes;
+  /** Sandboxes that are there. */
+  readonly left: () => Promise<number>;
+  /** Time for a command to begin: in a container later than here. */
+  readonly timeoutMs: number;
+}
 
 /** Folders of sandboxes that are there. */
-async function left(): Promise<number> {
-  return (await readdir(dir)).filter((name) => name !== "log.txt").length;
-}
+const foldersLeft = async (): Promise<number> =>
+  (await readdir(dir)).filter((name) => name !== "log.txt").length;
 
-async function untilGone(pid: number): Promise<void> {
+const local: Kind = {
+  name: "localSandboxes()",
+  make: (machine = machineWith(true)) => localSandboxes({ dir, machine }),
+  left: foldersLeft,
+  timeoutMs: 1_500,
+};
+const inContainers: Kind = {
+  name: "dockerSandboxes()",
+  make: (machine = machineWith(true)) =>
+    dockerSandboxes({ image: "python", program: standIn, machine }),
+  left: foldersLeft,
+  timeoutMs: 4_000,
+};
+const byDaemon: Kind = {
+  name: "dockerSandboxes() of a daemon",
+  make: (machine = machineWith(true)) =>
+    dockerSandboxes({ image: isThere ? daemon.image : "", machine }),
+  left: async () => (isThere ? daemon.count() : 0),
+  timeoutMs: 4_000,
+};
+
+/** Sees what is in a sandbox, also where its processes have numbers of their own. */
+async function untilGone(box: Sandbox, pid: number): Promise<void> {
   await vi.waitFor(
     async () => {
-      const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "gone");
-      expect(stat === "gone" || stat.includes(") Z ")).toBe(true);
+      const { exitCode, stdout } = await box.run(["cat", `/proc/${pid}/stat`], { signal });
+      expect(exitCode !== 0 || stdout.includes(") Z ")).toBe(true);
     },
     { timeout: 20_000 },
   );
 }
 
-describe.each(kinds)("%s", (_, make) => {
+const kinds = [local, inContainers, ...(isThere ? [byDaemon] : [])];
+
+describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
   test("runs commands, whose failures are results, and clears all away", async () => {
     const box = await make().open({ signal });
     const run = async (script: string, options: object = {}) =>
@@ -80,6 +113,27 @@ describe.each(kinds)("%s", (_, make) => {
     await box[Symbol.asyncDispose]();
   });
 
+  test("reads a file whole or not at all", async () => {
+    await using box = await make().open({ signal });
+    const text = "0123456789abcdef".repeat(8_192);
+    await writeSandboxFile(box, { file: "file", text, signal });
+    expect(await readSandboxFile(box, { file: "file", signal })).toBe(text);
+    const tooShort = { file: "file", signal, maxBytes: text.length - 1 };
+    expect(await readSandboxFile(box, tooShort)).toBeUndefined();
+  });
+
+  test("starts a command in a folder that is seen from the sandbox's own", async () => {
+    await using box = await make().open({ signal });
+    await writeSandboxFile(box, { file: "a b/c/file", text: "here", signal });
+    const inFolder = { signal, cwd: "a b/c" };
+    expect((await box.run(["cat", "file"], inFolder)).stdout).toBe("here");
+    const { stdout } = await box.run(["sh", "-c", "pwd"], inFolder);
+    expect((await box.run(["cat", "file"], { signal, cwd: stdout.trim() })).stdout).toBe("here");
+    const { end, exitCode, stderr } = await box.run(["cat", "file"], { signal, cwd: "none" });
+    expect({ end, isFailed: exitCode !== 0 }).toEqual({ end: "exited", isFailed: true });
+    expect(stderr).toContain("none");
+  });
+
   test("keeps the beginning of an output without end", async () => {
     await using box = await make().open({ signal });
     const { stdout, omittedBytes, exitCode } = await box.run(
@@ -98,11 +152,10 @@ describe.each(kinds)("%s", (_, make) => {
     const script = "sleep 1000 & echo $!; wait";
     const { end, exitCode, stdout } = await box.run(["sh", "-c", script], {
       signal,
-      // Docker's stand-in takes a moment to start.
-      timeoutMs: make === kinds[0]![1] ? 1_500 : 4_000,
+      timeoutMs,
     });
     expect({ end, exitCode }).toEqual({ end: "out-of-time", exitCode: 137 });
-    await untilGone(Number(stdout));
+    await untilGone(box, Number(stdout));
     const after = await box.run(["echo", "still there"], { signal });
     expect(after.stdout).toBe("still there\n");
   });
@@ -122,7 +175,7 @@ describe.each(kinds)("%s", (_, make) => {
     );
     stop.abort(new Error("enough"));
     await expect(running).rejects.toThrow("enough");
-    await untilGone(pid);
+    await untilGone(box, pid);
   });
 
   test("clears away at the next start what a process that died has left", async () => {
@@ -139,9 +192,10 @@ describe.each(kinds)("%s", (_, make) => {
     expect(await left()).toBe(1);
     expect((await box.run(["echo", "new"], { signal })).stdout).toBe("new\n");
     // What a container ran dies with it; here, it is found by its variable.
-    if (make === kinds[0]![1]) await untilGone(Number(stdout));
-    else process.kill(Number(stdout), "SIGKILL");
+    if (name === local.name) await untilGone(box, Number(stdout));
+    else if (name === inContainers.name) process.kill(Number(stdout), "SIGKILL");
     expect(await later.sweep()).toBe(1);
+    expect(await left()).toBe(0);
   });
 
   test("gives each episode its own, and clears it away with the episode", async () => {
@@ -220,12 +274,23 @@ describe("dockerSandboxes()", () => {
     await using _box = await docker({ memoryMiB: 64, cpus: 2, cwd: "/work" }).open({ signal });
     const lines = (await readFile(path.join(dir, "log.txt"), "utf8")).trim().split("\n");
     const args = JSON.parse(lines.at(-1)!) as string[];
-    expect(JSON.parse(args[4]!.replace("turnwright.owner=", ""))).toEqual(await thisMachine.here());
-    expect(args.toSpliced(4, 1)).toEqual([
-      ...["run", "--detach", "--rm", "--label", "--memory", "64m", "--memory-swap", "64m"],
+    expect(args[4]).toMatch(/^turnwright-[\w-]{36}$/);
+    expect(JSON.parse(args[6]!.replace("turnwright.owner=", ""))).toEqual(await thisMachine.here());
+    expect(args.toSpliced(6, 1).toSpliced(4, 1).toSpliced(-3, 1)).toEqual([
+      ...[
+        "run",
+        "--detach",
+        "--rm",
+        "--name",
+        "--label",
+        "--memory",
+        "64m",
+        "--memory-swap",
+        "64m",
+      ],
       ...["--cpus", "2", "--pids-limit", "256", "--cap-drop", "ALL"],
       ...["--security-opt", "no-new-privileges", "--network", "none", "--workdir", "/work"],
-      ...["--entrypoint", "sleep", "python", "3600"],
+      ...["--entrypoint", "sh", "python", "-c", "sh", "3600"],
     ]);
   });
 
@@ -250,5 +315,58 @@ describe("dockerSandboxes()", () => {
     await writeFile(path.join(dir, "down"), "");
     const down = await errorOf(docker().open({ signal }));
     expect(down.message).toContain("Is the docker daemon running?");
+  });
+});
+
+describe.skipIf(!isThere)("dockerSandboxes() of a daemon", () => {
+  const docker = (options: object = {}) =>
+    dockerSandboxes({ image: isThere ? daemon.image : "", machine: machineWith(true), ...options });
+  const shell = async (box: Sandbox, script: string, timeoutMs = 60_000) =>
+    await box.run(["sh", "-c", script], { signal, timeoutMs });
+
+  test("keeps a container within its limits, and apart from the network", async () => {
+    await using box = await docker({ memoryMiB: 32, maxProcesses: 24 }).open({ signal });
+    expect((await shell(box, "ls /sys/class/net")).stdout).toBe("lo\n");
+    const status = await shell(box, "grep -E '^(CapEff|CapBnd|NoNewPrivs):' /proc/self/status");
+    expect(status.stdout.replaceAll("\t", "")).toBe(
+      "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\n",
+    );
+    expect((await shell(box, "tail /dev/zero")).exitCode).toBe(137);
+    // Those that have ended count no more, whoever started them.
+    const orphans = "i=0; while [ $i -lt 100 ]; do (true &); i=$((i+1)); done; echo done";
+    expect((await shell(box, orphans)).stdout).toBe("done\n");
+    const bomb = "i=0; while [ $i -lt 100 ]; do sleep 1000 & i=$((i+1)); done; echo all";
+    const { stdout, stderr } = await shell(box, bomb);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/fork/i);
+  });
+
+  test("goes on with a container whose processes were too many, or killed all they could", async () => {
+    await using box = await docker({ maxProcesses: 32 }).open({ signal });
+    const bomb = "while :; do sleep 1000 & sleep 1000 & wait; done";
+    const flood = `f() { ${bomb}; }; f & f & i=0; while :; do sleep 1000 || sleep 0.1; done`;
+    expect((await shell(box, flood, 3_000)).end).toBe("out-of-time");
+    expect((await shell(box, "echo after")).stdout).toBe("after\n");
+    await shell(box, "kill -9 -1; kill -9 1");
+    expect((await shell(box, "echo again")).stdout).toBe("again\n");
+  });
+
+  test("ends a container when its lifetime is over", async () => {
+    await using box = await docker({ lifetimeMs: 1_000 }).open({ signal });
+    await vi.waitFor(() => expect(isThere && daemon.count()).toBe(0), { timeout: 60_000 });
+    await expect(shell(box, "true")).rejects.toMatchObject({ code: "environment/unreachable" });
+  });
+
+  test("leaves nothing of a container that was called off while it was opened", async () => {
+    const boxes = docker();
+    await boxes.sweep();
+    await Promise.all(
+      [20, 60, 120, 250, 500].map(async (ms) => {
+        const stop = AbortSignal.timeout(ms);
+        const box = await boxes.open({ signal: stop }).catch(() => undefined);
+        await box?.[Symbol.asyncDispose]();
+      }),
+    );
+    await vi.waitFor(() => expect(isThere && daemon.count()).toBe(0), { timeout: 60_000 });
   });
 });

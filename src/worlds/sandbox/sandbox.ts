@@ -8,7 +8,7 @@ export interface SandboxCommandOptions {
   readonly timeoutMs?: number;
   /** What it reads from its standard input. Default nothing. */
   readonly stdin?: string;
-  /** Default: the sandbox's own. */
+  /** Where it starts, seen from the sandbox's own folder. Default that one. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Bytes that are kept of standard output, and as many of standard error. Default 32 768. */
@@ -93,11 +93,22 @@ export async function writeSandboxFile(
   throw new RolloutError("environment/exception", message);
 }
 
-/** Reads a file; `undefined` where it cannot be read. Needs `cat` in the sandbox. */
+/** What is read of a file where nothing else is said, in bytes. */
+const defaultFileBytes = 2 ** 20;
+
+/**
+ * Reads a file; `undefined` where it cannot be read, or is larger than `maxBytes` (default 1 MiB). Needs `cat`
+ * in the sandbox.
+ */
 export async function readSandboxFile(
   sandbox: Sandbox,
-  { file, signal }: { readonly file: string; readonly signal: AbortSignal },
+  {
+    file,
+    signal,
+    maxBytes = defaultFileBytes,
+  }: { readonly file: string; readonly signal: AbortSignal; readonly maxBytes?: number },
 ): Promise<string | undefined> {
-  const { exitCode, stdout } = await sandbox.run(["cat", "--", file], { signal });
-  return exitCode === 0 ? stdout : undefined;
+  const options = { signal, maxOutputBytes: maxBytes };
+  const { exitCode, stdout, omittedBytes } = await sandbox.run(["cat", "--", file], options);
+  return exitCode === 0 && omittedBytes === 0 ? stdout : undefined;
 }

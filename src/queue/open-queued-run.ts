@@ -1,37 +1,46 @@
-import { openHandOut } from "../queue/open-hand-out.ts";
-import { describeContact, describeHandOut } from "../queue/describe-hand-out.ts";
-import { handedOutAtOnce, type QueueConfig } from "../queue/queue-settings.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import type { AttemptPlayer } from "../run/attempt-player.ts";
 import type { RunFolder } from "../run/run-folder.ts";
+import type { Variables } from "../setup/create-engine.ts";
 import type { Run } from "../setup/create-run.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
-import { hideSecrets } from "./write-out.ts";
+import { describeContact, describeHandOut } from "./describe-hand-out.ts";
+import { openHandOut } from "./open-hand-out.ts";
+import { handedOutAtOnce, type QueueConfig } from "./queue-settings.ts";
 
 /** A run whose attempts workers play. */
 export interface QueuedRun extends AsyncDisposable {
   readonly player: AttemptPlayer;
   /** Attempts that are handed out at once. */
   readonly concurrency: number;
+  /** Knows the secrets of the run and of its queue. */
+  readonly redactor: Redactor;
 }
 
-/** Hands a run's attempts out; what is particular about that is noted in the run's folder. */
+/**
+ * Hands a run's attempts out; what is particular about that is noted in the run's folder.
+ *
+ * @throws UsageError where a package is missing, or store or shared place cannot be used.
+ */
 export async function openQueuedRun(
   run: Run,
   {
     folder,
     queue,
+    env = process.env,
     say,
   }: {
     readonly folder: RunFolder;
     readonly queue: QueueConfig;
+    readonly env?: Variables;
     readonly say: (text: string) => void;
   },
 ): Promise<QueuedRun> {
   const { config, setup, manifest } = run;
-  const redactor = createRunRedactor(config, process.env);
+  const redactor = createRunRedactor(config, env);
   const opened = await openHandOut({
-    ...{ config: queue, dir: folder.dir, manifest, redactor },
-    ...{ environment: setup.environment.name, sampling: config.sampling },
+    ...{ config: queue, dir: folder.dir, manifest, redactor, env },
+    ...{ environment: setup.environment.name, sampling: config.sampling, limits: setup.limits },
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
       // A disk that refuses this refuses the next episode, too, and that ends the run.
@@ -41,10 +50,11 @@ export async function openQueuedRun(
     },
     onContact: (contact) => say(describeContact(contact)),
   });
-  hideSecrets(redactor);
+  for (const text of opened.warnings) say(text);
   return {
     player: opened.handOut.player(),
     concurrency: config.settings.concurrency ?? handedOutAtOnce,
+    redactor,
     [Symbol.asyncDispose]: async () => await opened[Symbol.asyncDispose](),
   };
 }

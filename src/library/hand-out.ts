@@ -1,0 +1,111 @@
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { UsageError } from "../errors.ts";
+import { given } from "../internal/given.ts";
+import type { Redactor } from "../internal/redactor.ts";
+import { readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
+import type { AttemptPlayer } from "../run/attempt-player.ts";
+import type { RunFolder } from "../run/run-folder.ts";
+import type { AdmissionOptions } from "../run/start-run-options.ts";
+import { createRun, type Run } from "../setup/create-run.ts";
+import { readRunConfig } from "../setup/run-config.ts";
+import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
+
+/**
+ * A run whose attempts workers play, as `startRun()` takes it: `startRun({ ...handedOut, source, grouping })`.
+ * Disposing it, after the run, closes all of it.
+ */
+export interface HandedOut extends AsyncDisposable {
+  /** Hands each attempt to a worker. */
+  readonly player: AttemptPlayer;
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+  readonly folder: RunFolder;
+  /** How many attempts are handed out at once. */
+  readonly admission: AdmissionOptions;
+  readonly redactor: Redactor;
+}
+
+/** What is handed out, with the run that its options describe. */
+export interface OpenedHandedOut {
+  readonly handedOut: HandedOut;
+  readonly run: Run;
+}
+
+/**
+ * Opens a queue for a run that a program of your own starts with `startRun()`; `rollout({ queue })` and
+ * `evaluate({ queue })` do it themselves. Takes the options that workers are started with, and `queue`,
+ * `shared` and `out`.
+ *
+ * @throws UsageError for what cannot be handed out: parts that are objects, no `out`, a store or shared place
+ *   that cannot be used.
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function handOut(options: RolloutOptions): Promise<HandedOut> {
+  return (await openHandedOut(options)).handedOut;
+}
+
+/** See `handOut()`. */
+export async function openHandedOut(options: RolloutOptions): Promise<OpenedHandedOut> {
+  const queue = readQueue(options);
+  refuseObjects(options);
+  const { onQueue = () => {}, now, signal } = options;
+  const asked = settingsOf(options);
+  if (asked["out"] === undefined) {
+    throw new UsageError(
+      "Missing out: a run that is handed out needs a folder, by which it finds again what workers " +
+        "played while it was stopped",
+    );
+  }
+  const config = readRunConfig({ user: "scripted", ...asked });
+  const { openQueuedRun } = await import("../queue/open-queued-run.ts");
+  const run = await createRun(config, given({ now, signal }));
+  const opened: AsyncDisposable[] = [run];
+  const close = async (): Promise<void> => {
+    for (const part of opened.splice(0).toReversed()) await part[Symbol.asyncDispose]();
+  };
+  try {
+    const folder = await run.openFolder(onQueue);
+    opened.push(folder);
+    const queued = await openQueuedRun(run, { folder, queue, say: onQueue });
+    opened.push(queued);
+    const { player, redactor, concurrency } = queued;
+    const admission = { concurrency };
+    const { setup } = run;
+    return {
+      handedOut: { player, redactor, setup, folder, admission, [Symbol.asyncDispose]: close },
+      run,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function readQueue({ queue, queuePasswordEnv, shared }: RolloutOptions): QueueConfig {
+  const settings = { queue, "queue-password-env": queuePasswordEnv, shared };
+  const config = readQueueConfig(given(settings));
+  if (config !== undefined) return config;
+  throw new UsageError("Missing queue: the Valkey or Redis that attempts are handed out by");
+}
+
+/** Objects do not travel to workers, who make their own of the same names. */
+function refuseObjects({
+  environment,
+  engine,
+  renderer,
+  user,
+  agent,
+  clock,
+}: RolloutOptions): void {
+  const parts = { environment, engine, renderer, user, agent, clock };
+  for (const [name, part] of Object.entries(parts)) {
+    if (typeof part !== "object") continue;
+    const expected = {
+      renderer: "model and the settings of the renderer",
+      clock: "none: workers keep deadlines by clocks of their own",
+    }[name];
+    throw new UsageError(
+      `Cannot hand out a run whose ${name} is an object, which does not travel to workers: expected ` +
+        (expected ?? "a name or a module's path, as workers are given"),
+    );
+  }
+}

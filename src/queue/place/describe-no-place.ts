@@ -1,0 +1,23 @@
+import type { EpisodeLimits } from "../../episode/limits.ts";
+import { mostInlineBytes } from "../job/payload.ts";
+
+/** What results take, as measured: of a row for each token, of a recording for each sampled one, of a turn. */
+const [tokenBytes, sampledTokenBytes, turnBytes] = [17, 16, 1_000];
+
+/**
+ * What a person should know before a run whose results may be too large for the queue, where no place is
+ * shared; nothing where all of them fit.
+ */
+export function describeNoPlace(
+  shared: string | undefined,
+  { maxContextTokens, maxEpisodeTokens, maxTokensPerTurn, maxTurns }: EpisodeLimits,
+): string | undefined {
+  if (shared !== undefined) return undefined;
+  const sampled = Math.min(maxContextTokens, maxEpisodeTokens, maxTurns * maxTokensPerTurn);
+  const bytes = maxContextTokens * tokenBytes + sampled * sampledTokenBytes + maxTurns * turnBytes;
+  if (bytes <= mostInlineBytes) return undefined;
+  return (
+    "no --shared is given: a result above 100 kB, which is some 5,000 tokens, would end its run, and the " +
+    "attempts of a worker that dies begin anew"
+  );
+}

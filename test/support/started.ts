@@ -1,0 +1,39 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { expect } from "vitest";
+import { cliFile } from "./run-cli.ts";
+
+/** A command that goes on until it is stopped. */
+export class Started implements AsyncDisposable {
+  readonly child: ChildProcess;
+  told = "";
+  readonly #exit: Promise<unknown>;
+
+  constructor(args: readonly string[], env: Record<string, string> = {}) {
+    this.child = spawn(process.execPath, [cliFile, ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
+    for (const stream of [this.child.stdout!, this.child.stderr!]) {
+      stream.setEncoding("utf8").on("data", (text: string) => (this.told += text));
+    }
+    this.#exit = once(this.child, "exit");
+  }
+
+  async until(text: string): Promise<void> {
+    while (!this.told.includes(text)) {
+      expect(this.child.exitCode, this.told).toBeNull();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.child.kill(signal);
+    await this.#exit;
+    return this.child.exitCode;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) await this.end("SIGKILL");
+  }
+}
