@@ -6,7 +6,7 @@ import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
-import type { WeightControl } from "./rollout-service.ts";
+import type { WeightControl } from "./policy-weights.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 
 let dir = "";

@@ -17,11 +17,8 @@ import { given } from "../internal/given.ts";
 import { AglBridge, aglTaker } from "./agent-lightning/agl-bridge.ts";
 import { AglStore } from "./agent-lightning/agl-store.ts";
 import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
-import {
-  RolloutService,
-  type RemotePlayers,
-  type RolloutServiceOptions,
-} from "./rollout-service.ts";
+import type { RemotePlayers, RolloutServiceOptions } from "./rollout-service-options.ts";
+import { RolloutService } from "./rollout-service.ts";
 import type { ServiceConfig } from "./service-settings.ts";
 
 /** A service with the parts that it plays with. */
