@@ -6,7 +6,7 @@ import { withResolvers } from "../internal/with-resolvers.ts";
 import { createAdmissionGate } from "../run/admission.ts";
 import { RunLock } from "../run/run-lock.ts";
 import { BatchBook, attemptsOf } from "./batch-book.ts";
-import { BatchConduct } from "./batch-conduct.ts";
+import { BatchConduct, batchFolder } from "./batch-conduct.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import { BatchSchedule } from "./batch-schedule.ts";
 import type { Taker } from "./batch-taker.ts";
@@ -20,11 +20,18 @@ import type {
   ServiceHealth,
 } from "./rollout-service-options.ts";
 import { ServiceError } from "./service-error.ts";
-import { openServiceJournal, type ServiceEntry, type ServiceJournal } from "./service-journal.ts";
+import {
+  openServiceJournal,
+  type GroupEntry,
+  type ServiceEntry,
+  type ServiceJournal,
+} from "./service-journal.ts";
+import { TrainerGroups, type TrainerGroupPlace } from "./trainer-groups.ts";
 
 /** Plays batches of rollouts that others ask for, and keeps their groups until they are taken. */
 export class RolloutService implements AsyncDisposable {
   readonly groups: GroupStore;
+  readonly trainerGroups: TrainerGroups;
   /** Rejects where the service cannot go on, such as on a full disk. Never resolves. */
   readonly failed: Promise<never>;
   readonly #fail: (reason: unknown) => void;
@@ -64,6 +71,7 @@ export class RolloutService implements AsyncDisposable {
     this.#places = createAdmissionGate({ concurrency });
     const groups = new GroupStore(path.join(options.dir, "groups"), { journal });
     this.groups = groups;
+    this.trainerGroups = new TrainerGroups(async (ids) => await setup.renderer.codec.decode(ids));
     const { signal: stopped } = this.#stop;
     const places = this.#places;
     this.#conduct = new BatchConduct({ options, policy, remote, places, groups, journal, stopped });
@@ -172,6 +180,18 @@ export class RolloutService implements AsyncDisposable {
   /** @throws ServiceError `not-found`. */
   batch(id: string): BatchStatus {
     return this.#book.find(id).status;
+  }
+
+  /** Where a group belongs, for trainers. `isAlone`: its reader takes no groups of other batches. */
+  placeOf({ batch: id, groupIndex }: GroupEntry, isAlone: boolean): TrainerGroupPlace {
+    const { number, request } = this.#book.find(id);
+    const { dir, setup } = this.#options;
+    const temperature = request.sampling.temperature ?? setup.sampling.temperature;
+    return {
+      ...{ folder: batchFolder(dir, id), groupIndex },
+      ...(temperature !== undefined && { temperature }),
+      ...(!isAlone && { batchNumber: number }),
+    };
   }
 
   /** All batches, oldest first. */

@@ -1,3 +1,5 @@
+import { exporters } from "../../export/exporters.ts";
+
 const errorAnswer = {
   description: "Refused: see docs/service.md for the codes.",
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
@@ -91,6 +93,9 @@ export function openApi(version: string): object {
           parameters: [
             { name: "cursor", in: "query", schema: { ...whole, default: 0 } },
             { name: "batch", in: "query", schema: { type: "string" } },
+            { name: "format", in: "query", schema: { enum: Object.keys(exporters) } },
+            { name: "policyVersion", in: "query", schema: whole },
+            { name: "promptText", in: "query", schema: { type: "boolean", default: false } },
           ],
           responses: answer(200, { type: "string" }, "application/x-ndjson"),
         },

@@ -1,5 +1,6 @@
 import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
+import { given } from "../../internal/given.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
 import { aggregateMetrics } from "../nemo-gym/aggregate-metrics.ts";
@@ -12,6 +13,7 @@ import { ServiceError } from "../service-error.ts";
 import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.ts";
 import { openApi } from "./open-api.ts";
 import { readCall, readCursor, readParameters } from "./read-call.ts";
+import { formParameters, readForm } from "./read-form.ts";
 
 /** Who may call, and what the service says of itself. */
 export interface ServiceAppOptions {
@@ -153,12 +155,14 @@ function routesOf(
 function groupsHandler(service: RolloutService): Handler {
   let openCount = 0;
   return ({ req }) => {
-    const { cursor, batch } = readParameters(new URL(req.url), ["cursor", "batch"]);
+    const names = ["cursor", "batch", ...formParameters];
+    const { cursor, batch, ...rest } = readParameters(new URL(req.url), names);
+    const form = readForm(rest);
     if (openCount >= maxStreams) {
       const message = `${openCount} streams of groups are open, at most ${maxStreams} may be`;
       throw new ServiceError("queue-full", message);
     }
-    const wish = { cursor: readCursor(cursor), ...(batch !== undefined && { batch }) };
+    const wish = { cursor: readCursor(cursor), ...given({ batch, form }) };
     const lines = streamGroups(service, wish, {
       onEnd: () => {
         openCount -= 1;
