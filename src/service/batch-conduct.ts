@@ -54,7 +54,8 @@ export class BatchConduct {
     try {
       const isWhole = await playBatch(batch, {
         dir: batchFolder(options.dir, batch.id),
-        setup: { ...setup, engine: policy.engine },
+        // One that was named and is not there any more is waited for; a batch that is late samples nothing.
+        setup: { ...setup, engine: policy.engineAt(batch.request.engine) ?? policy.engineAt()! },
         ...{ manifest, concurrency, attempts, places },
         folder: { ...(record && { record }), ...(lock && { lock }) },
         ...(redactor && { redactor }),

@@ -1,4 +1,4 @@
-import type { SamplingParameters } from "../engine/engine.ts";
+import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { AttemptPlayer } from "../run/attempt-player.ts";
@@ -27,6 +27,8 @@ export interface RolloutServiceOptions {
   readonly redactor?: Redactor;
   /** How the engine's weights are changed. Absent where it cannot be told to. */
   readonly weights?: WeightControl;
+  /** Engines of the same policy that batches may name, by address; none where absent. The caller closes them. */
+  readonly batchEngines?: ReadonlyMap<string, Engine>;
   /** Who is given groups by another way than `/v1/groups`. */
   readonly takers?: Takers;
   readonly lock?: Omit<LockOptions, "files">;

@@ -63,7 +63,10 @@ export class RolloutService implements AsyncDisposable {
     this.#lock = open.lock;
     this.#journal = journal;
     const append = async (entry: ServiceEntry): Promise<void> => await this.#append(entry);
-    const policy = new PolicyControl(engine, remote?.policy);
+    const policy = new PolicyControl(engine, {
+      ...(options.batchEngines && { others: options.batchEngines }),
+      remote: remote?.policy,
+    });
     this.#policy = policy;
     this.#weights = new PolicyWeights({
       ...{ policy, control: weights, engineKind: engine.kind, append },
@@ -154,6 +157,7 @@ export class RolloutService implements AsyncDisposable {
     const known = await book.known(request, taker);
     if (known !== undefined) return known;
     this.#requireRunning();
+    this.#requireEngine(request);
     book.requireRoom(request, maxQueued);
     await drawTasks(planBatch(setup.environment, request));
     // Meanwhile the same may have been asked for, or all been stopped.
@@ -311,13 +315,25 @@ export class RolloutService implements AsyncDisposable {
   #mayBegin(batch: Batch): boolean {
     // Its taker may come with a later start.
     if (batch.taker !== undefined && this.#takerOf(batch) === undefined) return false;
-    const { minPolicyVersion = -1 } = batch.request;
+    const { minPolicyVersion = -1, engine } = batch.request;
+    // A later start may be told of it again.
+    if (this.#policy.engineAt(engine) === undefined) return false;
     return (this.#policy.version ?? -1) >= minPolicyVersion;
   }
 
   #requireRunning(): void {
     if (!this.#stop.signal.aborted) return;
     throw new ServiceError("stopping", "The service is stopping: call again when it is back");
+  }
+
+  /** Nothing is sent to an address that the service was not started with: a caller cannot have it call others. */
+  #requireEngine({ engine }: BatchRequest): void {
+    if (this.#policy.engineAt(engine) !== undefined) return;
+    throw new ServiceError(
+      "forbidden",
+      '"engine" is not allowed: the service samples only at the addresses that it was started with ' +
+        "(--url, or --batch-engine for those that batches may name)",
+    );
   }
 
   async #append(entry: ServiceEntry): Promise<void> {

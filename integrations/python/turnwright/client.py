@@ -59,14 +59,19 @@ class Client:
 
     def submit(self, *, key: str, split: str, tasks: Sequence[int], samples: int, seed: int = 0,
                sampling: dict[str, float] | None = None, deadline_s: float | None = None,
-               min_policy_version: int | None = None) -> Batch:
-        """Asks for `samples` attempts at each of the tasks. The same key again is the same batch."""
+               min_policy_version: int | None = None, engine: str | None = None) -> Batch:
+        """Asks for `samples` attempts at each of the tasks. The same key again is the same batch.
+
+        `engine` is the address of the engine that samples, one that the service was started with.
+        """
         body: dict[str, Any] = {"key": key, "split": split, "tasks": list(tasks), "samples": samples,
                                 "seed": seed, "sampling": sampling or {}}
         if deadline_s is not None:
             body["deadlineS"] = deadline_s
         if min_policy_version is not None:
             body["minPolicyVersion"] = min_policy_version
+        if engine is not None:
+            body["engine"] = engine
         return _to_batch(self._call("POST", "/v1/batches", body))
 
     def poll(self, batch: str) -> Batch:

@@ -41,6 +41,7 @@ const batchRequest = objectOf(
     ),
     deadlineS: { type: "number", exclusiveMinimum: 0 },
     minPolicyVersion: whole,
+    engine: { type: "string", format: "uri", maxLength: 2000 },
   },
   ["key", "split", "tasks", "samples"],
 );
