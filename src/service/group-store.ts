@@ -20,7 +20,11 @@ export class GroupStore {
   readonly #entries: GroupEntry[] = [];
   readonly #ofBatch = new Map<string, GroupEntry[]>();
   readonly #waiting = new Set<() => void>();
+  /** Up to which all groups are forgotten. */
   #acknowledged = 0;
+  /** Up to which those of a batch are. */
+  readonly #acknowledgedOf = new Map<string, number>();
+  #forgottenCount = 0;
   /** Cursors follow each other in the journal, so groups are added one by one. */
   #adding: Promise<unknown> = Promise.resolve();
 
@@ -38,9 +42,15 @@ export class GroupStore {
     return this.#acknowledged;
   }
 
+  /** The cursor up to which no group of a batch can be read any more; without a batch, none of any. */
+  acknowledgedUpTo(batch?: string): number {
+    const own = batch === undefined ? undefined : this.#acknowledgedOf.get(batch);
+    return Math.max(this.#acknowledged, own ?? 0);
+  }
+
   /** Groups that were not acknowledged. */
   get unreadCount(): number {
-    return this.#entries.length - Math.min(this.#acknowledged, this.#entries.length);
+    return this.#entries.length - this.#forgottenCount;
   }
 
   /** The cursor of the newest group. */
@@ -56,16 +66,23 @@ export class GroupStore {
     else others.push(entry);
   }
 
-  restoreAcknowledged(cursor: number): void {
-    this.#acknowledged = cursor;
+  /** Takes up what the journal says was acknowledged, in its order. */
+  restoreAcknowledged(cursor: number, batch?: string): void {
+    this.#forget(cursor, batch);
+  }
+
+  /** Whether a group was acknowledged: it cannot be read any more. */
+  isForgotten({ cursor, batch }: GroupEntry): boolean {
+    return cursor <= this.acknowledgedUpTo(batch);
   }
 
   /** Removes the files that nobody will ask for: acknowledged ones, and what crashes left. */
   async tidy(): Promise<void> {
     for (const name of await readdir(this.#dir)) {
       const cursor = Number(/^(\d+)\.json$/.exec(name)?.[1] ?? Number.NaN);
-      const isWanted = cursor > this.#acknowledged && cursor <= this.lastCursor;
-      if (!isWanted) await this.#files.remove(path.join(this.#dir, name));
+      const entry = this.#entries[cursor - 1];
+      if (entry === undefined || this.isForgotten(entry))
+        await this.#files.remove(path.join(this.#dir, name));
     }
   }
 
@@ -117,16 +134,32 @@ export class GroupStore {
     }
   }
 
-  /** Forgets the groups up to a cursor; a smaller one than before changes nothing. */
-  async acknowledge(cursor: number): Promise<void> {
-    const before = this.#acknowledged;
-    if (cursor <= before) return;
-    await this.#journal.append({ type: "acknowledged", cursor });
-    // Two may acknowledge at once.
-    this.#acknowledged = Math.max(this.#acknowledged, cursor);
-    for (let each = before + 1; each <= cursor; each++) {
-      await this.#files.remove(this.#fileOf(each));
-    }
+  /** Forgets the groups up to a cursor, of all batches or of one; a smaller one than before changes nothing. */
+  async acknowledge(cursor: number, batch?: string): Promise<void> {
+    const before = batch === undefined ? this.#acknowledged : this.#acknowledgedOf.get(batch);
+    if (cursor <= (before ?? 0)) return;
+    const about = batch === undefined ? {} : { batch };
+    await this.#journal.append({ type: "acknowledged", cursor, ...about });
+    for (const each of this.#forget(cursor, batch)) await this.#files.remove(this.#fileOf(each));
+  }
+
+  /** The cursors of the groups that are forgotten now and were not before. */
+  #forget(cursor: number, batch: string | undefined): readonly number[] {
+    // Two may acknowledge at once: the later one wins, whichever the journal has first.
+    const before =
+      batch === undefined ? this.#acknowledged : (this.#acknowledgedOf.get(batch) ?? 0);
+    if (cursor <= before) return [];
+    const entries =
+      batch === undefined ? this.#entries.slice(before, cursor) : this.#upTo(cursor, batch);
+    const forgotten = entries.filter((entry) => !this.isForgotten(entry)).map((one) => one.cursor);
+    if (batch === undefined) this.#acknowledged = cursor;
+    else this.#acknowledgedOf.set(batch, cursor);
+    this.#forgottenCount += forgotten.length;
+    return forgotten;
+  }
+
+  #upTo(cursor: number, batch: string): readonly GroupEntry[] {
+    return (this.#ofBatch.get(batch) ?? []).filter((entry) => entry.cursor <= cursor);
   }
 
   /** Lets all who wait look again. */

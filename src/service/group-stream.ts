@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { encodeLine } from "../run/encode-line.ts";
+import type { GroupStore } from "./group-store.ts";
 import type { RolloutService } from "./rollout-service.ts";
 import { ServiceError } from "./service-error.ts";
 import type { GroupEntry } from "./service-journal.ts";
@@ -43,11 +44,8 @@ export function streamGroups(
   if (batch !== undefined) service.batch(batch);
   const { groups } = service;
   const first = groups.next(cursor, batch);
-  if (first !== undefined && first.cursor <= groups.acknowledged) {
-    throw new ServiceError(
-      "cursor-gone",
-      `Groups behind the cursor ${cursor} were acknowledged, up to ${groups.acknowledged}: ask from there`,
-    );
+  if (first !== undefined && isGone(groups, first, batch)) {
+    throw cursorGone(groups, { cursor, batch });
   }
   const left = new AbortController();
   const lines = linesOf(service, wish, { clock, signal: left.signal });
@@ -88,10 +86,14 @@ async function* linesOf(
   while (!signal.aborted) {
     const entry = groups.next(cursor, batch);
     if (entry !== undefined) {
+      // Acknowledged since it was asked for: the reader asks again, and is told.
+      if (isGone(groups, entry, batch)) throw cursorGone(groups, { cursor, batch });
+      cursor = entry.cursor;
+      // With whoever took its batch.
+      if (groups.isForgotten(entry)) continue;
       yield* form === undefined
         ? groups.read(entry)
         : formedLine(service, entry, { form, isAlone: batch !== undefined });
-      cursor = entry.cursor;
       continue;
     }
     const state = batch === undefined ? "running" : service.batch(batch).state;
@@ -105,6 +107,20 @@ async function* linesOf(
     }
     if (!(await groups.changed(waitMs, { signal, clock }))) yield write({ type: "wait" });
   }
+}
+
+/** Whether a reader misses a group: those of a batch that others acknowledged are theirs. */
+function isGone(groups: GroupStore, entry: GroupEntry, batch: string | undefined): boolean {
+  return batch === undefined ? entry.cursor <= groups.acknowledged : groups.isForgotten(entry);
+}
+
+function cursorGone(
+  groups: GroupStore,
+  { cursor, batch }: Pick<GroupWish, "cursor"> & { readonly batch: string | undefined },
+): ServiceError {
+  const upTo = groups.acknowledgedUpTo(batch);
+  const message = `Groups behind the cursor ${cursor} were acknowledged, up to ${upTo}: ask from there`;
+  return new ServiceError("cursor-gone", message);
 }
 
 /** The line of a group in a trainer's form; the group is in memory while it is made. */

@@ -17,6 +17,15 @@ export interface WeightControl {
   have(weights: Weights): Promise<boolean>;
 }
 
+/** A version of the policy, as a caller announces it. */
+export interface Announcement {
+  readonly version: number;
+  /** What the engine is to load; absent where the caller has seen to it. */
+  readonly weights?: string;
+  /** The trainer began anew: the version may be below the one before, while no batch is unfinished. */
+  readonly restart?: boolean;
+}
+
 /** How the engine's loader names servers that have different weights. */
 const mixedWeights = "engine/mixed-weights";
 
@@ -62,9 +71,11 @@ export class PolicyWeights {
   /**
    * Takes a version of the policy, and has the engine load its weights where they are named.
    *
+   * @param isBusy - Whether batches are unfinished.
    * @throws ServiceError `version-not-newer`, `bad-request` or `engine-failed`.
    */
-  async announce(version: number, weights?: string): Promise<void> {
+  async announce(announced: Announcement, isBusy: () => boolean): Promise<void> {
+    const { version, weights } = announced;
     if (weights !== undefined && this.#control === undefined) {
       const message =
         `"weights" is wrong: the service cannot have this engine (${this.#engineKind}) ` +
@@ -72,7 +83,7 @@ export class PolicyWeights {
       throw new ServiceError("bad-request", message);
     }
     await this.#policy.update(version, {
-      check: () => this.#isNewVersion(version, weights),
+      check: () => this.#isNewVersion(announced, isBusy),
       update: async () => {
         if (weights !== undefined) await this.#load(version, weights);
         await this.#append({ type: "policy", version, ...(weights !== undefined && { weights }) });
@@ -145,10 +156,22 @@ export class PolicyWeights {
     }
   }
 
-  #isNewVersion(version: number, weights: string | undefined): boolean {
+  #isNewVersion(
+    { version, weights, restart = false }: Announcement,
+    isBusy: () => boolean,
+  ): boolean {
     const { version: current } = this.#policy;
     if (current === undefined || version > current) return true;
     if (version === current && weights === this.#weights) return false;
+    if (restart && !isBusy()) return true;
+    if (restart) {
+      // Tokens of one row would go back in versions.
+      throw new ServiceError(
+        "version-not-newer",
+        `The policy has the version ${current}, and batches are unfinished: cancel them before it goes back ` +
+          `to ${version}`,
+      );
+    }
     throw new ServiceError(
       "version-not-newer",
       version === current

@@ -48,6 +48,14 @@ export interface RemotePlayers extends AsyncDisposable {
   }): AttemptPlayer;
 }
 
+/** Which groups are safe with a caller. */
+export interface Acknowledgement {
+  /** Up to this one; absent: all of a batch that has ended. */
+  readonly cursor?: number;
+  /** Of this one alone. */
+  readonly batch?: string;
+}
+
 /** How the service is. JSON-able. */
 export interface ServiceHealth {
   readonly state: "running" | "paused" | "stopping";

@@ -13,8 +13,9 @@ import type { Taker } from "./batch-taker.ts";
 import { drawTasks, planBatch, type Batch, type BatchStatus } from "./batch.ts";
 import { GroupStore } from "./group-store.ts";
 import { PolicyControl } from "./policy-control.ts";
-import { PolicyWeights } from "./policy-weights.ts";
+import { PolicyWeights, type Announcement } from "./policy-weights.ts";
 import type {
+  Acknowledgement,
   RemotePlayers,
   RolloutServiceOptions,
   ServiceHealth,
@@ -228,16 +229,29 @@ export class RolloutService implements AsyncDisposable {
     return this.batches;
   }
 
-  /** @throws ServiceError `bad-request` for a cursor that no group has yet. */
-  async acknowledge(cursor: number): Promise<void> {
+  /**
+   * Forgets the groups up to a cursor, of all batches or of one: without a cursor, all of one that has ended.
+   *
+   * @returns the cursor.
+   * @throws ServiceError `bad-request` for a cursor that no group has yet, or where it is missing;
+   *   `not-found` for an unknown batch.
+   */
+  async acknowledge({ cursor, batch }: Acknowledgement): Promise<number> {
     const { lastCursor } = this.groups;
-    if (cursor > lastCursor) {
+    const found = batch === undefined ? undefined : this.#book.find(batch);
+    if (cursor === undefined && found?.hasEnded !== true) {
+      const message = `"cursor" is missing: it is needed, but for a "batch" that has ended`;
+      throw new ServiceError("bad-request", message);
+    }
+    const upTo = cursor ?? lastCursor;
+    if (upTo > lastCursor) {
       throw new ServiceError(
         "bad-request",
         `"cursor" is wrong: the newest group has ${lastCursor}`,
       );
     }
-    await this.#orFail(this.groups.acknowledge(cursor));
+    await this.#orFail(this.groups.acknowledge(upTo, batch));
+    return upTo;
   }
 
   /** Ends the sampling under way, to be gone on with; resolves once the engine is idle. */
@@ -257,9 +271,9 @@ export class RolloutService implements AsyncDisposable {
    *
    * @throws ServiceError `version-not-newer`, `bad-request` or `engine-failed`.
    */
-  async announce(version: number, weights?: string): Promise<void> {
+  async announce(announced: Announcement): Promise<void> {
     this.#requireRunning();
-    await this.#weights.announce(version, weights);
+    await this.#weights.announce(announced, () => this.#book.open.size > 0);
     this.#schedule.advance();
   }
 
@@ -292,7 +306,9 @@ export class RolloutService implements AsyncDisposable {
       } else if (entry.type === "batch-ended") {
         const batch = book.get(entry.batch);
         if (batch !== undefined) batch.state = entry.state;
-      } else if (entry.type === "acknowledged") this.groups.restoreAcknowledged(entry.cursor);
+      } else if (entry.type === "acknowledged") {
+        this.groups.restoreAcknowledged(entry.cursor, entry.batch);
+      }
     }
     this.#weights.restore(entries);
     for (const batch of book.all) {

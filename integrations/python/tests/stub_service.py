@@ -152,7 +152,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, body)
         if parts == ["policy"]:
             asked = (body["version"], body.get("weights"))
-            if service.policy is not None and service.policy != asked and asked[0] <= service.policy[0]:
+            is_older = service.policy is not None and service.policy != asked and asked[0] <= service.policy[0]
+            if is_older and not body.get("restart"):
                 return self.refuse(409, "version-not-newer")
             service.policy = asked
             return self.answer(200, {"policyVersion": asked[0]})

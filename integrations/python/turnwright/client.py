@@ -138,15 +138,35 @@ class Client:
         """Submits a batch and gives back its groups as they finish."""
         return self.groups(self.submit(key=key, split=split, tasks=tasks, samples=samples, **more).batch)
 
-    def acknowledge(self, cursor: int) -> None:
-        """Says that all groups up to the cursor are safe here: the service may forget them."""
-        self._call("POST", "/v1/groups/ack", {"cursor": cursor})
+    def acknowledge(self, cursor: int | None = None, batch: str | None = None) -> None:
+        """Says that groups are safe here, for the service to forget them: up to the cursor, of one batch or of all
+        (also those that others read); without a cursor, all of a batch that has ended."""
+        about = {"cursor": cursor, "batch": batch}
+        self._call("POST", "/v1/groups/ack", {name: value for name, value in about.items() if value is not None})
 
-    def announce(self, version: int, weights: str | None = None) -> int:
-        """Has the engine load weights, as a new version of the policy; returns once it has."""
+    def clear(self, run: str) -> int:
+        """Cancels the unfinished batches whose keys begin with `run/`, and lets all groups of such be forgotten.
+
+        For what a trainer that is gone had asked for. Gives back how many batches were cancelled.
+        """
+        own = [batch for batch in self.batches() if batch.key.startswith(f"{run}/")]
+        unfinished = [batch for batch in own if batch.state in ("queued", "running")]
+        for batch in unfinished:
+            self.cancel(batch.batch)
+        for batch in own:
+            self.acknowledge(batch=batch.batch)
+        return len(unfinished)
+
+    def announce(self, version: int, weights: str | None = None, *, restart: bool = False) -> int:
+        """Has the engine load weights, as a new version of the policy; returns once it has.
+
+        With `restart` the version may be a lower one, while no batch is unfinished: a trainer began anew.
+        """
         body: dict[str, Any] = {"version": version}
         if weights is not None:
             body["weights"] = weights
+        if restart:
+            body["restart"] = True
         return self._call("POST", "/v1/policy", body)["policyVersion"]
 
     def pause(self) -> None:

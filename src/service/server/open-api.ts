@@ -104,14 +104,22 @@ export function openApi(version: string): object {
       "/v1/groups/ack": {
         post: {
           summary: "Let groups be forgotten",
-          ...body(objectOf({ cursor: whole })),
-          responses: answer(200, objectOf({ cursor: whole })),
+          ...body(objectOf({ cursor: whole, batch: { type: "string" } }, [])),
+          responses: answer(
+            200,
+            objectOf({ cursor: whole, batch: { type: "string" } }, ["cursor"]),
+          ),
         },
       },
       "/v1/policy": {
         post: {
           summary: "Announce a version of the policy",
-          ...body(objectOf({ version: whole, weights: { type: "string" } }, ["version"])),
+          ...body(
+            objectOf(
+              { version: whole, weights: { type: "string" }, restart: { type: "boolean" } },
+              ["version"],
+            ),
+          ),
           responses: answer(200, objectOf({ policyVersion: whole })),
         },
       },

@@ -8,6 +8,8 @@ import type { GymAgent } from "../nemo-gym/gym-agent.ts";
 import { readBatchRequest } from "../batch-request.ts";
 import { streamGroups } from "../group-stream.ts";
 import { checkMembers, optional, textOf, wholeNumber } from "../read-members.ts";
+import type { Announcement } from "../policy-weights.ts";
+import type { Acknowledgement } from "../rollout-service-options.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
 import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.ts";
@@ -95,18 +97,26 @@ function routesOf(
     "/v1/groups/ack": {
       POST: async ({ req, json }) => {
         const body = await readCall(req.raw);
-        checkMembers(body, { cursor: wholeNumber(0) });
-        const { cursor } = body as { readonly cursor: number };
-        await service.acknowledge(cursor);
-        return json({ cursor });
+        const rules = { cursor: optional(wholeNumber(0)), batch: optional(textOf(1, 200)) };
+        checkMembers(body, rules);
+        const acknowledged = body as Acknowledgement;
+        const cursor = await service.acknowledge(acknowledged);
+        return json({ ...acknowledged, cursor });
       },
     },
     "/v1/policy": {
       POST: async ({ req, json }) => {
         const body = await readCall(req.raw);
-        checkMembers(body, { version: wholeNumber(0), weights: optional(textOf(1, 4096)) });
-        const announced = body as { readonly version: number; readonly weights?: string };
-        await service.announce(announced.version, announced.weights);
+        checkMembers(body, {
+          version: wholeNumber(0),
+          weights: optional(textOf(1, 4096)),
+          restart: optional({
+            expected: "true or false",
+            isRight: (is) => typeof is === "boolean",
+          }),
+        });
+        const announced = body as Announcement;
+        await service.announce(announced);
         return json({ policyVersion: announced.version });
       },
     },
