@@ -4,7 +4,7 @@ import { systemClock, type Clock } from "../internal/clock.ts";
 import { encodeLine, type EncodedLine } from "../run/encode-line.ts";
 import { diskFiles, type Files } from "../run/files.ts";
 import { writeWhole } from "../run/write-whole.ts";
-import type { GroupEntry, ServiceJournal } from "./service-journal.ts";
+import type { GroupEntry, ServiceEntry, ServiceJournal } from "./service-journal.ts";
 
 /** Bytes of a group that are in memory at once for each reader. */
 const blockSize = 256 * 1024;
@@ -59,16 +59,18 @@ export class GroupStore {
   }
 
   /** Takes up what the journal says of earlier starts, in its order. */
-  restore(entry: GroupEntry): void {
+  restoreAll(entries: readonly ServiceEntry[]): void {
+    for (const entry of entries) {
+      if (entry.type === "group") this.#note(entry);
+      else if (entry.type === "acknowledged") this.#forget(entry.cursor, entry.batch);
+    }
+  }
+
+  #note(entry: GroupEntry): void {
     this.#entries.push(entry);
     const others = this.#ofBatch.get(entry.batch);
     if (others === undefined) this.#ofBatch.set(entry.batch, [entry]);
     else others.push(entry);
-  }
-
-  /** Takes up what the journal says was acknowledged, in its order. */
-  restoreAcknowledged(cursor: number, batch?: string): void {
-    this.#forget(cursor, batch);
   }
 
   /** Whether a group was acknowledged: it cannot be read any more. */
@@ -97,7 +99,7 @@ export class GroupStore {
       await writeWhole(this.#fileOf(cursor), blocksOf(line), { files: this.#files });
       const entry: GroupEntry = { type: "group", cursor, batch, groupIndex };
       await this.#journal.append(entry);
-      this.restore(entry);
+      this.#note(entry);
       this.wake();
     });
     this.#adding = added.catch(() => {});
