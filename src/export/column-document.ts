@@ -33,6 +33,15 @@ export async function* columnDocument(
   }
 }
 
+/** The same object of few records, at once. */
+export function columnObject(
+  records: readonly Readonly<Record<string, unknown>>[],
+  { columns, rest }: ColumnLayout,
+): Readonly<Record<string, unknown>> {
+  const lists = columns.map((name) => [name, records.map((record) => record[name])]);
+  return { ...Object.fromEntries(lists), ...rest };
+}
+
 async function spill(
   records: AsyncIterable<Readonly<Record<string, unknown>>>,
   columns: readonly string[],

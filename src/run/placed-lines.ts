@@ -18,10 +18,14 @@ export interface PlacedLine {
 
 const lineFeed = 0x0a;
 
-/** The lines of a file that are not empty, with their places; what follows the last line feed is one too. */
-export async function* readPlacedLines(file: string): AsyncGenerator<PlacedLine> {
+/**
+ * The lines of a file that are not empty, with their places; what follows the last line feed is one too.
+ *
+ * @param start - The byte from which on to read, where a line begins; lines are counted from there.
+ */
+export async function* readPlacedLines(file: string, start = 0): AsyncGenerator<PlacedLine> {
   let parts: Buffer[] = [];
-  let offset = 0;
+  let offset = start;
   let line = 0;
   const cut = (): PlacedLine | undefined => {
     const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
@@ -31,15 +35,15 @@ export async function* readPlacedLines(file: string): AsyncGenerator<PlacedLine>
     const text = bytes.toString("utf8");
     return text.trim() === "" ? undefined : { text, place };
   };
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-    let start = 0;
-    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
-      parts.push(chunk.subarray(start, end));
+  for await (const chunk of createReadStream(file, { start }) as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
+      parts.push(chunk.subarray(from, end));
       const found = cut();
       if (found !== undefined) yield found;
-      start = end + 1;
+      from = end + 1;
     }
-    if (start < chunk.length) parts.push(chunk.subarray(start));
+    if (from < chunk.length) parts.push(chunk.subarray(from));
   }
   const last = parts.length === 0 ? undefined : cut();
   if (last !== undefined) yield last;

@@ -7,6 +7,7 @@ import {
   wholeNumber,
   type MemberRule,
 } from "./read-members.ts";
+import { engineAddress } from "./engine-address.ts";
 import { ServiceError } from "./service-error.ts";
 
 /** What a batch asks for. JSON-able; docs/service.md has what each member means. */
@@ -19,6 +20,8 @@ export interface BatchRequest {
   readonly sampling: Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP">;
   readonly deadlineS?: number;
   readonly minPolicyVersion?: number;
+  /** The address of the engine that samples, as `engineAddress()` writes it. */
+  readonly engine?: string;
 }
 
 /** Most attempts of one batch. */
@@ -45,6 +48,11 @@ const rules = {
     isRight: (value) => typeof value === "number" && value > 0 && Number.isFinite(value),
   }),
   minPolicyVersion: optional(wholeNumber(0)),
+  engine: optional({
+    expected: "an address such as http://host:port",
+    isRight: (value) =>
+      typeof value === "string" && value.length <= 2000 && engineAddress(value) !== undefined,
+  }),
 } satisfies Record<keyof BatchRequest, MemberRule>;
 
 const samplingRules = {
@@ -66,7 +74,7 @@ export function readBatchRequest(body: object): BatchRequest {
   checkMembers(body, rules);
   const asked = body as Omit<BatchRequest, "seed" | "sampling"> & Partial<BatchRequest>;
   const { key, split, tasks, samples, seed = 0 } = asked;
-  const { sampling = {}, deadlineS, minPolicyVersion } = asked;
+  const { sampling = {}, deadlineS, minPolicyVersion, engine } = asked;
   const attempts = tasks.length * samples;
   if (attempts > maxBatchAttempts) {
     throw new ServiceError(
@@ -82,6 +90,7 @@ export function readBatchRequest(body: object): BatchRequest {
     sampling: readSampling(sampling, "sampling."),
     ...(deadlineS !== undefined && { deadlineS }),
     ...(minPolicyVersion !== undefined && { minPolicyVersion }),
+    ...(engine !== undefined && { engine: engineAddress(engine)! }),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
-import type { WeightControl } from "./rollout-service.ts";
+import type { WeightControl } from "./policy-weights.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 
 let dir = "";
@@ -106,6 +106,36 @@ describe("steering the service", () => {
         { error: { code: "version-not-newer" } },
       ]);
     }
+  });
+
+  test("a trainer that began anew goes back in versions, once nothing of before is played", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    await call("POST", "/v1/policy", { version: 8 });
+    await call("POST", "/v1/pause", {});
+    await call("POST", "/v1/batches", twoLamps);
+    const back = { version: 5, restart: true };
+    const busy = await call("POST", "/v1/policy", back);
+    expect([busy.status, busy.body]).toMatchObject([
+      409,
+      {
+        error: {
+          code: "version-not-newer",
+          message: expect.stringContaining("cancel them before it goes back to 5") as string,
+        },
+      },
+    ]);
+    await call("DELETE", "/v1/batches/b1");
+    expect((await call("POST", "/v1/policy", { version: 5 })).status).toBe(409);
+    expect((await call("POST", "/v1/policy", { version: 5, restart: 1 })).status).toBe(400);
+    expect((await call("POST", "/v1/policy", back)).body).toEqual({ policyVersion: 5 });
+    expect((await call("POST", "/v1/policy", back)).body).toEqual({ policyVersion: 5 });
+    await call("POST", "/v1/resume", {});
+    await call("POST", "/v1/batches", { ...twoLamps, key: "again" });
+    expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b2")).body))).toEqual(["5"]);
+    await service[Symbol.asyncDispose]();
+    await using next = await openLamps(dir);
+    expect(next.health.policyVersion).toBe(5);
   });
 
   test("weights that the engine does not take leave the version, and sampling goes on", async () => {

@@ -5,7 +5,8 @@ import path from "node:path";
 import type { Engine } from "../engine/engine.ts";
 import type { ReloadableEngine } from "../engine/reference/index.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import type { Variables } from "../setup/create-engine.ts";
+import { createEngine, type Variables } from "../setup/create-engine.ts";
+import type { EngineConfig } from "../setup/engine-config.ts";
 import type { LockOptions } from "../run/run-lock.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { handedOutAtOnce, type QueueConfig } from "../queue/queue-settings.ts";
@@ -17,11 +18,9 @@ import { given } from "../internal/given.ts";
 import { AglBridge, aglTaker } from "./agent-lightning/agl-bridge.ts";
 import { AglStore } from "./agent-lightning/agl-store.ts";
 import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
-import {
-  RolloutService,
-  type RemotePlayers,
-  type RolloutServiceOptions,
-} from "./rollout-service.ts";
+import { engineAddress } from "./engine-address.ts";
+import type { RemotePlayers, RolloutServiceOptions } from "./rollout-service-options.ts";
+import { RolloutService } from "./rollout-service.ts";
 import type { ServiceConfig } from "./service-settings.ts";
 
 /** A service with the parts that it plays with. */
@@ -42,7 +41,14 @@ export interface CreatedService extends AsyncDisposable {
  * @throws RolloutError where the engine does not answer.
  */
 export async function createService(
-  { run: config, dir, maxQueued, agentLightning: lightning, queue }: ServiceConfig,
+  {
+    run: config,
+    dir,
+    maxQueued,
+    batchEngines: named,
+    agentLightning: lightning,
+    queue,
+  }: ServiceConfig,
   {
     env = process.env,
     signal,
@@ -61,9 +67,19 @@ export async function createService(
   const [split = "test"] = Object.keys(environment.splits);
   const scoped = readRunConfig({ ...given(config.settings), split, tasks: "all" });
   const run = await createRun(scoped, { env, ...given({ signal }) });
+  const batchEngines = new Map<string, Engine>();
+  const close = async (): Promise<void> => {
+    for (const engine of batchEngines.values()) await engine.close();
+    await run[Symbol.asyncDispose]();
+  };
   try {
     const { attempts, record } = config.conduct;
     const redactor = createRunRedactor(config, env);
+    for (const url of named) {
+      // Connections are made when a batch names it.
+      const at = { ...config.engine, urls: [url] } as EngineConfig;
+      batchEngines.set(url, await createEngine(at, env));
+    }
     const openRemote = queue && (() => openQueue(run, { queue, dir, env, redactor, note }));
     // Those who play elsewhere have bounds of their own.
     const mostAtOnce = config.settings.concurrency ?? handedOutAtOnce;
@@ -72,7 +88,7 @@ export async function createService(
     const isOutOfReach = queue !== undefined && !("urls" in config.engine);
     const weights = isOutOfReach
       ? undefined
-      : await weightLoader(config, { env, engine: run.setup.engine });
+      : await weightLoader(config, { env, engine: run.setup.engine, named });
     const gym = new GymAgent();
     const { model } = await run.setup.engine.describe(given({ signal }));
     const agentLightning = lightning && openBridge(lightning, { env, dir, note, model });
@@ -83,19 +99,22 @@ export async function createService(
     const service = await RolloutService.open({
       ...{ dir, setup: run.setup, manifest: run.manifest },
       ...{ concurrency, attempts, maxQueued, record },
-      ...{ redactor, takers },
+      ...{ redactor, takers, batchEngines },
       ...given({ weights, lock, openRemote }),
     });
     return {
       ...{ service, gym, ...given({ agentLightning }) },
       warnings: run.warnings,
       async [Symbol.asyncDispose]() {
-        await using _run = run;
-        await service[Symbol.asyncDispose]();
+        try {
+          await service[Symbol.asyncDispose]();
+        } finally {
+          await close();
+        }
       },
     };
   } catch (error) {
-    await run[Symbol.asyncDispose]();
+    await close();
     throw error;
   }
 }
@@ -160,12 +179,22 @@ async function openQueue(
 /** How the engine is told to load weights; nothing for those that cannot be told. */
 async function weightLoader(
   { engine: config }: ServiceConfig["run"],
-  { env, engine }: { readonly env: Variables; readonly engine: Engine },
+  {
+    env,
+    engine,
+    named,
+  }: {
+    readonly env: Variables;
+    readonly engine: Engine;
+    /** Addresses that batches may name: engines of the same policy, which have the same weights. */
+    readonly named: readonly string[];
+  },
 ): Promise<RolloutServiceOptions["weights"]> {
   if ("loadWeights" in engine) return inProcessWeights(engine as ReloadableEngine);
   if (config.kind !== "sglang" && config.kind !== "vllm") return undefined;
   const apiKey = config.apiKeyEnv === undefined ? undefined : env[config.apiKeyEnv];
-  const servers = { urls: config.urls, ...given({ apiKey }) };
+  const urls = [...new Set([...config.urls.map((url) => engineAddress(url) ?? url), ...named])];
+  const servers = { urls, ...given({ apiKey }) };
   if (config.kind === "vllm") {
     const { createVllmWeightLoader } = await import("../engine/vllm/load-weights.ts");
     const loader = createVllmWeightLoader(servers);

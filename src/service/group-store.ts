@@ -4,7 +4,7 @@ import { systemClock, type Clock } from "../internal/clock.ts";
 import { encodeLine, type EncodedLine } from "../run/encode-line.ts";
 import { diskFiles, type Files } from "../run/files.ts";
 import { writeWhole } from "../run/write-whole.ts";
-import type { GroupEntry, ServiceJournal } from "./service-journal.ts";
+import type { GroupEntry, ServiceEntry, ServiceJournal } from "./service-journal.ts";
 
 /** Bytes of a group that are in memory at once for each reader. */
 const blockSize = 256 * 1024;
@@ -20,7 +20,11 @@ export class GroupStore {
   readonly #entries: GroupEntry[] = [];
   readonly #ofBatch = new Map<string, GroupEntry[]>();
   readonly #waiting = new Set<() => void>();
+  /** Up to which all groups are forgotten. */
   #acknowledged = 0;
+  /** Up to which those of a batch are. */
+  readonly #acknowledgedOf = new Map<string, number>();
+  #forgottenCount = 0;
   /** Cursors follow each other in the journal, so groups are added one by one. */
   #adding: Promise<unknown> = Promise.resolve();
 
@@ -38,9 +42,15 @@ export class GroupStore {
     return this.#acknowledged;
   }
 
+  /** The cursor up to which no group of a batch can be read any more; without a batch, none of any. */
+  acknowledgedUpTo(batch?: string): number {
+    const own = batch === undefined ? undefined : this.#acknowledgedOf.get(batch);
+    return Math.max(this.#acknowledged, own ?? 0);
+  }
+
   /** Groups that were not acknowledged. */
   get unreadCount(): number {
-    return this.#entries.length - Math.min(this.#acknowledged, this.#entries.length);
+    return this.#entries.length - this.#forgottenCount;
   }
 
   /** The cursor of the newest group. */
@@ -49,23 +59,32 @@ export class GroupStore {
   }
 
   /** Takes up what the journal says of earlier starts, in its order. */
-  restore(entry: GroupEntry): void {
+  restoreAll(entries: readonly ServiceEntry[]): void {
+    for (const entry of entries) {
+      if (entry.type === "group") this.#note(entry);
+      else if (entry.type === "acknowledged") this.#forget(entry.cursor, entry.batch);
+    }
+  }
+
+  #note(entry: GroupEntry): void {
     this.#entries.push(entry);
     const others = this.#ofBatch.get(entry.batch);
     if (others === undefined) this.#ofBatch.set(entry.batch, [entry]);
     else others.push(entry);
   }
 
-  restoreAcknowledged(cursor: number): void {
-    this.#acknowledged = cursor;
+  /** Whether a group was acknowledged: it cannot be read any more. */
+  isForgotten({ cursor, batch }: GroupEntry): boolean {
+    return cursor <= this.acknowledgedUpTo(batch);
   }
 
   /** Removes the files that nobody will ask for: acknowledged ones, and what crashes left. */
   async tidy(): Promise<void> {
     for (const name of await readdir(this.#dir)) {
       const cursor = Number(/^(\d+)\.json$/.exec(name)?.[1] ?? Number.NaN);
-      const isWanted = cursor > this.#acknowledged && cursor <= this.lastCursor;
-      if (!isWanted) await this.#files.remove(path.join(this.#dir, name));
+      const entry = this.#entries[cursor - 1];
+      if (entry === undefined || this.isForgotten(entry))
+        await this.#files.remove(path.join(this.#dir, name));
     }
   }
 
@@ -80,7 +99,7 @@ export class GroupStore {
       await writeWhole(this.#fileOf(cursor), blocksOf(line), { files: this.#files });
       const entry: GroupEntry = { type: "group", cursor, batch, groupIndex };
       await this.#journal.append(entry);
-      this.restore(entry);
+      this.#note(entry);
       this.wake();
     });
     this.#adding = added.catch(() => {});
@@ -117,16 +136,32 @@ export class GroupStore {
     }
   }
 
-  /** Forgets the groups up to a cursor; a smaller one than before changes nothing. */
-  async acknowledge(cursor: number): Promise<void> {
-    const before = this.#acknowledged;
-    if (cursor <= before) return;
-    await this.#journal.append({ type: "acknowledged", cursor });
-    // Two may acknowledge at once.
-    this.#acknowledged = Math.max(this.#acknowledged, cursor);
-    for (let each = before + 1; each <= cursor; each++) {
-      await this.#files.remove(this.#fileOf(each));
-    }
+  /** Forgets the groups up to a cursor, of all batches or of one; a smaller one than before changes nothing. */
+  async acknowledge(cursor: number, batch?: string): Promise<void> {
+    const before = batch === undefined ? this.#acknowledged : this.#acknowledgedOf.get(batch);
+    if (cursor <= (before ?? 0)) return;
+    const about = batch === undefined ? {} : { batch };
+    await this.#journal.append({ type: "acknowledged", cursor, ...about });
+    for (const each of this.#forget(cursor, batch)) await this.#files.remove(this.#fileOf(each));
+  }
+
+  /** The cursors of the groups that are forgotten now and were not before. */
+  #forget(cursor: number, batch: string | undefined): readonly number[] {
+    // Two may acknowledge at once: the later one wins, whichever the journal has first.
+    const before =
+      batch === undefined ? this.#acknowledged : (this.#acknowledgedOf.get(batch) ?? 0);
+    if (cursor <= before) return [];
+    const entries =
+      batch === undefined ? this.#entries.slice(before, cursor) : this.#upTo(cursor, batch);
+    const forgotten = entries.filter((entry) => !this.isForgotten(entry)).map((one) => one.cursor);
+    if (batch === undefined) this.#acknowledged = cursor;
+    else this.#acknowledgedOf.set(batch, cursor);
+    this.#forgottenCount += forgotten.length;
+    return forgotten;
+  }
+
+  #upTo(cursor: number, batch: string): readonly GroupEntry[] {
+    return (this.#ofBatch.get(batch) ?? []).filter((entry) => entry.cursor <= cursor);
   }
 
   /** Lets all who wait look again. */

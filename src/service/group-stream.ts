@@ -1,6 +1,10 @@
 import { systemClock, type Clock } from "../internal/clock.ts";
+import { encodeLine } from "../run/encode-line.ts";
+import type { GroupStore } from "./group-store.ts";
 import type { RolloutService } from "./rollout-service.ts";
 import { ServiceError } from "./service-error.ts";
+import type { GroupEntry } from "./service-journal.ts";
+import type { TrainerForm } from "./trainer-groups.ts";
 
 /** Which groups a reader asks for. */
 export interface GroupWish {
@@ -8,14 +12,19 @@ export interface GroupWish {
   readonly cursor: number;
   /** Only this one's. */
   readonly batch?: string;
+  /** Absent: groups as they were told, byte for byte. */
+  readonly form?: TrainerForm;
 }
 
 /** Silence after which a stream says that it waits, in milliseconds. */
 const waitMs = 10_000;
 
+/** Largest group that is made into a trainer's form, in bytes of its line. */
+const maxFormedSize = 256 * 1024 * 1024;
+
 /**
  * Streams finished groups as lines of JSON. It reads on from the disk when the reader has taken what
- * was read, so that a reader that stalls costs one block of memory.
+ * was read, so that a reader that stalls costs one block of memory, or one group in a trainer's form.
  *
  * @throws ServiceError `not-found` for an unknown batch, `cursor-gone` for groups that are forgotten.
  */
@@ -35,11 +44,8 @@ export function streamGroups(
   if (batch !== undefined) service.batch(batch);
   const { groups } = service;
   const first = groups.next(cursor, batch);
-  if (first !== undefined && first.cursor <= groups.acknowledged) {
-    throw new ServiceError(
-      "cursor-gone",
-      `Groups behind the cursor ${cursor} were acknowledged, up to ${groups.acknowledged}: ask from there`,
-    );
+  if (first !== undefined && isGone(groups, first, batch)) {
+    throw cursorGone(groups, { cursor, batch });
   }
   const left = new AbortController();
   const lines = linesOf(service, wish, { clock, signal: left.signal });
@@ -72,7 +78,7 @@ export function streamGroups(
 
 async function* linesOf(
   service: RolloutService,
-  { cursor, batch }: GroupWish,
+  { cursor, batch, form }: GroupWish,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array, undefined, undefined> {
   const { groups } = service;
@@ -80,8 +86,14 @@ async function* linesOf(
   while (!signal.aborted) {
     const entry = groups.next(cursor, batch);
     if (entry !== undefined) {
-      yield* groups.read(entry);
+      // Acknowledged since it was asked for: the reader asks again, and is told.
+      if (isGone(groups, entry, batch)) throw cursorGone(groups, { cursor, batch });
       cursor = entry.cursor;
+      // With whoever took its batch.
+      if (groups.isForgotten(entry)) continue;
+      yield* form === undefined
+        ? groups.read(entry)
+        : formedLine(service, entry, { form, isAlone: batch !== undefined });
       continue;
     }
     const state = batch === undefined ? "running" : service.batch(batch).state;
@@ -95,4 +107,43 @@ async function* linesOf(
     }
     if (!(await groups.changed(waitMs, { signal, clock }))) yield write({ type: "wait" });
   }
+}
+
+/** Whether a reader misses a group: those of a batch that others acknowledged are theirs. */
+function isGone(groups: GroupStore, entry: GroupEntry, batch: string | undefined): boolean {
+  return batch === undefined ? entry.cursor <= groups.acknowledged : groups.isForgotten(entry);
+}
+
+function cursorGone(
+  groups: GroupStore,
+  { cursor, batch }: Pick<GroupWish, "cursor"> & { readonly batch: string | undefined },
+): ServiceError {
+  const upTo = groups.acknowledgedUpTo(batch);
+  const message = `Groups behind the cursor ${cursor} were acknowledged, up to ${upTo}: ask from there`;
+  return new ServiceError("cursor-gone", message);
+}
+
+/** The line of a group in a trainer's form; the group is in memory while it is made. */
+async function* formedLine(
+  service: RolloutService,
+  entry: GroupEntry,
+  { form, isAlone }: { readonly form: TrainerForm; readonly isAlone: boolean },
+): AsyncGenerator<Uint8Array, undefined, undefined> {
+  const { cursor, batch } = entry;
+  const blocks: Uint8Array[] = [];
+  let size = 0;
+  for await (const block of service.groups.read(entry)) {
+    size += block.length;
+    if (size <= maxFormedSize) blocks.push(block);
+  }
+  const refused = `Cannot export a group of ${size} bytes: expected ${maxFormedSize} at most`;
+  const group =
+    size > maxFormedSize
+      ? { batch, format: form.to, records: [], notes: [], refused }
+      : await service.trainerGroups.toForm(
+          (JSON.parse(Buffer.concat(blocks).toString("utf8")) as { group: object }).group,
+          service.placeOf(entry, isAlone),
+          form,
+        );
+  yield* (await encodeLine({ type: "group", cursor, group })).blocks;
 }

@@ -6,7 +6,8 @@ import { fakeMachine } from "../run/machine.fixture.ts";
 import { testManifest } from "../run/run-folder.fixture.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import type { BatchRequest } from "./batch-request.ts";
-import { RolloutService, type RolloutServiceOptions } from "./rollout-service.ts";
+import type { RolloutServiceOptions } from "./rollout-service-options.ts";
+import { RolloutService } from "./rollout-service.ts";
 import { createServiceApp, type ServiceAppOptions } from "./server/service-app.ts";
 
 /** Says goodbye at once, after whatever `before` waits for. */

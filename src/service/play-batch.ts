@@ -149,7 +149,7 @@ function storedAttempt(
 
 /** What `run.json` says of a batch: an ordinary run, which all commands that read runs can read. */
 function manifestOf({ request }: Batch, { manifest, setup }: BatchPlay): RunManifest {
-  const { split, tasks, samples, seed, sampling } = request;
+  const { split, tasks, samples, seed, sampling, engine } = request;
   const settings = {
     ...{ split, tasks: tasks.join(","), samples, seed },
     ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
@@ -158,6 +158,7 @@ function manifestOf({ request }: Batch, { manifest, setup }: BatchPlay): RunMani
     ...(sampling.minP !== undefined && { "min-p": sampling.minP }),
   };
   const { settings: shared } = manifest.found as { readonly settings?: object };
+  const at = engine === undefined ? {} : { url: [engine] };
   const scope = { split, taskIndexes: tasks, sampleCount: samples, seed };
   return {
     ...manifest,
@@ -165,7 +166,7 @@ function manifestOf({ request }: Batch, { manifest, setup }: BatchPlay): RunMani
     found: {
       ...manifest.found,
       plan: { environment: setup.environment.name, ...scope },
-      settings: { ...shared, ...settings },
+      settings: { ...shared, ...settings, ...at },
     },
   };
 }

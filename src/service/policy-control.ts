@@ -11,16 +11,33 @@ export interface RemoteSampling {
 
 /** Pauses sampling for all batches at once, and says which version of the policy samples. */
 export class PolicyControl {
-  readonly #gate: PolicyGate;
+  readonly #own: PolicyGate;
+  /** By address, those that batches may name. */
+  readonly #others: ReadonlyMap<string, PolicyGate>;
   readonly #remote: RemoteSampling | undefined;
   #version: number | undefined;
   #isPaused = false;
   /** One call after the other: a pause that comes during an update waits for it. */
   #doing: Promise<unknown> = Promise.resolve();
 
-  constructor(engine: Engine, remote?: RemoteSampling) {
+  /** @param others - Engines of the same policy by their addresses; they are paused and named with it. */
+  constructor(
+    engine: Engine,
+    {
+      others = new Map(),
+      remote,
+    }: {
+      readonly others?: ReadonlyMap<string, Engine>;
+      readonly remote?: RemoteSampling | undefined;
+    } = {},
+  ) {
     this.#remote = remote;
-    this.#gate = new PolicyGate({
+    this.#own = this.#gateOf(engine);
+    this.#others = new Map(Array.from(others, ([url, other]) => [url, this.#gateOf(other)]));
+  }
+
+  #gateOf(engine: Engine): PolicyGate {
+    return new PolicyGate({
       kind: engine.kind,
       describe: async (options) => await engine.describe(options),
       close: async () => await engine.close(),
@@ -37,9 +54,9 @@ export class PolicyControl {
     });
   }
 
-  /** The engine as batches see it. */
-  get engine(): Engine {
-    return this.#gate.engine;
+  /** The engine as batches see it: the one at an address, or where none is named, the service's own. */
+  engineAt(url?: string): Engine | undefined {
+    return (url === undefined ? this.#own : this.#others.get(url))?.engine;
   }
 
   /** The version that was announced last; absent before the first. */
@@ -61,11 +78,12 @@ export class PolicyControl {
   }
 
   async #close(mode: UpdateMode): Promise<void> {
-    await Promise.all([this.#gate.close(mode), this.#remote?.close(mode)]);
+    const gates = [this.#own, ...this.#others.values()];
+    await Promise.all([...gates.map((gate) => gate.close(mode)), this.#remote?.close(mode)]);
   }
 
   #open(): void {
-    this.#gate.open();
+    for (const gate of [this.#own, ...this.#others.values()]) gate.open();
     this.#remote?.open();
   }
 

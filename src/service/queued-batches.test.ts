@@ -4,7 +4,7 @@ import { withResolvers } from "../internal/with-resolvers.ts";
 import { lampEngine, QueueBench, until } from "../queue/queue.fixture.ts";
 import { missingStore } from "../queue/store/store-server.fixture.ts";
 import { caller, openLamps, twoLamps } from "./lamp-service.fixture.ts";
-import type { RemotePlayers } from "./rollout-service.ts";
+import type { RemotePlayers } from "./rollout-service-options.ts";
 
 test.skipIf(missingStore !== undefined)(
   "batches are played by workers, with the versions, pauses and deadlines that the service is told",

@@ -21,7 +21,8 @@ export type ServiceEntry =
       readonly batch: string;
       readonly state: "finished" | "cancelled";
     }
-  | { readonly type: "acknowledged"; readonly cursor: number }
+  /** Groups up to the cursor: of all batches, or of one. */
+  | { readonly type: "acknowledged"; readonly cursor: number; readonly batch?: string }
   | { readonly type: "policy"; readonly version: number; readonly weights?: string }
   /** The engine is told to load weights; `policy` follows, or `policy-kept` where it did not. */
   | { readonly type: "policy-loading"; readonly version: number; readonly weights: string }

@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { engineAddress } from "./engine-address.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
 import { readRunConfig, runSettings, type RunConfig } from "../setup/run-config.ts";
 import { given } from "../internal/given.ts";
@@ -50,6 +51,12 @@ const ownSettings = [
     operational: true,
   },
   {
+    name: "batch-engine",
+    kind: { type: "list" },
+    help: "address of an engine of the same policy that batches may name; without, they may name none",
+    operational: true,
+  },
+  {
     name: "max-queued",
     kind: count(1),
     value: "n",
@@ -82,6 +89,8 @@ export interface ServiceConfig {
   readonly port: number;
   readonly tokenEnv?: string;
   readonly maxQueued: number;
+  /** Addresses of engines that batches may name, as `engineAddress()` writes them. */
+  readonly batchEngines: readonly string[];
   /** Where work is taken from. */
   readonly agentLightning?: { readonly url: string; readonly keyEnv?: string };
   /** Where attempts are handed out; absent where this process plays them. */
@@ -116,5 +125,30 @@ export function readServiceConfig(settings: GivenSettings): ServiceConfig {
   if (port > 65_535) throw new UsageError(`Cannot use --port ${port}: at most 65535`);
   const dir = run.conduct.dir ?? "runs/service";
   const agentLightning = url === undefined ? undefined : { url, ...given({ keyEnv }) };
-  return { run, dir, host, port, maxQueued, ...given({ tokenEnv, agentLightning, queue }) };
+  const batchEngines = readBatchEngines(values["batch-engine"] ?? [], { run, queue });
+  const optional = given({ tokenEnv, agentLightning, queue });
+  return { run, dir, host, port, maxQueued, batchEngines, ...optional };
+}
+
+function readBatchEngines(
+  given: readonly string[],
+  { run: { engine }, queue }: { readonly run: RunConfig; readonly queue: QueueConfig | undefined },
+): readonly string[] {
+  if (given.length === 0) return [];
+  if (!("urls" in engine)) {
+    throw new UsageError(
+      `Cannot use --batch-engine with --engine ${engine.kind}: it is in this process and has no address`,
+    );
+  }
+  if (queue !== undefined) {
+    throw new UsageError(
+      "Cannot use --batch-engine with --queue: workers have engines of their own",
+    );
+  }
+  const addresses = given.map((text) => {
+    const address = engineAddress(text);
+    if (address !== undefined) return address;
+    throw new UsageError(`Cannot use --batch-engine ${text}: expected http://host:port`);
+  });
+  return [...new Set(addresses)];
 }

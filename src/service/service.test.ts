@@ -185,4 +185,57 @@ describe("the rollout service", () => {
     expect((await call("POST", "/v1/groups/ack", { cursor: 3 })).status).toBe(400);
     expect(service.health.unreadGroups).toBe(1);
   });
+
+  test("forgets acknowledged groups of one batch, also behind a restart, and no others", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    for (const key of ["one", "two"]) await call("POST", "/v1/batches", { ...twoLamps, key });
+    const lines = async (app: typeof call, batch: string) =>
+      parsed((await app("GET", `/v1/groups?batch=${batch}`)).body);
+    const cursors = (await lines(call, "b1")).slice(0, 2).map(({ cursor }) => cursor);
+    const others = (await lines(call, "b2")).slice(0, 2).map(({ cursor }) => cursor);
+    // Up to the newest of all: those of the other batch stay.
+    const ack = { cursor: 4, batch: "b1" };
+    for (let each = 0; each < 2; each++) {
+      expect((await call("POST", "/v1/groups/ack", ack)).body).toEqual(ack);
+    }
+    const files = others.map((cursor) => `${cursor}.json`).toSorted();
+    const check = async (app: typeof call, unreadGroups: number) => {
+      expect((await readdir(path.join(dir, "groups"))).toSorted()).toEqual(files);
+      expect((await app("GET", "/v1/groups?batch=b1")).body).toMatchObject({
+        error: { code: "cursor-gone", message: expect.stringContaining("up to 4") as string },
+      });
+      expect((await lines(app, "b2")).map(({ type }) => type)).toEqual(["group", "group", "end"]);
+      expect((await app("GET", "/v1/health")).body).toMatchObject({ unreadGroups });
+    };
+    await check(call, 2);
+    await service[Symbol.asyncDispose]();
+    await using next = await openLamps(dir);
+    const again = caller(next);
+    await check(again, 2);
+    // Who reads all is told only what nobody has taken.
+    const { streamGroups } = await import("./group-stream.ts");
+    const reader = streamGroups(next, { cursor: 0 }).getReader();
+    const first = JSON.parse(Buffer.from((await reader.read()).value!).toString()) as Line;
+    expect([first.cursor, first.group.batch]).toEqual([Math.min(...others), "b2"]);
+    await reader.cancel();
+    expect(cursors).not.toContain(first.cursor);
+    await again("POST", "/v1/groups/ack", { cursor: 4 });
+    expect((await again("GET", "/v1/health")).body).toMatchObject({ unreadGroups: 0 });
+    expect(await readdir(path.join(dir, "groups"))).toEqual([]);
+    expect((await again("POST", "/v1/groups/ack", { batch: "b2" })).body).toEqual({
+      ...{ cursor: 4, batch: "b2" },
+    });
+    expect((await again("POST", "/v1/groups/ack", {})).status).toBe(400);
+    await again("POST", "/v1/pause", {});
+    await again("POST", "/v1/batches", { ...twoLamps, key: "three" });
+    expect((await again("POST", "/v1/groups/ack", { batch: "b3" })).body).toMatchObject({
+      error: {
+        code: "bad-request",
+        message: expect.stringContaining('"cursor" is missing') as string,
+      },
+    });
+    const unknown = await again("POST", "/v1/groups/ack", { cursor: 1, batch: "b9" });
+    expect([unknown.status, unknown.body]).toMatchObject([404, { error: { code: "not-found" } }]);
+  });
 });

@@ -69,6 +69,20 @@ class StubService(ThreadingHTTPServer):
             self.lines.append(json.dumps({"type": "group", "cursor": cursor, "group": told}))
 
 
+def in_form(line, trainer):
+    """A line in a trainer's form: of each attempt its name, and what cannot be trained on left out."""
+    told = json.loads(line)
+    attempts = told["group"].pop("attempts")
+    if trainer == "areal" and any(row["policyVersions"][-1] == "" for one in attempts for row in one["rows"]):
+        told["group"].update(records=[], notes=[], refused="Cannot export it: name a version")
+    else:
+        told["group"].update(
+            format=trainer, records=[{"rollout": one["rolloutId"]} for one in attempts if "reward" in one],
+            notes=[{"rolloutId": one["rolloutId"], "action": "leave-out", "message": "Left out"}
+                   for one in attempts if "reward" not in one])
+    return json.dumps(told)
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -138,7 +152,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, body)
         if parts == ["policy"]:
             asked = (body["version"], body.get("weights"))
-            if service.policy is not None and service.policy != asked and asked[0] <= service.policy[0]:
+            is_older = service.policy is not None and service.policy != asked and asked[0] <= service.policy[0]
+            if is_older and not body.get("restart"):
                 return self.refuse(409, "version-not-newer")
             service.policy = asked
             return self.answer(200, {"policyVersion": asked[0]})
@@ -163,6 +178,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(line[:40].encode())
                 self.close_connection = True
                 return
+            line = in_form(line, query["format"][0]) if "format" in query else line
             self.wfile.write((line + '\n{"type":"wait"}\n').encode())
             sent += 1
         state = service.batches[batch]["told"]["state"] if batch else "finished"

@@ -1,6 +1,6 @@
 import pytest
 from stub_service import StubService
-from turnwright import Client, ServiceError, ServiceUnreachable
+from turnwright import Client, ServiceError, ServiceUnreachable, Unfit
 
 
 @pytest.fixture
@@ -33,6 +33,30 @@ def test_goes_on_from_a_cursor_and_keeps_to_its_batch(service):
     second = client.submit(key="b", split="train", tasks=[3], samples=1)
     assert [g.task_index for g in client.groups(cursor=1)] == [2, 3]
     assert [g.task_index for g in client.groups(second.batch)] == [3]
+
+
+def test_takes_groups_in_a_trainers_form(service):
+    client, _ = connect(service)
+    service.rewards, service.faults = {1: None}, [None, "cut"]
+    client.submit(key="a", split="train", tasks=[4, 7], samples=2)
+    groups = list(client.trainer_groups("verl", "b1"))
+    assert [(g.group_id, g.task_index, g.cursor) for g in groups] == [("shop/train/4", 4, 1), ("shop/train/7", 7, 2)]
+    assert [g.records for g in groups] == [[{"rollout": "shop/train/4#0"}],
+                                           [{"rollout": "shop/train/7#0"}, {"rollout": "shop/train/7#1"}]]
+    assert [note["rolloutId"] for g in groups for note in g.notes] == ["shop/train/4#1"]
+    assert groups[0].about["format"] == "verl" and "records" not in groups[0].about
+    asked = [path for method, path, _ in service.calls if path.startswith("/v1/groups")]
+    assert asked == [f"/v1/groups?cursor={n}&batch=b1&format=verl" for n in (0, 1)]
+    list(client.trainer_groups("slime", cursor=2, policy_version=9, prompt_text=True))
+    assert service.calls[-1][1] == "/v1/groups?cursor=2&format=slime&policyVersion=9&promptText=true"
+
+
+def test_what_a_trainer_cannot_be_given_is_raised(service):
+    client, _ = connect(service)
+    service.policy = ("", None)
+    client.submit(key="a", split="train", tasks=[4], samples=1)
+    with pytest.raises(Unfit, match="Cannot export it: name a version"):
+        list(client.trainer_groups("areal", "b1"))
 
 
 def test_a_stream_that_is_cut_within_a_line_gives_each_group_once(service):

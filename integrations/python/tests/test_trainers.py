@@ -44,13 +44,46 @@ def test_an_attempt_that_failed_is_played_again(service):
     from turnwright.trainers.play import play_scored, connect
 
     service.rewards = {1: None}
-    attempts = play_scored(connect(), key="k", task=4, samples=2, seed=9)
+    attempts = play_scored(connect(), task=4, samples=2, seed=9)
     assert [attempt.reward for attempt in attempts] == [1, 1]
     bodies = [body for method, path, body in service.calls if path == "/v1/batches"]
     assert [(body["samples"], body["seed"]) for body in bodies] == [(2, 9), (1, 1_000_012)]
+    acks = [body for method, path, body in service.calls if path == "/v1/groups/ack"]
+    assert acks == [{"cursor": 1, "batch": "b1"}, {"cursor": 2, "batch": "b2"}], "what was handed over is forgotten"
     service.rewards = dict.fromkeys(range(99))
     with pytest.raises(Exception, match="Task 5: 1 of 1 attempts were not scored in 5 tries"):
-        play_scored(connect(), key="k2", task=5)
+        play_scored(connect(), task=5)
+
+
+def test_a_process_that_announces_takes_the_run_over(service, monkeypatch):
+    from turnwright.trainers import play, take_over
+
+    client, before = play.connect(), len(service.calls)
+    client.submit(key=f"{play.RUN}/5/a", split="train", tasks=[1], samples=1)
+    client.submit(key="other/5/a", split="train", tasks=[1], samples=1)
+    service.batches["b1"]["told"]["state"] = "running"
+    service.policy = (8, None)
+    monkeypatch.setattr(take_over, "_taken", set())
+    take_over.announce(client, 5, "/w/5")
+    take_over.announce(client, 6, "/w/6")
+    sent = [(method, path, body) for method, path, body in service.calls[before + 2:] if method != "GET"]
+    assert sent == [("DELETE", "/v1/batches/b1", {}), ("POST", "/v1/groups/ack", {"batch": "b1"}),
+                    ("POST", "/v1/policy", {"version": 5, "weights": "/w/5", "restart": True}),
+                    ("POST", "/v1/policy", {"version": 6, "weights": "/w/6"})]
+    assert service.policy == (6, "/w/6") and service.batches["b2"]["told"]["state"] == "finished"
+
+
+def test_clears_a_run_by_name(service, monkeypatch, capsys):
+    from turnwright import clear
+    from turnwright.trainers import play
+
+    for key in ("old/1", "old/2", "older/1"):
+        play.connect().submit(key=key, split="train", tasks=[1], samples=1)
+    service.batches["b2"]["told"]["state"] = "queued"
+    monkeypatch.setattr(sys, "argv", ["clear", "old"])
+    clear.main()
+    assert capsys.readouterr().out == "1 unfinished batches are cancelled\n"
+    assert [body["batch"] for _, path, body in service.calls if path == "/v1/groups/ack"] == ["b1", "b2"]
 
 
 def test_slime(service, monkeypatch):
@@ -75,7 +108,7 @@ def test_slime(service, monkeypatch):
     keys = set()
     for _ in range(2):
         asyncio.run(slime.generate(args, slime.Sample(index=0, prompt="4", metadata={}), {}, evaluation=True))
-        keys.add(service.calls[-2][2]["key"])
+        keys.add(service.calls[-3][2]["key"])
     assert len(keys) == 2 and asked == 1
 
     # slime has enough: the batch is cancelled, and the sample goes back to its buffer.
@@ -190,7 +223,7 @@ def test_verifiers(service, monkeypatch):
     verifiers = shim("verifiers", "pkgs/verifiers", monkeypatch)
     from turnwright.trainers.play import connect, play_scored
 
-    (attempt,) = play_scored(connect(), key="v", task=4)
+    (attempt,) = play_scored(connect(), task=4)
     nodes = verifiers.to_nodes(attempt)
     assert [node.token_ids for node in nodes] == [[1, 2, 3], [10, 11], [20, 21], [12, 99]]
     assert [node.parent for node in nodes] == [None, 0, 1, 2] and [node.sampled for node in nodes] == [False, True] * 2
@@ -255,9 +288,10 @@ def test_trl_async(service, monkeypatch, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
-    transfer = weights.FolderTransfer(str(tmp_path / "weights"), str(model))
-    transfer.init_weight_transfer()
     service.policy = None
+    transfer = weights.FolderTransfer(str(tmp_path / "weights"), str(model))
+    assert service.policy == (0, str(model)), "the worker's first batches have the model's own weights"
+    transfer.init_weight_transfer()
     for version in (1, 2, 3):
         transfer.pause()
         transfer.send_weights(iter([("a", torch.full((2,), float(version))), ("lm_head.weight", torch.zeros(2))]))

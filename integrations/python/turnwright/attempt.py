@@ -73,6 +73,26 @@ class Group:
         return Group(body["groupId"], body["taskIndex"], cursor, attempts, about)
 
 
+@dataclass(frozen=True)
+class TrainerGroup:
+    """A group as one trainer reads it: `records` are those of `turnwright export`, `notes` what was left out or cut."""
+
+    group_id: str
+    task_index: int
+    cursor: int
+    records: list[dict[str, Any]]
+    notes: list[dict[str, Any]]
+    about: dict[str, Any]
+
+    @staticmethod
+    def of(body: dict[str, Any], cursor: int) -> TrainerGroup:
+        """The group that a line of the service holds. Raises Unfit where the trainer cannot be given it."""
+        if "refused" in body:
+            raise Unfit(body["refused"])
+        about = {name: value for name, value in body.items() if name not in ("records", "notes")}
+        return TrainerGroup(body["groupId"], body["taskIndex"], cursor, body["records"], body["notes"], about)
+
+
 def to_attempt(body: dict[str, Any]) -> Attempt:
     about = {name: value for name, value in body.items() if name != "rows"}
     return Attempt(body["rolloutId"], body["outcome"], body["stopReason"], body.get("reward"), body["rows"], about)

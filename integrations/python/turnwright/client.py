@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Sequence
 from urllib.parse import urlencode, urlsplit
 
-from .attempt import Group
+from .attempt import Group, TrainerGroup
 
 RETRIED_STATUSES = frozenset({429, 502, 503})
 
@@ -59,14 +59,19 @@ class Client:
 
     def submit(self, *, key: str, split: str, tasks: Sequence[int], samples: int, seed: int = 0,
                sampling: dict[str, float] | None = None, deadline_s: float | None = None,
-               min_policy_version: int | None = None) -> Batch:
-        """Asks for `samples` attempts at each of the tasks. The same key again is the same batch."""
+               min_policy_version: int | None = None, engine: str | None = None) -> Batch:
+        """Asks for `samples` attempts at each of the tasks. The same key again is the same batch.
+
+        `engine` is the address of the engine that samples, one that the service was started with.
+        """
         body: dict[str, Any] = {"key": key, "split": split, "tasks": list(tasks), "samples": samples,
                                 "seed": seed, "sampling": sampling or {}}
         if deadline_s is not None:
             body["deadlineS"] = deadline_s
         if min_policy_version is not None:
             body["minPolicyVersion"] = min_policy_version
+        if engine is not None:
+            body["engine"] = engine
         return _to_batch(self._call("POST", "/v1/batches", body))
 
     def poll(self, batch: str) -> Batch:
@@ -91,14 +96,33 @@ class Client:
         A stream that breaks is asked for again from the last group on: none is given twice or missing.
         Each group's `cursor` is the one to go on from in another process.
         """
+        for told, cursor in self._groups(batch, cursor, {}):
+            yield Group.of(told, cursor)
+
+    def trainer_groups(self, format: str, batch: str | None = None, *, cursor: int = 0,
+                       policy_version: int | None = None, prompt_text: bool = False) -> Iterator[TrainerGroup]:
+        """The same as `groups()`, in the form of one trainer: its name as `turnwright export --to` takes it.
+
+        `policy_version` stands for versions that the engine did not name; with `prompt_text`, slime's prompts are
+        texts. Raises Unfit, naming the row and the remedy, where the trainer cannot be given a group.
+        """
+        query: dict[str, Any] = {"format": format}
+        if policy_version is not None:
+            query["policyVersion"] = policy_version
+        if prompt_text:
+            query["promptText"] = "true"
+        for told, cursor in self._groups(batch, cursor, query):
+            yield TrainerGroup.of(told, cursor)
+
+    def _groups(self, batch: str | None, cursor: int, more: dict[str, Any]) -> Iterator[tuple[dict[str, Any], int]]:
         failures = 0
         while True:
-            query = {"cursor": cursor, **({} if batch is None else {"batch": batch})}
+            query = {"cursor": cursor, **({} if batch is None else {"batch": batch}), **more}
             try:
                 for line in self._stream(f"/v1/groups?{urlencode(query)}"):
                     if line["type"] == "group":
                         cursor, failures = line["cursor"], 0
-                        yield Group.of(line["group"], line["cursor"])
+                        yield line["group"], cursor
                     elif line["type"] == "end" and line["state"] != "stopping":
                         return
                 problem = "the stream ended without its last line"
@@ -114,15 +138,35 @@ class Client:
         """Submits a batch and gives back its groups as they finish."""
         return self.groups(self.submit(key=key, split=split, tasks=tasks, samples=samples, **more).batch)
 
-    def acknowledge(self, cursor: int) -> None:
-        """Says that all groups up to the cursor are safe here: the service may forget them."""
-        self._call("POST", "/v1/groups/ack", {"cursor": cursor})
+    def acknowledge(self, cursor: int | None = None, batch: str | None = None) -> None:
+        """Says that groups are safe here, for the service to forget them: up to the cursor, of one batch or of all
+        (also those that others read); without a cursor, all of a batch that has ended."""
+        about = {"cursor": cursor, "batch": batch}
+        self._call("POST", "/v1/groups/ack", {name: value for name, value in about.items() if value is not None})
 
-    def announce(self, version: int, weights: str | None = None) -> int:
-        """Has the engine load weights, as a new version of the policy; returns once it has."""
+    def clear(self, run: str) -> int:
+        """Cancels the unfinished batches whose keys begin with `run/`, and lets all groups of such be forgotten.
+
+        For what a trainer that is gone had asked for. Gives back how many batches were cancelled.
+        """
+        own = [batch for batch in self.batches() if batch.key.startswith(f"{run}/")]
+        unfinished = [batch for batch in own if batch.state in ("queued", "running")]
+        for batch in unfinished:
+            self.cancel(batch.batch)
+        for batch in own:
+            self.acknowledge(batch=batch.batch)
+        return len(unfinished)
+
+    def announce(self, version: int, weights: str | None = None, *, restart: bool = False) -> int:
+        """Has the engine load weights, as a new version of the policy; returns once it has.
+
+        With `restart` the version may be a lower one, while no batch is unfinished: a trainer began anew.
+        """
         body: dict[str, Any] = {"version": version}
         if weights is not None:
             body["weights"] = weights
+        if restart:
+            body["restart"] = True
         return self._call("POST", "/v1/policy", body)["policyVersion"]
 
     def pause(self) -> None:

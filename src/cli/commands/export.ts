@@ -10,6 +10,7 @@ import {
   type TableTarget,
 } from "../../export/export-table.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
+import { sayNote } from "../../export/say-note.ts";
 import { writeWhole } from "../../run/write-whole.ts";
 import { writeError } from "../write-out.ts";
 
@@ -129,23 +130,4 @@ async function writeContent(
     // Bytes, as they are: a block may end within a character.
     if (!process.stdout.write(bytes)) await once(process.stdout, "drain");
   }
-}
-
-const words: Readonly<Record<ExportKind, string>> = {
-  truncated: "met a limit",
-  failed: "failed",
-  unscored: "was scored by nothing",
-  aborted: "is not finished",
-  empty: "has nothing that the policy sampled",
-  segments: "has several rows",
-  mixedVersions: "was sampled by several policy versions",
-  unnamedVersions: "has tokens of an unnamed version",
-  environmentTail: "goes on behind its last sampled token",
-};
-
-function sayNote({ rolloutId, kind, action, tokenCount }: ExportNote, to: ExportTarget): string {
-  const { why } = exporters[to].rules[kind];
-  if (action === "cut") return `Cut ${tokenCount} tokens of ${rolloutId}: ${why}`;
-  const what = action === "leave-out-group" ? `the group of ${rolloutId}` : rolloutId;
-  return `Left out ${what}: ${rolloutId} ${words[kind]}, and ${why}`;
 }

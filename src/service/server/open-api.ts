@@ -1,3 +1,5 @@
+import { exporters } from "../../export/exporters.ts";
+
 const errorAnswer = {
   description: "Refused: see docs/service.md for the codes.",
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
@@ -39,6 +41,7 @@ const batchRequest = objectOf(
     ),
     deadlineS: { type: "number", exclusiveMinimum: 0 },
     minPolicyVersion: whole,
+    engine: { type: "string", format: "uri", maxLength: 2000 },
   },
   ["key", "split", "tasks", "samples"],
 );
@@ -91,6 +94,9 @@ export function openApi(version: string): object {
           parameters: [
             { name: "cursor", in: "query", schema: { ...whole, default: 0 } },
             { name: "batch", in: "query", schema: { type: "string" } },
+            { name: "format", in: "query", schema: { enum: Object.keys(exporters) } },
+            { name: "policyVersion", in: "query", schema: whole },
+            { name: "promptText", in: "query", schema: { type: "boolean", default: false } },
           ],
           responses: answer(200, { type: "string" }, "application/x-ndjson"),
         },
@@ -98,14 +104,22 @@ export function openApi(version: string): object {
       "/v1/groups/ack": {
         post: {
           summary: "Let groups be forgotten",
-          ...body(objectOf({ cursor: whole })),
-          responses: answer(200, objectOf({ cursor: whole })),
+          ...body(objectOf({ cursor: whole, batch: { type: "string" } }, [])),
+          responses: answer(
+            200,
+            objectOf({ cursor: whole, batch: { type: "string" } }, ["cursor"]),
+          ),
         },
       },
       "/v1/policy": {
         post: {
           summary: "Announce a version of the policy",
-          ...body(objectOf({ version: whole, weights: { type: "string" } }, ["version"])),
+          ...body(
+            objectOf(
+              { version: whole, weights: { type: "string" }, restart: { type: "boolean" } },
+              ["version"],
+            ),
+          ),
           responses: answer(200, objectOf({ policyVersion: whole })),
         },
       },

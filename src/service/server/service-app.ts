@@ -1,5 +1,6 @@
 import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
+import { given } from "../../internal/given.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
 import { aggregateMetrics } from "../nemo-gym/aggregate-metrics.ts";
@@ -7,11 +8,14 @@ import type { GymAgent } from "../nemo-gym/gym-agent.ts";
 import { readBatchRequest } from "../batch-request.ts";
 import { streamGroups } from "../group-stream.ts";
 import { checkMembers, optional, textOf, wholeNumber } from "../read-members.ts";
+import type { Announcement } from "../policy-weights.ts";
+import type { Acknowledgement } from "../rollout-service-options.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
 import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.ts";
 import { openApi } from "./open-api.ts";
 import { readCall, readCursor, readParameters } from "./read-call.ts";
+import { formParameters, readForm } from "./read-form.ts";
 
 /** Who may call, and what the service says of itself. */
 export interface ServiceAppOptions {
@@ -93,18 +97,26 @@ function routesOf(
     "/v1/groups/ack": {
       POST: async ({ req, json }) => {
         const body = await readCall(req.raw);
-        checkMembers(body, { cursor: wholeNumber(0) });
-        const { cursor } = body as { readonly cursor: number };
-        await service.acknowledge(cursor);
-        return json({ cursor });
+        const rules = { cursor: optional(wholeNumber(0)), batch: optional(textOf(1, 200)) };
+        checkMembers(body, rules);
+        const acknowledged = body as Acknowledgement;
+        const cursor = await service.acknowledge(acknowledged);
+        return json({ ...acknowledged, cursor });
       },
     },
     "/v1/policy": {
       POST: async ({ req, json }) => {
         const body = await readCall(req.raw);
-        checkMembers(body, { version: wholeNumber(0), weights: optional(textOf(1, 4096)) });
-        const announced = body as { readonly version: number; readonly weights?: string };
-        await service.announce(announced.version, announced.weights);
+        checkMembers(body, {
+          version: wholeNumber(0),
+          weights: optional(textOf(1, 4096)),
+          restart: optional({
+            expected: "true or false",
+            isRight: (is) => typeof is === "boolean",
+          }),
+        });
+        const announced = body as Announcement;
+        await service.announce(announced);
         return json({ policyVersion: announced.version });
       },
     },
@@ -153,12 +165,14 @@ function routesOf(
 function groupsHandler(service: RolloutService): Handler {
   let openCount = 0;
   return ({ req }) => {
-    const { cursor, batch } = readParameters(new URL(req.url), ["cursor", "batch"]);
+    const names = ["cursor", "batch", ...formParameters];
+    const { cursor, batch, ...rest } = readParameters(new URL(req.url), names);
+    const form = readForm(rest);
     if (openCount >= maxStreams) {
       const message = `${openCount} streams of groups are open, at most ${maxStreams} may be`;
       throw new ServiceError("queue-full", message);
     }
-    const wish = { cursor: readCursor(cursor), ...(batch !== undefined && { batch }) };
+    const wish = { cursor: readCursor(cursor), ...given({ batch, form }) };
     const lines = streamGroups(service, wish, {
       onEnd: () => {
         openCount -= 1;

@@ -33,7 +33,7 @@ class TurnwrightWorkflow(RolloutWorkflow):
     async def arun_episode(self, engine, data):
         try:
             (attempt,) = await asyncio.to_thread(
-                play_scored, connect(), key=uuid.uuid4().hex, task=int(data["task_index"]),
+                play_scored, connect(), task=int(data["task_index"]),
                 seed=uuid.uuid4().int % 2**31)
             return to_tensors(attempt)
         except Unfit:

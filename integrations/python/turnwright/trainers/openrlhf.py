@@ -16,7 +16,7 @@ class AgentExecutor(AgentExecutorBase):
     async def execute(self, prompt, label, sampling_params, max_length, hf_tokenizer, llm_engine, images=None):
         sampling = {"temperature": getattr(sampling_params, "temperature", 1.0)}
         (attempt,) = await asyncio.to_thread(
-            play_scored, connect(), key=uuid.uuid4().hex, task=int(label), seed=uuid.uuid4().int % 2**31,
+            play_scored, connect(), task=int(label), seed=uuid.uuid4().int % 2**31,
             sampling=sampling)
         row = attempt.response()
         end = len(row.ids)

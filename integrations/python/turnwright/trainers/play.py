@@ -11,7 +11,7 @@ from ..client import Client
 
 REFILLS = 4
 
-# Names the batches of this process, so that one that starts anew does not read those of another.
+# Begins the keys of the batches; whoever starts a run anew clears what the one before had asked for by it.
 RUN = os.environ.get("TURNWRIGHT_RUN") or uuid.uuid4().hex[:12]
 
 
@@ -34,7 +34,7 @@ def sampling_of(parameters: dict[str, Any] | None) -> dict[str, float]:
             if value is not None and not (name == "topK" and value <= 0)}
 
 
-def play_scored(client: Client, *, key: str, task: int, samples: int = 1, seed: int = 0,
+def play_scored(client: Client, *, task: int, samples: int = 1, seed: int = 0,
                 sampling: dict[str, float] | None = None, split_name: str | None = None,
                 told: dict[str, Any] | None = None) -> list[Attempt]:
     """So many scored attempts at a task. One that failed is played again, up to REFILLS times: it is no 0.
@@ -42,15 +42,16 @@ def play_scored(client: Client, *, key: str, task: int, samples: int = 1, seed: 
     `told` is told the batch that is played, and stops further tries once it has `is_over`. Raises Unfit where
     there are still too few.
     """
-    told = {} if told is None else told
+    told, key = {} if told is None else told, f"{RUN}/{uuid.uuid4().hex}"
     scored: list[Attempt] = []
     for refill in range(REFILLS + 1):
-        name = f"{RUN}/{key}" if refill == 0 else f"{RUN}/{key}/again-{refill}"
-        told["batch"] = client.submit(key=name, split=split_name or split(), tasks=[task],
+        told["batch"] = client.submit(key=f"{key}/{refill}", split=split_name or split(), tasks=[task],
                                       samples=samples - len(scored), seed=seed + 1_000_003 * refill,
                                       sampling=sampling).batch
         for group in client.groups(told["batch"]):
             scored += [attempt for attempt in group.attempts if attempt.is_scored]
+            # They are the trainer's from here on: one that starts anew draws anew.
+            client.acknowledge(group.cursor, told["batch"])
         if len(scored) == samples:
             return scored
         if told.get("is_over"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 
 from skyrl.train.generators.base import GeneratorInput, GeneratorInterface, GeneratorOutput
 
@@ -24,7 +23,7 @@ class TurnwrightGenerator(GeneratorInterface):
         sampling = sampling_of(input_batch.get("sampling_params"))
 
         def play(place: int):
-            (attempt,) = play_scored(client, key=uuid.uuid4().hex, task=int(extras[place]["task_index"]),
+            (attempt,) = play_scored(client, task=int(extras[place]["task_index"]),
                                      seed=1_000_000 * self._calls + place, sampling=sampling)
             return attempt
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import uuid
 
 from slime.utils.types import Sample
 
@@ -13,14 +12,12 @@ from .slime_sample import check, fill
 
 
 async def generate(args, sample: Sample, sampling_params, evaluation=False):
-    """One rollout. An outage is played again, so that no reward is null. A key a call: slime counts the samples
-    of each evaluation from 0 again, and a key that comes again is the batch that was played for it."""
+    """One rollout. An outage is played again, so that no reward is null."""
     check(args)
     client, told, rollouts = connect(), {}, sys.modules.get("slime.rollout.sglang_rollout")
     playing = asyncio.create_task(asyncio.to_thread(
-        play_scored, client, key=uuid.uuid4().hex, task=int(sample.prompt),
-        seed=sample.index or 0, sampling=sampling_of(sampling_params), told=told,
-        split_name=sample.metadata.get("split", split())))
+        play_scored, client, task=int(sample.prompt), seed=sample.index or 0,
+        sampling=sampling_of(sampling_params), told=told, split_name=sample.metadata.get("split", split())))
     while not (await asyncio.wait({playing}, timeout=0.2))[0]:
         # slime has enough for the step: what is under way goes back to its buffer, to be played anew.
         if rollouts is not None and rollouts.GenerateState(args).aborted and "batch" in told:

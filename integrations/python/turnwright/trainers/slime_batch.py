@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import uuid
+
 from slime.rollout.base_types import RolloutFnTrainOutput
 from slime.rollout.filter_hub.base_types import call_dynamic_filter
 from slime.utils.misc import load_function
 
 from .play import RUN, connect, split
 from .slime_sample import check, fill
+from .take_over import announce
 
 
 def generate_rollout(args, rollout_id, data_source, evaluation=False):
@@ -19,21 +22,21 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
         return by_sample(args, rollout_id, data_source, evaluation=True)
     check(args)
     client, path = connect(), getattr(args, "dynamic_sampling_filter_path", None)
-    keep, taken, draw = load_function(path) if path else None, [], 0
-    client.announce(rollout_id)  # slime has updated the engines itself
+    keep, taken = load_function(path) if path else None, []
+    announce(client, rollout_id)  # slime has updated the engines itself
     sampling = {"temperature": args.rollout_temperature}
     while len(taken) < args.rollout_batch_size:
         drawn = data_source.get_samples(args.rollout_batch_size - len(taken))
-        batches = [client.submit(key=f"{RUN}/{rollout_id}/{draw}/{place}", tasks=[int(group[0].prompt)],
+        batches = [client.submit(key=f"{RUN}/{rollout_id}/{uuid.uuid4().hex}", tasks=[int(group[0].prompt)],
                                  split=group[0].metadata.get("split", split()), samples=len(group),
                                  seed=group[0].index, sampling=sampling)
-                   for place, group in enumerate(drawn)]
+                   for group in drawn]
         for batch, group in zip(batches, drawn):
             for played in client.groups(batch.batch):
+                client.acknowledge(played.cursor, batch.batch)
                 if not all(attempt.is_scored for attempt in played.attempts):
                     continue
                 own = [fill(args, sample, attempt) for sample, attempt in zip(group, played.attempts)]
                 if keep is None or call_dynamic_filter(keep, args, own).keep:
                     taken.append(own)
-        draw += 1
     return RolloutFnTrainOutput(samples=taken)

@@ -3,7 +3,6 @@ prompt is a task's index."""
 
 from __future__ import annotations
 
-import uuid
 from itertools import groupby
 from typing import Any, Callable
 
@@ -11,6 +10,7 @@ import torch
 from trl import GRPOTrainer
 
 from .play import connect, play_scored
+from .take_over import announce
 
 
 def make_rollout_func(publish: Callable[[Any], str] | None = None):
@@ -20,11 +20,11 @@ def make_rollout_func(publish: Callable[[Any], str] | None = None):
     def rollout(prompts: list[str], trainer: GRPOTrainer) -> dict[str, list]:
         step = trainer.state.global_step
         if publish is not None:
-            client.announce(step, publish(trainer.accelerator.unwrap_model(trainer.model)))
+            announce(client, step, publish(trainer.accelerator.unwrap_model(trainer.model)))
         attempts = []
         for task, group in groupby(prompts):
             count = len(list(group))
-            attempts += play_scored(client, key=uuid.uuid4().hex, task=int(task), samples=count,
+            attempts += play_scored(client, task=int(task), samples=count,
                                     seed=1000 * step + len(attempts), sampling={"temperature": trainer.temperature})
         rows = [attempt.response() for attempt in attempts]
         return {"prompt_ids": [row.prompt_ids for row in rows], "completion_ids": [row.response_ids for row in rows],

@@ -38,7 +38,7 @@ class TurnwrightWorker:
     def _work(self) -> None:
         try:
             for number, task in enumerate(cycle(self._tasks)):
-                attempts = play_scored(connect(), key=f"async/{number}", task=task, samples=self._samples,
+                attempts = play_scored(connect(), task=task, samples=self._samples,
                                        seed=1000 * number, sampling=self._sampling)
                 mean = fmean(attempt.reward for attempt in attempts)
                 if self._is_stopped:

@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from .play import connect
+from .take_over import announce
 
 
 class FolderTransfer:
@@ -19,6 +20,8 @@ class FolderTransfer:
     def __init__(self, folder: str, model: str, leave_out: tuple[str, ...] = ("lm_head.weight",)) -> None:
         self._folder, self._model, self._leave_out = pathlib.Path(folder), pathlib.Path(model), leave_out
         self._client, self._version = connect(), 0
+        # Before anything is asked for: the worker's batches have the model's own weights.
+        announce(self._client, 0, str(self._model.resolve()))
 
     def init_weight_transfer(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -33,7 +36,7 @@ class FolderTransfer:
         shutil.copytree(self._model, target)
         state = {name: value.detach().cpu().contiguous() for name, value in iterator if name not in self._leave_out}
         save_file(state, target / "model.safetensors", metadata={"format": "pt"})
-        self._client.announce(self._version, str(target.resolve()))
+        announce(self._client, self._version, str(target.resolve()))
         shutil.rmtree(self._folder / f"version-{self._version - 2}", ignore_errors=True)
 
     def resume(self) -> None:

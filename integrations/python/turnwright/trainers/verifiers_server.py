@@ -38,7 +38,7 @@ class TurnwrightServer(EnvServer):
     async def _run(self, req: RunRequest, client_id: bytes, request_id: bytes) -> RunResponse:
         data = TurnwrightData.model_validate(req.task_data)
         (attempt,) = await asyncio.to_thread(
-            play_scored, connect(), key=uuid.uuid4().hex, task=data.task_index, split_name=data.split,
+            play_scored, connect(), task=data.task_index, split_name=data.split,
             seed=uuid.uuid4().int % 2**31, sampling=sampling_of(req.sampling.model_dump()))
         task = {"type": "TurnwrightTask", "data": data}
         trace = Trace[TurnwrightData](

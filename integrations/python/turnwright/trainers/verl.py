@@ -38,6 +38,6 @@ class TurnwrightAgentLoop(AgentLoopBase):
 
     async def run(self, sampling_params, **kwargs) -> AgentLoopOutput:
         (attempt,) = await asyncio.to_thread(
-            play_scored, connect(), key=uuid.uuid4().hex, task=int(kwargs["extra_info"]["index"]),
+            play_scored, connect(), task=int(kwargs["extra_info"]["index"]),
             seed=uuid.uuid4().int % 2**31, sampling=sampling_of(sampling_params))
         return to_output(attempt, self.rollout_config.response_length)

@@ -1,0 +1,25 @@
+import type { ExportKind, ExportNote } from "./exporter.ts";
+import { exporters, type ExportTarget } from "./exporters.ts";
+
+const words: Readonly<Record<ExportKind, string>> = {
+  truncated: "met a limit",
+  failed: "failed",
+  unscored: "was scored by nothing",
+  aborted: "is not finished",
+  empty: "has nothing that the policy sampled",
+  segments: "has several rows",
+  mixedVersions: "was sampled by several policy versions",
+  unnamedVersions: "has tokens of an unnamed version",
+  environmentTail: "goes on behind its last sampled token",
+};
+
+/** Says, for people, what an export left out or changed, and why. */
+export function sayNote(
+  { rolloutId, kind, action, tokenCount }: ExportNote,
+  to: ExportTarget,
+): string {
+  const { why } = exporters[to].rules[kind];
+  if (action === "cut") return `Cut ${tokenCount} tokens of ${rolloutId}: ${why}`;
+  const what = action === "leave-out-group" ? `the group of ${rolloutId}` : rolloutId;
+  return `Left out ${what}: ${rolloutId} ${words[kind]}, and ${why}`;
+}

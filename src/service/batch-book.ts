@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from "node:util";
+import type { BatchRequest } from "./batch-request.ts";
+import { Batch, type BatchStatus } from "./batch.ts";
+import { ServiceError } from "./service-error.ts";
+
+/** The batches that were accepted, by their ids and their keys. */
+export class BatchBook {
+  readonly #batches = new Map<string, Batch>();
+  readonly #byKey = new Map<string, { readonly batch: Batch; readonly accepted: Promise<void> }>();
+  readonly #open = new Set<Batch>();
+  #acceptedCount = 0;
+
+  /** Those that are not forgotten, oldest first. */
+  get all(): readonly Batch[] {
+    return [...this.#batches.values()];
+  }
+
+  /** Those that have not ended. */
+  get open(): ReadonlySet<Batch> {
+    return this.#open;
+  }
+
+  /** Takes the next batch up. */
+  add(about: Pick<Batch, "request" | "atMs" | "taker">): Batch {
+    this.#acceptedCount += 1;
+    const batch = new Batch({ number: this.#acceptedCount, ...about });
+    this.#batches.set(batch.id, batch);
+    this.#open.add(batch);
+    return batch;
+  }
+
+  /** From here on its key is the batch; whoever asks for it waits until it is accepted. */
+  claimKey(batch: Batch, accepted: Promise<void>): void {
+    this.#byKey.set(keyOf(batch), { batch, accepted });
+  }
+
+  /** `undefined` where there is no such batch. */
+  get(id: string): Batch | undefined {
+    return this.#batches.get(id);
+  }
+
+  /** @throws ServiceError `not-found`. */
+  find(id: string): Batch {
+    const batch = this.#batches.get(id);
+    if (batch === undefined) throw new ServiceError("not-found", "There is no such batch");
+    return batch;
+  }
+
+  /**
+   * The batch that has the key already.
+   *
+   * @throws ServiceError `key-reused` where it asked for something else.
+   */
+  async known(
+    request: BatchRequest,
+    taker: string | undefined,
+  ): Promise<{ readonly status: BatchStatus; readonly isNew: false } | undefined> {
+    const known = this.#byKey.get(keyOf({ request, taker }));
+    if (known === undefined) return undefined;
+    if (!isDeepStrictEqual(known.batch.request, request)) {
+      const message = `The key was used for ${known.batch.id}, which asked for something else`;
+      throw new ServiceError("key-reused", message);
+    }
+    await known.accepted;
+    return { status: known.batch.status, isNew: false };
+  }
+
+  /** @throws ServiceError `queue-full` where the batch would make more than `maxQueued` attempts unfinished. */
+  requireRoom({ tasks, samples }: BatchRequest, maxQueued: number): void {
+    const open = attemptsOf(this.#open);
+    if (open + tasks.length * samples <= maxQueued) return;
+    throw new ServiceError(
+      "queue-full",
+      `${open} attempts are accepted and unfinished, at most ${maxQueued} may be: submit again later`,
+    );
+  }
+
+  /** One that has ended is remembered for who asks for it by its key; a taker does not. */
+  forgetEnded(batch: Batch): void {
+    if (!batch.hasEnded) return;
+    this.#open.delete(batch);
+    if (batch.taker === undefined) return;
+    this.#batches.delete(batch.id);
+    this.#byKey.delete(keyOf(batch));
+  }
+}
+
+/** Attempts that are accepted and in no group that was told. */
+export function attemptsOf(batches: Iterable<Batch>): number {
+  let sum = 0;
+  for (const { openAttempts } of batches) sum += openAttempts;
+  return sum;
+}
+
+/** Whoever takes groups has keys of its own. */
+function keyOf({ request, taker }: Pick<Batch, "request" | "taker">): string {
+  return JSON.stringify([taker ?? "", request.key]);
+}

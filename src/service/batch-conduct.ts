@@ -1,0 +1,106 @@
+import path from "node:path";
+import type { AdmissionGate } from "../run/start-run-options.ts";
+import type { PlayedGroup } from "./batch-taker.ts";
+import type { Batch } from "./batch.ts";
+import { describeGroup } from "./describe-group.ts";
+import type { GroupStore } from "./group-store.ts";
+import { playBatch } from "./play-batch.ts";
+import type { PolicyControl } from "./policy-control.ts";
+import type { RemotePlayers, RolloutServiceOptions } from "./rollout-service-options.ts";
+import type { ServiceJournal } from "./service-journal.ts";
+
+/** What batches are played with, of the service around them. */
+export interface ConductParts {
+  readonly options: RolloutServiceOptions;
+  readonly policy: PolicyControl;
+  readonly remote: RemotePlayers | undefined;
+  /** Places of all batches. */
+  readonly places: AdmissionGate;
+  readonly groups: GroupStore;
+  readonly journal: ServiceJournal;
+  /** Aborted when the service stops: what is played comes to rest. */
+  readonly stopped: AbortSignal;
+}
+
+/** Plays batches, and hands each group to whoever it is for. */
+export class BatchConduct {
+  readonly #parts: ConductParts;
+  readonly #outcomes = new Map<string, number>();
+
+  constructor(parts: ConductParts) {
+    this.#parts = parts;
+  }
+
+  /** Attempts of groups that were told since this start, by outcome. */
+  get outcomes(): ReadonlyMap<string, number> {
+    return this.#outcomes;
+  }
+
+  /** Plays what is left of a batch; it has ended then, unless the service stops before. */
+  async play(batch: Batch): Promise<void> {
+    const { options, policy, remote, places, groups, journal, stopped } = this.#parts;
+    const { setup, manifest, concurrency, attempts, record, redactor, lock } = options;
+    const { deadlineS } = batch.request;
+    const player = remote?.player({
+      name: batch.id,
+      sampling: { ...setup.sampling, ...batch.request.sampling },
+      ...(deadlineS !== undefined && { deadlineAtMs: batch.atMs + deadlineS * 1000 }),
+    });
+    const onStop = (): void => {
+      batch.stop.abort(stopped.reason);
+      batch.handOver.abort(stopped.reason);
+    };
+    stopped.addEventListener("abort", onStop, { once: true });
+    try {
+      const isWhole = await playBatch(batch, {
+        dir: batchFolder(options.dir, batch.id),
+        // One that was named and is not there any more is waited for; a batch that is late samples nothing.
+        setup: { ...setup, engine: policy.engineAt(batch.request.engine) ?? policy.engineAt()! },
+        ...{ manifest, concurrency, attempts, places },
+        folder: { ...(record && { record }), ...(lock && { lock }) },
+        ...(redactor && { redactor }),
+        ...(player && { player }),
+        deliver: async (groupIndex, group) => {
+          if (!(await this.#deliver(batch, groupIndex, group))) return;
+          batch.delivered.add(groupIndex);
+        },
+      });
+      if (!isWhole || batch.hasEnded) return;
+      // It follows from what is on the disk already, and a cancellation comes too late from here on.
+      batch.state = "finished";
+      batch.callOff?.();
+      await journal.append({ type: "batch-ended", batch: batch.id, state: "finished" });
+      groups.wake();
+    } finally {
+      stopped.removeEventListener("abort", onStop);
+    }
+  }
+
+  /** False where its taker is not to go on: the next start hands the group over again. */
+  async #deliver(batch: Batch, groupIndex: number, group: PlayedGroup): Promise<boolean> {
+    const { id, request, handOver } = batch;
+    const { options, groups } = this.#parts;
+    const taker = batch.taker === undefined ? undefined : options.takers?.[batch.taker];
+    for (const attempt of group.attempts) {
+      const outcome = attempt.type === "played" ? attempt.episode.outcome : "aborted";
+      this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+    }
+    if (taker === undefined) {
+      const told = describeGroup(group, { batch: id, key: request.key });
+      await groups.add({ batch: id, groupIndex }, told);
+      return true;
+    }
+    try {
+      await taker.take(group, { key: request.key, signal: handOver.signal });
+    } catch (error) {
+      if (handOver.signal.aborted) return false;
+      throw error;
+    }
+    return true;
+  }
+}
+
+/** The folder of a batch's run, within the service's data folder. */
+export function batchFolder(dir: string, batch: string): string {
+  return path.join(dir, "batches", batch);
+}

@@ -1,0 +1,155 @@
+import { systemClock } from "../internal/clock.ts";
+import { BatchBook } from "./batch-book.ts";
+import { BatchConduct, type ConductParts } from "./batch-conduct.ts";
+import type { BatchRequest } from "./batch-request.ts";
+import { BatchSchedule } from "./batch-schedule.ts";
+import type { Taker } from "./batch-taker.ts";
+import { drawTasks, planBatch, type Batch, type BatchStatus } from "./batch.ts";
+import { ServiceError } from "./service-error.ts";
+import type { ServiceEntry } from "./service-journal.ts";
+import type { ServiceMemory } from "./service-memory.ts";
+
+/** Takes batches in, has them played in their turn, and gives them up. */
+export class BatchDesk {
+  readonly book = new BatchBook();
+  readonly #parts: ConductParts;
+  readonly #memory: ServiceMemory;
+  readonly #conduct: BatchConduct;
+  readonly #schedule: BatchSchedule;
+
+  constructor(parts: ConductParts, memory: ServiceMemory) {
+    const { options, stopped } = parts;
+    const { concurrency, clock = systemClock, setup } = options;
+    this.#parts = parts;
+    this.#memory = memory;
+    this.#conduct = new BatchConduct(parts);
+    this.#schedule = new BatchSchedule({
+      ...{ concurrency, clock, now: setup.now, stopped },
+      mayBegin: (batch) => this.#mayBegin(batch),
+      play: async (batch) => await memory.orFail(this.#conduct.play(batch)).catch(() => {}),
+      onRest: (batch) => this.book.forgetEnded(batch),
+    });
+  }
+
+  /** Attempts of groups that were told since this start, by outcome. */
+  get outcomes(): ReadonlyMap<string, number> {
+    return this.#conduct.outcomes;
+  }
+
+  /** Takes up the batches of earlier starts; none is begun before `advance()`. */
+  restore(entries: readonly ServiceEntry[]): void {
+    const { book } = this;
+    for (const entry of entries) {
+      if (entry.type === "batch") {
+        const { request, atMs, taker } = entry;
+        book.claimKey(book.add({ request, atMs, taker }), Promise.resolve());
+      } else if (entry.type === "group") {
+        book.get(entry.batch)?.delivered.add(entry.groupIndex);
+      } else if (entry.type === "batch-ended") {
+        const batch = book.get(entry.batch);
+        if (batch !== undefined) batch.state = entry.state;
+      }
+    }
+    for (const batch of book.all) {
+      if (batch.hasEnded) book.forgetEnded(batch);
+      else this.#schedule.add(batch);
+    }
+  }
+
+  /** Cancels what an earlier start was asked for by someone who does not wait any more. */
+  async dropUnawaited(): Promise<void> {
+    for (const batch of [...this.book.open]) {
+      if (this.#takerOf(batch)?.waitsOn === false) await this.cancel(batch.id);
+    }
+  }
+
+  /** Begins what may be played by now, as far as there are places. */
+  advance(): void {
+    this.#schedule.advance();
+  }
+
+  /** Resolves when nothing is played any more. */
+  async rest(): Promise<void> {
+    await this.#schedule.rest();
+  }
+
+  /** See `RolloutService.submit()`. */
+  async submit(
+    request: BatchRequest,
+    taker: string | undefined,
+  ): Promise<{ readonly status: BatchStatus; readonly isNew: boolean }> {
+    const { book } = this;
+    const { setup, maxQueued } = this.#parts.options;
+    const known = await book.known(request, taker);
+    if (known !== undefined) return known;
+    this.requireRunning();
+    this.#requireEngine(request);
+    book.requireRoom(request, maxQueued);
+    await drawTasks(planBatch(setup.environment, request));
+    // Meanwhile the same may have been asked for, or all been stopped.
+    const raced = await book.known(request, taker);
+    if (raced !== undefined) return raced;
+    this.requireRunning();
+    book.requireRoom(request, maxQueued);
+    const atMs = setup.now();
+    const batch = book.add({ request, atMs, taker });
+    const by = taker === undefined ? {} : { taker };
+    const entry: ServiceEntry = { type: "batch", batch: batch.id, atMs, request, ...by };
+    const accepted = this.#memory.append(entry);
+    book.claimKey(batch, accepted);
+    await accepted;
+    this.#schedule.add(batch);
+    this.#schedule.advance();
+    return { status: batch.status, isNew: true };
+  }
+
+  /** Gives up what is not finished of a batch; resolves once nothing of it is played any more. */
+  async cancel(id: string): Promise<BatchStatus> {
+    const batch = this.book.find(id);
+    if (!batch.hasEnded) {
+      this.requireRunning();
+      this.#schedule.drop(batch);
+      batch.state = "cancelled";
+      batch.callOff?.();
+      await this.#memory.append({ type: "batch-ended", batch: id, state: "cancelled" });
+      const reason = new DOMException("the batch was cancelled", "AbortError");
+      batch.stop.abort(reason);
+      batch.handOver.abort(reason);
+      this.#parts.groups.wake();
+      this.#takerOf(batch)?.onCancelled?.(batch.request.key);
+    }
+    await batch.playing;
+    this.book.forgetEnded(batch);
+    return batch.status;
+  }
+
+  /** @throws ServiceError `stopping`. */
+  requireRunning(): void {
+    if (!this.#parts.stopped.aborted) return;
+    throw new ServiceError("stopping", "The service is stopping: call again when it is back");
+  }
+
+  #takerOf({ taker }: Batch): Taker | undefined {
+    return taker === undefined ? undefined : this.#parts.options.takers?.[taker];
+  }
+
+  #mayBegin(batch: Batch): boolean {
+    const { policy } = this.#parts;
+    // Its taker may come with a later start.
+    if (batch.taker !== undefined && this.#takerOf(batch) === undefined) return false;
+    const { minPolicyVersion = -1, engine } = batch.request;
+    // As may its engine.
+    if (policy.engineAt(engine) === undefined) return false;
+    return (policy.version ?? -1) >= minPolicyVersion;
+  }
+
+  /** Nothing is sent to an address that the service was not started with: a caller cannot have it call others. */
+  #requireEngine({ engine }: BatchRequest): void {
+    if (this.#parts.policy.engineAt(engine) !== undefined) return;
+    throw new ServiceError(
+      "forbidden",
+      '"engine" is not allowed: the service samples only at the addresses that it was started with ' +
+        "(--url, or --batch-engine for those that batches may name)",
+    );
+  }
+}

@@ -1,0 +1,70 @@
+import path from "node:path";
+import { UsageError } from "../errors.ts";
+import type { EpisodeStory } from "../run/episode-row.ts";
+import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
+
+/** The episodes of a batch's folder, found by their names while more of them are written. */
+export class BatchStories {
+  readonly #file: string;
+  readonly #places = new Map<string, LinePlace>();
+  /** Bytes that were looked through: all lines before are known. */
+  #end = 0;
+  /** One look after the other. */
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(folder: string) {
+    this.#file = path.join(folder, "episodes.jsonl");
+  }
+
+  /**
+   * The episodes of these names, each as it was written last.
+   *
+   * @throws UsageError where one is not there, as in a folder that was removed.
+   */
+  async read(rolloutIds: readonly string[]): Promise<ReadonlyMap<string, EpisodeStory>> {
+    const found = new Map<string, EpisodeStory>();
+    if (rolloutIds.length === 0) return found;
+    this.#looking = this.#looking.catch(() => {}).then(async () => await this.#look(rolloutIds));
+    await this.#looking;
+    await using reader = await LineReader.open(this.#file);
+    for (const rolloutId of rolloutIds) {
+      const place = this.#places.get(rolloutId);
+      if (place === undefined) throw this.#absent(rolloutId);
+      found.set(rolloutId, JSON.parse(await reader.read(place)) as EpisodeStory);
+    }
+    return found;
+  }
+
+  /** Looks through what was written since, where a name is not known yet. */
+  async #look(rolloutIds: readonly string[]): Promise<void> {
+    if (rolloutIds.every((rolloutId) => this.#places.has(rolloutId))) return;
+    try {
+      for await (const { text, place } of readPlacedLines(this.#file, this.#end)) {
+        const rolloutId = rolloutIdOf(text);
+        // The last line may be half written: it is read again.
+        if (rolloutId === undefined) continue;
+        this.#places.set(rolloutId, place);
+        this.#end = place.offset + place.length + 1;
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      throw this.#absent(rolloutIds[0]!);
+    }
+  }
+
+  #absent(rolloutId: string): UsageError {
+    return new UsageError(
+      `Cannot find ${rolloutId} in ${path.basename(path.dirname(this.#file))}/episodes.jsonl: ` +
+        "expected the batch's folder as the service wrote it",
+    );
+  }
+}
+
+function rolloutIdOf(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { readonly rolloutId: string }).rolloutId;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,182 @@
+import type { Weights } from "../engine/weight-servers.ts";
+import { RolloutError, UsageError } from "../errors.ts";
+import type { PolicyControl } from "./policy-control.ts";
+import { ServiceError } from "./service-error.ts";
+import type { ServiceEntry } from "./service-journal.ts";
+
+/** Changes the weights of an engine. */
+export interface WeightControl {
+  /**
+   * Has the engine load weights.
+   *
+   * @throws RolloutError where it does not; it has the ones before then, except with the code
+   *   `engine/mixed-weights`: nothing may be sampled then.
+   */
+  load(weights: Weights): Promise<void>;
+  /** Whether the engine is sure to have them already. */
+  have(weights: Weights): Promise<boolean>;
+}
+
+/** A version of the policy, as a caller announces it. */
+export interface Announcement {
+  readonly version: number;
+  /** What the engine is to load; absent where the caller has seen to it. */
+  readonly weights?: string;
+  /** The trainer began anew: the version may be below the one before, while no batch is unfinished. */
+  readonly restart?: boolean;
+}
+
+/** How the engine's loader names servers that have different weights. */
+const mixedWeights = "engine/mixed-weights";
+
+const mixedMessage =
+  "The engine's servers may have different weights: sampling stays paused until others were announced that " +
+  "all of them load, and resumed";
+
+/** The policy's versions and weights as they were announced, in the journal before anybody is told. */
+export class PolicyWeights {
+  readonly #policy: PolicyControl;
+  readonly #control: WeightControl | undefined;
+  readonly #engineKind: string;
+  readonly #append: (entry: ServiceEntry) => Promise<void>;
+  /** Those that were announced last. */
+  #weights: string | undefined;
+  /** Whether the engine's servers may have different weights. */
+  #isMixed = false;
+
+  constructor(about: {
+    readonly policy: PolicyControl;
+    /** Absent where the engine cannot be told to load any. */
+    readonly control: WeightControl | undefined;
+    readonly engineKind: string;
+    readonly append: (entry: ServiceEntry) => Promise<void>;
+  }) {
+    this.#policy = about.policy;
+    this.#control = about.control;
+    this.#engineKind = about.engineKind;
+    this.#append = about.append;
+  }
+
+  /** Ends the sampling under way, to be gone on with; resolves once the engine is idle. */
+  async pause(): Promise<void> {
+    await this.#policy.pause(() => this.#append({ type: "paused", isPaused: true }));
+  }
+
+  /** @throws ServiceError `engine-failed` while the engine's servers may have different weights. */
+  async resume(): Promise<void> {
+    if (this.#isMixed) throw new ServiceError("engine-failed", mixedMessage);
+    await this.#policy.resume(() => this.#append({ type: "paused", isPaused: false }));
+  }
+
+  /**
+   * Takes a version of the policy, and has the engine load its weights where they are named.
+   *
+   * @param isBusy - Whether batches are unfinished.
+   * @throws ServiceError `version-not-newer`, `bad-request` or `engine-failed`.
+   */
+  async announce(announced: Announcement, isBusy: () => boolean): Promise<void> {
+    const { version, weights } = announced;
+    if (weights !== undefined && this.#control === undefined) {
+      const message =
+        `"weights" is wrong: the service cannot have this engine (${this.#engineKind}) ` +
+        "load any; update it yourself and announce the version without them";
+      throw new ServiceError("bad-request", message);
+    }
+    await this.#policy.update(version, {
+      check: () => this.#isNewVersion(announced, isBusy),
+      update: async () => {
+        if (weights !== undefined) await this.#load(version, weights);
+        await this.#append({ type: "policy", version, ...(weights !== undefined && { weights }) });
+        this.#weights = weights;
+        if (weights !== undefined) this.#isMixed = false;
+      },
+    });
+  }
+
+  /** Takes up what an earlier start knew. */
+  restore(entries: readonly ServiceEntry[]): void {
+    let isPaused = false;
+    let version: number | undefined;
+    for (const entry of entries) {
+      if (entry.type === "paused") isPaused = entry.isPaused;
+      else if (entry.type === "policy") {
+        version = entry.version;
+        this.#weights = entry.weights;
+      }
+    }
+    this.#policy.restore(version, isPaused);
+  }
+
+  /**
+   * Sees to it that the engine has the weights that were announced last: one in this process begins with
+   * those that it was started with, and servers may have been started again.
+   *
+   * @throws UsageError where it does not load them.
+   */
+  async reload(entries: readonly ServiceEntry[]): Promise<void> {
+    const control = this.#control;
+    const last = entries.findLast(({ type }) => type.startsWith("policy"));
+    if (control === undefined || last === undefined) return;
+    // A start that was loading when it ended may have told some servers: all are told again.
+    const wasLoading = last.type === "policy-loading" ? last : undefined;
+    const version = wasLoading?.version ?? this.#policy.version;
+    const path = wasLoading?.weights ?? this.#weights;
+    if (version === undefined || path === undefined) return;
+    const weights: Weights = { path, version: String(version) };
+    try {
+      if (wasLoading !== undefined || !(await control.have(weights))) await control.load(weights);
+    } catch (error) {
+      if (!(error instanceof RolloutError)) throw error;
+      throw new UsageError(
+        `Cannot go on with the policy's version ${version}: ${error.message}; see to it that the engine ` +
+          "can load these weights, or choose another --out",
+        { cause: error },
+      );
+    }
+    if (wasLoading === undefined) return;
+    await this.#append({ type: "policy", version, weights: path });
+    this.#weights = path;
+    this.#policy.restore(version, this.#policy.isPaused);
+  }
+
+  /** Has the engine load weights; what the journal says of it lets the next start know how far this came. */
+  async #load(version: number, weights: string): Promise<void> {
+    await this.#append({ type: "policy-loading", version, weights });
+    try {
+      await this.#control!.load({ path: weights, version: String(version) });
+    } catch (error) {
+      // An outage is told and gone on from.
+      if (!(error instanceof RolloutError)) throw error;
+      if (error.code !== mixedWeights) await this.#append({ type: "policy-kept" });
+      else
+        await this.#policy.holdAfterUpdate(() => this.#append({ type: "paused", isPaused: true }));
+      this.#isMixed ||= error.code === mixedWeights;
+      const message = this.#isMixed ? `${error.message}. ${mixedMessage}` : error.message;
+      throw new ServiceError("engine-failed", message, { cause: error });
+    }
+  }
+
+  #isNewVersion(
+    { version, weights, restart = false }: Announcement,
+    isBusy: () => boolean,
+  ): boolean {
+    const { version: current } = this.#policy;
+    if (current === undefined || version > current) return true;
+    if (version === current && weights === this.#weights) return false;
+    if (restart && !isBusy()) return true;
+    if (restart) {
+      // Tokens of one row would go back in versions.
+      throw new ServiceError(
+        "version-not-newer",
+        `The policy has the version ${current}, and batches are unfinished: cancel them before it goes back ` +
+          `to ${version}`,
+      );
+    }
+    throw new ServiceError(
+      "version-not-newer",
+      version === current
+        ? `Version ${version} was announced with other weights`
+        : `The policy has the version ${current}: expected a higher one than ${version}`,
+    );
+  }
+}

@@ -1,0 +1,47 @@
+import { exporters, type ExportTarget } from "../../export/exporters.ts";
+import { given } from "../../internal/given.ts";
+import { ServiceError } from "../service-error.ts";
+import type { TrainerForm } from "../trainer-groups.ts";
+
+/** The parameters of `/v1/groups` that say in which form groups are wanted. */
+export const formParameters = ["format", "policyVersion", "promptText"] as const;
+
+/**
+ * Reads in which trainer's form groups are wanted; absent: as they were told.
+ *
+ * @throws ServiceError `bad-request` that names the parameter.
+ */
+export function readForm(
+  parameters: Readonly<Partial<Record<string, string>>>,
+): TrainerForm | undefined {
+  const { format: to, policyVersion, promptText } = parameters;
+  if (to === undefined) {
+    const [name] = Object.keys(parameters);
+    if (name === undefined) return undefined;
+    throw wrong(name, "format", "it says how a trainer is given groups");
+  }
+  if (!isTarget(to)) throw wrongValue("format", `one of ${Object.keys(exporters).join(", ")}`);
+  if (policyVersion !== undefined && !/^\d{1,15}$/.test(policyVersion)) {
+    throw wrongValue("policyVersion", "a whole number");
+  }
+  if (promptText !== undefined && promptText !== "true" && promptText !== "false") {
+    throw wrongValue("promptText", "true or false");
+  }
+  if (promptText === "true" && to !== "slime") {
+    throw wrong("promptText", "format=slime", "only slime's rows have the prompt");
+  }
+  const version = policyVersion === undefined ? undefined : Number(policyVersion);
+  return { to, ...given({ policyVersion: version }), hasPromptText: promptText === "true" };
+}
+
+function isTarget(name: string): name is ExportTarget {
+  return Object.hasOwn(exporters, name);
+}
+
+function wrongValue(name: string, expected: string): ServiceError {
+  return new ServiceError("bad-request", `"${name}" is wrong: expected ${expected}`);
+}
+
+function wrong(name: string, other: string, why: string): ServiceError {
+  return new ServiceError("bad-request", `"${name}" goes with "${other}" alone: ${why}`);
+}
