@@ -3,6 +3,7 @@ import type { ToolDefinition } from "../../message.ts";
 import { openAiSampling, readToolChoice } from "./chat-decode.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
+import { messagesOf, noHistory, type History } from "./history.ts";
 import {
   invalid,
   isAbsent,
@@ -17,6 +18,7 @@ import {
   toolsOf,
   type Json,
 } from "./read-body.ts";
+import { flatName } from "./tool-namespaces.ts";
 
 const knownFields = new Set([
   ...["model", "input", "instructions", "tools", "tool_choice", "stream", "previous_response_id"],
@@ -35,21 +37,28 @@ const echoed = [
  * Reads a request of Responses. Items that follow each other and are of one turn (what was thought,
  * said and called) become one message, as do those that the request only names by their ids.
  */
-export function decodeResponses(value: unknown, recollection: Recollection = {}): AskedTurn {
+export function decodeResponses(
+  value: unknown,
+  recollection: Recollection = {},
+  known?: History,
+): AskedTurn {
   const body = objectOf(value, "the body");
   if (body["background"] === true) throw invalid("background", "turns are sampled at once");
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
-  const history = [
-    ...earlierMessages(body, recollection),
-    ...readInput(body["input"], recollection),
-  ];
+  const earlier = earlierMessages(body, recollection);
+  const history = [...earlier, ...messagesOf(known ?? readInput(body["input"], recollection))];
+  // A conversation that began in another dialect has them as its first message.
+  const [first] = earlier;
+  const isInstructed = first?.role === "system" && first.content === instructions;
   const textFormat = readFormat(body["text"]);
   const include = isAbsent(body["include"]) ? [] : listOf(body["include"], "include");
   return {
     ...sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] }),
     messages:
-      instructions === "" ? history : [{ role: "system", content: instructions }, ...history],
-    tools: toolsOf(body["tools"], recollection, readTool),
+      instructions === "" || isInstructed
+        ? history
+        : [{ role: "system", content: instructions }, ...history],
+    tools: toolsOf(body["tools"], recollection, (tool, place) => readTool(tool, place)),
     sampling: samplingOf(body, openAiSampling),
     stop: [],
     toolChoice: readToolChoice(body["tool_choice"]),
@@ -87,17 +96,26 @@ const textForm = {
 const saidForm = { textTypes: ["output_text", "text", "input_text", "refusal"], separator: "" };
 const thoughtForm = { textTypes: ["reasoning_text", "summary_text", "text"], separator: "" };
 
-function readInput(input: unknown, recollection: Recollection): readonly ClientMessage[] {
-  if (isAbsent(input)) return [];
-  if (typeof input === "string") return [{ role: "user", content: input }];
-  const messages: ClientMessage[] = [];
-  let turn: ClientAssistant | undefined;
+function readInput(input: unknown, recollection: Recollection): History {
+  if (isAbsent(input)) return noHistory;
+  if (typeof input !== "string") return readResponsesHistory(listOf(input, "input"), recollection);
+  return { messages: [{ role: "user", content: input }], itemCount: 1 };
+}
+
+/** Reads items of Responses. Those of one turn follow each other. */
+export function readResponsesHistory(
+  items: readonly unknown[],
+  recollection: Recollection = {},
+  before: History = noHistory,
+): History {
+  const messages = [...before.messages];
+  let turn = before.openTurn;
   const endTurn = (): void => {
     if (turn !== undefined) messages.push(turn);
     turn = undefined;
   };
-  listOf(input, "input").forEach((value, index) => {
-    const place = `input[${index}]`;
+  items.forEach((value, index) => {
+    const place = `input[${before.itemCount + index}]`;
     const item = resolve(objectOf(value, place), { place, recollection });
     const said = readTurnItem(item, place);
     if (said === undefined) {
@@ -110,8 +128,8 @@ function readInput(input: unknown, recollection: Recollection): readonly ClientM
       turn = said;
     }
   });
-  endTurn();
-  return messages;
+  const itemCount = before.itemCount + items.length;
+  return { messages, itemCount, ...(turn === undefined ? {} : { openTurn: turn }) };
 }
 
 function resolve(
@@ -157,7 +175,9 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
   }
   if (type === "function_call") {
     const callId = textOf(item["call_id"], `${place}.call_id`);
-    const name = textOf(item["name"], `${place}.name`);
+    const own = textOf(item["name"], `${place}.name`);
+    const namespace = optionalText(item["namespace"], `${place}.namespace`);
+    const name = namespace === undefined ? own : flatName({ namespace, name: own });
     const argumentsText = textOf(item["arguments"], `${place}.arguments`);
     return { ...nothing, calls: [{ id: callId, name, argumentsText }] };
   }
@@ -190,9 +210,21 @@ function readOtherItem(item: Json, place: string): readonly ClientMessage[] {
   }
 }
 
-/** Tools that a server would run itself are not the policy's: they are passed over. */
-function readTool(tool: Json, place: string): readonly ToolDefinition[] {
-  const { type, name, description, parameters } = tool;
+/**
+ * Tools that a server would run itself are not the policy's: they are passed over. Those of a namespace
+ * are tools like others, under one name.
+ */
+function readTool(tool: Json, place: string, namespace?: string): readonly ToolDefinition[] {
+  const { type, description, parameters } = tool;
+  if (type === "namespace" && namespace === undefined) {
+    const group = textOf(tool["name"], `${place}.name`);
+    return listOf(tool["tools"], `${place}.tools`).flatMap((inner, index) => {
+      const where = `${place}.tools[${index}]`;
+      return readTool(objectOf(inner, where), where, group);
+    });
+  }
   if (type !== "function") return [];
-  return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
+  const own = textOf(tool["name"], `${place}.name`);
+  const name = namespace === undefined ? own : flatName({ namespace, name: own });
+  return [toolOf({ name, description, parameters }, place)];
 }

@@ -3,6 +3,7 @@ import type { Clock } from "../../internal/clock.ts";
 import { ClientError } from "../client-error.ts";
 import type { TreeRules } from "../tree/session-tree.ts";
 import type { SessionLimits } from "./session-limits.ts";
+import { FieldBook } from "./field-book.ts";
 import { ToolBook } from "./tool-book.ts";
 import { GatewaySession, type SessionIdentity } from "./session.ts";
 
@@ -38,6 +39,13 @@ export interface StoreOptions {
   readonly now: () => number;
 }
 
+/** @throws ClientError `invalid` for a name that nobody could tell from none. */
+function requireName(name: string | undefined, place: string, otherwise: string): void {
+  if (name === undefined || name.trim() !== "") return;
+  const message = `Cannot use an empty ${place}: give it a name, or leave it out for ${otherwise}`;
+  throw new ClientError("invalid", message, { place });
+}
+
 /** The sessions of a gateway that are open, and what is left of those that are not. */
 export class SessionStore {
   readonly #options: StoreOptions;
@@ -47,7 +55,7 @@ export class SessionStore {
   readonly #finished = new Map<string, string>();
   readonly #taskIndexes = new Map<string, number>();
   readonly #nextSamples = new Map<string, number>();
-  readonly #tools = new ToolBook();
+  readonly #books = { tools: new ToolBook(), fields: new FieldBook() };
   #openedCount = 0;
 
   constructor(options: StoreOptions) {
@@ -70,12 +78,15 @@ export class SessionStore {
    * Opens a session.
    *
    * @param token - The secret by which it is to be known. Default one of 192 random bits.
-   * @throws ClientError `overloaded` where too many are open, `invalid` for a place that is taken.
+   * @throws ClientError `overloaded` where too many are open, `invalid` for a place that is taken
+   *   and for names without a letter.
    */
   create(
     wish: SessionWish,
     token: string = tokenPrefix + randomBytes(24).toString("base64url"),
   ): { readonly session: GatewaySession; readonly token: string } {
+    requireName(wish.taskId, "taskId", "a task of its own");
+    requireName(wish.groupId, "groupId", "the group of its task");
     const { maxSessions } = this.#options.limits;
     if (this.#byId.size >= maxSessions) {
       throw new ClientError("overloaded", `${maxSessions} sessions are open`, { retryAfterS: 10 });
@@ -104,7 +115,7 @@ export class SessionStore {
 
   /** Opens a session of an earlier process again. */
   restore(identity: SessionIdentity): GatewaySession {
-    const session = new GatewaySession(identity, { ...this.#options, tools: this.#tools });
+    const session = new GatewaySession(identity, { ...this.#options, ...this.#books });
     this.#note(identity);
     this.#byHash.set(identity.tokenHash, session);
     this.#byId.set(identity.sessionId, session);
