@@ -156,6 +156,9 @@ describe("what is recorded", () => {
   test("the recording that was copied from another run's folder is told as that, and left alone", async () => {
     const other = path.join(dir, "other");
     {
+      await using _new = await open();
+    }
+    {
       await using folder = await open(false, other);
       folder.writeEpisode = async () => await Promise.reject(new UsageError("gone"));
       await expect(playOn(folder)).rejects.toThrow("gone");
@@ -163,9 +166,6 @@ describe("what is recorded", () => {
     const { runId: otherId } = await manifestIn(other);
     const begun = (await recordedLines(other)).filter(({ type }) => type === "begin");
     expect(begun.map(({ run }) => run)).toEqual([otherId, otherId]);
-    {
-      await using _new = await open();
-    }
     await copyFile(path.join(other, "recording.jsonl"), path.join(dir, "recording.jsonl"));
     await using folder = await open();
     const { runId } = folder.manifest;
