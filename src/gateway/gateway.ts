@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Episode } from "../episode/episode.ts";
 import { describeError, type Failure } from "../errors.ts";
@@ -23,6 +22,7 @@ import { GatewayCounters, type GatewayCounts } from "./gateway-counters.ts";
 import { createMintId, type MintId } from "./mint-id.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
+import type { RecognisedBody } from "./session/known-bodies.ts";
 import { ReplyFeed } from "./session/reply-feed.ts";
 import { requestKey } from "./session/retry-book.ts";
 import { defaultSessionLimits, type SessionLimits } from "./session/session-limits.ts";
@@ -180,7 +180,8 @@ export class Gateway implements AsyncDisposable {
     dialect: GatewayDialect,
     request: { readonly headers: Headers; readonly body: Uint8Array },
   ): Promise<ReplyFeed> {
-    const key = requestKey(dialect.name, request.headers, request.body);
+    const body = session.bodies.recognise(dialect, request.body);
+    const key = requestKey(dialect.name, request.headers, body.hash);
     const known = session.retries.find(request.headers, key);
     if (known !== undefined) {
       this.#counters.replayed();
@@ -190,7 +191,7 @@ export class Gateway implements AsyncDisposable {
       const message = `${this.#activeCount} requests are under way`;
       throw new ClientError("overloaded", message, { retryAfterS: 1 });
     }
-    const asked = this.read(session, dialect, request.body);
+    const asked = this.#read(session, dialect, body);
     const abandoned = new AbortController();
     const kept = this.#openFeed(session, key, abandoned);
     const labels = labelsOf(request.headers);
@@ -251,16 +252,15 @@ export class Gateway implements AsyncDisposable {
     dialect: GatewayDialect,
     body: Uint8Array,
   ): Promise<number> {
-    const asked = this.read(session, dialect, body);
+    const asked = this.#read(session, dialect, session.bodies.recognise(dialect, body));
     const { built } = await placeAndRender(this.#services, session, asked);
     return built.ids.length;
   }
 
   /** @throws ClientError `invalid` for a body that cannot be read. */
-  read(session: GatewaySession, dialect: GatewayDialect, body: Uint8Array): AskedTurn {
-    const value = parseBody(body);
+  #read(session: GatewaySession, dialect: GatewayDialect, body: RecognisedBody): AskedTurn {
     try {
-      const asked = dialect.decode(value, session.memory);
+      const asked = session.bodies.read(dialect, body, session.memory);
       if (asked.messages.length > 0) return asked;
       throw new ClientError("invalid", "Cannot read the body: there are no messages");
     } catch (error) {
@@ -408,16 +408,6 @@ function scoredSession(session: GatewaySession): ScoredSession {
   const { tokenHash: _secret, ...identity } = session.identity;
   const { messages, counts } = toEpisode(session, { atMs: identity.openedAtMs }, "main");
   return { ...identity, messages, turnCount: counts.turnCount };
-}
-
-function parseBody(body: Uint8Array): unknown {
-  try {
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    if (!isUtf8(bytes)) throw new TypeError("it is not UTF-8");
-    return JSON.parse(bytes.toString("utf8"));
-  } catch (error) {
-    throw new ClientError("invalid", `Cannot read the body: ${describeError(error)}`);
-  }
 }
 
 /** Headers in which clients name their conversations. */

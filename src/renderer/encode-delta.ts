@@ -25,12 +25,14 @@ export interface DeltaEncoderParts {
 export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] {
   const { template, measured, guard, closerIds, stopIds } = parts;
   const { plan, supports } = measured;
-  return async ({ history, assistant, environment, tools, variables, lastSampledId }) => {
+  return async (change) => {
+    const { assistant, environment, tools, variables, lastSampledId } = change;
     // Each step may take milliseconds for a long answer: others have their turn in between.
     if (isTurnOver()) await takeTurn();
     const answers = environment.map(toTemplateMessage);
     requireSupport(answers, supports);
-    const before = plan.base === "full" ? history.map(toTemplateMessage) : [];
+    // A long history is put together only where it is asked for.
+    const before = plan.base === "full" ? change.history.map(toTemplateMessage) : [];
     const sealed = guard.seal(
       [...before, toTemplateMessage(assistant), ...answers],
       plan.needsTools ? toTemplateTools(tools) : null,

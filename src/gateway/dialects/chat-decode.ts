@@ -2,6 +2,7 @@ import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conver
 import type { ToolDefinition } from "../../message.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator } from "./content-text.ts";
+import { noHistory, type History } from "./history.ts";
 import {
   flagOf,
   invalid,
@@ -26,7 +27,11 @@ const knownFields = new Set([
 ]);
 
 /** Reads a request of Chat Completions. */
-export function decodeChat(value: unknown, recollection: Recollection = {}): AskedTurn {
+export function decodeChat(
+  value: unknown,
+  recollection: Recollection = {},
+  history?: History,
+): AskedTurn {
   const body = objectOf(value, "the body");
   const { stream_options: streamOptions, n } = body;
   if (n !== undefined && n !== null && n !== 1) {
@@ -39,9 +44,7 @@ export function decodeChat(value: unknown, recollection: Recollection = {}): Ask
       known: knownFields,
       maxTokens: ["max_completion_tokens", "max_tokens"],
     }),
-    messages: listOf(body["messages"], "messages").map((message, index) =>
-      readMessage(objectOf(message, `messages[${index}]`), `messages[${index}]`),
-    ),
+    messages: (history ?? readChatHistory(listOf(body["messages"], "messages"))).messages,
     tools: toolsOf(body["tools"], recollection, readTool),
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
@@ -51,6 +54,22 @@ export function decodeChat(value: unknown, recollection: Recollection = {}): Ask
     includesLogprobs: flagOf(body["logprobs"], "logprobs"),
     includesEncryptedReasoning: false,
     echo: {},
+  };
+}
+
+/** Reads messages of Chat Completions: each stands for itself. */
+export function readChatHistory(
+  items: readonly unknown[],
+  _recollection: Recollection = {},
+  before: History = noHistory,
+): History {
+  const read = items.map((item, index) => {
+    const place = `messages[${before.itemCount + index}]`;
+    return readMessage(objectOf(item, place), place);
+  });
+  return {
+    messages: [...before.messages, ...read],
+    itemCount: before.itemCount + items.length,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { GatewayDialect } from "./dialect.ts";
-import { decodeChat } from "./chat-decode.ts";
+import { decodeChat, readChatHistory } from "./chat-decode.ts";
 import { ChatWriter, encodeChatReply } from "./chat-encode.ts";
 import { openAiError } from "./openai-error.ts";
 
@@ -8,6 +8,8 @@ export const chatDialect: GatewayDialect = {
   name: "chat",
   path: "/chat/completions",
   idPrefixes: { call: "call_", reply: "chatcmpl-" },
+  historyField: "messages",
+  readHistory: readChatHistory,
   decode: decodeChat,
   encodeReply: encodeChatReply,
   createWriter: (start) => new ChatWriter(start),

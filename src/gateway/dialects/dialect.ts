@@ -1,5 +1,6 @@
 import type { ToolDefinition } from "../../message.ts";
 import type { ClientError } from "../client-error.ts";
+import type { History } from "./history.ts";
 import type {
   AskedTurn,
   ClientMessage,
@@ -21,8 +22,11 @@ export type DialectName = (typeof dialectNames)[number];
 export interface Recollection {
   /** The item of that id, as it stood in a reply; `undefined` where it is none of ours. */
   item?(id: string): unknown;
-  /** The tools of a text that was read before, or what `read` makes of it. */
-  toolsOf?(text: string, read: () => readonly ToolDefinition[]): readonly ToolDefinition[];
+  /** The tools of a list that was read before, or what `read` makes of it. */
+  toolsOf?(
+    list: readonly unknown[],
+    read: () => readonly ToolDefinition[],
+  ): readonly ToolDefinition[];
   /** The whole conversation up to and with the reply of that id. */
   conversationOf?(replyId: string): readonly ClientMessage[] | undefined;
 }
@@ -53,8 +57,20 @@ export interface GatewayDialect {
   readonly path: string;
   /** What its calls' and replies' ids begin with. */
   readonly idPrefixes: { readonly call: string; readonly reply: string };
-  /** @throws ClientError `invalid`, with the place in the body. */
-  decode(body: unknown, recollection?: Recollection): AskedTurn;
+  /** The field that holds the conversation's items. */
+  readonly historyField: string;
+  /**
+   * Reads items of a conversation: reading some and then the others comes to the same as reading all.
+   *
+   * @throws ClientError `invalid`, with the place in the body.
+   */
+  readHistory(items: readonly unknown[], recollection: Recollection, before: History): History;
+  /**
+   * @param history - What the items in the field of the conversation come to, where they are read
+   *   already: then the field itself is passed over.
+   * @throws ClientError `invalid`, with the place in the body.
+   */
+  decode(body: unknown, recollection?: Recollection, history?: History): AskedTurn;
   encodeReply(reply: Reply): object;
   createWriter(start: ReplyStart): StreamWriter;
   encodeError(error: ClientError): object;

@@ -2,6 +2,7 @@ import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conver
 import type { ToolDefinition } from "../../message.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator } from "./content-text.ts";
+import { noHistory, type History } from "./history.ts";
 import {
   invalid,
   isAbsent,
@@ -24,14 +25,17 @@ const knownFields = new Set([
 ]);
 
 /** Reads a request of Messages. */
-export function decodeMessages(value: unknown, recollection: Recollection = {}): AskedTurn {
+export function decodeMessages(
+  value: unknown,
+  recollection: Recollection = {},
+  history?: History,
+): AskedTurn {
   const body = objectOf(value, "the body");
   const system = contentText(body["system"], "system", textForm);
-  const messages = listOf(body["messages"], "messages").flatMap((message, index) =>
-    readMessage(objectOf(message, `messages[${index}]`), `messages[${index}]`),
-  );
+  const { messages, itemCount } =
+    history ?? readMessagesHistory(listOf(body["messages"], "messages"));
   if (messages.at(-1)?.role === "assistant") {
-    const place = `messages[${listOf(body["messages"], "messages").length - 1}]`;
+    const place = `messages[${itemCount - 1}]`;
     throw invalid(place, "the policy's turn cannot be begun for it; end with a user's message");
   }
   const textFormat = readFormat(body);
@@ -47,6 +51,22 @@ export function decodeMessages(value: unknown, recollection: Recollection = {}):
     includesLogprobs: false,
     includesEncryptedReasoning: true,
     echo: {},
+  };
+}
+
+/** Reads messages of Messages: each stands for itself, and may be several here. */
+export function readMessagesHistory(
+  items: readonly unknown[],
+  _recollection: Recollection = {},
+  before: History = noHistory,
+): History {
+  const read = items.flatMap((item, index) => {
+    const place = `messages[${before.itemCount + index}]`;
+    return readMessage(objectOf(item, place), place);
+  });
+  return {
+    messages: [...before.messages, ...read],
+    itemCount: before.itemCount + items.length,
   };
 }
 

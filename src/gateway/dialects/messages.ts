@@ -1,5 +1,5 @@
 import type { GatewayDialect } from "./dialect.ts";
-import { decodeMessages } from "./messages-decode.ts";
+import { decodeMessages, readMessagesHistory } from "./messages-decode.ts";
 import { anthropicError, encodeMessagesReply, MessagesWriter } from "./messages-encode.ts";
 
 /** Anthropic's Messages. */
@@ -7,6 +7,8 @@ export const messagesDialect: GatewayDialect = {
   name: "messages",
   path: "/messages",
   idPrefixes: { call: "toolu_", reply: "msg_" },
+  historyField: "messages",
+  readHistory: readMessagesHistory,
   decode: decodeMessages,
   encodeReply: encodeMessagesReply,
   createWriter: (start) => new MessagesWriter(start),

@@ -103,7 +103,7 @@ export function toolsOf(
       const place = `tools[${index}]`;
       return read(objectOf(tool, place), place);
     });
-  return recollection.toolsOf?.(JSON.stringify(list), readAll) ?? readAll();
+  return recollection.toolsOf?.(list, readAll) ?? readAll();
 }
 
 /** What the bodies of all dialects have in common, as far as it is spelled alike. */

@@ -3,6 +3,7 @@ import type { ToolDefinition } from "../../message.ts";
 import { openAiSampling, readToolChoice } from "./chat-decode.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
+import { messagesOf, noHistory, type History } from "./history.ts";
 import {
   invalid,
   isAbsent,
@@ -35,13 +36,17 @@ const echoed = [
  * Reads a request of Responses. Items that follow each other and are of one turn (what was thought,
  * said and called) become one message, as do those that the request only names by their ids.
  */
-export function decodeResponses(value: unknown, recollection: Recollection = {}): AskedTurn {
+export function decodeResponses(
+  value: unknown,
+  recollection: Recollection = {},
+  known?: History,
+): AskedTurn {
   const body = objectOf(value, "the body");
   if (body["background"] === true) throw invalid("background", "turns are sampled at once");
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
   const history = [
     ...earlierMessages(body, recollection),
-    ...readInput(body["input"], recollection),
+    ...messagesOf(known ?? readInput(body["input"], recollection)),
   ];
   const textFormat = readFormat(body["text"]);
   const include = isAbsent(body["include"]) ? [] : listOf(body["include"], "include");
@@ -87,17 +92,26 @@ const textForm = {
 const saidForm = { textTypes: ["output_text", "text", "input_text", "refusal"], separator: "" };
 const thoughtForm = { textTypes: ["reasoning_text", "summary_text", "text"], separator: "" };
 
-function readInput(input: unknown, recollection: Recollection): readonly ClientMessage[] {
-  if (isAbsent(input)) return [];
-  if (typeof input === "string") return [{ role: "user", content: input }];
-  const messages: ClientMessage[] = [];
-  let turn: ClientAssistant | undefined;
+function readInput(input: unknown, recollection: Recollection): History {
+  if (isAbsent(input)) return noHistory;
+  if (typeof input !== "string") return readResponsesHistory(listOf(input, "input"), recollection);
+  return { messages: [{ role: "user", content: input }], itemCount: 1 };
+}
+
+/** Reads items of Responses. Those of one turn follow each other. */
+export function readResponsesHistory(
+  items: readonly unknown[],
+  recollection: Recollection = {},
+  before: History = noHistory,
+): History {
+  const messages = [...before.messages];
+  let turn = before.openTurn;
   const endTurn = (): void => {
     if (turn !== undefined) messages.push(turn);
     turn = undefined;
   };
-  listOf(input, "input").forEach((value, index) => {
-    const place = `input[${index}]`;
+  items.forEach((value, index) => {
+    const place = `input[${before.itemCount + index}]`;
     const item = resolve(objectOf(value, place), { place, recollection });
     const said = readTurnItem(item, place);
     if (said === undefined) {
@@ -110,8 +124,8 @@ function readInput(input: unknown, recollection: Recollection): readonly ClientM
       turn = said;
     }
   });
-  endTurn();
-  return messages;
+  const itemCount = before.itemCount + items.length;
+  return { messages, itemCount, ...(turn === undefined ? {} : { openTurn: turn }) };
 }
 
 function resolve(

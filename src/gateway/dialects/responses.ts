@@ -1,6 +1,6 @@
 import type { GatewayDialect } from "./dialect.ts";
 import { openAiError } from "./openai-error.ts";
-import { decodeResponses } from "./responses-decode.ts";
+import { decodeResponses, readResponsesHistory } from "./responses-decode.ts";
 import { encodeResponsesReply, ResponsesWriter } from "./responses-encode.ts";
 
 /** OpenAI's Responses. */
@@ -8,6 +8,8 @@ export const responsesDialect: GatewayDialect = {
   name: "responses",
   path: "/responses",
   idPrefixes: { call: "call_", reply: "resp_" },
+  historyField: "input",
+  readHistory: readResponsesHistory,
   decode: decodeResponses,
   encodeReply: encodeResponsesReply,
   createWriter: (start) => new ResponsesWriter(start),

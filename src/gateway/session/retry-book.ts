@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { digest } from "../tree/message-keys.ts";
 import type { ReplyFeed } from "./reply-feed.ts";
 
 /** So many replies of a session are kept for clients that ask again. */
@@ -41,9 +41,7 @@ function isMarked(headers: Headers): boolean {
   return Number(headers.get("x-stainless-retry-count") ?? 0) > 0 || headers.has("idempotency-key");
 }
 
-/** What a request is known by: its dialect, its idempotency key and its body, byte for byte. */
-export function requestKey(dialect: string, headers: Headers, body: Uint8Array): string {
-  const hash = createHash("sha256");
-  hash.update(`${dialect}\n${headers.get("idempotency-key") ?? ""}\n`).update(body);
-  return hash.digest("base64");
+/** What a request is known by: its dialect, its idempotency key and the hash of its body. */
+export function requestKey(dialect: string, headers: Headers, bodyHash: string): string {
+  return digest(`${dialect}\n${bodyHash}\n${headers.get("idempotency-key") ?? ""}`);
 }

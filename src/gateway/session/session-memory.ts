@@ -27,9 +27,9 @@ export class SessionMemory implements Recollection {
   }
 
   readonly toolsOf = (
-    text: string,
+    list: readonly unknown[],
     read: () => readonly ToolDefinition[],
-  ): readonly ToolDefinition[] => this.#tools.find(text, read);
+  ): readonly ToolDefinition[] => this.#tools.find(list, read);
 
   item(id: string): object | undefined {
     return this.#items.get(id);

@@ -3,6 +3,7 @@ import type { Clock } from "../../internal/clock.ts";
 import { ClientError } from "../client-error.ts";
 import type { TreeRules } from "../tree/session-tree.ts";
 import type { SessionLimits } from "./session-limits.ts";
+import { FieldBook } from "./field-book.ts";
 import { ToolBook } from "./tool-book.ts";
 import { GatewaySession, type SessionIdentity } from "./session.ts";
 
@@ -47,7 +48,7 @@ export class SessionStore {
   readonly #finished = new Map<string, string>();
   readonly #taskIndexes = new Map<string, number>();
   readonly #nextSamples = new Map<string, number>();
-  readonly #tools = new ToolBook();
+  readonly #books = { tools: new ToolBook(), fields: new FieldBook() };
   #openedCount = 0;
 
   constructor(options: StoreOptions) {
@@ -104,7 +105,7 @@ export class SessionStore {
 
   /** Opens a session of an earlier process again. */
   restore(identity: SessionIdentity): GatewaySession {
-    const session = new GatewaySession(identity, { ...this.#options, tools: this.#tools });
+    const session = new GatewaySession(identity, { ...this.#options, ...this.#books });
     this.#note(identity);
     this.#byHash.set(identity.tokenHash, session);
     this.#byId.set(identity.sessionId, session);

@@ -8,6 +8,8 @@ import type { AskedTurn } from "../conversation.ts";
 import { SessionTree, type Placement, type TreeRules } from "../tree/session-tree.ts";
 import type { SentTurn, TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
+import type { FieldBook } from "./field-book.ts";
+import { KnownBodies } from "./known-bodies.ts";
 import { RetryBook } from "./retry-book.ts";
 import { SessionMemory } from "./session-memory.ts";
 import type { ToolBook } from "./tool-book.ts";
@@ -46,6 +48,7 @@ export class GatewaySession {
   readonly identity: SessionIdentity;
   readonly tree: SessionTree<GatewayTurn>;
   readonly memory: SessionMemory;
+  readonly bodies: KnownBodies;
   readonly retries = new RetryBook();
   readonly #limits: SessionLimits;
   readonly #clock: Pick<Clock, "now">;
@@ -65,6 +68,7 @@ export class GatewaySession {
     options: {
       readonly rules: TreeRules;
       readonly tools: ToolBook;
+      readonly fields: FieldBook;
       readonly limits: SessionLimits;
       readonly clock: Pick<Clock, "now">;
     },
@@ -73,6 +77,7 @@ export class GatewaySession {
     this.#limits = options.limits;
     this.#clock = options.clock;
     this.tree = new SessionTree(options.rules);
+    this.bodies = new KnownBodies(options.fields);
     this.memory = new SessionMemory(this.tree, options.tools);
     this.lastUsedAt = options.clock.now();
   }

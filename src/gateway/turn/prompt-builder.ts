@@ -156,14 +156,14 @@ export class PromptBuilder {
       : never,
     delta: EnvironmentDelta,
   ): Promise<boolean> {
-    const { history, assistant, environment, tools } = change;
+    const { assistant, environment, tools } = change;
     const mixture = (environment as readonly Message[]).map(({ role }) => role).join(" ");
     if (measuredMixture.test(mixture)) return true;
     const known = this.#mixtures.get(mixture);
     if (known !== undefined) return known;
     let isRight: boolean;
     try {
-      const messages = [...history, assistant, ...environment];
+      const messages = [...change.history, assistant, ...environment];
       const whole = await this.#renderer.prompt({ messages, tools });
       isRight = whole.text.endsWith(delta.text);
     } catch (error) {

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { ToolBook } from "./tool-book.ts";
+import { TextBook } from "./text-book.ts";
 
-test("ToolBook gives the same tools for the same text, and keeps a bounded number", () => {
-  const book = new ToolBook();
+test("TextBook gives the same value for the same text, and keeps a bounded number", () => {
+  const book = new TextBook<object>();
   let readCount = 0;
   const find = (text: string) =>
     book.find(text, () => {
       readCount += 1;
-      return [];
+      return {};
     });
   const first = find("a");
   expect(find("a")).toBe(first);

@@ -1,0 +1,185 @@
+import { isUtf8 } from "node:buffer";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { describeError } from "../../errors.ts";
+import { ClientError } from "../client-error.ts";
+import type { AskedTurn } from "../conversation.ts";
+import { dialectNames, type DialectName, type Recollection } from "../dialects/dialect.ts";
+import { dialects } from "../dialects/registry.ts";
+import { FieldBook } from "./field-book.ts";
+import { KnownBodies } from "./known-bodies.ts";
+import {
+  bodyOf,
+  changesOf,
+  fieldsAround,
+  itemOf,
+  nextPlan,
+  spellings,
+  type BodyPlan,
+} from "./random-bodies.fixture.ts";
+
+const recollection: Recollection = {
+  item: (id) => (id === "known" ? { role: "user", content: "as before" } : undefined),
+  conversationOf: () => [{ role: "user", content: "earlier" }],
+};
+
+/** What reading a body came to. */
+type Outcome = { readonly asked: AskedTurn } | { readonly refusal: string };
+
+function outcomeOf(read: () => AskedTurn): Outcome {
+  try {
+    return { asked: read() };
+  } catch (error) {
+    if (error instanceof ClientError) return { refusal: error.message };
+    throw error;
+  }
+}
+
+/** Reads all of a body, and knows of no other. */
+function readWhole(name: DialectName, bytes: Uint8Array): Outcome {
+  return outcomeOf(() => {
+    let value: unknown;
+    try {
+      if (!isUtf8(bytes)) throw new TypeError("it is not UTF-8");
+      value = JSON.parse(Buffer.from(bytes).toString());
+    } catch (error) {
+      throw new ClientError("invalid", `Cannot read the body: ${describeError(error)}`);
+    }
+    return dialects[name].decode(value, recollection);
+  });
+}
+
+function readKnown(bodies: KnownBodies, name: DialectName, bytes: Uint8Array): Outcome {
+  const dialect = dialects[name];
+  return outcomeOf(() => bodies.read(dialect, bodies.recognise(dialect, bytes), recollection));
+}
+
+/** Two outcomes are the same where their texts are: the order of what is told counts. */
+function textOf(outcome: Outcome): string {
+  return JSON.stringify(outcome, (key, value: unknown) =>
+    // What a tool was read from has its own way of being printed.
+    key === "tools" && Array.isArray(value)
+      ? value.map(({ name }: { name: string }) => name)
+      : value,
+  );
+}
+
+describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) => {
+  test("are read as if each were the first", () => {
+    const { historyField } = dialects[name];
+    fc.assert(
+      fc.property(
+        fc.record<BodyPlan>({
+          items: fc.array(itemOf[name], { maxLength: 8 }),
+          ...{ before: fieldsAround, behind: fieldsAround, spelling: spellings },
+        }),
+        fc.array(changesOf(name), { maxLength: 12 }),
+        (first, changes) => {
+          const bodies = new KnownBodies(new FieldBook());
+          const plans = [first];
+          for (const change of [undefined, ...changes]) {
+            if (change !== undefined) plans.push(nextPlan(plans, change));
+            const bytes = bodyOf(plans.at(-1)!, historyField, change);
+            expect(textOf(readKnown(bodies, name, bytes))).toBe(textOf(readWhole(name, bytes)));
+          }
+        },
+      ),
+      { numRuns: 400 },
+    );
+  });
+});
+
+/** Reads bodies one after the other: how many messages of each were not read again. */
+function sharedCounts(name: DialectName, bodies: readonly (object | string)[]): readonly number[] {
+  const known = new KnownBodies(new FieldBook());
+  const before = new Set<unknown>();
+  return bodies.map((body) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const outcome = readKnown(known, name, Buffer.from(text));
+    if ("refusal" in outcome) throw new Error(outcome.refusal);
+    const { messages } = outcome.asked;
+    const count = messages.filter((message) => before.has(message)).length;
+    for (const message of messages) before.add(message);
+    return count;
+  });
+}
+
+const said = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ role: "user", content: `${index}` }));
+
+describe("what is read of a body", () => {
+  test("is only what an earlier one does not have", () => {
+    const tools = [{ type: "function", function: { name: "look" } }];
+    const body = (count: number) => ({ model: "m", messages: said(count), tools });
+    expect(sharedCounts("chat", [body(1), body(3), body(3), body(20)])).toEqual([0, 1, 3, 3]);
+  });
+
+  test("goes on where the fields behind it change, and begins anew where those before it do", () => {
+    const body = (model: string, count: number, temperature: number) => {
+      return { model, messages: said(count), temperature };
+    };
+    const bodies = [body("m", 2, 0), body("m", 3, 1), body("n", 4, 1), body("m", 5, 1)];
+    expect(sharedCounts("messages", bodies)).toEqual([0, 2, 0, 3]);
+  });
+
+  test("goes on from one of the last items, where a client changes those behind it", () => {
+    const marked = (count: number, at: number) => {
+      const messages = said(count).map((message, index) =>
+        index === at ? { ...message, cache_control: { type: "ephemeral" } } : message,
+      );
+      return { messages };
+    };
+    const bodies = [marked(10, 9), marked(12, 11), marked(14, 13), marked(16, 2)];
+    expect(sharedCounts("messages", bodies)).toEqual([0, 9, 11, 0]);
+  });
+
+  test("goes on from several bodies side by side", () => {
+    const body = (model: string, count: number) => ({ model, messages: said(count) });
+    const bodies = ["a", "b", "c", "d"].map((model) => body(model, 2));
+    const longer = ["a", "b", "c", "d"].map((model) => body(model, 3));
+    expect(sharedCounts("chat", [...bodies, ...longer])).toEqual([0, 0, 0, 0, 2, 2, 2, 2]);
+    // Of five, the first is forgotten.
+    expect(sharedCounts("chat", [...bodies, body("e", 2), ...longer])).toEqual([
+      ...[0, 0, 0, 0, 0],
+      ...[0, 0, 0, 0],
+    ]);
+  });
+
+  test("goes on in the middle of a turn of several items", () => {
+    const call = (id: number) => {
+      return { type: "function_call", call_id: `${id}`, name: "look", arguments: "{}" };
+    };
+    const known = new KnownBodies(new FieldBook());
+    const read = (items: readonly unknown[]) => {
+      const input = [{ role: "user", content: "Hi" }, ...items];
+      const outcome = readKnown(known, "responses", Buffer.from(JSON.stringify({ input })));
+      return "asked" in outcome ? outcome.asked.messages : outcome;
+    };
+    const first = read([call(1)]);
+    const second = read([call(1), call(2)]);
+    expect(first).toMatchObject([{ role: "user" }, { calls: [{ id: "1" }] }]);
+    expect(second).toMatchObject([{ role: "user" }, { calls: [{ id: "1" }, { id: "2" }] }]);
+    expect((second as readonly unknown[])[0]).toBe((first as readonly unknown[])[0]);
+  });
+
+  test.each([
+    ["the conversation comes again behind it", '{"messages":[$],"messages":[$]}'],
+    ["it comes again under an escaped name", '{"messages":[$],"m\\u0065ssages":[$]}'],
+    ["its own name is escaped", '{"m\\u0065ssages":[$]}'],
+  ])("is all of it where %s", (_, pattern) => {
+    const spelled = (count: number) =>
+      pattern.replaceAll(
+        "$",
+        said(count)
+          .map((item) => JSON.stringify(item))
+          .join(","),
+      );
+    expect(sharedCounts("chat", [spelled(1), spelled(2)])).toEqual([0, 0]);
+  });
+
+  test("goes on where the conversation's name stands in other places", () => {
+    const spelled = (count: number) =>
+      JSON.stringify({ metadata: { messages: "[" }, messages: said(count), x: { messages: [1] } });
+    expect(sharedCounts("chat", [spelled(2), spelled(3)])).toEqual([0, 2]);
+  });
+});

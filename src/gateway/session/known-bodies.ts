@@ -1,0 +1,224 @@
+import { isUtf8 } from "node:buffer";
+import { describeError } from "../../errors.ts";
+import { ClientError } from "../client-error.ts";
+import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
+import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
+import { noHistory, type History } from "../dialects/history.ts";
+import { findList, followItems } from "../dialects/list-in-body.ts";
+import type { FieldBook } from "./field-book.ts";
+import { PrefixHash } from "./prefix-hash.ts";
+
+/** So many bodies are known: conversations of one session that go on side by side. */
+const keptBodies = 4;
+
+/**
+ * A body is known up to the end of each of its last items, so many. Clients that mark the newest
+ * messages for a cache change them with the next request.
+ */
+const keptCuts = 6;
+
+/** A place in a body, behind an item of its conversation. */
+interface Cut {
+  /** Bytes before it. */
+  readonly length: number;
+  /** Of these bytes. */
+  readonly hash: string;
+  readonly itemCount: number;
+  readonly messageCount: number;
+  readonly openTurn: ClientAssistant | undefined;
+}
+
+/** What is kept of a body. Not its text: what was read of it is in memory for other reasons. */
+interface KnownBody {
+  readonly dialect: GatewayDialect;
+  /** Where the items of its conversation begin. */
+  readonly start: number;
+  readonly messages: readonly ClientMessage[];
+  /** The first comes first. */
+  readonly cuts: readonly Cut[];
+}
+
+/** A body that has come, and the body that it begins like. */
+export interface RecognisedBody {
+  readonly bytes: Uint8Array;
+  /** Of all of it. */
+  readonly hash: string;
+  /** How far an earlier body began alike. */
+  readonly shared?: { readonly body: KnownBody; readonly cut: Cut; readonly walk: PrefixHash };
+}
+
+/**
+ * The newest bodies of a session. Clients send the whole conversation with each request: a body that
+ * begins like an earlier one, byte for byte, is read from the first item on in which they differ.
+ * What is read is exactly what reading all of it would give.
+ */
+export class KnownBodies {
+  /** The least recent first. */
+  readonly #kept: KnownBody[] = [];
+  readonly #fields: FieldBook;
+
+  /** @param fields - Shared by the sessions of a gateway. */
+  constructor(fields: FieldBook) {
+    this.#fields = fields;
+  }
+
+  /** Finds the body that a new one begins like for longest. */
+  recognise(dialect: GatewayDialect, bytes: Uint8Array): RecognisedBody {
+    const walk = new PrefixHash(bytes);
+    let shared: RecognisedBody["shared"];
+    const cuts = this.#kept
+      .filter((body) => body.dialect === dialect)
+      .flatMap((body) => body.cuts.map((cut) => ({ body, cut })))
+      .filter(({ cut }) => cut.length < bytes.length)
+      .toSorted((left, right) => left.cut.length - right.cut.length);
+    for (const { body, cut } of cuts) {
+      if (walk.upTo(cut.length) === cut.hash) shared = { body, cut, walk: walk.fork() };
+    }
+    return { bytes, hash: walk.upTo(bytes.length), ...(shared && { shared }) };
+  }
+
+  /**
+   * Reads a body.
+   *
+   * @throws ClientError `invalid` where it cannot be read.
+   */
+  read(dialect: GatewayDialect, found: RecognisedBody, recollection: Recollection): AskedTurn {
+    const options = { dialect, recollection };
+    return this.#readOn(found, options) ?? this.#readWhole(found, options);
+  }
+
+  /** Reads what an earlier body does not have; nothing where that cannot be done for any reason. */
+  #readOn({ bytes, shared }: RecognisedBody, options: ReadOptions): AskedTurn | undefined {
+    if (shared === undefined) return undefined;
+    const { body, cut, walk } = shared;
+    const { dialect, recollection } = options;
+    const rest = followItems(bytes, cut.length);
+    if (rest === undefined || !isUtf8(bytes.subarray(cut.length))) return undefined;
+    try {
+      const fields = this.#fieldsAround(bytes, { ...rest, start: body.start }, dialect);
+      if (fields === undefined) return undefined;
+      // The rest begins with a comma, or there is nothing but space.
+      const added = JSON.parse(`[0${textOf(bytes, cut.length, rest.end)}]`) as unknown[];
+      const steps = readSteps(added.slice(1), options, historyAt(body, cut));
+      const history = steps.at(-1)!;
+      const asked = dialect.decode(fields, recollection, history);
+      const { start, messages } = { ...body, messages: history.messages };
+      const cuts = [
+        ...body.cuts.filter(({ length }) => length <= cut.length),
+        ...cutsAt(walk, rest.itemEnds, steps.slice(1)),
+      ].slice(-keptCuts);
+      // What goes on from a body's end takes its place.
+      if (cut === body.cuts.at(-1)) this.#kept.splice(this.#kept.indexOf(body), 1);
+      this.#keep({ dialect, start, messages, cuts });
+      return asked;
+    } catch (error) {
+      if (isUnreadable(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #readWhole({ bytes }: RecognisedBody, options: ReadOptions): AskedTurn {
+    const { dialect, recollection } = options;
+    const value = parseBody(bytes);
+    const items = (value as Readonly<Record<string, unknown>> | null)?.[dialect.historyField];
+    const place = Array.isArray(items) ? findList(bytes, dialect.historyField) : undefined;
+    if (!Array.isArray(items) || place === undefined || items.length === 0) {
+      return dialect.decode(value, recollection);
+    }
+    let steps: readonly History[];
+    try {
+      steps = readSteps(items, options, noHistory);
+      if (this.#fieldsAround(bytes, place, dialect) === undefined) {
+        return dialect.decode(value, recollection);
+      }
+    } catch (error) {
+      // What is wrong is told in the order in which a body is read.
+      if (isUnreadable(error)) return dialect.decode(value, recollection);
+      throw error;
+    }
+    const history = steps.at(-1)!;
+    const asked = dialect.decode(value, recollection, history);
+    const cuts = cutsAt(new PrefixHash(bytes), place.itemEnds, steps.slice(1));
+    this.#keep({ dialect, start: place.start, messages: history.messages, cuts });
+    return asked;
+  }
+
+  /** All fields of a body but its conversation, which is empty; nothing where another one counts. */
+  #fieldsAround(
+    bytes: Uint8Array,
+    { start, end }: { readonly start: number; readonly end: number },
+    { historyField }: GatewayDialect,
+  ): object | undefined {
+    const behind = this.#fields.behind(textOf(bytes, end + 1, bytes.length), historyField);
+    return behind && { ...this.#fields.before(textOf(bytes, 0, start)), ...behind };
+  }
+
+  #keep(body: KnownBody): void {
+    this.#kept.push(body);
+    if (this.#kept.length > keptBodies) this.#kept.shift();
+  }
+}
+
+interface ReadOptions {
+  readonly dialect: GatewayDialect;
+  readonly recollection: Recollection;
+}
+
+function historyAt({ messages }: KnownBody, cut: Cut): History {
+  const { itemCount, messageCount, openTurn } = cut;
+  return {
+    messages: messageCount === messages.length ? messages : messages.slice(0, messageCount),
+    itemCount,
+    ...(openTurn === undefined ? {} : { openTurn }),
+  };
+}
+
+/** Reads items: what they come to before the last few, and then behind each of these. */
+function readSteps(
+  items: readonly unknown[],
+  { dialect, recollection }: ReadOptions,
+  before: History,
+): readonly History[] {
+  const single = Math.max(0, items.length - keptCuts);
+  const first =
+    single === 0 ? before : dialect.readHistory(items.slice(0, single), recollection, before);
+  const steps = [first];
+  for (const item of items.slice(single)) {
+    steps.push(dialect.readHistory([item], recollection, steps.at(-1)!));
+  }
+  return steps;
+}
+
+/** The cuts behind the last items. */
+function cutsAt(
+  walk: PrefixHash,
+  itemEnds: readonly number[],
+  steps: readonly History[],
+): readonly Cut[] {
+  return steps.map(({ messages, itemCount, openTurn }, index) => {
+    const length = itemEnds[itemEnds.length - steps.length + index]!;
+    return {
+      ...{ length, hash: walk.upTo(length), itemCount },
+      ...{ messageCount: messages.length, openTurn },
+    };
+  });
+}
+
+function textOf(bytes: Uint8Array, from: number, to: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8", from, to);
+}
+
+function isUnreadable(error: unknown): boolean {
+  return (
+    error instanceof ClientError || error instanceof SyntaxError || error instanceof RangeError
+  );
+}
+
+function parseBody(bytes: Uint8Array): unknown {
+  try {
+    if (!isUtf8(bytes)) throw new TypeError("it is not UTF-8");
+    return JSON.parse(textOf(bytes, 0, bytes.length));
+  } catch (error) {
+    throw new ClientError("invalid", `Cannot read the body: ${describeError(error)}`);
+  }
+}
