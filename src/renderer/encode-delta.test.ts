@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { compileChatTemplate } from "../jinja/chat-template.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { assembleRenderer } from "./assemble-renderer.ts";
+import type { Renderer } from "./renderer.ts";
 import { bindTemplate } from "./bound-template.ts";
 import { sampleTemplates } from "./sample-templates.fixture.ts";
 import { splitSealed, unseal } from "./seal.ts";
@@ -18,17 +19,30 @@ const codec: TokenCodec = {
   tokenOf: () => undefined,
 };
 
+async function assemble(): Promise<Renderer> {
+  return await assembleRenderer({
+    template: bindTemplate(compileChatTemplate(sampleTemplates.clearing), new Map(), new Date(0)),
+    ...{ codec, source: "test", endIds: [1], historyPolicy: "keep" },
+    ...{ guardPolicy: "neutralise", guardSystem: false },
+  });
+}
+
+test("a delta whose template goes on from a turn alone does not ask for the history", async () => {
+  const renderer = await assemble();
+  expect(renderer.card.deltaBase).toBe("short");
+  const delta = await renderer.delta({
+    get history(): never {
+      throw new Error("nobody needs it");
+    },
+    ...{ assistant: { role: "assistant", content: "" }, tools: [], lastSampledId: 1 },
+    environment: [{ role: "user", content: "Hi" }],
+  });
+  expect(delta.text).toContain("Hi");
+});
+
 describe("a delta with an answer of millions of characters", () => {
   test("lets the event loop go round in between", async () => {
-    const renderer = await assembleRenderer({
-      template: bindTemplate(compileChatTemplate(sampleTemplates.clearing), new Map(), new Date(0)),
-      codec,
-      source: "test",
-      endIds: [1],
-      historyPolicy: "keep",
-      guardPolicy: "neutralise",
-      guardSystem: false,
-    });
+    const renderer = await assemble();
     const { rounds } = await countRounds(
       renderer.delta({
         history: [],

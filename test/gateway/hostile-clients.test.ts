@@ -239,12 +239,12 @@ test("bodies that are read at once are bounded together", async () => {
   budget.take(1023 * 2 ** 20);
   const post = (size: number) =>
     new Request("http://localhost/", { method: "POST", body: Buffer.alloc(size) });
-  await expect(readBody(post(2 * 2 ** 20), 2 ** 26, budget)).rejects.toMatchObject({
+  await expect(readBody(post(2 * 2 ** 20), { limit: 2 ** 26, budget })).rejects.toMatchObject({
     kind: "overloaded",
   });
   // What was refused is given back.
-  expect(await readBody(post(2 ** 20), 2 ** 26, budget)).toHaveLength(2 ** 20);
-  expect(await readBody(post(2 ** 20), 2 ** 26, budget)).toHaveLength(2 ** 20);
+  expect(await readBody(post(2 ** 20), { limit: 2 ** 26, budget })).toHaveLength(2 ** 20);
+  expect(await readBody(post(2 ** 20), { limit: 2 ** 26, budget })).toHaveLength(2 ** 20);
 });
 
 async function sessionOf(key: string) {

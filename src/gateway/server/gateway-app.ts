@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import type { Readable } from "node:stream";
 import { ClientError } from "../client-error.ts";
 import { given } from "../../internal/given.ts";
 import type { GatewayDialect } from "../dialects/dialect.ts";
@@ -7,7 +8,7 @@ import { toClientError } from "../answer-turn.ts";
 import type { Gateway } from "../gateway.ts";
 import { findSession, requireLocal, type AccessRules } from "./access.ts";
 import { addDeskRoutes, type DeskOf } from "./desk-routes.ts";
-import { BodyBudget, maxBodySize, readBody } from "./read-request.ts";
+import { BodyBudget, readBody } from "./read-request.ts";
 import { addSessionRoutes } from "./session-routes.ts";
 
 /** What the gateway calls its model where a client asks for a list. */
@@ -37,13 +38,14 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: 
       for (const dialect of Object.values(dialects)) {
         app.post(base + dialect.path, async ({ req, env }) => {
           const inUrl = req.param("token");
-          const onCut = cutOf(env);
-          return await answer(gateway, dialect, { request: req.raw, inUrl, rules, budget, onCut });
+          const over = (env ?? {}) as Connection;
+          return await answer(gateway, dialect, { request: req.raw, inUrl, rules, budget, over });
         });
       }
-      app.post(`${base}/messages/count_tokens`, async ({ req, json }) => {
+      app.post(`${base}/messages/count_tokens`, async ({ req, env, json }) => {
         const session = await findSession(gateway, req.raw, { inUrl: req.param("token"), rules });
-        const body = await readBody(req.raw, maxBodySize, budget);
+        const { incoming } = (env ?? {}) as Connection;
+        const body = await readBody(req.raw, { budget, incoming });
         return json({ input_tokens: await gateway.countTokens(session, dialects.messages, body) });
       });
     }
@@ -83,15 +85,15 @@ async function answer(
     readonly inUrl: string | undefined;
     readonly rules: AccessRules;
     readonly budget: BodyBudget;
-    readonly onCut: (() => void) | undefined;
+    readonly over: Connection;
   },
 ): Promise<Response> {
-  const { request, onCut } = asked;
+  const { request, budget, over } = asked;
   const session = await findSession(gateway, request, asked);
-  const body = await readBody(request, maxBodySize, asked.budget);
+  const body = await readBody(request, { budget, incoming: over.incoming });
   const feed = await gateway.ask(session, dialect, { headers: request.headers, body });
   // Whoever leaves before the reply has begun is a reader, too.
-  const reader = feed.open(given({ onCut }));
+  const reader = feed.open(given({ onCut: cutOf(over) }));
   const leave = (): void => void reader.cancel().catch(() => {});
   request.signal.addEventListener("abort", leave, { once: true });
   try {
@@ -102,9 +104,14 @@ async function answer(
   }
 }
 
+/** What a request comes over; nothing of it where it comes from this process. */
+interface Connection {
+  readonly incoming?: Readable;
+  readonly outgoing?: { destroy(): void };
+}
+
 /** Breaks a request's connection off, where it came over one: nothing is to look like a reply's end. */
-function cutOf(env: unknown): (() => void) | undefined {
-  const { outgoing } = (env ?? {}) as { readonly outgoing?: { destroy(): void } };
+function cutOf({ outgoing }: Connection): (() => void) | undefined {
   return outgoing === undefined ? undefined : () => outgoing.destroy();
 }
 

@@ -16,7 +16,9 @@ export async function readCall(
 ): Promise<object> {
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(await readBody(request, maxBodySize));
+    text = new TextDecoder("utf-8", { fatal: true }).decode(
+      await readBody(request, { limit: maxBodySize }),
+    );
   } catch (cause) {
     if (cause instanceof ClientError) throw new ServiceError("too-large", cause.message, { cause });
     throw new ServiceError("bad-request", "Cannot read the body: expected UTF-8", { cause });
