@@ -1,5 +1,6 @@
 // Plays agents that people have against the gateway: the programs themselves, with what is sampled for
-// them scripted, and the real tokenizer of Qwen3.
+// them scripted, and the real tokenizer of Qwen3. Each makes a call of its own tools, and then serves a
+// customer of the built-in shop to the end.
 //
 //   npm run clients -- [NAME…]      claude-code, codex, litellm, pydantic-ai; all where none is named
 //
@@ -13,6 +14,7 @@ import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { openDesk } from "./desk.mjs";
 import { build, isStale } from "../../scripts/build.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -40,6 +42,22 @@ const clients = {
         makes: "made.txt",
       },
     ],
+    // Each thing that the customer says is a process of its own, which goes on with the conversation.
+    serves: ({ url, key, home, desk }) => [
+      {
+        hears: (text, isFirst) => [
+          ...[path.join(programs, "claude"), "-p", text, ...(isFirst ? [] : ["--continue"])],
+          ...["--append-system-prompt", desk.policyText, "--strict-mcp-config"],
+          ...["--mcp-config", JSON.stringify({ mcpServers: { shop: mcpServer(desk) } })],
+          ...["--allowedTools", "mcp__shop"],
+        ],
+        env: {
+          ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_MODEL: "policy" },
+          ...{ CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
+          ...{ HOME: home, ENABLE_TOOL_SEARCH: "false" },
+        },
+      },
+    ],
     says: "I will.\n",
     call: call("Bash", { command: "echo made > made.txt", description: "Makes the file" }),
   },
@@ -50,14 +68,25 @@ const clients = {
       {
         command: [
           ...[path.join(programs, "codex"), "exec", "--skip-git-repo-check"],
-          "--dangerously-bypass-approvals-and-sandbox",
-          ...["-c", "model_provider=tw", "-c", "model=policy"],
-          ...["-c", 'model_providers.tw.name="tw"', "-c", 'model_providers.tw.env_key="TW_KEY"'],
-          ...["-c", `model_providers.tw.base_url="${url}/v1"`],
-          ...["-c", 'model_providers.tw.wire_api="responses"', request],
+          ...["--dangerously-bypass-approvals-and-sandbox", ...codexProvider(url), request],
         ],
         env: { TW_KEY: key, HOME: home, CODEX_HOME: home },
         makes: "made.txt",
+      },
+    ],
+    serves: ({ url, key, home, desk }) => [
+      {
+        hears: (text, isFirst) => {
+          const { command, args } = mcpServer(desk);
+          return [
+            ...[path.join(programs, "codex"), "exec", ...(isFirst ? [] : ["resume", "--last"])],
+            ...["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"],
+            ...codexProvider(url),
+            ...["-c", `mcp_servers.shop.command=${JSON.stringify(command)}`],
+            ...["-c", `mcp_servers.shop.args=${JSON.stringify(args)}`, text],
+          ];
+        },
+        env: { TW_KEY: key, HOME: home, CODEX_HOME: home },
       },
     ],
     says: "I will.\n",
@@ -71,6 +100,16 @@ const clients = {
       { command: [python, path.join(here, "agent-litellm.py"), "openai", `${url}/v1`, key] },
       { command: [python, path.join(here, "agent-litellm.py"), "anthropic", url, key] },
     ],
+    serves: ({ url, key, desk }) =>
+      [
+        ["openai", `${url}/v1`, []],
+        ["openai", `${url}/v1`, ["streamed"]],
+        ["anthropic", url, []],
+        ["anthropic", url, ["streamed"]],
+      ].map(([dialect, base, flags]) => {
+        const given = [dialect, base, key, desk.url, ...flags];
+        return { command: [python, path.join(here, "shop-litellm.py"), ...given] };
+      }),
     says: "I will.\n",
     call: call("weather", { city: "Zürich", days: 1.0 }),
   },
@@ -87,9 +126,31 @@ const clients = {
       ].map(([dialect, base]) => ({
         command: [python, path.join(here, "agent-pydantic-ai.py"), dialect, base, key],
       })),
+    serves: ({ url, key, desk }) =>
+      [
+        ["chat", `${url}/v1`],
+        ["responses", `${url}/v1`],
+        ["anthropic", url],
+      ].map(([dialect, base]) => ({
+        command: [python, path.join(here, "shop-pydantic-ai.py"), dialect, base, key, desk.url],
+      })),
     call: call("weather", { city: "Zürich", days: 1.0 }),
   },
 };
+
+/** How a program starts the server that has the desk's tools. */
+function mcpServer({ url }) {
+  return { command: process.execPath, args: [path.join(here, "desk-mcp.mjs"), url] };
+}
+
+function codexProvider(url) {
+  return [
+    ...["-c", "model_provider=tw", "-c", "model=policy"],
+    ...["-c", 'model_providers.tw.name="tw"', "-c", 'model_providers.tw.env_key="TW_KEY"'],
+    ...["-c", `model_providers.tw.base_url="${url}/v1"`],
+    ...["-c", 'model_providers.tw.wire_api="responses"'],
+  ];
+}
 
 function versionOf(name) {
   return `import importlib.metadata as m; print(m.version(${JSON.stringify(name)}))`;
@@ -111,12 +172,30 @@ function pip(...names) {
   return run(python, ["-m", "pip", "install", "--quiet", ...names]);
 }
 
-/** Samples the client's call until it has a result, and then a last word. */
+/** What the turns of this moment are about: absent while a client plays with its own tools. */
+let desk;
+
+/** The expert's next turn, where the prompt has the desk's tools, under the names that it has. */
+function decideAtDesk(prompt) {
+  const names = new Map();
+  for (const name of desk.toolNames) {
+    const [, own] = new RegExp(`"name": ?"([^"]*?${name})"`).exec(prompt) ?? [];
+    if (own === undefined) return "A title";
+    names.set(name, own);
+  }
+  return desk.nextTurn((name) => names.get(name));
+}
+
+/** Any number that follows from an id and its place, so that it can be computed again. */
+const logprobAt = (id, place) => -(1 + ((id + place * 7) % 31)) / 32;
+
+/** Samples the client's call until it has a result, and then a last word; or what the expert says. */
 async function startEngine(modelDir, client) {
   const testing = await import("../../dist/src/testing/index.js");
   const { createRenderer } = await import("../../dist/src/renderer/create-renderer.js");
   const renderer = await createRenderer({ modelDir });
   const decide = (prompt) => {
+    if (desk !== undefined) return decideAtDesk(prompt);
     const task = prompt.slice(prompt.lastIndexOf("TASK"));
     if (!prompt.includes("TASK") || !prompt.includes("<tool_call>")) return "A title";
     return task.includes("<tool_response>") ? "All is done." : `${client.says ?? ""}${client.call}`;
@@ -126,8 +205,9 @@ async function startEngine(modelDir, client) {
     async begin({ inputIds, stopTokenIds }) {
       const text = decide(await renderer.codec.decode(inputIds));
       const ids = [...(await renderer.codec.encode(text)), stopTokenIds[0]];
-      return ids.map((id, place) => ({ id, logprob: -(1 + (place % 31)) / 32 }));
+      return ids.map((id, place) => ({ id, logprob: logprobAt(id, inputIds.length + place) }));
     },
+    score: ({ inputIds }) => inputIds.map(logprobAt),
   };
   return await testing.startSglangTestServer({ policy, eosTokenId: renderer.stopTokenIds[0] });
 }
@@ -154,25 +234,52 @@ async function post(url, body) {
   return await response.json();
 }
 
-/** Plays a client to its end; what is wrong is listed. */
-async function playOne({ command, env = {}, makes }, gateway, place) {
-  const { sessionId } = place;
-  const child = spawn(command[0], command.slice(1), {
-    cwd: place.work,
+/** Runs a program to its end. */
+async function runProgram([program, ...args], { env = {}, work }) {
+  const child = spawn(program, args, {
+    cwd: work,
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: process.env.PATH, ...env },
   });
-  let told = "";
+  let [said, told] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text) => (said += text));
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => (told += text));
   }
   const late = setTimeout(() => child.kill("SIGKILL"), 180_000);
   const status = await new Promise((resolve) => child.once("close", resolve));
   clearTimeout(late);
+  return { said: said.trim(), told: told.slice(-2000), status };
+}
+
+/** Has a program that answers one thing at a time hear the customer, until there is nothing more. */
+async function leadDesk(hears, place) {
+  let heard = desk.firstUserText;
+  for (let count = 0; heard !== null && count < 30; count++) {
+    const ended = await runProgram(hears(heard, count === 0), place);
+    if (ended.status !== 0 || ended.said === "") return ended;
+    heard = await desk.say(ended.said);
+  }
+  return { status: 0, told: "" };
+}
+
+/** Plays a client to its end; what is wrong is listed. */
+async function playOne({ command, hears, env, makes }, gateway, place) {
+  const { sessionId, work } = place;
+  const isLed = hears !== undefined;
+  const ended = await (isLed ? leadDesk(hears, { env, work }) : runProgram(command, { env, work }));
+  const { status, told } = ended;
   const wrong = [];
-  if (status !== 0) wrong.push(`it ended with status ${status}: ${told.slice(-2000)}`);
-  if (makes !== undefined && !existsSync(path.join(place.work, makes))) {
-    wrong.push(`it did not make ${makes}: ${told.slice(-2000)}`);
+  if (status !== 0) wrong.push(`it ended with status ${status}: ${told}`);
+  if (makes !== undefined && !existsSync(path.join(work, makes))) {
+    wrong.push(`it did not make ${makes}: ${told}`);
+  }
+  if (desk !== undefined) {
+    const { calls, says } = desk.counts;
+    if (!desk.isOver) wrong.push(`it left the customer after ${calls} calls: ${told}`);
+    if (calls < 2 || says < 2) wrong.push(`it called ${calls} times and spoke ${says} times`);
+    place.reward = await desk.close();
+    if (place.reward !== 1) wrong.push(`the shop gives it a reward of ${place.reward}`);
   }
   const { turns } = await (await fetch(`${gateway.url}/sessions/${sessionId}`)).json();
   const roots = turns.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
@@ -180,7 +287,7 @@ async function playOne({ command, env = {}, makes }, gateway, place) {
   if (turns.length < 2) wrong.push(`it asked for ${turns.length} turns`);
   if (turns.length <= roots.length) wrong.push("no turn continues another");
   if (surprising.length > 0) wrong.push(`turns began anew: ${surprising.join(", ")}`);
-  await post(`${gateway.url}/sessions/${sessionId}/finish`, { reward: 1 });
+  await post(`${gateway.url}/sessions/${sessionId}/finish`, { reward: place.reward ?? 1 });
   return { wrong, turnCount: turns.length, roots };
 }
 
@@ -193,27 +300,38 @@ async function play(name, client) {
   const gateway = await startGateway(engine.url, modelDir, out);
   const wrong = [];
   try {
-    for (const [index] of client.plays({ url: "", key: "", home: "" }).entries()) {
-      const [work, home] = ["work", "home"].map((each) => path.join(scratch, `${each}-${index}`));
+    const nowhere = { url: "", key: "", home: "", desk: { url: "" } };
+    const parts = ["plays", "serves"].flatMap((part) =>
+      client[part](nowhere).map((_, index) => ({ part, index })),
+    );
+    for (const { part, index } of parts) {
+      const [work, home] = ["work", "home"].map((each) =>
+        path.join(scratch, `${each}-${part}-${index}`),
+      );
       for (const each of [work, home]) mkdirSync(each);
       const { token, sessionId } = await post(`${gateway.url}/sessions`, { taskId: name });
-      const given = { url: gateway.url, key: token, home };
-      const played = await playOne(client.plays(given)[index], gateway, { work, sessionId });
-      console.log(`${name}: ${played.turnCount} turns, roots ${played.roots.join(", ")}`);
+      desk = part === "serves" ? await openDesk(index) : undefined;
+      const given = { url: gateway.url, key: token, home, desk };
+      const played = await playOne(client[part](given)[index], gateway, { work, sessionId });
+      const { calls = 0, says = 0 } = desk?.counts ?? {};
+      const served = desk === undefined ? "" : `, ${calls} calls and ${says} answers in the shop`;
+      console.log(`${name}: ${played.turnCount} turns, roots ${played.roots.join(", ")}${served}`);
       wrong.push(...played.wrong);
     }
   } finally {
     gateway.child.kill("SIGINT");
     await new Promise((resolve) => gateway.child.once("close", resolve));
-    await engine.close();
   }
-  const verified = spawnSync(process.execPath, [
-    path.join(root, "dist/src/cli/main.js"),
-    "verify",
-    out,
-  ]);
-  if (verified.status !== 0)
-    wrong.push(`verify: ${String(verified.stdout)}${String(verified.stderr)}`);
+  // The engine is in this process: it has to answer meanwhile.
+  const verified = await runProgram(
+    [
+      ...[process.execPath, path.join(root, "dist/src/cli/main.js"), "verify", out],
+      ...["--rescore", "--url", engine.url, "--model", modelDir],
+    ],
+    { work: scratch },
+  );
+  await engine.close();
+  if (verified.status !== 0) wrong.push(`verify: ${verified.told}`);
   const rows = readFileSync(path.join(out, "samples.jsonl"), "utf8").trim().split("\n").length;
   console.log(`${name}: ${rows} rows, ${wrong.length === 0 ? "all in order" : "NOT IN ORDER"}`);
   rmSync(scratch, { recursive: true, force: true });

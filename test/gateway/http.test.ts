@@ -146,6 +146,23 @@ describe("who may ask", () => {
     expect(shown).not.toContain(token);
   });
 
+  test.each([
+    ["taskId", "a task of its own"],
+    ["groupId", "the group of its task"],
+  ])("an empty %s opens no session", async (field, otherwise) => {
+    const { gateway } = await open([]);
+    for (const name of ["", " "]) {
+      const refused = await post(gateway, { [field]: name }, { path: "/sessions" });
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toMatchObject({
+        error: {
+          message: `Cannot use an empty ${field}: give it a name, or leave it out for ${otherwise}`,
+        },
+      });
+    }
+    expect(gateway.gateway.counts.openSessionCount).toBe(1);
+  });
+
   test("on this machine only what is meant for it is answered", async () => {
     const { gateway } = await open([]);
     const app = createGatewayApp(gateway.gateway, { opensSessions: true, checksHost: true });

@@ -144,4 +144,25 @@ describe("openai", () => {
     }
     await finishOneRow(open);
   });
+
+  test("goes on with Responses from a reply of Chat Completions, under the same instructions", async () => {
+    await using open = await openDesk(0);
+    const openai = client(open);
+    const begun = await openai.chat.completions.create({
+      ...{ model: "policy", tools },
+      messages: [opening, { role: "user", content: await open.desk.begin() }],
+    });
+    const answer = (await open.desk.say(begun.choices[0]!.message.content ?? "")) ?? "";
+    const reply = await openai.responses.create({
+      ...{ model: "policy", previous_response_id: begun.id, input: answer },
+      instructions: storefront.policyText,
+      tools: openAiTools.map(({ function: about }) => ({
+        ...{ type: "function" as const, strict: false },
+        ...about,
+      })),
+    });
+    expect(reply.output).toHaveLength(1);
+    const { roots, turnCount } = open.gateway.gateway.counts;
+    expect({ roots, turnCount }).toEqual({ roots: { first: 1 }, turnCount: 2 });
+  });
 });

@@ -253,6 +253,19 @@ describe("decoders", () => {
     ]);
   });
 
+  test("say the instructions once where an earlier conversation of another dialect begins so", () => {
+    const system = { role: "system", content: "Be brief." } as const;
+    const read = (instructions: string) =>
+      responsesDialect
+        .decode(
+          { previous_response_id: "chatcmpl-1", instructions, input: [system] },
+          { conversationOf: () => [system, { role: "user", content: "Hi" }] },
+        )
+        .messages.map(({ content }) => content);
+    expect(read("Be brief.")).toEqual(["Be brief.", "Hi", "Be brief."]);
+    expect(read("Be long.")).toEqual(["Be long.", "Be brief.", "Hi", "Be brief."]);
+  });
+
   test("pass over tools that a server would run itself", () => {
     const own = { type: "function", name: "look", parameters: { type: "object" } };
     const tools = responsesDialect.decode({

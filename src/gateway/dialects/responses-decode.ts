@@ -44,16 +44,19 @@ export function decodeResponses(
   const body = objectOf(value, "the body");
   if (body["background"] === true) throw invalid("background", "turns are sampled at once");
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
-  const history = [
-    ...earlierMessages(body, recollection),
-    ...messagesOf(known ?? readInput(body["input"], recollection)),
-  ];
+  const earlier = earlierMessages(body, recollection);
+  const history = [...earlier, ...messagesOf(known ?? readInput(body["input"], recollection))];
+  // A conversation that began in another dialect has them as its first message.
+  const [first] = earlier;
+  const isInstructed = first?.role === "system" && first.content === instructions;
   const textFormat = readFormat(body["text"]);
   const include = isAbsent(body["include"]) ? [] : listOf(body["include"], "include");
   return {
     ...sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] }),
     messages:
-      instructions === "" ? history : [{ role: "system", content: instructions }, ...history],
+      instructions === "" || isInstructed
+        ? history
+        : [{ role: "system", content: instructions }, ...history],
     tools: toolsOf(body["tools"], recollection, readTool),
     sampling: samplingOf(body, openAiSampling),
     stop: [],

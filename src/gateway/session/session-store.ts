@@ -39,6 +39,13 @@ export interface StoreOptions {
   readonly now: () => number;
 }
 
+/** @throws ClientError `invalid` for a name that nobody could tell from none. */
+function requireName(name: string | undefined, place: string, otherwise: string): void {
+  if (name === undefined || name.trim() !== "") return;
+  const message = `Cannot use an empty ${place}: give it a name, or leave it out for ${otherwise}`;
+  throw new ClientError("invalid", message, { place });
+}
+
 /** The sessions of a gateway that are open, and what is left of those that are not. */
 export class SessionStore {
   readonly #options: StoreOptions;
@@ -71,12 +78,15 @@ export class SessionStore {
    * Opens a session.
    *
    * @param token - The secret by which it is to be known. Default one of 192 random bits.
-   * @throws ClientError `overloaded` where too many are open, `invalid` for a place that is taken.
+   * @throws ClientError `overloaded` where too many are open, `invalid` for a place that is taken
+   *   and for names without a letter.
    */
   create(
     wish: SessionWish,
     token: string = tokenPrefix + randomBytes(24).toString("base64url"),
   ): { readonly session: GatewaySession; readonly token: string } {
+    requireName(wish.taskId, "taskId", "a task of its own");
+    requireName(wish.groupId, "groupId", "the group of its task");
     const { maxSessions } = this.#options.limits;
     if (this.#byId.size >= maxSessions) {
       throw new ClientError("overloaded", `${maxSessions} sessions are open`, { retryAfterS: 10 });

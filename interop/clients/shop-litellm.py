@@ -1,0 +1,33 @@
+"""Serves a customer of the shop with litellm: DIALECT BASE KEY DESK [streamed]."""
+import json
+import os
+import sys
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+import litellm  # noqa: E402
+from desk_client import Desk  # noqa: E402
+
+litellm.suppress_debug_info = True
+dialect, base, key, url, *flags = sys.argv[1:]
+desk = Desk(url)
+asked = {"model": f"{dialect}/policy", "api_base": base, "api_key": key, "tools": desk.task["tools"]}
+messages = [
+    {"role": "system", "content": desk.task["policyText"]},
+    {"role": "user", "content": desk.task["firstUserText"]},
+]
+for _ in range(60):
+    reply = litellm.completion(**asked, messages=messages, stream="streamed" in flags)
+    if "streamed" in flags:
+        reply = litellm.stream_chunk_builder(list(reply), messages=messages)
+    message = reply.choices[0].message
+    messages.append(message.model_dump())
+    for call in message.tool_calls or []:
+        content = desk.call(call.function.name, json.loads(call.function.arguments))
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+    if message.tool_calls:
+        continue
+    answer = desk.say(message.content)
+    if answer is None:
+        sys.exit(0)
+    messages.append({"role": "user", "content": answer})
+sys.exit("the customer is still there")
