@@ -172,6 +172,9 @@ function pip(...names) {
   return run(python, ["-m", "pip", "install", "--quiet", ...names]);
 }
 
+/** A customer who wants several things, and is served in a dozen turns. */
+const firstTask = 2;
+
 /** What the turns of this moment are about: absent while a client plays with its own tools. */
 let desk;
 
@@ -270,7 +273,11 @@ async function playOne({ command, hears, env, makes }, gateway, place) {
   const ended = await (isLed ? leadDesk(hears, { env, work }) : runProgram(command, { env, work }));
   const { status, told } = ended;
   const wrong = [];
-  if (status !== 0) wrong.push(`it ended with status ${status}: ${told}`);
+  const { turns, activeCount } = await (await fetch(`${gateway.url}/sessions/${sessionId}`)).json();
+  if (status !== 0) {
+    const when = status === null ? `, killed with ${activeCount} requests under way` : "";
+    wrong.push(`it ended with status ${status}${when}: ${told}`);
+  }
   if (makes !== undefined && !existsSync(path.join(work, makes))) {
     wrong.push(`it did not make ${makes}: ${told}`);
   }
@@ -281,7 +288,6 @@ async function playOne({ command, hears, env, makes }, gateway, place) {
     place.reward = await desk.close();
     if (place.reward !== 1) wrong.push(`the shop gives it a reward of ${place.reward}`);
   }
-  const { turns } = await (await fetch(`${gateway.url}/sessions/${sessionId}`)).json();
   const roots = turns.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
   const surprising = roots.filter((cause) => !["first", "new-conversation"].includes(cause));
   if (turns.length < 2) wrong.push(`it asked for ${turns.length} turns`);
@@ -310,7 +316,7 @@ async function play(name, client) {
       );
       for (const each of [work, home]) mkdirSync(each);
       const { token, sessionId } = await post(`${gateway.url}/sessions`, { taskId: name });
-      desk = part === "serves" ? await openDesk(index) : undefined;
+      desk = part === "serves" ? await openDesk(firstTask + index) : undefined;
       const given = { url: gateway.url, key: token, home, desk };
       const played = await playOne(client[part](given)[index], gateway, { work, sessionId });
       const { calls = 0, says = 0 } = desk?.counts ?? {};

@@ -266,6 +266,40 @@ describe("decoders", () => {
     expect(read("Be long.")).toEqual(["Be long.", "Be brief.", "Hi", "Be brief."]);
   });
 
+  test("know tools of namespaces by one name, and call them as the client knows them", () => {
+    const look = { type: "function", name: "look", parameters: { type: "object" } };
+    const group = { type: "namespace", name: "mcp__shop", tools: [look, { type: "custom" }] };
+    const call = {
+      ...{ type: "function_call", call_id: "call_1", name: "look", namespace: "mcp__shop" },
+      arguments: "{}",
+    };
+    const asked = responsesDialect.decode({
+      tools: [{ ...look, name: "own" }, group, { ...group, name: "mcp__map__" }],
+      input: ["Hi", call].map((item) =>
+        typeof item === "string" ? { role: "user", content: item } : item,
+      ),
+    });
+    const names = ["own", "mcp__shop__look", "mcp__map__look"];
+    expect(asked.tools.map(({ name }) => name)).toEqual(names);
+    expect(asked.messages[1]).toMatchObject({ calls: [{ name: "mcp__shop__look" }] });
+    const parts = names.map((name, index) => ({
+      ...{ type: "call" as const, id: `fc_${index}`, callId: `call_${index}`, name, text: "{}" },
+    }));
+    const start = { id: "resp_1", createdAtMs: 0, promptTokenCount: 1, asked };
+    const usage = { promptTokenCount: 1, cachedTokenCount: 0, sampledTokenCount: 1 };
+    const reply = { start, parts, finish: { type: "calls" as const }, usage };
+    const told = [
+      { name: "own" },
+      { name: "look", namespace: "mcp__shop" },
+      { name: "look", namespace: "mcp__map__" },
+    ];
+    expect(responsesDialect.encodeReply(reply)).toMatchObject({ output: told });
+    const items = streamOf(responsesDialect, reply)
+      .filter(({ name }) => name === "response.output_item.done")
+      .map(({ data }) => (JSON.parse(data) as { item: object }).item);
+    expect(items).toMatchObject(told);
+  });
+
   test("pass over tools that a server would run itself", () => {
     const own = { type: "function", name: "look", parameters: { type: "object" } };
     const tools = responsesDialect.decode({

@@ -18,6 +18,7 @@ import {
   toolsOf,
   type Json,
 } from "./read-body.ts";
+import { flatName } from "./tool-namespaces.ts";
 
 const knownFields = new Set([
   ...["model", "input", "instructions", "tools", "tool_choice", "stream", "previous_response_id"],
@@ -57,7 +58,7 @@ export function decodeResponses(
       instructions === "" || isInstructed
         ? history
         : [{ role: "system", content: instructions }, ...history],
-    tools: toolsOf(body["tools"], recollection, readTool),
+    tools: toolsOf(body["tools"], recollection, (tool, place) => readTool(tool, place)),
     sampling: samplingOf(body, openAiSampling),
     stop: [],
     toolChoice: readToolChoice(body["tool_choice"]),
@@ -174,7 +175,9 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
   }
   if (type === "function_call") {
     const callId = textOf(item["call_id"], `${place}.call_id`);
-    const name = textOf(item["name"], `${place}.name`);
+    const own = textOf(item["name"], `${place}.name`);
+    const namespace = optionalText(item["namespace"], `${place}.namespace`);
+    const name = namespace === undefined ? own : flatName({ namespace, name: own });
     const argumentsText = textOf(item["arguments"], `${place}.arguments`);
     return { ...nothing, calls: [{ id: callId, name, argumentsText }] };
   }
@@ -207,9 +210,21 @@ function readOtherItem(item: Json, place: string): readonly ClientMessage[] {
   }
 }
 
-/** Tools that a server would run itself are not the policy's: they are passed over. */
-function readTool(tool: Json, place: string): readonly ToolDefinition[] {
-  const { type, name, description, parameters } = tool;
+/**
+ * Tools that a server would run itself are not the policy's: they are passed over. Those of a namespace
+ * are tools like others, under one name.
+ */
+function readTool(tool: Json, place: string, namespace?: string): readonly ToolDefinition[] {
+  const { type, description, parameters } = tool;
+  if (type === "namespace" && namespace === undefined) {
+    const group = textOf(tool["name"], `${place}.name`);
+    return listOf(tool["tools"], `${place}.tools`).flatMap((inner, index) => {
+      const where = `${place}.tools[${index}]`;
+      return readTool(objectOf(inner, where), where, group);
+    });
+  }
   if (type !== "function") return [];
-  return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
+  const own = textOf(tool["name"], `${place}.name`);
+  const name = namespace === undefined ? own : flatName({ namespace, name: own });
+  return [toolOf({ name, description, parameters }, place)];
 }

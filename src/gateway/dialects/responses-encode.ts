@@ -1,5 +1,6 @@
 import type { ClientError } from "../client-error.ts";
 import type {
+  AskedTurn,
   Reply,
   ReplyEvent,
   ReplyFinish,
@@ -9,6 +10,7 @@ import type {
 } from "../conversation.ts";
 import { sseComment, sseEvent, type ReplyEnd, type StreamWriter } from "./dialect.ts";
 import { openAiError } from "./openai-error.ts";
+import { namespacedTools } from "./tool-namespaces.ts";
 
 /** A finished reply as Responses gives it. */
 export function encodeResponsesReply({ start, parts, finish, usage }: Reply): object {
@@ -34,6 +36,16 @@ export function encodeItem(part: ReplyPart, withEncryptedContent: boolean): obje
       return { type: "function_call", id, call_id, name, arguments: text, status: "completed" };
     }
   }
+}
+
+/** The same in the words of the request: tools that it has in namespaces are called there. */
+function itemFor({ asked }: ReplyStart, part: ReplyPart, withEncryptedContent: boolean): object {
+  const item = encodeItem(part, withEncryptedContent);
+  return part.type === "call" ? { ...item, ...calledName(asked, part.name) } : item;
+}
+
+function calledName({ echo }: AskedTurn, name: string): { readonly name: string } {
+  return namespacedTools(echo["tools"]).get(name) ?? { name };
 }
 
 function outputText(text: string) {
@@ -66,7 +78,7 @@ function finished(
     ...envelope(start),
     status: isCut ? "incomplete" : "completed",
     ...(isCut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
-    output: parts.map((part) => encodeItem(part, start.asked.includesEncryptedReasoning)),
+    output: parts.map((part) => itemFor(start, part, start.asked.includesEncryptedReasoning)),
     usage: {
       input_tokens: usage.promptTokenCount,
       input_tokens_details: { cached_tokens: usage.cachedTokenCount },
@@ -119,7 +131,7 @@ export class ResponsesWriter implements StreamWriter {
 
   fail(error: ClientError): string {
     const { error: told } = openAiError(error) as { error: { code: string; message: string } };
-    const output = this.#parts.map((part) => encodeItem(part, false));
+    const output = this.#parts.map((part) => itemFor(this.#start, part, false));
     const broken = { status: "failed", error: { code: told.code, message: told.message }, output };
     return this.#event("response.failed", { response: { ...envelope(this.#start), ...broken } });
   }
@@ -129,7 +141,7 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   #begin(output_index: number, part: ReplyPart): string {
-    const whole = encodeItem(part, false) as Record<string, unknown>;
+    const whole = itemFor(this.#start, part, false);
     const empty = part.type === "call" ? { arguments: "" } : { content: [] };
     const item = { ...whole, ...empty, status: "in_progress" };
     const added = this.#event("response.output_item.added", { output_index, item });
@@ -158,12 +170,12 @@ export class ResponsesWriter implements StreamWriter {
   #finish(output_index: number, part: ReplyPart): string {
     const { asked } = this.#start;
     const place = { item_id: part.id, output_index };
-    const item = encodeItem(part, asked.includesEncryptedReasoning);
+    const item = itemFor(this.#start, part, asked.includesEncryptedReasoning);
     // Numbers are given as events are made, so this one comes last.
     const done = (): string => this.#event("response.output_item.done", { output_index, item });
     if (part.type === "call") {
-      const { name, text } = part;
-      const whole = { ...place, name, arguments: text };
+      const { name } = calledName(asked, part.name);
+      const whole = { ...place, name, arguments: part.text };
       return this.#event("response.function_call_arguments.done", whole) + done();
     }
     const { text } = part;

@@ -1,0 +1,39 @@
+/** A tool as a client knows it that groups its tools, as Codex does those of MCP servers. */
+export interface NamespacedName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The one name by which the policy knows a tool of a namespace. */
+export function flatName({ namespace, name }: NamespacedName): string {
+  return `${namespace}${namespace.endsWith("__") ? "" : "__"}${name}`;
+}
+
+/**
+ * The tools of a request that stand in namespaces, by the names that the policy knows them by.
+ *
+ * @param tools - As the request has them.
+ */
+export function namespacedTools(tools: unknown): ReadonlyMap<string, NamespacedName> {
+  const found = new Map<string, NamespacedName>();
+  if (!Array.isArray(tools)) return found;
+  for (const { type, name: namespace, tools: inner } of tools as readonly Group[]) {
+    if (type !== "namespace" || typeof namespace !== "string" || !Array.isArray(inner)) continue;
+    for (const { name } of inner as readonly Group[]) {
+      if (typeof name !== "string") continue;
+      const whole = { namespace, name };
+      found.set(flatName(whole), whole);
+    }
+  }
+  // A tool that has such a name of its own is meant by it.
+  for (const { type, name } of tools as readonly Group[]) {
+    if (type === "function") found.delete(String(name));
+  }
+  return found;
+}
+
+interface Group {
+  readonly type?: unknown;
+  readonly name?: unknown;
+  readonly tools?: unknown;
+}
