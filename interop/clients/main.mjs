@@ -83,7 +83,10 @@ const clients = {
             ...["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"],
             ...codexProvider(url),
             ...["-c", `mcp_servers.shop.command=${JSON.stringify(command)}`],
-            ...["-c", `mcp_servers.shop.args=${JSON.stringify(args)}`, text],
+            ...["-c", `mcp_servers.shop.args=${JSON.stringify(args)}`],
+            // It asks without the tools where their server takes longer to start than it waits.
+            ...["-c", "mcp_servers.shop.startup_timeout_sec=120"],
+            ...["-c", "mcp_servers.shop.required=true", text],
           ];
         },
         env: { TW_KEY: key, HOME: home, CODEX_HOME: home },
