@@ -1,4 +1,5 @@
 """Serves a customer of the shop with litellm: DIALECT BASE KEY DESK [streamed]."""
+import faulthandler
 import json
 import os
 import sys
@@ -7,6 +8,8 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm  # noqa: E402
 from desk_client import Desk  # noqa: E402
 
+# Where it hangs is worth more than that it does.
+faulthandler.dump_traceback_later(120, exit=True)
 litellm.suppress_debug_info = True
 dialect, base, key, url, *flags = sys.argv[1:]
 desk = Desk(url)
