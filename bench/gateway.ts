@@ -1,9 +1,8 @@
-import { serve } from "@hono/node-server";
 import type { AddressInfo } from "node:net";
-import type { Server } from "node:http";
 import { performance } from "node:perf_hooks";
 import type { Engine, Generation } from "../src/engine/engine.ts";
 import { inProcessUrl, openInProcess } from "../src/gateway/create-gateway.ts";
+import { listen, serveGateway, type ServedGateway } from "../src/gateway/server/serve.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
 import { toPlainJson } from "../src/python/value.ts";
@@ -49,7 +48,9 @@ async function* benchLatency(renderer: Renderer): AsyncGenerator<BenchFigure> {
     };
     yield figure("added to a continued turn, median", median(added));
     yield figure("added to the first token, median", median(first));
-    yield figure("CPU added to a turn", spent / measuredTurns - (await clientCpuMs(talk)));
+    const idle = await withoutGateway(talk);
+    yield figure("a turn of a server that does nothing, median", idle.addedMs);
+    yield figure("CPU added to a turn", spent / measuredTurns - idle.cpuMs);
   }
 }
 
@@ -58,15 +59,18 @@ function cpuSince(before: NodeJS.CpuUsage): number {
   return (user + system) / 1000;
 }
 
-/** What the agent of the benchmark itself spends on a turn, engine included. */
-async function clientCpuMs(talk: Talk): Promise<number> {
+/** What a turn costs without a gateway: what the agent of the benchmark itself spends, engine included. */
+async function withoutGateway(
+  talk: Talk,
+): Promise<{ readonly addedMs: number; readonly cpuMs: number }> {
   const stub = await talk.withoutGateway();
   // It stands in for the gateway, which is still needed, and closes its own server alone.
-  using _stub = stub.closing();
+  await using _stub = stub.closing();
   for (let turn = 0; turn < measuredTurns; turn++) await stub.turn(100);
   const cpu = process.cpuUsage();
-  for (let turn = 0; turn < measuredTurns; turn++) await stub.turn(0);
-  return cpuSince(cpu) / measuredTurns;
+  const added: number[] = [];
+  for (let turn = 0; turn < measuredTurns; turn++) added.push((await stub.turn(0)).addedMs);
+  return { addedMs: median(added), cpuMs: cpuSince(cpu) / measuredTurns };
 }
 
 /** A long session: what a turn costs as it grows. */
@@ -128,7 +132,7 @@ class Talk implements AsyncDisposable {
   readonly #marks: Map<string, EngineMark>;
   readonly #token: string;
   readonly #sessionId: string;
-  readonly #server: Server | undefined;
+  readonly #server: ServedGateway | undefined;
   readonly #ask: typeof globalThis.fetch;
   readonly #messages: Message[] = [
     { role: "system", content: "You help the customers of a shop. ".repeat(150) },
@@ -143,7 +147,7 @@ class Talk implements AsyncDisposable {
     readonly marks: Map<string, EngineMark>;
     readonly token: string;
     readonly sessionId: string;
-    readonly server: Server | undefined;
+    readonly server: ServedGateway | undefined;
     readonly fetch?: typeof globalThis.fetch;
   }) {
     this.#gateway = parts.gateway;
@@ -167,7 +171,8 @@ class Talk implements AsyncDisposable {
     ];
     const engine = markedEngine(ids, { marks, latencyMs });
     const gateway = await openInProcess({ engine, renderer });
-    const server = isServed ? await listen(gateway.fetch) : undefined;
+    const place = { host: "127.0.0.1", port: 0, opensSessions: false };
+    const server = isServed ? await serveGateway(gateway.gateway, place) : undefined;
     const { token, sessionId } = await gateway.gateway.openSession();
     return new Talk({ gateway, marks, token, sessionId, server });
   }
@@ -210,8 +215,7 @@ class Talk implements AsyncDisposable {
   /** The same conversation with nothing but an engine behind it, that gives the turns of this one. */
   async withoutGateway(): Promise<Talk> {
     const parts = { gateway: this.#gateway, marks: this.#marks, token: this.#token };
-    const { address } = this;
-    const server = address === undefined ? undefined : await listen(this.#stub);
+    const server = this.#server === undefined ? undefined : await serveStub(this.#stub);
     const talk = new Talk({ ...parts, sessionId: this.#sessionId, server, fetch: this.#stub });
     talk.#messages.splice(0, 2, ...this.#messages);
     return talk;
@@ -236,24 +240,13 @@ class Talk implements AsyncDisposable {
   };
 
   /** Ends what listens for this conversation alone. */
-  closing(): Disposable {
-    return {
-      [Symbol.dispose]: () => {
-        this.#server?.closeAllConnections();
-        this.#server?.close();
-      },
-    };
-  }
-
-  get address(): AddressInfo | undefined {
-    return (this.#server?.address() ?? undefined) as AddressInfo | undefined;
+  closing(): AsyncDisposable {
+    return { [Symbol.asyncDispose]: async () => await this.#server?.[Symbol.asyncDispose]() };
   }
 
   async #post(body: string): Promise<Response> {
-    const { address } = this;
-    const base = address === undefined ? inProcessUrl : `http://127.0.0.1:${address.port}`;
-    const ask = address === undefined ? this.#ask : fetch;
-    return await ask(`${base}/v1/chat/completions`, {
+    const ask = this.#server === undefined ? this.#ask : fetch;
+    return await ask(`${this.#server?.url ?? inProcessUrl}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${this.#token}`, "content-type": "application/json" },
       body,
@@ -262,8 +255,7 @@ class Talk implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#gateway.gateway[Symbol.asyncDispose]();
-    this.#server?.closeAllConnections();
-    this.#server?.close();
+    await this.#server?.[Symbol.asyncDispose]();
   }
 }
 
@@ -316,10 +308,16 @@ function markedEngine(
   };
 }
 
-async function listen(fetch: (request: Request) => Response | Promise<Response>): Promise<Server> {
-  return await new Promise((resolve) => {
-    const server = serve({ fetch, hostname: "127.0.0.1", port: 0 }, () =>
-      resolve(server),
-    ) as Server;
-  });
+/** Listens with a handler that stands in for a gateway. */
+async function serveStub(
+  fetch: (request: Request) => Response | Promise<Response>,
+): Promise<ServedGateway> {
+  const server = await listen({ fetch, hostname: "127.0.0.1", port: 0 });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
 }

@@ -100,6 +100,10 @@ export async function openInProcess({
   const app = createGatewayApp(gateway, rules);
   return {
     gateway,
-    fetch: async (input, init) => await app.fetch(new Request(input, init)),
+    // A request that is one already is read as it is.
+    fetch: async (input, init) =>
+      await app.fetch(
+        input instanceof Request && init === undefined ? input : new Request(input, init),
+      ),
   };
 }
