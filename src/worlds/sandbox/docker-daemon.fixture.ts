@@ -4,9 +4,7 @@ import { realpathSync } from "node:fs";
 import path from "node:path";
 
 /** What the tests run in a container. */
-const programs = [
-  ..."sh sleep cat mkdir dirname yes head ls grep echo true tail setsid env".split(" "),
-];
+const programs = "sh sleep cat mkdir dirname yes head ls grep echo true tail setsid".split(" ");
 
 /** A Docker daemon, and an image on it that nobody else uses. */
 export interface DockerDaemon {
@@ -25,18 +23,11 @@ export function findDockerDaemon(): DockerDaemon | string {
   const os = String(found.stdout).trim();
   if (os !== process.platform) return skipped(`its containers are ${os}'s`);
   const image = `turnwright-test-${randomUUID()}`;
-  // Made of this machine's own programs, so that nothing has to be fetched.
-  const files = new Set(programs.flatMap((name) => programFiles(name)));
-  const archive = execFileSync(
-    "tar",
-    ["--create", "--dereference", "--file=-", "--directory=/", ...files],
-    {
-      maxBuffer: 2 ** 28,
-    },
-  );
-  execFileSync("docker", ["import", "--change", "ENV PATH=/usr/bin:/bin", "-", image], {
-    input: archive,
-  });
+  try {
+    importImage(image);
+  } catch (error) {
+    return skipped(`no image can be made of this machine's programs: ${String(error)}`);
+  }
   const containers = (): readonly string[] =>
     String(execFileSync("docker", ["ps", "--all", "--quiet", "--filter", `ancestor=${image}`]))
       .split("\n")
@@ -50,6 +41,14 @@ export function findDockerDaemon(): DockerDaemon | string {
       execFileSync("docker", ["rmi", "--force", image]);
     },
   };
+}
+
+/** An image of this machine's own programs, so that nothing has to be fetched. */
+function importImage(image: string): void {
+  const files = new Set(programs.flatMap((name) => programFiles(name)));
+  const packed = ["--create", "--dereference", "--file=-", "--directory=/", ...files];
+  const input = execFileSync("tar", packed, { maxBuffer: 2 ** 28 });
+  execFileSync("docker", ["import", "--change", "ENV PATH=/usr/bin:/bin", "-", image], { input });
 }
 
 /** A program's file and the libraries that it is linked with, seen from the root. */
