@@ -2,7 +2,8 @@
 //
 //   npm run accept -- NAME...       slime, trl, verl, …; `all` for all of them
 //
-// Those that speak HTTP (agent-lightning, nemo-gym) are run over the built service.
+// Those that speak HTTP (agent-lightning, nemo-gym), and slime's steps on a CPU (slime-live), are run over the
+// built service.
 // Installs each trainer's pinned packages in a Python of its own, and its sources, in a folder outside the
 // repository (TURNWRIGHT_TRAINERS, by default ~/.cache/turnwright/trainers), runs the test of that name, and
 // ends with a table. What cannot be installed here is said, and the exit status is 3; 1 where a trainer's
@@ -24,6 +25,7 @@ const known = readdirSync(requirements)
 
 /** Trainers that call a service themselves: the oldest Python that they take, and the program. */
 const live = {
+  "slime-live": { python: "python3", program: "train_by_slime.py" },
   "agent-lightning": { python: "3.12", program: "manage_by_agl.py" },
   "nemo-gym": { python: "3.13", program: "collect_by_gym.py" },
 };
@@ -51,6 +53,7 @@ const verifiers = source("PrimeIntellect-ai", "verifiers", "a60a606ec");
 const nemoRl = source("NVIDIA-NeMo", "RL", "7ea279abf");
 const sources = {
   slime: [slime],
+  "slime-live": [slime],
   "prime-rl": [primeRl],
   "nemo-rl": [nemoRl],
 };
@@ -123,7 +126,12 @@ function fetchSource({ url, commit, into }) {
 function isAccepted(name, python) {
   if (name in live) {
     const program = path.join(root, "integrations/accept/live", live[name].program);
-    const env = { ...process.env, PYTHONPATH: path.join(folder, "pkgs", name) };
+    const modules = [path.join(folder, "pkgs", name), path.join(root, "integrations/python")];
+    const env = {
+      ...process.env,
+      TURNWRIGHT_TRAINERS: folder,
+      PYTHONPATH: modules.join(path.delimiter),
+    };
     // What they leave behind is theirs.
     return spawnSync(python, [program], { cwd: folder, stdio: "inherit", env }).status === 0;
   }

@@ -1,8 +1,8 @@
 /**
  * Kills `turnwright serve` with SIGKILL at random moments of one training run, and starts it again on the same
  * folder each time: no group is lost or given twice, a line is the same to the byte however often it is asked
- * for, each token carries a version that was announced when it was sampled, and each batch's folder holds.
- * Needs a build.
+ * for, also in a trainer's form, each token carries a version that was announced when it was sampled, and each
+ * batch's folder holds. Needs a build.
  *
  *   node test/simulation/kill-service.mjs [kills, 50] [seed, 1]
  */
@@ -25,7 +25,16 @@ const url = `http://127.0.0.1:${port}`;
 const tasksPerStep = 6;
 const samples = 2;
 
-const sums = { kills: 0, steps: 0, groups: 0, lost: 0, twice: 0, changed: 0, wrongVersions: 0 };
+const sums = {
+  kills: 0,
+  steps: 0,
+  groups: 0,
+  lost: 0,
+  twice: 0,
+  formed: 0,
+  changed: 0,
+  wrongVersions: 0,
+};
 const training = { isOver: false };
 let child;
 
@@ -100,8 +109,25 @@ async function* groupLines(batch, cursor) {
   }
 }
 
+/** A group in a trainer's form; nothing where the service died, or was told that the group is safe. */
+async function inForm(batch, cursor) {
+  try {
+    const reply = await fetch(`${url}/v1/groups?batch=${batch}&cursor=${cursor - 1}&format=verl`);
+    let text = "";
+    if (!reply.ok) return undefined;
+    for await (const more of reply.body.pipeThrough(new TextDecoderStream())) {
+      text += more;
+      if (text.includes("\n")) return text.slice(0, text.indexOf("\n"));
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  return undefined;
+}
+
 const killing = keepKilling();
 const seen = new Map();
+const formed = new Map();
 while (sums.kills < Number(wantedKills)) {
   const version = sums.steps;
   await call("POST", "/v1/policy", { version, weights: model });
@@ -120,6 +146,16 @@ while (sums.kills < Number(wantedKills)) {
       if (before === undefined && told.has(group.taskIndex)) sums.twice += 1;
       seen.set(cursor, line);
       told.set(group.taskIndex, group);
+      const form = random() < 0.5 ? await inForm(batch, cursor) : undefined;
+      if (form !== undefined && JSON.parse(form).cursor === cursor) {
+        const { records, refused } = JSON.parse(form).group;
+        const steps = records.map(({ extra_fields: { min_global_steps: least } }) => least);
+        if (refused !== undefined || steps.some((step) => step !== version))
+          sums.wrongVersions += 1;
+        if ((formed.get(cursor) ?? form) !== form) sums.changed += 1;
+        formed.set(cursor, form);
+        sums.formed += 1;
+      }
       const dice = random();
       if (dice < 0.3) {
         safe = cursor;
