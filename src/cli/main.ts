@@ -2,7 +2,7 @@
 import module from "node:module";
 import { Command, CommanderError } from "commander";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
-import { passOverFloating } from "../library/pass-over-floating.ts";
+import { passOverFloating } from "../internal/pass-over-floating.ts";
 import { readVersion } from "../setup/version.ts";
 import { commandTable } from "./command-table.ts";
 import { narrowHelp } from "./narrow-help.ts";

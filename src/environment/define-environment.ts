@@ -9,7 +9,7 @@ import type { Environment } from "./environment.ts";
 import { EpisodeResources, type GetResource } from "./episode-resources.ts";
 import { EpisodeState } from "./episode-state.ts";
 import type { ScoreResult } from "./score-result.ts";
-import { placeOfCaller } from "./source-place.ts";
+import { placeOfCaller } from "../internal/source-place.ts";
 import { nameTasks, type TaskItem, type TaskSplits } from "./task-list.ts";
 
 /** Tools by their names. */

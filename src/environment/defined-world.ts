@@ -12,7 +12,7 @@ import type { EpisodeState } from "./episode-state.ts";
 import { briefText } from "./brief-value.ts";
 import { writePlainJson } from "./plain-text.ts";
 import { toScore, type ScoreResult } from "./score-result.ts";
-import { placeOfThrow } from "./source-place.ts";
+import { placeOfThrow } from "../internal/source-place.ts";
 import { callDefinedTool, type ToolOutcome } from "./tool-call.ts";
 
 /** A call that an episode made. */

@@ -6,7 +6,7 @@ import { InvariantError, RolloutError, describeError } from "../errors.ts";
 import { isPyDict, isPyList, toPlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
 import { isRefusal } from "./refuse.ts";
-import { placeOfThrow } from "./source-place.ts";
+import { placeOfThrow } from "../internal/source-place.ts";
 import type { CheckedArguments, ParameterCheck } from "./tool-parameters.ts";
 
 /** What a tool knows of the call besides arguments and state. */

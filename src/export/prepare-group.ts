@@ -85,7 +85,7 @@ function toReadyRow(
     rules.environmentTail.action === "cut" ? lossMask.lastIndexOf(1) + 1 : tokenIds.length;
   const named = policyVersions.slice(0, end).map((version, index) => {
     if (lossMask[index] === 0 || isWhole(version)) return version;
-    if (version === "" && policyVersion !== undefined) return String(policyVersion);
+    if (isUnnamed(version) && policyVersion !== undefined) return String(policyVersion);
     if (rules.unnamedVersions.action === "refuse") throw unnamed(sample, index, version);
     return version;
   });
@@ -106,11 +106,15 @@ export function isWhole(version: string): boolean {
   return /^(0|[1-9]\d{0,14})$/.test(version);
 }
 
+/** Whether the engine named no version: SGLang calls the weights that it was started with `default`. */
+function isUnnamed(version: string): boolean {
+  return version === "" || version === "default";
+}
+
 function unnamed({ rolloutId, segment }: Sample, index: number, version: string): UsageError {
-  const remedy =
-    version === ""
-      ? "say which version played with --policy-version N"
-      : "announce whole numbers to the engine";
+  const remedy = isUnnamed(version)
+    ? "say which version played with --policy-version N"
+    : "announce whole numbers to the engine";
   return new UsageError(
     `Cannot export ${rolloutId}: policyVersions[${index}] of segment ${segment} is ` +
       `${JSON.stringify(version)}, and this trainer counts versions in whole numbers; ${remedy}`,

@@ -8,7 +8,7 @@ import type { Task } from "../task.ts";
 import { defaultScript, scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
 import { checkTasks, checkTools } from "./check-declared.ts";
-import { passOverFloating } from "./pass-over-floating.ts";
+import { passOverFloating } from "../internal/pass-over-floating.ts";
 import { hostileAgents, type HostileAgent } from "./hostile-actions.ts";
 
 /** Something about an environment that would spoil a run, or may. JSON-able. */

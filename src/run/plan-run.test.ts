@@ -29,6 +29,12 @@ describe("parseTaskIndexes()", () => {
   ])("refuses %s", (text, message) => {
     expect(() => parseTaskIndexes(text, scope)).toThrow(message);
   });
+
+  test("counts one task as one", () => {
+    expect(() => parseTaskIndexes("7", { split: "test", size: 1 })).toThrow(
+      'Cannot play task 7: split "test" has 1 task, expected 0',
+    );
+  });
 });
 
 describe("planRun()", () => {

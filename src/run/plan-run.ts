@@ -149,8 +149,9 @@ function assertTask(
 }
 
 function outOfRange(index: number, split: string, size: number): UsageError {
+  const [tasks, expected] = size === 1 ? ["1 task", "0"] : [`${size} tasks`, `0 to ${size - 1}`];
   return new UsageError(
-    `Cannot play task ${index}: split "${split}" has ${size} tasks, expected 0 to ${size - 1}`,
+    `Cannot play task ${index}: split "${split}" has ${tasks}, expected ${expected}`,
   );
 }
 

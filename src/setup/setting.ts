@@ -128,7 +128,7 @@ interface ValueProblem {
 }
 
 function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined {
-  const shown = typeof value === "string" ? value : JSON.stringify(value);
+  const shown = typeof value === "string" ? value : brief(value);
   const expect = (isRight: boolean, expected: string) =>
     isRight ? undefined : { shown, expected: `expected ${expected}` };
   switch (kind.type) {
@@ -146,6 +146,12 @@ function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined
       return expected === undefined ? undefined : { shown, expected };
     }
   }
+}
+
+/** Whatever was given in the place of a setting, such as a whole environment. */
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? typeof value;
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 function checkList(

@@ -10,7 +10,7 @@ import { openScoringEngine, type ScoringEngine } from "../scoring-engine.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
 interface ViewFlags {
-  readonly port: string;
+  readonly port?: string;
   readonly model?: string;
   readonly open?: true;
   readonly rescore?: true;
@@ -28,7 +28,7 @@ export function defineView(command: Command): void {
         "With --export one file is written instead, which holds chosen episodes and opens without a " +
         "server.",
     )
-    .option("--port <n>", "port on 127.0.0.1; 0 takes any free one", "7333")
+    .option("--port <n>", "port on 127.0.0.1; 0 takes any free one (default: 7333)")
     .option("--model <dir>", "model folder to spell tokens with (default: the run's)")
     .option("--rescore", "let the run's engine compute logprobs again, for rows that are looked at")
     .option("--open", "open the browser")
@@ -52,9 +52,10 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
     return;
   }
   if (episode !== undefined) throw new UsageError("Cannot use --episode without --export");
-  const port = Number(flags.port);
+  const { port: given = "7333" } = flags;
+  const port = Number(given);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new UsageError(`Cannot use --port ${flags.port}: expected a whole number up to 65535`);
+    throw new UsageError(`Cannot use --port ${given}: expected a whole number up to 65535`);
   }
   const signal = untilInterrupted();
   await using scoring = await openEngines(flags.rescore === true ? runs : [], signal);

@@ -1,4 +1,4 @@
-import { placeOfThrow, isThrownByUs } from "../environment/source-place.ts";
+import { placeOfThrow, isThrownByUs } from "./source-place.ts";
 import { InvariantError, describeError } from "../errors.ts";
 
 /** Who is told, innermost last. */

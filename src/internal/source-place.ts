@@ -1,5 +1,5 @@
 import path from "node:path";
-import { packageFile } from "../internal/package-file.ts";
+import { packageFile } from "./package-file.ts";
 
 /** This package's own files: their place says nothing to whoever wrote an environment. */
 let ownFolders: readonly string[] | undefined;
