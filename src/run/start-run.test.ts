@@ -185,6 +185,23 @@ describe("startRun()", () => {
     held.resolve();
   });
 
+  test("ends a folder in which an earlier start had no need of all attempts", async () => {
+    const options = { admission: { concurrency: 1 }, grouping: { size: 1, begun: 2 } };
+    {
+      await using folder = await open();
+      const stop = new AbortController();
+      const run = start({ folder, ...options, signal: stop.signal });
+      for await (const _group of run) stop.abort();
+      expect(await run.result).toMatchObject({ end: "interrupted" });
+    }
+    await using folder = await open();
+    const run = start({ folder, ...options });
+    await all(run);
+    expect(await run.result).toMatchObject({ end: "finished" });
+    const ids = await rolloutIdsIn(dir, "samples.jsonl");
+    expect(ids).toEqual(["lamp/test/0#0", "lamp/test/1#0", "lamp/test/2#0"]);
+  });
+
   test("begins no further group while those that are there are not taken", async () => {
     const begun = new Set<string>();
     const engine = lampEngine(({ sessionId }) => void begun.add(sessionId.split("#")[0]!));

@@ -239,7 +239,7 @@ class GroupRun implements LiveRun {
     const { folder, setup } = this.#options;
     if (folder === undefined) return undefined;
     const ids = this.#book.rolloutIds;
-    if (end === "finished") await folder.sortSamples(ids.map((id) => id ?? ""));
+    if (end === "finished") await folder.sortSamples(Array.from(ids, (id = "") => id));
     const slime = await folder.writeSlime(this.#slimeAttempts());
     await folder.pruneRecording((rolloutId) => this.#book.howEnded(rolloutId));
     await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
