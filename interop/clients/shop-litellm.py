@@ -4,12 +4,12 @@ import json
 import os
 import sys
 
+# Where it hangs is worth more than that it does.
+faulthandler.dump_traceback_later(150, exit=True)
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm  # noqa: E402
 from desk_client import Desk  # noqa: E402
 
-# Where it hangs is worth more than that it does.
-faulthandler.dump_traceback_later(120, exit=True)
 litellm.suppress_debug_info = True
 dialect, base, key, url, *flags = sys.argv[1:]
 desk = Desk(url)

@@ -282,6 +282,8 @@ describe("decoders", () => {
     const names = ["own", "mcp__shop__look", "mcp__map__look"];
     expect(asked.tools.map(({ name }) => name)).toEqual(names);
     expect(asked.messages[1]).toMatchObject({ calls: [{ name: "mcp__shop__look" }] });
+    const plain = responsesDialect.decode({ input: [{ ...call, namespace: "functions" }] });
+    expect(plain.messages).toMatchObject([{ calls: [{ name: "look" }] }]);
     const parts = names.map((name, index) => ({
       ...{ type: "call" as const, id: `fc_${index}`, callId: `call_${index}`, name, text: "{}" },
     }));

@@ -2,11 +2,14 @@
 export interface ListPlace {
   /** Behind its opening bracket. */
   readonly start: number;
-  /** Behind each of its items. */
+  /** Behind each of its last items, `keptEnds` at most. */
   readonly itemEnds: readonly number[];
   /** Its closing bracket. */
   readonly end: number;
 }
+
+/** The ends of so many items are told: a body may have millions. */
+export const keptEnds = 6;
 
 /**
  * Finds a list among the fields of an object without reading the values before it.
@@ -61,6 +64,7 @@ function readItems(
     const end = skipValue(json, at);
     if (end === at) return undefined;
     itemEnds.push(end);
+    if (itemEnds.length > keptEnds) itemEnds.shift();
     at = skipSpace(json, end);
     if (json[at] === closeBracket) return { itemEnds, end: at };
     if (json[at] !== comma) return undefined;

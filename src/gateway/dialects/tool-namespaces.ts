@@ -4,8 +4,12 @@ export interface NamespacedName {
   readonly name: string;
 }
 
-/** The one name by which the policy knows a tool of a namespace. */
+/**
+ * The one name by which the policy knows a tool of a namespace. `functions` is the one of tools that stand
+ * in none.
+ */
 export function flatName({ namespace, name }: NamespacedName): string {
+  if (namespace === "" || namespace === "functions") return name;
   return `${namespace}${namespace.endsWith("__") ? "" : "__"}${name}`;
 }
 

@@ -4,7 +4,7 @@ import { ClientError } from "../client-error.ts";
 import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
 import { noHistory, type History } from "../dialects/history.ts";
-import { findList, followItems } from "../dialects/list-in-body.ts";
+import { findList, followItems, keptEnds } from "../dialects/list-in-body.ts";
 import type { FieldBook } from "./field-book.ts";
 import { PrefixHash } from "./prefix-hash.ts";
 
@@ -15,7 +15,7 @@ const keptBodies = 4;
  * A body is known up to the end of each of its last items, so many. Clients that mark the newest
  * messages for a cache change them with the next request.
  */
-const keptCuts = 6;
+const keptCuts = keptEnds;
 
 /** A place in a body, behind an item of its conversation. */
 interface Cut {
@@ -121,25 +121,22 @@ export class KnownBodies {
     const { dialect, recollection } = options;
     const value = parseBody(bytes);
     const items = (value as Readonly<Record<string, unknown>> | null)?.[dialect.historyField];
-    const place = Array.isArray(items) ? findList(bytes, dialect.historyField) : undefined;
-    if (!Array.isArray(items) || place === undefined || items.length === 0) {
-      return dialect.decode(value, recollection);
-    }
+    if (!Array.isArray(items) || items.length === 0) return dialect.decode(value, recollection);
     let steps: readonly History[];
     try {
       steps = readSteps(items, options, noHistory);
-      if (this.#fieldsAround(bytes, place, dialect) === undefined) {
-        return dialect.decode(value, recollection);
-      }
     } catch (error) {
       // What is wrong is told in the order in which a body is read.
       if (isUnreadable(error)) return dialect.decode(value, recollection);
       throw error;
     }
-    const history = steps.at(-1)!;
-    const asked = dialect.decode(value, recollection, history);
+    const asked = dialect.decode(value, recollection, steps.at(-1)!);
+    const place = findList(bytes, dialect.historyField);
+    if (place === undefined || this.#fieldsAround(bytes, place, dialect) === undefined)
+      return asked;
+    const { messages } = steps.at(-1)!;
     const cuts = cutsAt(new PrefixHash(bytes), place.itemEnds, steps.slice(1));
-    this.#keep({ dialect, start: place.start, messages: history.messages, cuts });
+    this.#keep({ dialect, start: place.start, messages, cuts });
     return asked;
   }
 

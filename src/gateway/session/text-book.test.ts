@@ -21,8 +21,15 @@ test("TextBook gives the same value for the same text, and keeps a bounded numbe
   expect(readCount).toBe(0);
   find("b");
   expect(readCount).toBe(1);
-  find("x".repeat(5_000_000));
   readCount = 0;
+  const long = "x".repeat(3_000_000);
+  find(long);
+  find(`${long}${long}`);
   find("a");
-  expect(readCount).toBe(1);
+  expect(readCount).toBe(2);
+  find(`${long}${long}`);
+  expect(readCount).toBe(3);
+  find(`${long}y`);
+  find(long);
+  expect(readCount).toBe(5);
 });

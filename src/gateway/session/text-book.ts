@@ -9,8 +9,9 @@ export class TextBook<Value> {
   readonly #values = new Map<string, Value>();
   #length = 0;
 
-  /** What a text says; `read` makes it where it is not known. */
+  /** What a text says; `read` makes it where it is not known. Very long ones are not kept. */
   find(text: string, read: () => Value): Value {
+    if (text.length > keptLength) return read();
     const isKnown = this.#values.has(text);
     const value = isKnown ? this.#values.get(text)! : read();
     // What was used last is forgotten last.
