@@ -130,7 +130,7 @@ export class KnownBodies {
       if (isUnreadable(error)) return dialect.decode(value, recollection);
       throw error;
     }
-    const asked = dialect.decode(value, recollection, steps.at(-1)!);
+    const asked = dialect.decode(value, recollection, steps.at(-1));
     const place = findList(bytes, dialect.historyField);
     if (place === undefined || this.#fieldsAround(bytes, place, dialect) === undefined)
       return asked;
