@@ -1,5 +1,6 @@
 """Serves a customer of the shop with litellm: DIALECT BASE KEY DESK [streamed]."""
 import faulthandler
+import gc
 import json
 import os
 import sys
@@ -22,6 +23,9 @@ for _ in range(60):
     reply = litellm.completion(**asked, messages=messages, stream="streamed" in flags)
     if "streamed" in flags:
         reply = litellm.stream_chunk_builder(list(reply), messages=messages)
+        # It leaves streams unread at their end. One that Python throws away in the middle of the next
+        # request waits for a lock of httpcore's that this request holds, for ever.
+        gc.collect()
     message = reply.choices[0].message
     messages.append(message.model_dump())
     for call in message.tool_calls or []:
