@@ -315,6 +315,10 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     command: ["show", "several"],
     line: "Cannot read several/run.json: no such file, expected a run's folder, such as several/one",
   },
+  "a folder that looks like a run, for the judge": {
+    command: ["identify-errors", "several/one"],
+    line: "Cannot read several/one/run.json: expected a run of format 1",
+  },
   "a folder as the environment": {
     flags: { env: "." },
     line:
