@@ -34,7 +34,8 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
   } else {
     for (const { severity, message } of problems) await writeOut(`${severity}: ${message}\n`);
     await writeOut(
-      `${environment.name}: ${playedOf(taskCount, totalTaskCount)}, ${episodeCount} episodes, ${stepCount} steps; ` +
+      `${environment.name}: ${playedOf(taskCount, totalTaskCount)}, ${formatCount(episodeCount)} episodes, ` +
+        `${formatCount(stepCount)} steps; ` +
         `${errorCount} errors, ${problems.length - errorCount} warnings\n`,
     );
   }

@@ -174,7 +174,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
       tasks: ["One.", "Two.", "Three.", "Four."].map((instruction) => ({ instruction })),
       tools: { forget: { description: "Forget.", execute: () => undefined } },
     });
-    const { problems, ...counts } = await checkEnvironment(clumsy as Environment, {
+    const { problems, ...counts } = await checkEnvironment(clumsy, {
       taskCount: "all",
     });
     expect(counts).toMatchObject({ taskCount: 4, totalTaskCount: 4 });

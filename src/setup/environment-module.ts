@@ -74,7 +74,13 @@ async function importModule(file: string): Promise<Exports> {
   try {
     return (await import(pathToFileURL(absolute).href)) as Exports;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION") {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ERR_IMPORT_ATTRIBUTE_MISSING" || code === "ERR_IMPORT_ASSERTION_TYPE_MISSING") {
+      throw new UsageError(
+        `Cannot load environment ${file}: it is data, expected a JavaScript module`,
+      );
+    }
+    if (code === "ERR_UNKNOWN_FILE_EXTENSION") {
       throw new UsageError(
         `Cannot load environment ${file}: Node ${process.versions.node} runs no TypeScript, ` +
           "expected the module that it compiles to",

@@ -33,6 +33,6 @@ export function readEnvironmentName(name: string): EnvironmentName {
   if (known !== undefined) return known;
   throw new UsageError(
     `Cannot find environment "${name}": ${expectedName(name, environmentNames)}, ` +
-      `or a module such as ./${name}.js`,
+      `or a module such as ./${/^\w[\w-]*$/.test(name) ? name : "my-environment"}.js`,
   );
 }

@@ -65,7 +65,7 @@ test("a disposal that fails is told of by the summary, by `show`, by `eval`, and
   }
   const shown = await runCli(["show", out, "0#1"]);
   expect(shown.stdout).toContain(
-    `completed (user-left), reward 1\ntrouble that cost it nothing: environment/exception: ${failure}`,
+    `\ntrouble that cost it nothing: environment/exception: ${failure}\n`,
   );
   expect((await runCli(["show", out, "1#1"])).stdout).not.toContain("trouble");
   const events = jsonLines(await readFile(path.join(out, "events.jsonl"), "utf8"));

@@ -315,6 +315,20 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     command: ["show", "several"],
     line: "Cannot read several/run.json: no such file, expected a run's folder, such as several/one",
   },
+  "a folder that looks like a run, for the judge": {
+    command: ["identify-errors", "several/one"],
+    line: "Cannot read several/one/run.json: expected a run of format 1",
+  },
+  "a folder as the environment": {
+    flags: { env: "." },
+    line:
+      'Cannot find environment ".": expected one of tau-retail, tau-airline, storefront, or a module such as ' +
+      "./my-environment.js",
+  },
+  "a configuration as the environment": {
+    flags: { env: "./typo.json" },
+    line: "Cannot load environment ./typo.json: it is data, expected a JavaScript module",
+  },
   "an environment without a user, and none named": {
     flags: { env: "./silent.mjs", user: "" },
     line:

@@ -47,6 +47,17 @@ test.each(commandTable.map((entry) => [entry.name, entry] as const))(
   },
 );
 
+test.each(commandTable.map((entry) => [entry.name, entry] as const))(
+  "%s takes each of its arguments once",
+  async (name, { arguments: given = [], load }) => {
+    const command = new Command(name);
+    for (const [spelling, help] of given) command.argument(spelling, help);
+    (await load())(command);
+    const names = command.registeredArguments.map((argument) => argument.name());
+    expect(names).toEqual([...new Set(names)]);
+  },
+);
+
 describe.each([40, 60, 80, 120])("in a terminal of %i columns", (width) => {
   test.each(commandTable.map((entry) => [entry.name, entry] as const))(
     "the help of %s stays inside, and lays no word on top of another",

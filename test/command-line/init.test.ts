@@ -95,7 +95,7 @@ describe("turnwright init", () => {
     const file = path.join(project, "my-environment.js");
     const { status, stdout } = await runCli(["env", "check", file]);
     expect(stdout).toMatch(
-      /^my-environment: all 5 tasks, \d+ episodes, \d+ steps; 0 errors, 0 warnings\n$/,
+      /^my-environment: all 5 tasks, [\d,]+ episodes, [\d,]+ steps; 0 errors, 0 warnings\n$/,
     );
     expect(status).toBe(0);
   });

@@ -80,9 +80,11 @@ describe("create-turnwright", () => {
   test("is what `npm create turnwright` runs, and does what `turnwright init` does", async () => {
     await using registry = await startRegistry([create]);
     const dir = path.join(scratch, "here");
+    // npm runs again what it has once fetched under the same name and version.
+    const cache = path.join(scratch, "cache");
     await mkdir(dir);
     const npm = async (...args: readonly string[]) =>
-      await run("npm", [...args, "--yes", "--registry", registry.url], dir);
+      await run("npm", [...args, "--yes", "--registry", registry.url, "--cache", cache], dir);
     const created = await npm("create", "turnwright", "My Agent");
     expect(created.status, created.output).toBe(0);
     const [project, twin] = [path.join(dir, "My Agent"), path.join(scratch, "twin/My Agent")];

@@ -70,14 +70,12 @@ type JudgeValues = SettingValues<(typeof judgeSettings)[number]>;
 
 /** `turnwright identify-errors`: who is to blame for unsuccessful episodes, and for what. */
 export function defineIdentifyErrors(command: Command): void {
-  command
-    .description(
-      "Judges each scored, unsuccessful episode of a run: the fault of the user, the " +
-        "agent or the environment; the agent's by type. Writes errors.jsonl (a verdict " +
-        "a line), errors.json and errors.tau-bench.json into the run's folder. Start " +
-        "it again to go on.",
-    )
-    .argument("<run>", "a run's folder");
+  command.description(
+    "Judges each scored, unsuccessful episode of a run: the fault of the user, the " +
+      "agent or the environment; the agent's by type. Writes errors.jsonl (a verdict " +
+      "a line), errors.json and errors.tau-bench.json into the run's folder. Start " +
+      "it again to go on.",
+  );
   addSettings(command, judgeSettings);
   command.action(async (dir: string, flags: Record<string, unknown>) => {
     const given = await givenSettings(judgeSettings, flags);
