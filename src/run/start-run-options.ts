@@ -2,6 +2,7 @@ import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import { requireBranchRecord } from "../internal/require-branch-record.ts";
 import type { AttemptPlayer } from "./attempt-player.ts";
 import type { EpisodeGroup } from "./group.ts";
 import type { RecordPolicy } from "./read-recording.ts";
@@ -135,20 +136,6 @@ function requireSameBranches(branchAt: readonly number[], folder: RunFolder): vo
   throw new UsageError(
     `Cannot go on in ${dir}: its episodes were played with branchAt ${JSON.stringify(before)}, and this ` +
       `start has ${JSON.stringify(branchAt)}; start with the same or choose another folder`,
-  );
-}
-
-/**
- * Where a run that samples trees is written, all is recorded: a later start takes from there what the
- * branches part from.
- *
- * @throws UsageError where less is.
- */
-export function requireBranchRecord(record: RecordPolicy): void {
-  if (record === "all") return;
-  throw new UsageError(
-    `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches part from what is ` +
-      "recorded; leave record (--record) out, or branchAt",
   );
 }
 

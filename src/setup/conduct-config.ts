@@ -1,6 +1,6 @@
 import type { RecordPolicy } from "../run/read-recording.ts";
 import type { SinkFormat } from "../run/run-folder.ts";
-import { requireBranchRecord } from "../run/start-run-options.ts";
+import { requireBranchRecord } from "../internal/require-branch-record.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { given } from "../internal/given.ts";
 import { count, flag, text, type Setting, type SettingValues } from "./setting.ts";
