@@ -5,9 +5,11 @@ set -euo pipefail
 : "${TURNWRIGHT_URL:?the address of the rollout service}" "${MODEL:?a Hugging Face folder}"
 export TURNWRIGHT_URL TURNWRIGHT_SPLIT="${TURNWRIGHT_SPLIT:-train}"
 work="${WORK:-runs/slime}"
+# The same at each start: what a start before this one had asked for is cleared.
+export TURNWRIGHT_RUN="${TURNWRIGHT_RUN:-$work}"
 mkdir -p "$work"
-python -m turnwright.slime_tasks --split train --tasks "${TASKS:-0-499}" > "$work/train.jsonl"
-python -m turnwright.slime_tasks --split dev --tasks "${DEV_TASKS:-0-19}" > "$work/dev.jsonl"
+python -m turnwright.slime_tasks --split "$TURNWRIGHT_SPLIT" --tasks "${TASKS:-0-499}" > "$work/train.jsonl"
+python -m turnwright.slime_tasks --split "${DEV_SPLIT:-dev}" --tasks "${DEV_TASKS:-0-19}" > "$work/dev.jsonl"
 
 # shellcheck disable=SC2086
 exec python train.py ${MODEL_ARGS:-} \

@@ -9,7 +9,7 @@ import { createClock } from "../internal/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
-import { ConversationRefusal } from "../renderer/render-prompt.ts";
+import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
@@ -663,4 +663,46 @@ test("a world's own tools and policy text stand in the place of the environment'
   );
   expect(episode.messages[0]).toEqual({ role: "system", content: "You dim the lamp." });
   expect(episode.turns.map(({ steps }) => steps[0]!.result)).toEqual(["acted", "refused", "acted"]);
+});
+
+describe("a tool that the chat template does not show", () => {
+  const hiding = (tool: string): Renderer => ({
+    ...characterRenderer(),
+    prompt: () => Promise.reject(new HiddenTool(tool, `Cannot show the tool ${tool}.`)),
+  });
+  const named = (name: string) =>
+    toolsFromOpenAi(
+      toPyValue([{ type: "function", function: { name, parameters: { type: "object" } } }]),
+      "tools",
+    );
+
+  test("fails the episodes alone whose tasks have it, where it is no tool of all", async () => {
+    const environment = lampWith({ tools: named("dim") });
+    const { episode } = await play(goodTurns, { environment, renderer: hiding("dim") });
+    expect(episode).toMatchObject({
+      outcome: "failed",
+      failure: {
+        party: "environment",
+        code: "environment/hidden-tool",
+        message:
+          "Cannot play task lamp/test/0 of lamp with tools of its own: Cannot show the tool dim.",
+      },
+    });
+    expect(episode.reward).toBeUndefined();
+  });
+
+  test("ends the run where all tasks have it, which nobody could be asked with", async () => {
+    await expect(play(goodTurns, { renderer: hiding("switch") })).rejects.toThrow(
+      /^Cannot show the tool switch\.$/,
+    );
+  });
+
+  test("is the agent's where nobody else gave it", async () => {
+    const agent: Agent = {
+      ...qwenAgent,
+      open: (start) => ({ ...qwenAgent.open(start), tools: named("think") }),
+    };
+    const { episode } = await play(goodTurns, { agent, renderer: hiding("think") });
+    expect(episode.failure).toMatchObject({ code: "agent/bad-opening" });
+  });
 });

@@ -3,7 +3,7 @@ import type { World } from "../environment/environment.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { RolloutError } from "../errors.ts";
 import { opensReasoning } from "../renderer/continues.ts";
-import { ConversationRefusal } from "../renderer/render-prompt.ts";
+import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { RenderedIds } from "../renderer/renderer.ts";
 import { checkOpeningMessages } from "./check-agent.ts";
 import { checkOpening } from "./check-foreign.ts";
@@ -42,12 +42,28 @@ export async function openConversation(play: Play, world: World): Promise<void> 
 }
 
 /** One conversation that the template refuses is no reason to play no other. */
-async function renderOpening({ setup }: Play, { messages, tools }: Opening): Promise<RenderedIds> {
+async function renderOpening(play: Play, { messages, tools }: Opening): Promise<RenderedIds> {
   try {
-    return await setup.renderer.prompt({ messages, tools });
+    return await play.setup.renderer.prompt({ messages, tools });
   } catch (cause) {
+    if (cause instanceof HiddenTool) throw attributeHiddenTool(play, cause);
     if (!(cause instanceof ConversationRefusal)) throw cause;
-    const whose = `Cannot use the answer of agent.open() of ${setup.agent.strategy}`;
-    throw new RolloutError("agent/bad-opening", `${whose}: ${cause.message}`, { cause });
+    throw badOpening(play, cause);
   }
+}
+
+/** A tool that all tasks have is hidden from each of them; else it is its giver's, and this task's alone. */
+function attributeHiddenTool(play: Play, cause: HiddenTool): Error {
+  const { assignment, setup, tools } = play;
+  const { environment } = setup;
+  const has = (given: Play["tools"]): boolean => given.some(({ name }) => name === cause.tool);
+  if (!has(tools)) return badOpening(play, cause);
+  if (has(environment.tools)) return cause;
+  const whose = `Cannot play task ${assignment.task.id} of ${environment.name} with tools of its own`;
+  return new RolloutError("environment/hidden-tool", `${whose}: ${cause.message}`, { cause });
+}
+
+function badOpening({ setup }: Play, cause: Error): RolloutError {
+  const whose = `Cannot use the answer of agent.open() of ${setup.agent.strategy}`;
+  return new RolloutError("agent/bad-opening", `${whose}: ${cause.message}`, { cause });
 }

@@ -1,6 +1,7 @@
 import { InvariantError, RolloutError, describeError } from "../errors.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
+import { segmentFault } from "../trajectory/segment-fault.ts";
 import { isCount, isRow, quote } from "../trajectory/violation.ts";
 import { noSpending } from "../user/add-spending.ts";
 import { countEpisode } from "./count-episode.ts";
@@ -34,8 +35,9 @@ export async function playForeign(
   }
 }
 
-const lists = ["turns", "segments", "messages"];
+const lists = ["turns", "messages"];
 const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "formatErrorCount"];
+const spent = ["callCount", "inputTokenCount", "outputTokenCount"];
 
 /** Why a value is not what comes of an attempt; nothing where it is. */
 function whyNoEpisode(value: unknown, assignment: EpisodeAssignment): string | undefined {
@@ -45,13 +47,22 @@ function whyNoEpisode(value: unknown, assignment: EpisodeAssignment): string | u
   for (const [name, wanted] of Object.entries(place)) {
     if (value[name] !== wanted) return `${name} is ${quote(value[name])}`;
   }
-  for (const name of lists) if (!Array.isArray(value[name])) return `${name} is no list`;
+  for (const name of lists) {
+    const list = value[name];
+    if (!Array.isArray(list) || !list.every(isRow)) return `${name} is no list of objects`;
+  }
   const [wrong] = checkEnd(value);
   if (wrong !== undefined) return wrong.detail;
-  const { counts, userUsage } = value;
+  const { counts, userUsage, segments, ...story } = value;
   if (!isRow(counts) || !sums.every((name) => isCount(counts[name]))) return "counts lacks a sum";
-  if (!isRow(userUsage) || !isCount(userUsage["callCount"])) return "userUsage has no callCount";
-  const unwritten = whyNotJson(value);
+  if (!isRow(userUsage)) return "userUsage is no object";
+  const unspent = spent.find((name) => !isCount(userUsage[name]));
+  if (unspent !== undefined) return `userUsage.${unspent} is ${quote(userUsage[unspent])}`;
+  const { costUsd = 0 } = userUsage;
+  if (!Number.isFinite(costUsd)) return `userUsage.costUsd is ${quote(costUsd)}`;
+  const fault = segmentFault(segments);
+  if (fault !== undefined) return fault;
+  const unwritten = whyNotJson({ ...story, counts, userUsage });
   return unwritten && `it cannot be written as JSON: ${unwritten}`;
 }
 

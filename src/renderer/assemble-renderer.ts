@@ -15,7 +15,7 @@ import { literalPattern } from "./literal-pattern.ts";
 import { missingTool } from "./missing-tool.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
-import { renderPrompt, withinLimits } from "./render-prompt.ts";
+import { HiddenTool, renderPrompt, withinLimits } from "./render-prompt.ts";
 import type { Renderer } from "./renderer.ts";
 import { rewritesHistory } from "./rewrite-check.ts";
 import { unseal } from "./seal.ts";
@@ -184,7 +184,8 @@ async function idsOfLiterals(
 function requireTools(text: string, tools: readonly PyValue[] | null, source: string): void {
   const missing = missingTool(text, tools);
   if (missing === undefined) return;
-  throw new UsageError(
+  throw new HiddenTool(
+    missing,
     `Cannot show the tool ${missing} with the chat template of ${source}: the prompt does not name ` +
       "it; give the model a chat template that prints tools (publishers often keep one for tools " +
       "apart), or choose the agent act or react, which writes the tools into the system message",

@@ -5,6 +5,17 @@ import { TemplateError } from "../jinja/template-error.ts";
 /** A chat template refuses a conversation, as they do with `raise_exception()`; another it may take. */
 export class ConversationRefusal extends UsageError {}
 
+/** A chat template prints a conversation without one of its tools; another one's it may print. */
+export class HiddenTool extends UsageError {
+  /** The tool's name. */
+  readonly tool: string;
+
+  constructor(tool: string, message: string) {
+    super(message);
+    this.tool = tool;
+  }
+}
+
 /**
  * Renders a conversation that somebody gave us.
  *

@@ -1,8 +1,8 @@
-import { open, rename } from "node:fs/promises";
 import type { Message } from "../message.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
+import { writeWhole } from "../run/write-whole.ts";
 
 /** What τ-bench's own results say of a task: `user_id`, `actions`, `instruction`, `outputs`. */
 export type TaskInfo = (place: { readonly split: string; readonly taskIndex: number }) => PyValue;
@@ -19,20 +19,20 @@ export async function writeTauBenchResults(
   rows: AsyncIterable<EpisodeRow>,
   taskInfo: TaskInfo | undefined,
 ): Promise<void> {
-  const next = `${file}.next`;
-  const handle = await open(next, "w");
-  try {
-    let separator = "[\n";
-    for await (const row of rows) {
-      const text = stringifyPythonJson(toTauBenchResult(row, taskInfo?.(row)));
-      await handle.write(separator + text);
-      separator = ",\n";
-    }
-    await handle.write(separator === "[\n" ? "[]\n" : "\n]\n");
-  } finally {
-    await handle.close();
+  await writeWhole(file, linesOf(rows, taskInfo));
+}
+
+async function* linesOf(
+  rows: AsyncIterable<EpisodeRow>,
+  taskInfo: TaskInfo | undefined,
+): AsyncGenerator<Uint8Array> {
+  let separator = "[\n";
+  for await (const row of rows) {
+    const text = stringifyPythonJson(toTauBenchResult(row, taskInfo?.(row)));
+    yield Buffer.from(separator + text);
+    separator = ",\n";
   }
-  await rename(next, file);
+  yield Buffer.from(separator === "[\n" ? "[]\n" : "\n]\n");
 }
 
 /** One episode as an entry of τ-bench's results file. */

@@ -758,6 +758,22 @@ describe("startRun()", () => {
     ],
     ["a failure of nobody's", { outcome: "failed" }, "stopReason is"],
     ["no sums", { counts: {} }, "counts lacks a sum"],
+    ["a segment that is none", { segments: [null] }, "segments[0] is no object"],
+    ["a segment without ids", { segments: [{}] }, "segments[0].tokenIds is no list"],
+    [
+      "a logprob that is none",
+      {
+        segments: [
+          {
+            ...{ tokenIds: [1], lossMask: [1], logprobs: [Number.NaN], policyVersions: [""] },
+            ...{ spans: [], turns: [], promptLength: 0 },
+          },
+        ],
+      },
+      "segments[0].logprobs",
+    ],
+    ["a turn that is none", { turns: [null] }, "turns is no list of objects"],
+    ["a bill without its ids", { userUsage: { callCount: 1 } }, "userUsage.inputTokenCount is"],
     [
       "what is no JSON",
       { rewardDetails: { seen: 1n } },

@@ -1,7 +1,8 @@
 import { lstat, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createDeferred } from "../testing/deferred.ts";
 import { crashingFiles, faultyFiles, type FileCall } from "./faulty-files.fixture.ts";
 import { writeWhole, writeWholeJson } from "./write-whole.ts";
 
@@ -54,8 +55,44 @@ test("writeWhole() leaves the old contents or the new ones wherever the process 
     await writeWhole(file, "new contents", { files }).catch(() => {});
     expect(["old", "new contents"]).toContain(await readFile(file, "utf8"));
     if (count() <= at) break;
+    await rm(`${file}.next`, { force: true });
   }
   expect(await readFile(file, "utf8")).toBe("new contents");
+});
+
+test("writeWhole() lets each of several who write at once write a file of its own", async () => {
+  const [first, second] = [createDeferred(), createDeferred()];
+  async function* long(text: string, at: { readonly promise: Promise<void> }) {
+    yield Buffer.from(text.repeat(3));
+    await at.promise;
+    yield Buffer.from(text);
+  }
+  const writing = writeWhole(file, long("first ", first));
+  await vi.waitFor(async () => expect(await readdir(dir)).toEqual(["a.json.next"]));
+  const other = writeWhole(file, long("other ", second));
+  await vi.waitFor(async () =>
+    expect((await readdir(dir)).toSorted()).toEqual(["a.json.2.next", "a.json.next"]),
+  );
+  second.resolve();
+  await other;
+  expect(await readFile(file, "utf8")).toBe("other other other other ");
+  first.resolve();
+  await writing;
+  expect(await readFile(file, "utf8")).toBe("first first first first ");
+  expect(await readdir(dir)).toEqual(["a.json"]);
+});
+
+test("writeWhole() removes nothing of another's where its last step fails", async () => {
+  const files = faultyFiles(({ operation }) =>
+    operation === "syncFolder" ? { type: "fail", code: "EIO" } : undefined,
+  );
+  const { rename } = files;
+  files.rename = async (from, to) => {
+    await rename(from, to);
+    await writeFile(from, "another's");
+  };
+  await expect(writeWhole(file, "new", { files })).rejects.toThrow(`Cannot write ${file}: EIO`);
+  expect(await readFile(`${file}.next`, "utf8")).toBe("another's");
 });
 
 test("writeWholeJson() follows a link, and goes on after short writes", async () => {

@@ -4,7 +4,8 @@ import { storageError } from "./storage-error.ts";
 
 /**
  * Writes a file as a whole: whoever reads it, also after a crash of the machine, finds the old
- * contents or the new ones. A link is followed, so that what it leads to is replaced.
+ * contents or the new ones. A link is followed, so that what it leads to is replaced. Of several who
+ * write it at once, the last to end has it to itself.
  *
  * @throws UsageError where the disk refuses; the old contents are still there then.
  */
@@ -16,9 +17,12 @@ export async function writeWhole(
   let next: string | undefined;
   try {
     const target = await files.realPath(file);
-    next = nextName(target);
-    await writeNew(files, next, content);
+    const created = await createNext(files, target);
+    next = created.name;
+    await fill(created.open, content);
     await files.rename(next, target);
+    // From here on a file of that name is another's.
+    next = undefined;
     await files.syncFolder(path.dirname(target));
   } catch (error) {
     // The complaint is about what failed first.
@@ -27,17 +31,27 @@ export async function writeWhole(
   }
 }
 
-/** Where a file's next contents stand while they are written. */
+/** Where a file's next contents stand while they are written, unless another writer's stand there. */
 export function nextName(file: string): string {
   return `${file}.next`;
 }
 
-async function writeNew(
+/** Each writer has a file of its own: two that write at once must not write into one another's. */
+async function createNext(
   files: Files,
-  name: string,
-  content: string | AsyncIterable<Uint8Array>,
-): Promise<void> {
-  const open = await files.open(name, "replace");
+  target: string,
+): Promise<{ readonly name: string; readonly open: OpenFile }> {
+  for (let number = 1; ; number++) {
+    const name = nextName(number === 1 ? target : `${target}.${number}`);
+    try {
+      return { name, open: await files.open(name, "create") };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+  }
+}
+
+async function fill(open: OpenFile, content: string | AsyncIterable<Uint8Array>): Promise<void> {
   try {
     await writeContent(open, content);
     await open.sync();

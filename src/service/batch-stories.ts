@@ -22,6 +22,18 @@ export class BatchStories {
    * @throws UsageError where one is not there, as in a folder that was removed.
    */
   async read(rolloutIds: readonly string[]): Promise<ReadonlyMap<string, EpisodeStory>> {
+    const found = await this.#readOnce(rolloutIds);
+    if (found !== undefined) return found;
+    // A batch that is gone on with may have its file written anew: the places are others then.
+    this.#places.clear();
+    this.#end = 0;
+    return (await this.#readOnce(rolloutIds)) ?? this.#refuse(rolloutIds);
+  }
+
+  /** `undefined` where a line is not what its place says. */
+  async #readOnce(
+    rolloutIds: readonly string[],
+  ): Promise<ReadonlyMap<string, EpisodeStory> | undefined> {
     const found = new Map<string, EpisodeStory>();
     if (rolloutIds.length === 0) return found;
     this.#looking = this.#looking.catch(() => {}).then(async () => await this.#look(rolloutIds));
@@ -29,8 +41,10 @@ export class BatchStories {
     await using reader = await LineReader.open(this.#file);
     for (const rolloutId of rolloutIds) {
       const place = this.#places.get(rolloutId);
-      if (place === undefined) throw this.#absent(rolloutId);
-      found.set(rolloutId, JSON.parse(await reader.read(place)) as EpisodeStory);
+      if (place === undefined) return undefined;
+      const text = await reader.read(place);
+      if (rolloutIdOf(text) !== rolloutId) return undefined;
+      found.set(rolloutId, JSON.parse(text) as EpisodeStory);
     }
     return found;
   }
@@ -50,6 +64,10 @@ export class BatchStories {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
       throw this.#absent(rolloutIds[0]!);
     }
+  }
+
+  #refuse(rolloutIds: readonly string[]): never {
+    throw this.#absent(rolloutIds.find((id) => !this.#places.has(id)) ?? rolloutIds[0]!);
   }
 
   #absent(rolloutId: string): UsageError {

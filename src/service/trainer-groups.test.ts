@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -9,6 +9,7 @@ import { exporters, type ExportTarget } from "../export/exporters.ts";
 import { sayNote } from "../export/say-note.ts";
 import { readRunGroups } from "../export/read-run-groups.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
+import { BatchStories } from "./batch-stories.ts";
 import { TrainerGroups } from "./trainer-groups.ts";
 
 let dir = "";
@@ -184,6 +185,20 @@ describe("groups in a trainer's form", () => {
     expect(Array.isArray(plain!.records[0]!["prompt"])).toBe(true);
     const text = await call("GET", "/v1/groups?batch=b1&format=slime&promptText=true");
     expect(typeof groupsOf(text.body)[0]!.records[0]!["prompt"]).toBe("string");
+  });
+
+  test("are found again where the batch's file was written anew", async () => {
+    await writeFile(
+      path.join(dir, "episodes.jsonl"),
+      '{"rolloutId":"gone"}\n{"rolloutId":"a#0"}\n',
+    );
+    const stories = new BatchStories(dir);
+    expect([...(await stories.read(["a#0"])).values()]).toEqual([{ rolloutId: "a#0" }]);
+    await writeFile(path.join(dir, "episodes.jsonl"), '{"rolloutId":"a#0","reward":1}\n{"roll');
+    expect([...(await stories.read(["a#0"])).values()]).toEqual([{ rolloutId: "a#0", reward: 1 }]);
+    await expect(stories.read(["b#0"])).rejects.toThrow("Cannot find b#0 in");
+    await appendFile(path.join(dir, "episodes.jsonl"), 'outId":"b#0"}\n');
+    expect([...(await stories.read(["b#0", "a#0"])).keys()]).toEqual(["b#0", "a#0"]);
   });
 
   test("say so where the batch's folder is gone", async () => {

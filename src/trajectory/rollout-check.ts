@@ -10,13 +10,24 @@ interface RolloutSeen {
   segmentCount: number;
   /** What the next row's first turn is numbered. */
   nextTurnIndex: number;
-  readonly turnIndexes: Set<number>;
+  /** By turn, the hash of the ids that it was asked with. */
+  readonly prompts: Map<number, unknown>;
+}
+
+/** A row with which a fork begins. */
+interface ForkSeen {
+  readonly line: number;
+  readonly rolloutId: string;
+  /** What it says that it parts from. */
+  readonly from: unknown;
+  readonly turnIndex: number;
 }
 
 /** Checks the rows of a file against each other, one after the other. */
 export class RolloutCheck {
   readonly #rollouts = new Map<string, RolloutSeen>();
   readonly #taskOfGroup = new Map<string, unknown>();
+  readonly #forks: ForkSeen[] = [];
   /** Rows whose sampled ids have no policy version. */
   readonly #nameless: { readonly line: number }[] = [];
   #isNamed = false;
@@ -31,9 +42,14 @@ export class RolloutCheck {
       shared,
       segmentCount: 0,
       nextTurnIndex: 0,
-      turnIndexes: new Set(),
+      prompts: new Map(),
     };
     this.#rollouts.set(rolloutId, seen);
+    const { forkedFrom } = row;
+    if (segment === 0 && isRow(forkedFrom) && isCount(forkedFrom["turnIndex"])) {
+      const { rolloutId: from, turnIndex } = forkedFrom;
+      this.#forks.push({ line, rolloutId, from, turnIndex: Number(turnIndex) });
+    }
     return [
       ...checkSegment(rolloutId, segment, seen),
       ...checkShared(rolloutId, shared, seen),
@@ -44,6 +60,22 @@ export class RolloutCheck {
 
   /** What can be told only when all rows are known. */
   finish(): (Violation & { readonly line: number })[] {
+    return [...this.#forks.flatMap((fork) => this.#checkFork(fork)), ...this.#checkNameless()];
+  }
+
+  /** A fork's first turn is asked with the ids that the same turn of what it parts from was asked with. */
+  #checkFork({ line, rolloutId, from, turnIndex }: ForkSeen) {
+    const own = this.#rollouts.get(rolloutId)?.prompts.get(turnIndex);
+    const other = typeof from === "string" ? this.#rollouts.get(from)?.prompts : undefined;
+    // Rows of what it parts from may stand in another folder.
+    if (own === undefined || other?.has(turnIndex) !== true) return [];
+    if (own === other.get(turnIndex)) return [];
+    const whose = `turn ${turnIndex} of ${quote(from)}, from which ${rolloutId} parts`;
+    const detail = `the ids before turn ${turnIndex} are not those before ${whose}`;
+    return [{ line, rule: "fork", detail }];
+  }
+
+  #checkNameless() {
     if (!this.#isNamed) return [];
     const detail = "no sampled id of the row has a policy version, and those of other rows have";
     return this.#nameless.map(({ line }) => ({ line, rule: "policy-versions", detail }));
@@ -95,21 +127,20 @@ function checkTurnIndexes(
   if (!Array.isArray(turns)) return [];
   const forkTurn = isRow(forkedFrom) ? forkedFrom["turnIndex"] : undefined;
   if (isCount(forkTurn)) seen.nextTurnIndex = Math.max(seen.nextTurnIndex, forkTurn);
-  const indexes = turns
-    .map((turn: unknown) => (isRow(turn) ? turn["turnIndex"] : undefined))
-    .filter((index) => isCount(index));
+  const placed = turns.filter((turn): turn is RawRow => isRow(turn) && isCount(turn["turnIndex"]));
   const found: Violation[] = [];
-  const [first] = indexes;
-  if (first !== undefined && first > seen.nextTurnIndex) {
+  const first = placed[0]?.["turnIndex"];
+  if (isCount(first) && first > seen.nextTurnIndex) {
     const detail = `the row begins with turn ${first} of ${rolloutId}, expected ${seen.nextTurnIndex}`;
     found.push({ rule: "turn-index", detail });
   }
-  for (const index of indexes) {
-    if (seen.turnIndexes.has(index)) {
+  for (const { turnIndex, promptHash } of placed) {
+    const index = Number(turnIndex);
+    if (seen.prompts.has(index)) {
       const detail = `turn ${index} of ${rolloutId} is trained twice`;
       found.push({ rule: "trained-once", detail });
     }
-    seen.turnIndexes.add(index);
+    seen.prompts.set(index, promptHash);
     seen.nextTurnIndex = Math.max(seen.nextTurnIndex, index + 1);
   }
   return found;

@@ -283,6 +283,39 @@ describe("verifyFile()", () => {
     ]);
   });
 
+  test("holds what a fork shares with what it parts from against the ids of that", async () => {
+    const end = { outcome: "completed", stopReason: "user-left", reward: 1 } as const;
+    const turn = (outputIds: readonly number[]): Generation => ({
+      ...{ outputIds, logprobs: [-0.5, -0.5], finish: { type: "stop" }, discarded: [] },
+      pieces: [{ requestId: "r", tokenCount: 2, policyVersion: "1", finish: "stop" }],
+    });
+    const rowOf = (rolloutId: string, shared: readonly number[], from?: string): string => {
+      const recorder = new TrajectoryRecorder();
+      recorder.openSegment([1, 2]);
+      recorder.appendTurn(turn(shared));
+      recorder.appendDelta({ ids: [5], text: "", closeSynthesised: false });
+      if (from !== undefined) recorder.beginFork();
+      recorder.appendTurn(turn([8, 99]));
+      const forkedFrom =
+        from === undefined ? {} : { forkedFrom: { rolloutId: from, turnIndex: 1 } };
+      const place = { rolloutId, groupId: "t", taskId: "t", ...forkedFrom };
+      return JSON.stringify(toSamples(recorder.toSegments(), place, end, {})[0]);
+    };
+    const file = await fileOf(
+      // Forks may stand before what they part from, or without it.
+      rowOf("t#2", [6, 99], "t#0"),
+      rowOf("t#0", [7, 99]),
+      rowOf("t#1", [7, 99], "t#0"),
+      rowOf("t#3", [6, 99], "elsewhere#0"),
+    );
+    expect((await verifyFile(file)).violations).toEqual([
+      {
+        ...{ line: 1, rule: "fork" },
+        detail: 'the ids before turn 1 are not those before turn 1 of "t#0", from which t#2 parts',
+      },
+    ]);
+  });
+
   test("says which file cannot be read", async () => {
     await expect(verifyFile("/nowhere/samples.jsonl")).rejects.toThrow(
       "Cannot read /nowhere/samples.jsonl",

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Episode } from "../../episode/episode.ts";
+import { segmentFault } from "../../trajectory/segment-fault.ts";
 import { payloadSchema } from "./payload.ts";
 import type { AttemptJob } from "./attempt-job.ts";
-import { segmentFault } from "./segment-check.ts";
 
 const text = z.string().max(100_000);
 

@@ -1,8 +1,14 @@
-import type { Segment } from "../../trajectory/trajectory-recorder.ts";
+import { isTokenId } from "../engine/token-id.ts";
+import { whyNotJson } from "../internal/why-not-json.ts";
+import type { Segment } from "./trajectory-recorder.ts";
+import { isRow } from "./violation.ts";
 
 const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
 
-/** What is wrong with the ids of an episode that came from elsewhere; nothing where they can be used. */
+/**
+ * What is wrong with the ids of an episode that came from elsewhere; nothing where they can be used. Long
+ * lists are looked at, and not written for it.
+ */
 export function segmentFault(segments: unknown): string | undefined {
   if (!Array.isArray(segments)) return "segments is no list";
   for (const [index, segment] of (segments as Partial<Segment>[]).entries()) {
@@ -15,12 +21,15 @@ export function segmentFault(segments: unknown): string | undefined {
       if (list.length !== length) return `${at}.${name} has ${list.length} entries, not ${length}`;
     }
     const { tokenIds = [], lossMask = [], logprobs = [], policyVersions = [] } = segment;
-    if (!tokenIds.every((id) => Number.isSafeInteger(id) && id >= 0)) return `${at}.tokenIds`;
+    if (!tokenIds.every((id) => isTokenId(id))) return `${at}.tokenIds`;
     if (!lossMask.every((bit) => bit === 0 || bit === 1)) return `${at}.lossMask`;
-    if (!logprobs.every((value) => typeof value === "number")) return `${at}.logprobs`;
+    if (!logprobs.every((value) => Number.isFinite(value))) return `${at}.logprobs`;
     if (!policyVersions.every((value) => typeof value === "string")) return `${at}.policyVersions`;
     if (!Array.isArray(segment.spans) || !Array.isArray(segment.turns)) return `${at}.turns`;
+    if (!segment.spans.every(isRow) || !segment.turns.every(isRow)) return `${at}.turns`;
     if (!Number.isSafeInteger(segment.promptLength)) return `${at}.promptLength`;
+    const rest = Object.entries(segment).filter(([name]) => !lists.includes(name as never));
+    if (rest.some(([, value]) => whyNotJson(value) !== undefined)) return `${at} is no JSON`;
   }
   return undefined;
 }
