@@ -143,7 +143,12 @@ export function createHttpEngine<Kind extends string>(
     const { protocol } = server;
     return track((closed) =>
       sampleTurn(request, {
-        ...{ workers, settings, protocol, signal, cutShort, onTokens },
+        workers,
+        settings,
+        protocol,
+        signal,
+        cutShort,
+        onTokens,
         closing: closed,
       }),
     );

@@ -89,7 +89,9 @@ export class RepeatedCall implements Disposable {
     await takeTurn();
     await using _ = this.#abortWhenCutShort({ requestId, worker });
     const reply = await ask({
-      ...{ worker, signal, stream },
+      worker,
+      signal,
+      stream,
       async post({ path, headers: further, ...rest }) {
         const request = { method: "POST", path, headers: { ...headers, ...further } } as const;
         const outcome = await worker.transport.send({ ...request, ...rest, signal });

@@ -77,7 +77,8 @@ export async function callServer(
         ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
     });
     status = reply.statusCode;
     text = await reply.body.text();

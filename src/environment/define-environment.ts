@@ -117,7 +117,15 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
         throw error;
       });
       return new DefinedWorld<Item, State>({
-        ...{ environment: place, task, user, tools, isDone, score, dispose, outside, resources },
+        environment: place,
+        task,
+        user,
+        tools,
+        isDone,
+        score,
+        dispose,
+        outside,
+        resources,
         state: new EpisodeState(state),
         own: {
           ...(toolsOf.shared === undefined ? { tools: definitionsOf(tools) } : {}),

@@ -75,7 +75,11 @@ export function defineTool<Arguments, State = unknown>(
     name,
     definition: toolFromOpenAi(toPyValue(openai as unknown as PlainJson), `tool ${name}`),
     callable: {
-      ...{ name, timeoutMs, ends, jsonSchema, check },
+      name,
+      timeoutMs,
+      ends,
+      jsonSchema,
+      check,
       execute: execute as CallableTool<State>["execute"],
     },
   };

@@ -117,7 +117,9 @@ export class DefinedWorld<Item, State> implements World {
     const plain = toPlainJson(given) as Readonly<Record<string, PlainJson>>;
     this.#calls.push({ name, arguments: plain, isError });
     return {
-      ...{ observation: text, from: "tool", source: name },
+      observation: text,
+      from: "tool",
+      source: name,
       ...(isError ? { isError } : {}),
       ...(ends ? { done: "terminal-tool" } : this.#isFinished() ? { done: "finished" } : {}),
     };
@@ -148,7 +150,9 @@ export class DefinedWorld<Item, State> implements World {
           answer: this.#said.at(-1) ?? "",
           calls: this.#calls,
           isDone: this.#isDone,
-          ...{ signal, outside, resource: resources.get },
+          signal,
+          outside,
+          resource: resources.get,
         }),
       "grader",
     );

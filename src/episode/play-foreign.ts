@@ -83,13 +83,26 @@ function failed(
 ): Episode {
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, task, attempt = 1 } = assignment;
   return {
-    ...{ format: 2, rolloutId, groupId, taskId: task.id, environment: setup.environment.name },
-    ...{ split: task.split, taskIndex: task.index, sampleIndex, seed, attempt },
+    format: 2,
+    rolloutId,
+    groupId,
+    taskId: task.id,
+    environment: setup.environment.name,
+    split: task.split,
+    taskIndex: task.index,
+    sampleIndex,
+    seed,
+    attempt,
     ...(groupIndex === undefined ? {} : { groupIndex }),
-    ...{ outcome: "failed", stopReason: "failure", failure: failure.toFailure() },
+    outcome: "failed",
+    stopReason: "failure",
+    failure: failure.toFailure(),
     counts: countEpisode([], [], 0, undefined),
     userUsage: noSpending,
-    ...{ startedAtMs, durationMs: Math.max(setup.now() - startedAtMs, 0) },
-    ...{ messages: [], turns: [], segments: [] },
+    startedAtMs,
+    durationMs: Math.max(setup.now() - startedAtMs, 0),
+    messages: [],
+    turns: [],
+    segments: [],
   };
 }

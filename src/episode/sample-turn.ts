@@ -106,7 +106,8 @@ async function generate(play: Play, request: GenerateRequest): Promise<Sampled> 
   try {
     const generation = await callParty(play, call, async (signal) => {
       const reply = await setup.engine.generate(request, {
-        ...{ signal, cutShort: time.signal },
+        signal,
+        cutShort: time.signal,
         onHeld: (isHeld) => holdTime(play, isHeld),
       });
       const isEmpty = checkGeneration(reply, request).outputIds.length === 0;

@@ -121,7 +121,8 @@ export class JobDesk {
     signal.addEventListener("abort", onClose, { once: true });
     try {
       return await withDeadline(async () => await book.begin({ signal }), {
-        ...{ ms: Infinity, signal: left.signal },
+        ms: Infinity,
+        signal: left.signal,
         onLate: () => undefined,
       });
     } catch (error) {

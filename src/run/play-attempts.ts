@@ -67,7 +67,8 @@ export async function playAttempts(
     const { rolloutId } = job.assignment;
     const about = { rolloutId, attempt: first, message };
     await folder?.writeEvent({
-      ...{ type: "recording-dropped", atMs: options.setup.now() },
+      type: "recording-dropped",
+      atMs: options.setup.now(),
       ...about,
     });
     // It begins anew, and that is no failure.
@@ -145,11 +146,19 @@ async function playOnce(
   const run = folder?.manifest.runId;
   const kept = options.keepsInputs === true ? keepInputs(inputs) : undefined;
   const written = recording?.begin({
-    ...{ rolloutId, attempt, start, groupId, groupIndex, sampleIndex, seed },
+    rolloutId,
+    attempt,
+    start,
+    groupId,
+    groupIndex,
+    sampleIndex,
+    seed,
     ...(samplingSeed === undefined ? {} : { samplingSeed }),
     ...(forkedFrom && { forkedFrom }),
     ...(run === undefined ? {} : { run }),
-    ...{ split: task.split, taskIndex: task.index, atMs: options.setup.now() },
+    split: task.split,
+    taskIndex: task.index,
+    atMs: options.setup.now(),
     ...(past && { partCount: past.partCount, lastHash: past.lastHash }),
   });
   // A fork's recording stands for itself.

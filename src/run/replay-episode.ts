@@ -53,7 +53,8 @@ export function recordedAssignment(
   const { samplingSeed } = begin;
   const place = { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt, start };
   return {
-    ...{ task, ...place },
+    task,
+    ...place,
     ...(samplingSeed === undefined ? {} : { samplingSeed }),
     ...(forkedFrom && { forkedFrom }),
   };

@@ -174,7 +174,12 @@ export class RunFolder implements AsyncDisposable {
     const folder = new RunFolder(
       { dir, manifest: claimed.manifest, finished, branchAt, notes },
       {
-        ...{ files, lock, format, recordings, record, finishedIds },
+        files,
+        lock,
+        format,
+        recordings,
+        record,
+        finishedIds,
         retried: new Set(found.retried),
         lost: new Set(dropped),
         samples: journals[samplesFile],

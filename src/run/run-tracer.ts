@@ -77,8 +77,10 @@ function traceEpisodes(
       const parent = trace.setSpan(context.active(), span);
       parents.set(rolloutId, parent);
       span.setAttributes({
-        ...{ "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent.strategy },
-        ...{ "gen_ai.conversation.id": rolloutId, "turnwright.task.id": task.id },
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": agent.strategy,
+        "gen_ai.conversation.id": rolloutId,
+        "turnwright.task.id": task.id,
         "turnwright.environment": environment.name,
       });
       return {
@@ -110,7 +112,8 @@ function startCall(tracer: Tracer, name: string, parent: Context): Span {
 
 function noteEnd(span: Span, { outcome, stopReason, reward, failure, counts }: Episode): void {
   span.setAttributes({
-    ...{ "turnwright.outcome": outcome, "turnwright.stop_reason": stopReason },
+    "turnwright.outcome": outcome,
+    "turnwright.stop_reason": stopReason,
     ...(reward !== undefined && { "turnwright.reward": reward }),
     "turnwright.turn_count": counts.turnCount,
   });

@@ -67,7 +67,11 @@ class GroupRun implements LiveRun {
     this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now: setup.now });
     this.#branches = new Branches(branchAt, folder);
     this.#book = new GroupBook({
-      ...{ source, size, begun, seed, finished: folder?.finished ?? [] },
+      source,
+      size,
+      begun,
+      seed,
+      finished: folder?.finished ?? [],
       isBranching: this.#branches.areAny,
     });
     const [book, tally, versions] = [this.#book, this.#tally, this.#versions];
@@ -252,7 +256,8 @@ class GroupRun implements LiveRun {
   #slimeAttempts(): readonly SlimeAttempt[] {
     const { size, begun = size } = this.#options.grouping;
     return Array.from(this.#book.rolloutIds, (rolloutId = "", index) => ({
-      ...{ rolloutId, index },
+      rolloutId,
+      index,
       groupIndex: Math.floor(index / begun),
     }));
   }

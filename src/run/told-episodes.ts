@@ -56,10 +56,15 @@ export function foundEvent(
   atMs: number,
 ) {
   return {
-    ...{ type: finishedType, atMs, rolloutId, outcome, stopReason },
+    type: finishedType,
+    atMs,
+    rolloutId,
+    outcome,
+    stopReason,
     ...(reward === undefined ? {} : { reward }),
     ...(failure === undefined ? {} : { failure }),
-    ...{ isFoundLater: true, episodeHash: hash },
+    isFoundLater: true,
+    episodeHash: hash,
   };
 }
 

@@ -32,7 +32,10 @@ export async function loadSharedModel(
     return undefined;
   }
   const outline = {
-    ...{ ...file.outline, added_tokens: [], truncation: null, padding: null },
+    ...file.outline,
+    added_tokens: [],
+    truncation: null,
+    padding: null,
     model: { type: "BPE", vocab: {}, merges: [] },
   };
   const create = (): library.Tokenizer => {

@@ -79,7 +79,8 @@ function refuseConstraint({ turn }: PieceRequest): FailedReply | undefined {
     code: "engine/bad-request",
     problem: `a constraint of type ${constraint.type} is not among those that the server knows`,
     expected: "json-schema",
-    ...{ retry: false, maySample: false },
+    retry: false,
+    maySample: false,
   } as const;
   return { type: "failed", failure };
 }

@@ -93,7 +93,12 @@ export function createSequenceEngine({
       const listener = new TokenListener(request, onTokens);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
         sampleTurn(sequence, {
-          ...{ request, sampling, random, endsGeneration, cutShort, listener },
+          request,
+          sampling,
+          random,
+          endsGeneration,
+          cutShort,
+          listener,
           signal: stop,
         });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });

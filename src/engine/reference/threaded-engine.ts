@@ -139,7 +139,8 @@ export function createThreadedEngine({
         cutShort?.removeEventListener("abort", onCut);
       };
       pending.set(key, {
-        ...{ thread, listener },
+        thread,
+        listener,
         resolve: (reply) => (unlisten(), resolve(reply)),
         reject: (error) => (unlisten(), reject(error)),
       });

@@ -76,7 +76,9 @@ export class VllmReplyStream {
     const { ids } = this.#stream;
     const choice = {
       ...this.#choice,
-      ...{ finish_reason: reason, token_ids: ids, logprobs: this.#joinLogprobs() },
+      finish_reason: reason,
+      token_ids: ids,
+      logprobs: this.#joinLogprobs(),
       prompt_token_ids: this.#promptIds,
     };
     const reply = { choices: [choice], usage: this.#usage };

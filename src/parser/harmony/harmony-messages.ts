@@ -95,7 +95,10 @@ class MessageReader {
     if (state.type === "content") this.#close(state, length, length);
     if (state.type === "header") {
       this.#messages.push({
-        ...{ role: "assistant", channel: "final", recipient: undefined, contentType: undefined },
+        role: "assistant",
+        channel: "final",
+        recipient: undefined,
+        contentType: undefined,
         text: this.#unfinished.join(""),
         span: [state.start, length],
       });
@@ -136,7 +139,8 @@ function readHeader(written: string, known: HarmonyRole | undefined): Header | u
   const recipient = isAlone ? last : parts.pop();
   if (parts.length > 0) return undefined;
   return {
-    ...{ role, channel },
+    role,
+    channel,
     recipient: recipient === undefined ? undefined : cleanRecipient(recipient),
     contentType: isAlone ? undefined : last,
   };
