@@ -5,7 +5,6 @@ import type { Redactor } from "../internal/redactor.ts";
 import { requireBranchRecord } from "../internal/require-branch-record.ts";
 import type { AttemptPlayer } from "./attempt-player.ts";
 import type { EpisodeGroup } from "./group.ts";
-import type { RecordPolicy } from "./read-recording.ts";
 import type { RunFolder } from "./run-folder.ts";
 import type { RunProgress } from "./run-progress.ts";
 import type { StalenessOptions } from "./staleness.ts";
