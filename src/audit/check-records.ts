@@ -117,6 +117,7 @@ export async function checkEvents(
   /** How the last start ended, where an event tells that. */
   let ended: unknown;
   let isStarted = false;
+  let hasEnded = false;
   let isThere = true;
   let isEnded = isFinished;
   const file = path.join(dir, "events.jsonl");
@@ -135,6 +136,11 @@ export async function checkEvents(
         ended = undefined;
       }
       if (event["type"] === "run-ended") {
+        hasEnded = true;
+        if (!isStarted) {
+          const detail = "the run ended before it was started: the lines are not in their order";
+          found.push({ line, rule: "events", detail });
+        }
         isEnded = isFinished || event["end"] === "finished";
         ended = event["end"];
       }
@@ -146,6 +152,9 @@ export async function checkEvents(
     }
     if (!isStarted)
       found.push({ rule: "events", detail: "nothing tells that the run was started" });
+    // The event is written first, and a later start that finds nothing to do writes no other summary.
+    if (isFinished && !hasEnded)
+      found.push({ rule: "events", detail: "nothing tells that the run ended" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     isThere = false;

@@ -102,6 +102,7 @@ export async function writeSoundRun(
       index,
     })),
   );
+  await folder.writeEvent({ type: "run-ended", atMs: 2, end: "finished" });
   await folder.writeSummary({ end: "finished", ...tally.progress(), slime });
 }
 

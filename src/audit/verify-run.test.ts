@@ -671,6 +671,16 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
       }),
     "events.jsonl events",
   ],
+  [
+    "a run that is finished, and no event that tells of its end",
+    ({ events }) => events!.splice(-1),
+    "events.jsonl events",
+  ],
+  [
+    "events in another order",
+    (files) => (files.events = files.events!.toReversed()),
+    "events.jsonl events",
+  ],
   // slime
   ["no slime file", (files) => (files.slime = undefined), "samples.slime.jsonl slime"],
   [

@@ -111,4 +111,27 @@ describe("Redactor", () => {
     const { reason } = AbortSignal.abort() as { reason: unknown };
     expect(() => redactor.error(reason)).not.toThrow();
   });
+
+  test("error() passes over what cannot be looked through, whoever threw it", () => {
+    const redactor = new Redactor([secret]);
+    const circle: unknown[] = [secret];
+    circle.push(circle);
+    const unreadable = {
+      get: (): never => {
+        throw new Error("not now");
+      },
+      enumerable: true,
+    };
+    for (const odd of [
+      Object.assign(new Error(secret), { list: circle }),
+      Object.assign(new Error(secret), { list: [secret, 1n] }),
+      Object.defineProperty(new Error(secret), "list", unreadable),
+    ]) {
+      const error = new RolloutError("user/exception", "Cannot hear the user", { cause: odd });
+      redactor.error(error);
+      expect(odd.message).toBe("[redacted]");
+    }
+    const frozen = Object.freeze(new Error(secret));
+    expect(() => redactor.error(frozen)).not.toThrow();
+  });
 });

@@ -145,13 +145,18 @@ export class Redactor {
     return this.#forms.some(([form]) => text.includes(form));
   }
 
+  /** Errors may be anyone's: what cannot be read, written or replaced stays, and nothing is thrown. */
   #cleanMember(error: Error, name: string): void {
-    const value = (error as unknown as Readonly<Record<string, unknown>>)[name];
-    if (typeof value !== "string" && !Array.isArray(value)) return;
-    const clean = this.#clean(value);
-    // Most have nothing to hide, and some of these, such as an abort's, cannot be written.
-    if (JSON.stringify(clean) === JSON.stringify(value)) return;
-    Object.defineProperty(error, name, { value: clean, configurable: true, writable: true });
+    try {
+      const value = (error as unknown as Readonly<Record<string, unknown>>)[name];
+      if (typeof value !== "string" && !Array.isArray(value)) return;
+      // Most have nothing to hide, and some of these, such as an abort's, cannot be replaced.
+      if (!this.#isIn(typeof value === "string" ? value : JSON.stringify(value))) return;
+      const clean = this.#clean(value);
+      Object.defineProperty(error, name, { value: clean, configurable: true, writable: true });
+    } catch {
+      // Whoever writes its texts cleans them once more (see `text()`).
+    }
   }
 
   #clean(value: unknown): unknown {

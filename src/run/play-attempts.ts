@@ -2,7 +2,7 @@ import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { turnsIn, type Inputs } from "../episode/input.ts";
 import { PlaybackStop } from "../outside.ts";
-import { UsageError, describeStack, type RolloutError } from "../errors.ts";
+import { UsageError, describeStack, type Failure, type RolloutError } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
@@ -186,10 +186,14 @@ async function playOnce(
   });
   const clean = await redact(played, redactor);
   for (const trouble of troubles) redactor?.error(trouble);
-  const episode = withTroubles(clean, troubles);
+  const failures = troubles.map((trouble) => trouble.toFailure());
+  const episode = withTroubles(clean, redactor?.without(failures) ?? failures);
   for (const trouble of troubles) {
-    const { code, message } = trouble;
-    const stack = describeStack(trouble);
+    const { code } = trouble;
+    const message = redactor?.text(trouble.message) ?? trouble.message;
+    // What was thrown may be a text, or an error that cannot be changed.
+    const told = describeStack(trouble);
+    const stack = redactor?.text(told) ?? told;
     const event = { type: "trouble", atMs: setup.now(), rolloutId, attempt };
     await folder?.writeEvent({ ...event, code, message, stack });
   }
@@ -213,11 +217,11 @@ function keepInputs(before: Inputs | undefined) {
 }
 
 /** Keeps with an episode what went wrong in it without ending it. */
-function withTroubles(episode: Episode, met: readonly RolloutError[]): Episode {
+function withTroubles(episode: Episode, met: readonly Failure[]): Episode {
   const { failure } = episode;
-  const troubles = met
-    .map((trouble) => trouble.toFailure())
-    .filter(({ code, message }) => code !== failure?.code || message !== failure.message);
+  const troubles = met.filter(
+    ({ code, message }) => code !== failure?.code || message !== failure.message,
+  );
   return troubles.length === 0 ? episode : { ...episode, troubles };
 }
 

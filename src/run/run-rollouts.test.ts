@@ -187,12 +187,32 @@ describe("runRollouts()", () => {
     expect(drawn.length).toBeLessThan(10);
   });
 
-  test("no secret of a failure is written or told, whoever repeats it", async () => {
-    const secret = "sk-of-somebody-0123";
+  const secret = "sk-of-somebody-0123";
+  const circle: unknown[] = [];
+  circle.push(circle);
+
+  test.each<[what: string, thrown: () => unknown]>([
+    ["an error", () => new Error(`no access with ${secret}`, { cause: new Error(`to ${secret}`) })],
+    ["a text", () => new Error(`no access with ${secret}`, { cause: `Error: to ${secret}` })],
+    [
+      "errors that cannot be changed",
+      () => {
+        const cause = Object.freeze(new Error(`to ${secret}`));
+        return Object.freeze(new Error(`no access with ${secret}`, { cause }));
+      },
+    ],
+    [
+      "errors that cannot be looked through",
+      () => {
+        const cause = Object.assign(new Error(`to ${secret}`), { all: circle });
+        return Object.assign(new Error(`no access with ${secret}`, { cause }), { of: [1n] });
+      },
+    ],
+  ])("no secret of a failure is written or told, whoever repeats it: %s", async (_, thrown) => {
     const environment: Environment = {
       ...lamps(1),
       open: () => {
-        throw new Error(`no access with ${secret}`, { cause: new Error(`to ${secret}`) });
+        throw thrown();
       },
     };
     const told: unknown[] = [];

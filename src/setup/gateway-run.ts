@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Episode } from "../episode/episode.ts";
-import { UsageError, describeStack } from "../errors.ts";
+import { UsageError, describeError, describeStack } from "../errors.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
@@ -119,7 +119,7 @@ async function openParts(
   for (const row of folder.finished) tally.episodeResumed(row);
   const report = (error: unknown): void => {
     redactor.error(error);
-    void writeTrouble(folder, error, now());
+    void writeTrouble(folder, { error, redactor, atMs: now() });
     onTrouble?.(error);
   };
   const watch = watchEngine(engine, {
@@ -197,10 +197,15 @@ async function writeEpisode(
   });
 }
 
-async function writeTrouble(folder: RunFolder, error: unknown, atMs: number): Promise<void> {
-  const message = error instanceof Error ? error.message : String(error);
+async function writeTrouble(
+  folder: RunFolder,
+  about: { readonly error: unknown; readonly redactor: Redactor; readonly atMs: number },
+): Promise<void> {
+  const { error, redactor, atMs } = about;
+  const message = redactor.text(error instanceof Error ? error.message : describeError(error));
+  const stack = redactor.text(describeStack(error));
   try {
-    await folder.writeEvent({ type: "trouble", atMs, message, stack: describeStack(error) });
+    await folder.writeEvent({ type: "trouble", atMs, message, stack });
   } catch (failure) {
     // A disk that refuses it refuses the next episode as well, and that is told.
     if (!(failure instanceof UsageError)) throw failure;

@@ -121,6 +121,26 @@ describe("toSlimeGroup()", () => {
     });
   });
 
+  test("gives of a fork what is behind it, its ids and its texts alike", () => {
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1, 2, 3, 10, 11, 20, 21]);
+    recorder.beginFork();
+    recorder.appendTurn({
+      ...{ outputIds: [12, 99], logprobs: [-0.3, -0.4], finish: { type: "stop" }, discarded: [] },
+      pieces: [{ requestId: "r", tokenCount: 2, policyVersion: "8", finish: "stop" }],
+    });
+    const forkedFrom = { rolloutId: "t#1", turnIndex: 1 };
+    const group = groupOf(episode({ reward: 1, forkedFrom, segments: recorder.toSegments() }));
+    expect(group).toMatchObject({
+      rows: [
+        {
+          ...{ response: "done", response_length: 2, non_generation_time: 0.25 },
+          prefix_cache_info: { cached_tokens: 2, total_prompt_tokens: 7 },
+        },
+      ],
+    });
+  });
+
   test("leaves out a group whole where slime could not read one of its attempts", () => {
     const scored = episode({ reward: 1 });
     expect(groupOf(scored, undefined)).toEqual({ leftOut: "unfinished" });

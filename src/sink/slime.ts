@@ -98,15 +98,17 @@ export function toSlimeGroup(
 /** The slime row of one attempt that was scored, and has this one row. */
 export function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePlace): SlimeSample {
   const { promptLength, turns, policyVersions } = sample;
+  // The turns before a fork are another attempt's: here, they are a part of the prompt.
+  const played = episode.turns.slice(episode.forkedFrom?.turnIndex ?? 0);
   const sumOf = (read: (turn: EpisodeStory["turns"][number]) => number): number =>
-    episode.turns.reduce((sum, turn) => sum + read(turn), 0);
+    played.reduce((sum, turn) => sum + read(turn), 0);
   return {
     group_index: place.groupIndex,
     index: place.index,
     rollout_id: place.index,
     prompt: openingMessages(episode.messages),
     tokens: sample.tokenIds,
-    response: episode.turns.map(({ text }) => text).join(""),
+    response: played.map(({ text }) => text).join(""),
     response_length: sample.tokenIds.length - promptLength,
     loss_mask: sample.lossMask.slice(promptLength),
     rollout_log_probs: sample.logprobs.slice(promptLength),

@@ -56,7 +56,8 @@ export async function playJob(play: JobPlay): Promise<PlayedJob> {
     signal.throwIfAborted();
     play.redactor.error(error);
     const why = whyOf(error);
-    const message = (why === "bug" ? describeStack(error) : describeError(error)).slice(0, 100_000);
+    const told = why === "bug" ? describeStack(error) : describeError(error);
+    const message = play.redactor.text(told).slice(0, 100_000);
     return {
       answer: { answer: 1, type: "not-played", worker, why, message },
       forget: async () => await state.recording?.remove(),
@@ -181,6 +182,6 @@ function describeTrouble(
   return {
     code,
     message: message.slice(0, 10_000),
-    stack: describeStack(trouble).slice(0, 50_000),
+    stack: redactor.text(describeStack(trouble)).slice(0, 50_000),
   };
 }
