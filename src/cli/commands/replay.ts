@@ -6,7 +6,7 @@ import { createReplay, openRecordedRun } from "../../setup/open-replay.ts";
 import { runSettings } from "../../setup/run-config.ts";
 import type { Setting } from "../../setup/setting.ts";
 import { addSettings, givenSettings } from "../option.ts";
-import { findRecorded } from "../find-rollout.ts";
+import { findRecorded, nothingRecorded } from "../find-rollout.ts";
 import { hideSecrets, writeOut } from "../write-out.ts";
 
 /** Where what a run was played with lies on this machine. */
@@ -75,7 +75,8 @@ async function replay(
   const summary = scoreAnew
     ? `${identical + differs} scored anew, ${changedCount} rewards change, ${diverged} cannot be played again`
     : `${identical} identical, ${differs + diverged} differ`;
-  const rest = unfinished === 0 ? "" : `, ${unfinished} not finished`;
+  const none = wanted.length === 0 ? `: ${nothingRecorded}` : "";
+  const rest = unfinished === 0 ? none : `, ${unfinished} not finished`;
   if (flags.json === true) {
     await writeOut(`${JSON.stringify({ type: "summary", ...counts, changedCount })}\n`);
   } else {
