@@ -27,8 +27,9 @@ export async function rescoreRun(
   for (const rolloutId of recorded.rolloutIds) {
     const stored = await recorded.read(rolloutId);
     if (stored === undefined) continue;
+    const { redactor } = run;
     const setup = { ...run.setup, environment: changed };
-    const verdict = await replayEpisode(stored, { setup, scoreAnew: true });
+    const verdict = await replayEpisode(stored, { setup, redactor, scoreAnew: true });
     if (!("episode" in verdict)) throw new Error(`${rolloutId}: ${verdict.reason}`);
     const [before, now] = [stored.row?.reward, verdict.episode.reward];
     if (before === now) continue;

@@ -8,8 +8,8 @@ export interface NamedRollout {
 }
 
 /**
- * The rollout that a person means: its id, or the end of it such as `7#3`; or, where that has one attempt, a
- * task's id, the end of it, or its number.
+ * The rollout that a person means: its id, or the end of it such as `7#3`, or `2.77#0` or `#0` of a fork; or,
+ * where that has one attempt, a task's id, the end of it, or its number.
  *
  * @throws UsageError where none or several fit, naming those that do.
  */
@@ -23,7 +23,7 @@ export function findRollout(
   for (const { rolloutId, taskIndex } of rollouts) {
     if (rolloutId === wanted) return wanted;
     const taskId = rolloutId.slice(0, rolloutId.lastIndexOf("#"));
-    const isEnd = rolloutId.endsWith(`/${wanted}`);
+    const isEnd = endsWith(rolloutId, wanted);
     const isTask = taskId === wanted || taskId.endsWith(`/${wanted}`);
     if (isEnd || isTask || (isNumber && taskIndex === Number(wanted))) found.add(rolloutId);
   }
@@ -36,9 +36,25 @@ export function findRollout(
   throw new UsageError(`Cannot find episode ${wanted} of ${place}: ${what}`);
 }
 
+/** Whether the parts of an id that are named are its last ones. */
+function endsWith(rolloutId: string, wanted: string): boolean {
+  if (!rolloutId.endsWith(wanted)) return false;
+  return wanted.startsWith("#") || ["/", "@"].includes(rolloutId.at(-wanted.length - 1) ?? "");
+}
+
+/** What is said of a folder without recordings. */
+export const nothingRecorded = "nothing is recorded there (see rollout --record)";
+
+/** Named where none of the recorded ones fits. */
+const shownCount = 4;
+
 /** The same among recorded rollouts. */
 export function findRecorded(ids: readonly string[], wanted: string, place: string): string {
-  const none = `there is no recording of it (${ids.length} are recorded)`;
+  const more = ids.length > shownCount ? ` and ${ids.length - shownCount} more` : "";
+  const none =
+    ids.length === 0
+      ? nothingRecorded
+      : `there is no recording of it; there are ${ids.slice(0, shownCount).join(", ")}${more}`;
   const rollouts = ids.map((rolloutId) => ({ rolloutId }));
   return findRollout(rollouts, wanted, { place, none });
 }

@@ -22,6 +22,7 @@ import { describeIdentity } from "./run-identity.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeSettings } from "./stored-settings.ts";
 import { given } from "../internal/given.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import { readVersion } from "./version.ts";
 
 /** What a run is told of while it is played. */
@@ -40,6 +41,8 @@ export interface Run extends AsyncDisposable {
   readonly plan: RunPlan;
   /** Who plays, and how: also for `playEpisode()`. */
   readonly setup: Omit<EpisodeSetup, "onTurn">;
+  /** Knows the keys of the engine and of the user's model, and takes them out of what is played. */
+  readonly redactor: Redactor;
   /** What the run's folder says of it. */
   readonly manifest: RunManifest;
   /** What a person should know of engine and template before the run. */
@@ -110,6 +113,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       environment,
       plan,
       setup,
+      redactor,
       manifest,
       warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
         redactor.text(each),

@@ -177,6 +177,38 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     );
   });
 
+  test("a key that a user says, in forks and when they are played again", async () => {
+    // A word, and the end of the turn.
+    const turn = { outputIds: [731, 2939] };
+    await using engine = await startSglangTestServer({
+      policy: scriptedPolicy([turn, turn, turn]),
+    });
+    const script = path.join(scratch, "telling.json");
+    await writeFile(script, JSON.stringify([`It is ${secrets.TEST_ENGINE_KEY}.`, "Bye."]));
+    const [run, forks] = [path.join(scratch, "telling"), path.join(scratch, "telling-forks")];
+    await runCli(
+      [
+        ...["rollout", ...shop, "--user", "scripted", "--user-script", script, "--model", model],
+        ...["--url", engine.url, "--api-key-env", "TEST_ENGINE_KEY", "--max-turns", "2"],
+        ...["--out", run],
+      ],
+      { env: secrets },
+    );
+    const printed = await runCli(
+      ["fork", run, "0#0", "--turn", "1", "--samples", "1", "--out", forks],
+      {
+        env: secrets,
+      },
+    );
+    const said = await sayings(forks, printed);
+    expect(placesOf(said, formsOf(secrets.TEST_ENGINE_KEY))).toEqual([]);
+    expect(placesOf(said, ["It is [redacted]."])).toEqual(["episodes.jsonl"]);
+    for (const dir of [run, forks]) {
+      const again = await runCli(["replay", dir], { env: secrets });
+      expect(again.stdout).toBe("1 identical, 0 differ\n");
+    }
+  });
+
   test("the password and the key in an address", async () => {
     const out = path.join(scratch, "address");
     const printed = await runCli([

@@ -53,7 +53,8 @@ export function defineFork(command: Command): void {
     .option("--samples <n>", "branches", "4")
     .option(
       "--seed <n>",
-      "names and seeds the branches (default: a drawn one, which the folder keeps)",
+      "names the branches, and seeds them where there is a sampling-seed (default: a drawn one, which the " +
+        "folder keeps)",
     )
     .option("--out <dir>", "the branches' folder (default: a new one below runs/)");
   addSettings(command, forkSettings);
@@ -94,7 +95,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
   await using run = await createRun(config, { signal, now: Date.now });
-  const { setup } = run;
+  const { redactor, setup } = run;
   if (setup.environment.repeatable !== true || setup.user.repeatable !== true) {
     throw new UsageError(
       `Cannot fork ${rolloutId}: the environment ${setup.environment.name} and the user ` +
@@ -126,6 +127,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
       placeOf: () => 0,
     },
     setup,
+    redactor,
     grouping: { size, attempts: config.conduct.attempts },
     admission: { concurrency: config.conduct.concurrency },
     folder,

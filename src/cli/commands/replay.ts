@@ -6,8 +6,8 @@ import { createReplay, openRecordedRun } from "../../setup/open-replay.ts";
 import { runSettings } from "../../setup/run-config.ts";
 import type { Setting } from "../../setup/setting.ts";
 import { addSettings, givenSettings } from "../option.ts";
-import { findRecorded } from "../find-rollout.ts";
-import { writeOut } from "../write-out.ts";
+import { findRecorded, nothingRecorded } from "../find-rollout.ts";
+import { hideSecrets, writeOut } from "../write-out.ts";
 
 /** Where what a run was played with lies on this machine. */
 const placeSettings: readonly Setting[] = runSettings.filter(({ name }) =>
@@ -47,13 +47,15 @@ async function replay(
       ? recorded.rolloutIds
       : [findRecorded(recorded.rolloutIds, episode, place)];
   await using run = await createReplay(recorded, await givenSettings(placeSettings, flags));
+  const { redactor, setup } = run;
+  hideSecrets(redactor);
   const scoreAnew = flags.rescoreReward === true;
   const counts = { identical: 0, differs: 0, diverged: 0, unfinished: 0 };
   let changedCount = 0;
   for (const rolloutId of wanted) {
     const stored = await recorded.read(rolloutId);
     if (stored === undefined) continue;
-    const verdict = await replayEpisode(stored, { setup: run.setup, scoreAnew });
+    const verdict = await replayEpisode(stored, { setup, redactor, scoreAnew });
     counts[verdict.type] += 1;
     const reward = rewardChange(stored.row?.reward, verdict);
     if (reward?.isChanged === true) changedCount += 1;
@@ -73,7 +75,8 @@ async function replay(
   const summary = scoreAnew
     ? `${identical + differs} scored anew, ${changedCount} rewards change, ${diverged} cannot be played again`
     : `${identical} identical, ${differs + diverged} differ`;
-  const rest = unfinished === 0 ? "" : `, ${unfinished} not finished`;
+  const none = wanted.length === 0 ? `: ${nothingRecorded}` : "";
+  const rest = unfinished === 0 ? none : `, ${unfinished} not finished`;
   if (flags.json === true) {
     await writeOut(`${JSON.stringify({ type: "summary", ...counts, changedCount })}\n`);
   } else {
