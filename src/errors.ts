@@ -98,7 +98,9 @@ export function assertInvariant(condition: unknown, message: string): asserts co
 export function describeError(error: unknown, depth = 0): string {
   try {
     if (!(error instanceof Error)) return String(error);
-    const { message, name, cause } = error;
+    const { name, cause } = error;
+    // Whoever threw it may have put anything there.
+    const message: unknown = error.message;
     const own = message === "" ? name : String(message);
     if (cause === undefined || depth === maxCauses) return own;
     const inner = describeError(cause, depth + 1);
