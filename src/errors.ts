@@ -96,29 +96,35 @@ export function assertInvariant(condition: unknown, message: string): asserts co
 
 /** The message of anything that was thrown, with those of its causes that it does not quote itself. */
 export function describeError(error: unknown, depth = 0): string {
-  if (!(error instanceof Error)) return textOf(error);
-  const own = error.message === "" ? error.name : error.message;
-  if (error.cause === undefined || depth === maxCauses) return own;
-  const cause = describeError(error.cause, depth + 1);
-  return own.includes(cause) ? own : `${own}: ${cause}`;
+  try {
+    if (!(error instanceof Error)) return String(error);
+    const { name, cause } = error;
+    // Whoever threw it may have put anything there.
+    const message: unknown = error.message;
+    const own = message === "" ? name : String(message);
+    if (cause === undefined || depth === maxCauses) return own;
+    const inner = describeError(cause, depth + 1);
+    return own.includes(inner) ? own : `${own}: ${inner}`;
+  } catch {
+    return unreadable;
+  }
 }
+
+/** Not everything that is thrown can be read, and reading it must not throw. */
+const unreadable = "an object without a text";
 
 /** Errors may be their own causes. */
 const maxCauses = 16;
 
-/** Whatever was thrown as text; not everything can be one. */
-function textOf(thrown: unknown): string {
-  try {
-    return String(thrown);
-  } catch {
-    return "an object without a text";
-  }
-}
-
 /** The stacks of anything that was thrown and of its causes, outermost first; for logs. */
 export function describeStack(error: unknown, depth = 0): string {
-  if (!(error instanceof Error)) return textOf(error);
-  const own = error.stack ?? `${error.name}: ${error.message}`;
-  if (error.cause === undefined || depth === maxCauses) return own;
-  return `${own}\nCaused by: ${describeStack(error.cause, depth + 1)}`;
+  try {
+    if (!(error instanceof Error)) return String(error);
+    const { stack, name, message, cause } = error;
+    const own = typeof stack === "string" ? stack : `${name}: ${message}`;
+    if (cause === undefined || depth === maxCauses) return own;
+    return `${own}\nCaused by: ${describeStack(cause, depth + 1)}`;
+  } catch {
+    return unreadable;
+  }
 }

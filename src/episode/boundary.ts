@@ -1,4 +1,6 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
+import { whyNotJson } from "../internal/why-not-json.ts";
+import { checkEnd } from "../trajectory/check-end.ts";
 import type { CallWatch } from "./call-watch.ts";
 import { PlaybackStop } from "../outside.ts";
 
@@ -57,8 +59,20 @@ export async function crossBriefly<Result>(
 
 /** What is thrown beyond a boundary, under the name of the party that answers for it. */
 function attribute(error: unknown, { party, what }: Boundary): Error {
-  if (error instanceof RolloutError || error instanceof InvariantError) return error;
-  if (error instanceof PlaybackStop) return error;
+  if (isAttributed(error)) return error;
   const message = `Cannot ${what}: ${describeError(error)}`;
   return new RolloutError(`${party}/exception`, message, { cause: error });
+}
+
+/** Whether an error may pass as it is. A failure may be anyone's, and is written as it says. */
+function isAttributed(error: unknown): error is Error {
+  try {
+    if (error instanceof InvariantError || error instanceof PlaybackStop) return true;
+    if (!(error instanceof RolloutError)) return false;
+    const failure = error.toFailure();
+    const isSound = checkEnd({ outcome: "failed", stopReason: "failure", failure }).length === 0;
+    return isSound && whyNotJson(failure) === undefined;
+  } catch {
+    return false;
+  }
 }

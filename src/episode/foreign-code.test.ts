@@ -4,7 +4,7 @@ import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, Generation } from "../engine/engine.ts";
 import type { Environment, World } from "../environment/environment.ts";
-import { describeStack } from "../errors.ts";
+import { RolloutError, describeStack } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
@@ -89,6 +89,33 @@ const faults: readonly {
     environment: lampThatOpens(() => Promise.reject("disk")),
     code: "environment/exception",
     message: "Cannot open task lamp/test/0: disk",
+  },
+  {
+    name: "opening a world throws a failure of nobody's",
+    environment: lampThatOpens(() => {
+      throw new RolloutError("disk/full" as never, "no room");
+    }),
+    code: "environment/exception",
+    message: "Cannot open task lamp/test/0: no room",
+  },
+  {
+    name: "opening a world throws a failure that cannot be written",
+    environment: lampThatOpens(() => {
+      throw new RolloutError("environment/full", "no room", { discarded: [1n] as never });
+    }),
+    code: "environment/exception",
+    message: "Cannot open task lamp/test/0: no room",
+  },
+  {
+    name: "opening a world throws what cannot be read",
+    environment: lampThatOpens(() => {
+      throw new Proxy(new Error("disk"), {
+        get: () => fail("no"),
+        getPrototypeOf: () => fail("no"),
+      });
+    }),
+    code: "environment/exception",
+    message: "Cannot open task lamp/test/0: an object without a text",
   },
   {
     name: "opening a world returns nothing",

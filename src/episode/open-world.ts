@@ -15,13 +15,29 @@ import { callParty, repeatability, tolerate, type Play } from "./play.ts";
  * @throws RolloutError with party `environment`.
  */
 export async function openWorld(play: Play, user: UserSession): Promise<World> {
-  let world: World | undefined;
+  let opened: { readonly world: World; readonly facts: WorldFacts } | undefined;
   const open = async (): Promise<WorldFacts> => {
-    world = await openLive(play, user);
-    return describeWorld(world);
+    const world = await openLive(play, user);
+    opened = { world, facts: describeWorld(world) };
+    return opened.facts;
   };
   const facts = await play.player.answer("open", open, repeatability(play));
-  return world ?? recordedWorld(facts);
+  if (opened === undefined) return recordedWorld(facts);
+  const { world } = opened;
+  // A secret was taken out of what it says of itself.
+  return facts === opened.facts ? world : withFacts(world, facts);
+}
+
+/** A world that says this of itself. */
+function withFacts(world: World, facts: WorldFacts): World {
+  return {
+    ...readFacts(facts),
+    begin: async (options) => await world.begin(options),
+    step: async (action, options) => await world.step(action, options),
+    score: async (options) => await world.score(options),
+    userUsage: () => world.userUsage(),
+    [Symbol.asyncDispose]: async () => await world[Symbol.asyncDispose](),
+  };
 }
 
 /** What is recorded of a world whose answers cannot be had again. JSON-able. */
@@ -39,20 +55,26 @@ function describeWorld({ tools, policyText }: World): WorldFacts {
 }
 
 /** Stands for a world that is not opened again: nothing but the recording is asked in its place. */
-function recordedWorld({ tools, policyText }: WorldFacts): World {
+function recordedWorld(facts: WorldFacts): World {
   const refuse = (): never => {
     throw new RecordingEnd("the recording does not say what its world answered");
   };
   return {
-    ...(tools === undefined
-      ? {}
-      : { tools: toolsFromOpenAi(parsePythonJson(tools), "recorded tools") }),
-    ...(policyText === undefined ? {} : { policyText }),
+    ...readFacts(facts),
     begin: refuse,
     step: refuse,
     score: refuse,
     userUsage: refuse,
     [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+function readFacts({ tools, policyText }: WorldFacts): Pick<World, "tools" | "policyText"> {
+  return {
+    ...(tools === undefined
+      ? {}
+      : { tools: toolsFromOpenAi(parsePythonJson(tools), "recorded tools") }),
+    ...(policyText === undefined ? {} : { policyText }),
   };
 }
 

@@ -132,12 +132,16 @@ export class Redactor {
 
   /** Takes the secrets out of an error's message and further texts, and out of those of its causes. */
   error(error: unknown): void {
-    // A chain of causes longer than this is a loop.
-    for (let depth = 0, current = error; depth < 16 && current instanceof Error; depth++) {
-      for (const name of new Set(["message", "stack", ...Object.keys(current)])) {
-        this.#cleanMember(current, name);
+    try {
+      // A chain of causes longer than this is a loop.
+      for (let depth = 0, current = error; depth < 16 && current instanceof Error; depth++) {
+        for (const name of new Set(["message", "stack", ...Object.keys(current)])) {
+          this.#cleanMember(current, name);
+        }
+        current = current.cause;
       }
-      current = current.cause;
+    } catch {
+      // It may be anyone's: what cannot be read cannot be told either.
     }
   }
 

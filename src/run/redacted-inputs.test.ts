@@ -54,6 +54,7 @@ function meteredLamps(repeatable: boolean): Environment {
       const world = await plain.open(task, options);
       return {
         ...world,
+        policyText: `You switch the lamp of ${secret}.`,
         async step(action, about) {
           const step = await world.step(action, about);
           if (action.type !== "call") return step;
@@ -121,6 +122,8 @@ test("an episode that a secret came into goes on after a stop as it was, and has
   const said = await characterRenderer().codec.decode(segment!.tokenIds);
   expect(said).toContain("My key is [redacted].");
   expect(said).toContain("on (401: [redacted] is no key)");
+  expect(said).toContain("You switch the lamp of [redacted].");
+  expect(said).not.toContain(secret);
   const text = await everythingWritten();
   expect(text).not.toContain(secret);
   expect(text).not.toContain("recording-dropped");

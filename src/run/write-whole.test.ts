@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createDeferred } from "../testing/deferred.ts";
 import { crashingFiles, faultyFiles, type FileCall } from "./faulty-files.fixture.ts";
+import type { Files } from "./files.ts";
 import { writeWhole, writeWholeJson } from "./write-whole.ts";
 
 let dir = "";
@@ -83,13 +84,15 @@ test("writeWhole() lets each of several who write at once write a file of its ow
 });
 
 test("writeWhole() removes nothing of another's where its last step fails", async () => {
-  const files = faultyFiles(({ operation }) =>
+  const broken = faultyFiles(({ operation }) =>
     operation === "syncFolder" ? { type: "fail", code: "EIO" } : undefined,
   );
-  const { rename } = files;
-  files.rename = async (from, to) => {
-    await rename(from, to);
-    await writeFile(from, "another's");
+  const files: Files = {
+    ...broken,
+    rename: async (from, to) => {
+      await broken.rename(from, to);
+      await writeFile(from, "another's");
+    },
   };
   await expect(writeWhole(file, "new", { files })).rejects.toThrow(`Cannot write ${file}: EIO`);
   expect(await readFile(`${file}.next`, "utf8")).toBe("another's");

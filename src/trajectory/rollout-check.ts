@@ -45,11 +45,8 @@ export class RolloutCheck {
       prompts: new Map(),
     };
     this.#rollouts.set(rolloutId, seen);
-    const { forkedFrom } = row;
-    if (segment === 0 && isRow(forkedFrom) && isCount(forkedFrom["turnIndex"])) {
-      const { rolloutId: from, turnIndex } = forkedFrom;
-      this.#forks.push({ line, rolloutId, from, turnIndex: Number(turnIndex) });
-    }
+    const { rolloutId: from, turnIndex } = isRow(row["forkedFrom"]) ? row["forkedFrom"] : {};
+    if (segment === 0 && isCount(turnIndex)) this.#forks.push({ line, rolloutId, from, turnIndex });
     return [
       ...checkSegment(rolloutId, segment, seen),
       ...checkShared(rolloutId, shared, seen),
