@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Engine } from "../../src/engine/engine.ts";
 import { RolloutError } from "../../src/errors.ts";
 import { Gateway } from "../../src/gateway/gateway.ts";
+import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
 import { BodyBudget, readBody } from "../../src/gateway/server/read-request.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
@@ -171,6 +172,28 @@ describe("a client over a socket", () => {
     const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
     expect((await ask("deep", body.replace("DEEP", deep))).status).toBe(status);
     await expectUndisturbed();
+  });
+
+  test("leaves nothing of a body behind that brings no turn", async () => {
+    const readHistory = vi.spyOn(dialects.chat, "readHistory");
+    const itemCounts = async (body: unknown, path?: string): Promise<number> => {
+      readHistory.mockClear();
+      await (await ask("greedy", body, path)).text();
+      return readHistory.mock.calls.reduce((count, [items]) => count + items.length, 0);
+    };
+    const messages = [...hi.messages, ...hi.messages];
+    expect(await itemCounts({ messages })).toBe(2);
+    expect(await itemCounts({ messages })).toBe(0);
+    const more = [...messages, ...messages, ...messages];
+    turns = [
+      async () => {
+        throw new RolloutError("engine/unreachable", "The engine is down", { retryable: true });
+      },
+    ];
+    expect(await itemCounts({ messages: more })).toBe(4);
+    expect(await itemCounts({ messages: more })).toBe(6);
+    expect(await itemCounts({ messages: more })).toBe(0);
+    readHistory.mockRestore();
   });
 
   test("whose history holds arguments that nobody can read is answered", async () => {
