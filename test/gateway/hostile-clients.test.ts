@@ -1,6 +1,8 @@
 import { connect, type Socket } from "node:net";
 import { request as httpRequest } from "node:http";
 import { once } from "node:events";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Engine } from "../../src/engine/engine.ts";
 import { RolloutError } from "../../src/errors.ts";
@@ -194,6 +196,34 @@ describe("a client over a socket", () => {
     expect(await itemCounts({ messages: more })).toBe(6);
     expect(await itemCounts({ messages: more })).toBe(0);
     readHistory.mockRestore();
+  });
+
+  test("that sends far too much again and again takes no memory with it", async () => {
+    await using small = new Gateway({
+      ...{ engine, renderer: characterRenderer(), limits: { maxContextTokens: 1000 } },
+    });
+    const collect = (): number => {
+      setFlagsFromString("--expose-gc");
+      (runInNewContext("gc") as () => void)();
+      return process.memoryUsage().heapUsed;
+    };
+    const long = "x".repeat(200_000);
+    const before = collect();
+    for (let count = 0; count < 15; count++) {
+      const { token } = await small.openSession();
+      const session = small.store.byToken(token)!;
+      for (let attempt = 0; attempt < 4; attempt++) {
+        const messages = [`${attempt}`, long].map((content) => ({ role: "user", content }));
+        const body = Buffer.from(JSON.stringify({ messages }));
+        const request = { headers: new Headers(), body };
+        const feed = await small.ask(session, dialects.chat, request);
+        // What a test expects of a promise is kept with all that hangs on it.
+        const told = await feed.head.catch((error: unknown) => String(error));
+        expect(told).toContain("prompt is too long");
+      }
+    }
+    // Twelve megabytes of text came.
+    expect(collect() - before).toBeLessThan(4_000_000);
   });
 
   test("whose history holds arguments that nobody can read is answered", async () => {
