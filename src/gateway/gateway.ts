@@ -193,7 +193,7 @@ export class Gateway implements AsyncDisposable {
     }
     const asked = this.#read(session, dialect, body);
     const abandoned = new AbortController();
-    const kept = this.#openFeed(session, key, abandoned);
+    const kept = this.#openFeed(session, { key, bodyHash: body.hash }, abandoned);
     const labels = labelsOf(request.headers);
     this.#start(session, kept, { dialect, asked, labels, signal: abandoned.signal });
     return kept.feed;
@@ -203,7 +203,11 @@ export class Gateway implements AsyncDisposable {
    * A reply that is kept for whoever asks for it again. It outlives its request by far, and so holds
    * nothing of it.
    */
-  #openFeed(session: GatewaySession, key: string, abandoned: AbortController): KeptReply {
+  #openFeed(
+    session: GatewaySession,
+    { key, bodyHash }: { readonly key: string; readonly bodyHash: string },
+    abandoned: AbortController,
+  ): KeptReply {
     let node: TurnNode<GatewayTurn> | undefined;
     let isDelivered = false;
     const deliver = (): void => {
@@ -227,9 +231,10 @@ export class Gateway implements AsyncDisposable {
       feed,
       settle: (sampled) => {
         node = sampled;
-        // Only what was answered can be answered again.
-        if (node === undefined) session.retries.forget(key, feed);
-        else deliver();
+        if (node !== undefined) return deliver();
+        // Only what was answered can be answered again, and only its text is in memory anyway.
+        session.retries.forget(key, feed);
+        session.bodies.forget(bodyHash);
       },
     };
   }
@@ -252,15 +257,21 @@ export class Gateway implements AsyncDisposable {
     dialect: GatewayDialect,
     body: Uint8Array,
   ): Promise<number> {
-    const asked = this.#read(session, dialect, session.bodies.recognise(dialect, body));
+    const found = session.bodies.recognise(dialect, body);
+    const asked = this.#read(session, dialect, found, { keeps: false });
     const { built } = await placeAndRender(this.#services, session, asked);
     return built.ids.length;
   }
 
   /** @throws ClientError `invalid` for a body that cannot be read. */
-  #read(session: GatewaySession, dialect: GatewayDialect, body: RecognisedBody): AskedTurn {
+  #read(
+    session: GatewaySession,
+    dialect: GatewayDialect,
+    body: RecognisedBody,
+    options?: { readonly keeps: boolean },
+  ): AskedTurn {
     try {
-      const asked = session.bodies.read(dialect, body, session.memory);
+      const asked = session.bodies.read(dialect, body, session.memory, options);
       if (asked.messages.length > 0) return asked;
       throw new ClientError("invalid", "Cannot read the body: there are no messages");
     } catch (error) {

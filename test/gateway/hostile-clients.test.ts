@@ -1,10 +1,13 @@
 import { connect, type Socket } from "node:net";
 import { request as httpRequest } from "node:http";
 import { once } from "node:events";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Engine } from "../../src/engine/engine.ts";
 import { RolloutError } from "../../src/errors.ts";
 import { Gateway } from "../../src/gateway/gateway.ts";
+import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
 import { BodyBudget, readBody } from "../../src/gateway/server/read-request.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
@@ -171,6 +174,56 @@ describe("a client over a socket", () => {
     const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
     expect((await ask("deep", body.replace("DEEP", deep))).status).toBe(status);
     await expectUndisturbed();
+  });
+
+  test("leaves nothing of a body behind that brings no turn", async () => {
+    const readHistory = vi.spyOn(dialects.chat, "readHistory");
+    const itemCounts = async (body: unknown, path?: string): Promise<number> => {
+      readHistory.mockClear();
+      await (await ask("greedy", body, path)).text();
+      return readHistory.mock.calls.reduce((count, [items]) => count + items.length, 0);
+    };
+    const messages = [...hi.messages, ...hi.messages];
+    expect(await itemCounts({ messages })).toBe(2);
+    expect(await itemCounts({ messages })).toBe(0);
+    const more = [...messages, ...messages, ...messages];
+    turns = [
+      async () => {
+        throw new RolloutError("engine/unreachable", "The engine is down", { retryable: true });
+      },
+    ];
+    expect(await itemCounts({ messages: more })).toBe(4);
+    expect(await itemCounts({ messages: more })).toBe(6);
+    expect(await itemCounts({ messages: more })).toBe(0);
+    readHistory.mockRestore();
+  });
+
+  test("that sends far too much again and again takes no memory with it", async () => {
+    await using small = new Gateway({
+      ...{ engine, renderer: characterRenderer(), limits: { maxContextTokens: 1000 } },
+    });
+    const collect = (): number => {
+      setFlagsFromString("--expose-gc");
+      (runInNewContext("gc") as () => void)();
+      return process.memoryUsage().heapUsed;
+    };
+    const long = "x".repeat(200_000);
+    const before = collect();
+    for (let count = 0; count < 15; count++) {
+      const { token } = await small.openSession();
+      const session = small.store.byToken(token)!;
+      for (let attempt = 0; attempt < 4; attempt++) {
+        const messages = [`${attempt}`, long].map((content) => ({ role: "user", content }));
+        const body = Buffer.from(JSON.stringify({ messages }));
+        const request = { headers: new Headers(), body };
+        const feed = await small.ask(session, dialects.chat, request);
+        // What a test expects of a promise is kept with all that hangs on it.
+        const told = await feed.head.catch((error: unknown) => String(error));
+        expect(told).toContain("prompt is too long");
+      }
+    }
+    // Twelve megabytes of text came.
+    expect(collect() - before).toBeLessThan(4_000_000);
   });
 
   test("whose history holds arguments that nobody can read is answered", async () => {

@@ -45,7 +45,7 @@ export function decodeChat(
       maxTokens: ["max_completion_tokens", "max_tokens"],
     }),
     messages: (history ?? readChatHistory(listOf(body["messages"], "messages"))).messages,
-    tools: toolsOf(body["tools"], recollection, readTool),
+    tools: toolsOf(body["tools"], { dialect: "chat", recollection, read: readTool }),
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
     toolChoice: readToolChoice(body["tool_choice"]),

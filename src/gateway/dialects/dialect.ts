@@ -22,8 +22,9 @@ export type DialectName = (typeof dialectNames)[number];
 export interface Recollection {
   /** The item of that id, as it stood in a reply; `undefined` where it is none of ours. */
   item?(id: string): unknown;
-  /** The tools of a list that was read before, or what `read` makes of it. */
+  /** The tools of a list that the dialect has read before, or what `read` makes of it. */
   toolsOf?(
+    dialect: DialectName,
     list: readonly unknown[],
     read: () => readonly ToolDefinition[],
   ): readonly ToolDefinition[];

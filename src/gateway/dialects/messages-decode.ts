@@ -42,7 +42,7 @@ export function decodeMessages(
   return {
     ...sharedFields(body, { known: knownFields, maxTokens: ["max_tokens"] }),
     messages: system === "" ? messages : [{ role: "system", content: system }, ...messages],
-    tools: toolsOf(body["tools"], recollection, readTool),
+    tools: toolsOf(body["tools"], { dialect: "messages", recollection, read: readTool }),
     sampling: samplingOf(body, ["temperature", "top_p", "top_k"]),
     stop: stopTexts(body["stop_sequences"], "stop_sequences"),
     toolChoice: readToolChoice(body["tool_choice"]),

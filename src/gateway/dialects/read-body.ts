@@ -1,6 +1,6 @@
 import { ClientError } from "../client-error.ts";
 import type { AskedTurn, TextFormat } from "../conversation.ts";
-import type { Recollection } from "./dialect.ts";
+import type { DialectName, Recollection } from "./dialect.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
 import { toPyValue, type PlainJson } from "../../python/value.ts";
 
@@ -89,12 +89,19 @@ export function isAbsent(value: unknown): value is undefined | null {
 /**
  * The tools of a request. Most requests give those that the one before it gave: these are not read again.
  *
- * @param read - Reads one; none where a server would run the tool itself.
+ * @param options.read - Reads one; none where a server would run the tool itself.
  */
 export function toolsOf(
   tools: unknown,
-  recollection: Recollection,
-  read: (tool: Json, place: string) => readonly ToolDefinition[],
+  {
+    dialect,
+    recollection,
+    read,
+  }: {
+    readonly dialect: DialectName;
+    readonly recollection: Recollection;
+    readonly read: (tool: Json, place: string) => readonly ToolDefinition[];
+  },
 ): readonly ToolDefinition[] {
   if (isAbsent(tools)) return [];
   const list = listOf(tools, "tools");
@@ -103,7 +110,7 @@ export function toolsOf(
       const place = `tools[${index}]`;
       return read(objectOf(tool, place), place);
     });
-  return recollection.toolsOf?.(list, readAll) ?? readAll();
+  return recollection.toolsOf?.(dialect, list, readAll) ?? readAll();
 }
 
 /** What the bodies of all dialects have in common, as far as it is spelled alike. */

@@ -58,7 +58,10 @@ export function decodeResponses(
       instructions === "" || isInstructed
         ? history
         : [{ role: "system", content: instructions }, ...history],
-    tools: toolsOf(body["tools"], recollection, (tool, place) => readTool(tool, place)),
+    tools: toolsOf(body["tools"], {
+      ...{ dialect: "responses", recollection },
+      read: (tool, place) => readTool(tool, place),
+    }),
     sampling: samplingOf(body, openAiSampling),
     stop: [],
     toolChoice: readToolChoice(body["tool_choice"]),

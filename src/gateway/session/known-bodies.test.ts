@@ -177,6 +177,26 @@ describe("what is read of a body", () => {
     expect(sharedCounts("chat", [spelled(1), spelled(2)])).toEqual([0, 0]);
   });
 
+  test("is all of it where the earlier one was forgotten, or was not to be kept", () => {
+    const known = new KnownBodies(new FieldBook());
+    const bytes = (count: number) => Buffer.from(JSON.stringify({ messages: said(count) }));
+    const read = (count: number, keeps?: boolean) => {
+      const found = known.recognise(dialects.chat, bytes(count));
+      const { messages } = known.read(dialects.chat, found, recollection, { keeps });
+      return { hash: found.hash, first: messages[0] };
+    };
+    const passing = read(1, false);
+    const first = read(2);
+    expect(first.first).not.toBe(passing.first);
+    expect(read(3, false).first).toBe(first.first);
+    expect(read(3).first).toBe(first.first);
+    known.forget(first.hash);
+    const second = read(4);
+    expect(second.first).toBe(first.first);
+    known.forget(second.hash);
+    expect(read(5).first).not.toBe(first.first);
+  });
+
   test("goes on where the conversation's name stands in other places", () => {
     const spelled = (count: number) =>
       JSON.stringify({ metadata: { messages: "[" }, messages: said(count), x: { messages: [1] } });

@@ -31,6 +31,8 @@ interface Cut {
 /** What is kept of a body. Not its text: what was read of it is in memory for other reasons. */
 interface KnownBody {
   readonly dialect: GatewayDialect;
+  /** Of all of it. */
+  readonly hash: string;
   /** Where the items of its conversation begin. */
   readonly start: number;
   readonly messages: readonly ClientMessage[];
@@ -54,7 +56,7 @@ export interface RecognisedBody {
  */
 export class KnownBodies {
   /** The least recent first. */
-  readonly #kept: KnownBody[] = [];
+  #kept: KnownBody[] = [];
   readonly #fields: FieldBook;
 
   /** @param fields - Shared by the sessions of a gateway. */
@@ -80,18 +82,30 @@ export class KnownBodies {
   /**
    * Reads a body.
    *
+   * @param options.keeps - Whether later ones may go on from it. Default true. What is kept takes
+   *   memory for as long as the session is open.
    * @throws ClientError `invalid` where it cannot be read.
    */
-  read(dialect: GatewayDialect, found: RecognisedBody, recollection: Recollection): AskedTurn {
-    const options = { dialect, recollection };
+  read(
+    dialect: GatewayDialect,
+    found: RecognisedBody,
+    recollection: Recollection,
+    { keeps = true }: { readonly keeps?: boolean | undefined } = {},
+  ): AskedTurn {
+    const options = { dialect, recollection, keeps };
     return this.#readOn(found, options) ?? this.#readWhole(found, options);
   }
 
+  /** Later bodies do not go on from those of that hash any more. */
+  forget(hash: string): void {
+    this.#kept = this.#kept.filter((body) => body.hash !== hash);
+  }
+
   /** Reads what an earlier body does not have; nothing where that cannot be done for any reason. */
-  #readOn({ bytes, shared }: RecognisedBody, options: ReadOptions): AskedTurn | undefined {
+  #readOn({ bytes, hash, shared }: RecognisedBody, options: ReadOptions): AskedTurn | undefined {
     if (shared === undefined) return undefined;
     const { body, cut, walk } = shared;
-    const { dialect, recollection } = options;
+    const { dialect, recollection, keeps } = options;
     const rest = followItems(bytes, cut.length);
     if (rest === undefined || !isUtf8(bytes.subarray(cut.length))) return undefined;
     try {
@@ -102,6 +116,7 @@ export class KnownBodies {
       const steps = readSteps(added.slice(1), options, historyAt(body, cut));
       const history = steps.at(-1)!;
       const asked = dialect.decode(fields, recollection, history);
+      if (!keeps) return asked;
       const { start, messages } = { ...body, messages: history.messages };
       const cuts = [
         ...body.cuts.filter(({ length }) => length <= cut.length),
@@ -109,7 +124,7 @@ export class KnownBodies {
       ].slice(-keptCuts);
       // What goes on from a body's end takes its place.
       if (cut === body.cuts.at(-1)) this.#kept.splice(this.#kept.indexOf(body), 1);
-      this.#keep({ dialect, start, messages, cuts });
+      this.#keep({ ...{ dialect, hash, start }, messages, cuts });
       return asked;
     } catch (error) {
       if (isUnreadable(error)) return undefined;
@@ -117,8 +132,8 @@ export class KnownBodies {
     }
   }
 
-  #readWhole({ bytes }: RecognisedBody, options: ReadOptions): AskedTurn {
-    const { dialect, recollection } = options;
+  #readWhole({ bytes, hash }: RecognisedBody, options: ReadOptions): AskedTurn {
+    const { dialect, recollection, keeps } = options;
     const value = parseBody(bytes);
     const items = (value as Readonly<Record<string, unknown>> | null)?.[dialect.historyField];
     if (!Array.isArray(items) || items.length === 0) return dialect.decode(value, recollection);
@@ -131,12 +146,13 @@ export class KnownBodies {
       throw error;
     }
     const asked = dialect.decode(value, recollection, steps.at(-1));
+    if (!keeps) return asked;
     const place = findList(bytes, dialect.historyField);
     if (place === undefined || this.#fieldsAround(bytes, place, dialect) === undefined)
       return asked;
     const { messages } = steps.at(-1)!;
     const cuts = cutsAt(new PrefixHash(bytes), place.itemEnds, steps.slice(1));
-    this.#keep({ dialect, start: place.start, messages, cuts });
+    this.#keep({ ...{ dialect, hash, start: place.start }, messages, cuts });
     return asked;
   }
 
@@ -159,6 +175,7 @@ export class KnownBodies {
 interface ReadOptions {
   readonly dialect: GatewayDialect;
   readonly recollection: Recollection;
+  readonly keeps: boolean;
 }
 
 function historyAt({ messages }: KnownBody, cut: Cut): History {

@@ -1,6 +1,6 @@
 import { encodeItem } from "../dialects/responses-encode.ts";
 import type { ToolDefinition } from "../../message.ts";
-import type { Recollection } from "../dialects/dialect.ts";
+import type { DialectName, Recollection } from "../dialects/dialect.ts";
 import type { ClientMessage } from "../conversation.ts";
 import { pathTo } from "../tree/path-ids.ts";
 import type { SessionTree } from "../tree/session-tree.ts";
@@ -27,9 +27,10 @@ export class SessionMemory implements Recollection {
   }
 
   readonly toolsOf = (
+    dialect: DialectName,
     list: readonly unknown[],
     read: () => readonly ToolDefinition[],
-  ): readonly ToolDefinition[] => this.#tools.find(list, read);
+  ): readonly ToolDefinition[] => this.#tools.find({ dialect, list }, read);
 
   item(id: string): object | undefined {
     return this.#items.get(id);

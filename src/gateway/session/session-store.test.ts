@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { ClientError } from "../client-error.ts";
+import type { DialectName } from "../dialects/dialect.ts";
+import { dialects } from "../dialects/registry.ts";
 import { defaultIgnore } from "../tree/message-keys.ts";
 import { defaultSessionLimits } from "./session-limits.ts";
 import { hashToken, SessionStore } from "./session-store.ts";
@@ -19,4 +21,32 @@ test("SessionStore knows the newest sessions that are over, and a bounded number
   expect(store.byToken("token 0")).toBe(undefined);
   expect(() => store.byToken("token 1")).toThrow(ClientError);
   expect(() => store.byToken("token 100000")).toThrow("Session s100000 is finished");
+});
+
+test("sessions read their tools as their own dialect has them, whatever others made of the same text", () => {
+  const store = new SessionStore({
+    rules: { ignore: defaultIgnore, strictness: "calls" },
+    limits: defaultSessionLimits,
+    ...{ clock: { now: () => 0 }, now: () => 0 },
+  });
+  const namesOf = (name: DialectName, body: string): readonly string[] => {
+    const { bodies, memory } = store.create({}).session;
+    const found = bodies.recognise(dialects[name], Buffer.from(body));
+    return bodies.read(dialects[name], found, memory).tools.map((tool) => tool.name);
+  };
+  const ofChat = '{"type":"function","function":{"name":"look"}}';
+  const ofResponses = '{"type":"function","name":"look","parameters":{"type":"object"}}';
+  const said = '[{"role":"user","content":"Hi"}]';
+  // A client that asks at another dialect's place has tools there that are none.
+  for (const [name, field, tool] of [
+    ["chat", "messages", ofChat],
+    ["responses", "input", ofResponses],
+  ] as const) {
+    const body = (own: string, space: string): string =>
+      `{"tools":[${tool}],${space}"${own}":${said}}`;
+    expect(namesOf("messages", body("messages", ""))).toEqual([]);
+    expect(namesOf(name, body(field, ""))).toEqual(["look"]);
+    expect(namesOf(name, body(field, " "))).toEqual(["look"]);
+    expect(namesOf("messages", body("messages", " "))).toEqual([]);
+  }
 });

@@ -1,5 +1,13 @@
+import type { DialectName } from "../dialects/dialect.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { TextBook } from "./text-book.ts";
+
+/** A list of tools as a request gives it. */
+interface ToolList {
+  /** The same text may be other tools in another dialect, or none. */
+  readonly dialect: DialectName;
+  readonly list: readonly unknown[];
+}
 
 /**
  * Tools by the list in which a request gives them. Agents send the same with every request; what the
@@ -8,14 +16,18 @@ import { TextBook } from "./text-book.ts";
 export class ToolBook {
   readonly #byText = new TextBook<readonly ToolDefinition[]>();
   /** Most requests have their lists from the same text, which is read once. */
-  readonly #byList = new WeakMap<readonly unknown[], readonly ToolDefinition[]>();
+  readonly #byList = new WeakMap<readonly unknown[], Map<DialectName, readonly ToolDefinition[]>>();
 
   /** The tools of a list; `read` makes them where they are not known. */
-  find(list: readonly unknown[], read: () => readonly ToolDefinition[]): readonly ToolDefinition[] {
-    const known = this.#byList.get(list);
+  find(
+    { dialect, list }: ToolList,
+    read: () => readonly ToolDefinition[],
+  ): readonly ToolDefinition[] {
+    const byDialect = this.#byList.get(list) ?? new Map<DialectName, readonly ToolDefinition[]>();
+    const known = byDialect.get(dialect);
     if (known !== undefined) return known;
-    const tools = this.#byText.find(JSON.stringify(list), read);
-    this.#byList.set(list, tools);
+    const tools = this.#byText.find(`${dialect}${JSON.stringify(list)}`, read);
+    this.#byList.set(list, byDialect.set(dialect, tools));
     return tools;
   }
 }

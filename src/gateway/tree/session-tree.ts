@@ -43,6 +43,13 @@ export interface PlaceKey {
   readonly holdsAssistant: boolean;
 }
 
+/** A request, and the place up to which it needs no search when it comes again with more. */
+interface PlacedRequest<Record> {
+  readonly messages: readonly ClientMessage[];
+  readonly tools: number;
+  readonly place: Walk<Record>;
+}
+
 /** A place that part of a request leads to. */
 interface Walk<Record> {
   readonly node: Node<Record> | undefined;
@@ -86,6 +93,8 @@ export class SessionTree<Record> {
   readonly #sentIds = new Set<string>();
   readonly #digests = new DigestBook();
   readonly #recent = new RecentRequests<Walk<Record>>();
+  /** What is kept of a request once a turn was sampled for it: of others nothing is. */
+  readonly #placed = new WeakMap<Placement<Record>, PlacedRequest<Record>>();
 
   constructor(rules: TreeRules) {
     this.#rules = rules;
@@ -130,7 +139,6 @@ export class SessionTree<Record> {
     if (best.node === undefined || best.end <= start || rest.length === 0) return undefined;
     const environment = rest.map(({ message }) => message);
     const own = joinKeys(rest);
-    this.#recent.keep(messages, tools, { ...best, key: own });
     const key = {
       ...{ tools, environment: digest(own) },
       holdsAssistant: environment.some(({ role }) => role === "assistant"),
@@ -142,7 +150,12 @@ export class SessionTree<Record> {
       ...(isAmbiguous ? (["ambiguous"] as const) : []),
       ...(edited !== undefined && edited >= best.end ? (["edited-later"] as const) : []),
     ]);
-    return { parent: best.node, cause: undefined, environment, notes: [...notes], key };
+    const placement = {
+      ...{ parent: best.node, cause: undefined, environment },
+      ...{ notes: [...notes], key },
+    };
+    this.#placed.set(placement, { messages, tools, place: { ...best, key: own } });
+    return placement;
   }
 
   /** Places a request that continues nothing, and says why. */
@@ -155,15 +168,16 @@ export class SessionTree<Record> {
       ...{ tools, environment: digest(own) },
       holdsAssistant: whole.some(({ role }) => role === "assistant"),
     };
-    if (best.node === undefined && !key.holdsAssistant) {
-      this.#recent.keep(messages, tools, { ...noWalk, key: own });
-    }
     const found =
       best.node === undefined
         ? this.#findCause(keyed, { key, edited })
         : { cause: "no-environment" as const };
     const notes = reordered.size > 0 ? (["results-reordered"] as const) : [];
-    return { parent: undefined, ...found, environment: whole, notes, key };
+    const placement = { parent: undefined, ...found, environment: whole, notes, key };
+    if (best.node === undefined && !key.holdsAssistant) {
+      this.#placed.set(placement, { messages, tools, place: { ...noWalk, key: own } });
+    }
+    return placement;
   }
 
   /**
@@ -185,9 +199,12 @@ export class SessionTree<Record> {
 
   /** Enters a turn that was sampled where a request was placed. */
   add(
-    { parent, cause, environment, key }: Placement<Record>,
+    placement: Placement<Record>,
     sampled: { readonly turn: SentTurn; readonly record: Record; readonly isDelivered: boolean },
   ): TurnNode<Record> {
+    const { parent, cause, environment, key } = placement;
+    const placed = this.#placed.get(placement);
+    if (placed !== undefined) this.#recent.keep(placed.messages, placed.tools, placed.place);
     assertInvariant((parent === undefined) !== (cause === undefined), "a root has a cause");
     const parentNode = parent === undefined ? undefined : this.#nodes[parent.index];
     assertInvariant(parentNode === parent, "a turn continues one of its own session");
