@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { access } from "node:fs/promises";
+import { access, constants, stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
 import { splitLines } from "../internal/split-lines.ts";
@@ -64,7 +64,8 @@ export async function answerJsonLines(
 async function linesOf({ file, stdin }: LinesInput): Promise<AsyncIterable<string>> {
   if (file === undefined) return splitLines(stdin);
   try {
-    await access(file);
+    await access(file, constants.R_OK);
+    if ((await stat(file)).isDirectory()) throw new Error("it is a folder, expected a file");
   } catch (error) {
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`);
   }

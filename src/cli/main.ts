@@ -64,7 +64,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 
 // Whatever a command plays of somebody else's, what that forgets to await ends nothing.
-passOverFloating((line) => writeError(`turnwright: ${line}\n`));
+const floating = passOverFloating((line) => writeError(`turnwright: ${line}\n`));
 
 try {
   await main(process.argv.slice(2));
@@ -77,6 +77,8 @@ try {
     process.exitCode = 2;
   } else {
     hideSecretsIn(error);
+    // Node takes what a module throws for a promise that nobody awaits, and ours ends the process.
+    floating[Symbol.dispose]();
     throw error;
   }
 }

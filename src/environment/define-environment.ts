@@ -92,6 +92,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
   const policyOf = typeof policy === "function" ? policy : undefined;
   return {
     name,
+    ...(where === undefined ? {} : { definedAt: where }),
     repeatable,
     source: options.source ?? "defined by its author",
     splits: tasks.splits,

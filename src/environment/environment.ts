@@ -71,6 +71,8 @@ export interface Environment<Data = unknown> {
   readonly tools: readonly ToolDefinition[];
   /** What the agent is told to go by: the system message. A task's world may have another. */
   readonly policyText: string;
+  /** The file and line that define it, such as `lamps.js:12`, to be named where something of it hangs. */
+  readonly definedAt?: string;
   /**
    * @throws UsageError for an unknown split or an index out of range.
    */

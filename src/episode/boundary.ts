@@ -1,4 +1,5 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
+import type { Environment } from "../environment/environment.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import type { CallWatch } from "./call-watch.ts";
@@ -10,8 +11,23 @@ export interface Boundary {
   readonly party: Party;
   /** What is being done, such as `score task tau-retail/test/7`. */
   readonly what: string;
+  /** What is to be looked at where no answer comes, such as `score() of lamps (lamps.js:12)`. */
+  readonly suspect?: string;
   /** In milliseconds. */
   readonly timeoutMs: number;
+}
+
+/** What the author of an environment calls what answers, by what is asked of it: defined, and by hand. */
+const functions = {
+  open: ["initialState()", "open()"],
+  score: ["score()", "score()"],
+  dispose: ["dispose()", "[Symbol.asyncDispose]()"],
+} as const;
+
+/** A function of an environment's author as it is named to them, with its place where that is known. */
+export function suspectOf({ name, definedAt }: Environment, asked: keyof typeof functions): string {
+  const [defined, byHand] = functions[asked];
+  return definedAt === undefined ? `${byHand} of ${name}` : `${defined} of ${name} (${definedAt})`;
 }
 
 /**
@@ -25,10 +41,12 @@ export async function crossBoundary<Result>(
   boundary: Boundary,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  const { party, what, timeoutMs } = boundary;
+  const { party, what, suspect, timeoutMs } = boundary;
   try {
     return await watch.within(timeoutMs, work, () => {
-      const message = `Cannot ${what}: no answer within ${timeoutMs} ms`;
+      const remedy =
+        suspect === undefined ? "" : `, expected one (a forgotten resolve in ${suspect}?)`;
+      const message = `Cannot ${what}: no answer within ${timeoutMs} ms${remedy}`;
       return new RolloutError(`${party}/timeout`, message, { retryable: true });
     });
   } catch (error) {

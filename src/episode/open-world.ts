@@ -3,7 +3,7 @@ import { toolsFromOpenAi } from "../message.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { UserSession } from "../user/user.ts";
-import { crossBoundary } from "./boundary.ts";
+import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
 import { RecordingEnd } from "./input-player.ts";
@@ -89,6 +89,7 @@ async function openLive(play: Play, user: UserSession): Promise<World> {
       {
         party: "environment",
         what: `open task ${task.id}`,
+        suspect: suspectOf(environment, "open"),
         timeoutMs: limits.toolTimeoutMs,
       },
       async (signal) => {
@@ -112,6 +113,7 @@ export async function disposeWorld(play: Play, world: World): Promise<void> {
   const boundary = {
     party: "environment",
     what: `dispose of the world of task ${assignment.task.id}`,
+    suspect: suspectOf(setup.environment, "dispose"),
     timeoutMs: setup.limits.toolTimeoutMs,
   } as const;
   await tolerate(

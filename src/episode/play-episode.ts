@@ -7,7 +7,7 @@ import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { noSpending } from "../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
-import { crossBriefly } from "./boundary.ts";
+import { crossBriefly, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
@@ -222,7 +222,12 @@ async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
   const { id } = assignment.task;
   const score = await askWorld(
     play,
-    { party: "grader", what: `score task ${id}`, timeoutMs: setup.limits.scoreTimeoutMs },
+    {
+      party: "grader",
+      what: `score task ${id}`,
+      suspect: suspectOf(setup.environment, "score"),
+      timeoutMs: setup.limits.scoreTimeoutMs,
+    },
     async (signal) =>
       checkScore(
         await world.score({ signal }),

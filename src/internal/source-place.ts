@@ -1,4 +1,5 @@
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { packageFile } from "./package-file.ts";
 
 /** This package's own files: their place says nothing to whoever wrote an environment. */
@@ -30,15 +31,18 @@ function firstForeignPlace(stack: string): string | undefined {
   return undefined;
 }
 
-/** The files and lines that a stack names, innermost first. */
+/** The files and lines that a stack names, innermost first: of ES modules addresses, of others paths. */
 function filesOf(stack: string): { readonly file: string; readonly line: string }[] {
   return stack.split("\n").flatMap((text) => {
-    const match = /^\s+at .*?(?:\(|async |at )?((?:file:\/\/)?\/?[^()\s]+?):(\d+):\d+\)?$/.exec(
-      text,
-    );
+    const match = /^\s+at (?:.*? \()?(?:async )?((?:\/|<|[a-z]+:).*?):(\d+):\d+\)?$/.exec(text);
     if (match === null) return [];
-    return [{ file: match[1]!.replace(/^file:\/\//, ""), line: match[2]! }];
+    return [{ file: toPath(match[1]!), line: match[2]! }];
   });
+}
+
+/** An address writes blanks, letters other than English ones and more in another way than a path. */
+function toPath(place: string): string {
+  return place.startsWith("file:") && URL.canParse(place) ? fileURLToPath(place) : place;
 }
 
 /** Tests stand beside what they test, and are foreign. */

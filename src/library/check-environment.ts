@@ -1,6 +1,6 @@
 import { InvariantError, RolloutError, describeError } from "../errors.ts";
 import type { Action, Environment, Score, World } from "../environment/environment.ts";
-import { crossBoundary } from "../episode/boundary.ts";
+import { crossBoundary, suspectOf } from "../episode/boundary.ts";
 import { CallWatch } from "../episode/call-watch.ts";
 import { checkOpening, checkScore, checkStep, checkWorld } from "../episode/check-foreign.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
@@ -238,6 +238,15 @@ class Checker {
     await dispose();
   }
 
+  /** What is asked of the environment, and what is to be looked at where it does not answer. */
+  #named(doing: string): { readonly what: string; readonly suspect?: string } {
+    const environment = this.#environment;
+    if (doing === "open") return { what: doing, suspect: suspectOf(environment, "open") };
+    if (doing === "score") return { what: doing, suspect: suspectOf(environment, "score") };
+    if (!doing.startsWith("dispose")) return { what: doing };
+    return { what: doing, suspect: suspectOf(environment, "dispose") };
+  }
+
   /** Runs what an agent does; whatever breaks becomes a problem. */
   async #attempt<Result>(
     task: Task,
@@ -249,7 +258,7 @@ class Checker {
     using watch = new CallWatch(signal, clock);
     try {
       return await work((party, doing, call) =>
-        crossBoundary(watch, { party, what: doing, timeoutMs }, call),
+        crossBoundary(watch, { party, ...this.#named(doing), timeoutMs }, call),
       );
     } catch (error) {
       signal.throwIfAborted();

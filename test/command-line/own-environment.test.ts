@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type * as lampsModule from "../../examples/lamps.ts";
 import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
@@ -322,6 +322,33 @@ export function createEnvironment() {
     expect(jsonLines(stdout)).toHaveLength(4);
     expect(told(stderr)).toEqual(lines.map((line) => `turnwright: ${line}`).toSorted());
     expect(status).toBe(0);
+  });
+});
+
+test.each([
+  // As the system throws it, and as somebody else's code does that we have called.
+  ["without a line", "Error: disk full"],
+  ["with a line of somebody else's", "Error: disk full\n    at write (file:///lamps.js:1:2)"],
+])("what ends a command itself is no forgotten promise: %s", async (_, stack) => {
+  const spoil = `process.stdout.write = () => { throw Object.assign(new Error("disk full"), { stack: ${JSON.stringify(stack)} }); };`;
+  const file = path.join(scratch, "spoil.mjs");
+  await writeFile(file, spoil);
+  for (const start of ["main.js", "start.cjs"]) {
+    const { status, stderr } = await runCli(["env", "list"], {
+      env: { NODE_OPTIONS: `--import=${pathToFileURL(file).href}` },
+      start,
+    });
+    expect(stderr).toContain("disk full");
+    expect(stderr).not.toContain("nobody awaits");
+    expect(status).toBe(1);
+  }
+});
+
+test("a folder in a file's place is refused", async () => {
+  expect(await runCli(["env", "play", lampsFile, "--in", scratch])).toEqual({
+    status: 2,
+    stdout: "",
+    stderr: `turnwright: Cannot read ${scratch}: it is a folder, expected a file\n`,
   });
 });
 

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The compiled command line; `npm test` builds it first. */
@@ -11,12 +12,21 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** Runs `turnwright` with the arguments in a process of its own; `input` goes to its standard input. */
+interface RunOptions {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly start?: string;
+}
+
+/**
+ * Runs `turnwright` with the arguments in a process of its own; `input` goes to its standard input. `start` is the
+ * file that it is started by, beside the compiled command line.
+ */
 export async function runCli(
   args: readonly string[],
-  { input = "", env = {} }: { input?: string; env?: Record<string, string> } = {},
+  { input = "", env = {}, start = "main.js" }: RunOptions = {},
 ): Promise<CliResult> {
-  const child = spawn(process.execPath, [cliFile, ...args], {
+  const child = spawn(process.execPath, [path.join(path.dirname(cliFile), start), ...args], {
     stdio: ["pipe", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });

@@ -18,5 +18,6 @@ export function defineSandboxes({
     const part = typeof open === "function" ? "sweep" : "open";
     throw new UsageError(`Cannot define sandboxes: their ${part} is no function, expected one`);
   }
-  return completeSandboxes({ open, sweep });
+  // What throws at once is to be caught like what rejects.
+  return completeSandboxes({ open, sweep: async () => await sweep() });
 }

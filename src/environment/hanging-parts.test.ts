@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { checkEnvironment } from "../library/check-environment.ts";
+import { defineEnvironment } from "./define-environment.ts";
+
+const hang = async (): Promise<never> => await new Promise<never>(() => {});
+
+/** What `env check` says of an environment one part of which never answers. */
+async function said(parts: {
+  initialState?: () => Promise<object>;
+  score?: () => Promise<number>;
+  dispose?: () => Promise<void>;
+}): Promise<readonly string[]> {
+  const environment = defineEnvironment({
+    name: "lamps",
+    tasks: [{ instruction: "Light, please." }],
+    initialState: () => ({}),
+    policy: "You look after the lamps.",
+    tools: [],
+    score: () => 0,
+    ...parts,
+  });
+  const { problems } = await checkEnvironment(environment, { timeoutMs: 5 });
+  return problems.map(({ message }) => message.replace(/test\.ts:\d+/, "test.ts:LINE"));
+}
+
+test.each([
+  ["initialState", "open"],
+  ["score", "score"],
+  ["dispose", "dispose of the world"],
+])("%s() that never answers is named, with the file that it is in", async (part, doing) => {
+  expect(await said({ [part]: hang })).toContain(
+    `an agent that does nothing: Cannot ${doing}: no answer within 5 ms, ` +
+      `expected one (a forgotten resolve in ${part}() of lamps (hanging-parts.test.ts:LINE)?)`,
+  );
+});
