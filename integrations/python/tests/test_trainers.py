@@ -88,10 +88,10 @@ def test_clears_a_run_by_name(service, monkeypatch, capsys):
 
 def test_clears_no_run_whose_folder_is_below_its_own(service, monkeypatch, capsys):
     from turnwright import clear
-    from turnwright.trainers import play
+    from turnwright.trainers import play, run_name
 
     for run in ("runs/slime", "runs/slime/small"):
-        monkeypatch.setattr(play, "RUN", play.in_keys(run))
+        monkeypatch.setattr(play, "RUN", run_name.in_keys(run))
         play.play_scored(play.connect(), task=1)
     service.batches["b2"]["told"]["state"] = "running"
     before = len(service.calls)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 
-from .trainers.play import connect, in_keys
+from .trainers.play import connect
+from .trainers.run_name import in_keys
 
 
 def main() -> None:
