@@ -1,6 +1,7 @@
 import type { Agent } from "../agent/agent.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ForeignAgent } from "../gateway/agent/foreign-agent.ts";
+import { UsageError } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { Clock } from "../internal/clock.ts";
@@ -87,7 +88,11 @@ const objectKeys = new Set([
   ...["queue", "queuePasswordEnv", "shared", "onQueue"],
 ]);
 
-/** The settings among the options, by the names that a configuration file has. */
+/**
+ * The settings among the options, by the names that a configuration file has.
+ *
+ * @throws UsageError for a part that is neither an object nor a text: left out, another would play in its place.
+ */
 export function settingsOf(options: RolloutOptions): GivenSettings {
   const settings: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(options)) {
@@ -95,6 +100,15 @@ export function settingsOf(options: RolloutOptions): GivenSettings {
     settings[key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)] = value;
   }
   const { environment, engine, user, agent, tasks, url } = options;
+  for (const [name, part] of Object.entries({ environment, engine, user, agent }) as [
+    string,
+    unknown,
+  ][]) {
+    if (part === undefined || typeof part === "string") continue;
+    if (typeof part === "object" && part !== null) continue;
+    const found = part === null ? "null" : `a ${typeof part}`;
+    throw new UsageError(`Cannot use ${name}: it is ${found}, expected an object or a name`);
+  }
   if (typeof environment === "string") settings["env"] = environment;
   for (const [name, value] of Object.entries({ engine, user, agent })) {
     if (typeof value === "string") settings[name] = value;

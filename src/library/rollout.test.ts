@@ -167,6 +167,16 @@ describe("rollout()", () => {
     );
     await expect(first({ split: "train" })).rejects.toThrow('Cannot find split "train" of lights');
     await expect(first({ maxTurn: 3 })).rejects.toThrow('Cannot use "max-turn": unknown setting');
+    // In their places others would play.
+    for (const [name, part, found] of [
+      ["agent", () => {}, "a function"],
+      ["user", () => {}, "a function"],
+      ["environment", null, "null"],
+    ] as const) {
+      await expect(first({ [name]: part })).rejects.toThrow(
+        `Cannot use ${name}: it is ${found}, expected an object or a name`,
+      );
+    }
     await expect(first({ renderer: undefined })).rejects.toThrow("Missing --model");
     await expect(first({ url: undefined })).rejects.toThrow("Missing --url");
   });

@@ -10,7 +10,7 @@ export class BatchStories {
   /** Bytes that were looked through: all lines before are known. */
   #end = 0;
   /** One look after the other. */
-  #looking: Promise<void> = Promise.resolve();
+  #looking: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string) {
     this.#file = path.join(folder, "episodes.jsonl");
@@ -22,31 +22,51 @@ export class BatchStories {
    * @throws UsageError where one is not there, as in a folder that was removed.
    */
   async read(rolloutIds: readonly string[]): Promise<ReadonlyMap<string, EpisodeStory>> {
-    const found = await this.#readOnce(rolloutIds);
+    const found = await this.#readOnce(rolloutIds, { isAnew: false });
     if (found !== undefined) return found;
     // A batch that is gone on with may have its file written anew: the places are others then.
-    this.#places.clear();
-    this.#end = 0;
-    return (await this.#readOnce(rolloutIds)) ?? this.#refuse(rolloutIds);
+    return (await this.#readOnce(rolloutIds, { isAnew: true })) ?? this.#refuse(rolloutIds);
   }
 
   /** `undefined` where a line is not what its place says. */
   async #readOnce(
     rolloutIds: readonly string[],
+    { isAnew }: { readonly isAnew: boolean },
   ): Promise<ReadonlyMap<string, EpisodeStory> | undefined> {
     const found = new Map<string, EpisodeStory>();
     if (rolloutIds.length === 0) return found;
-    this.#looking = this.#looking.catch(() => {}).then(async () => await this.#look(rolloutIds));
-    await this.#looking;
+    const places = await this.#placesOf(rolloutIds, isAnew);
     await using reader = await LineReader.open(this.#file);
     for (const rolloutId of rolloutIds) {
-      const place = this.#places.get(rolloutId);
+      const place = places.get(rolloutId);
       if (place === undefined) return undefined;
       const text = await reader.read(place);
       if (rolloutIdOf(text) !== rolloutId) return undefined;
       found.set(rolloutId, JSON.parse(text) as EpisodeStory);
     }
     return found;
+  }
+
+  /** The places as they are now: others who read may find that all of them are wrong, and look anew. */
+  async #placesOf(
+    rolloutIds: readonly string[],
+    isAnew: boolean,
+  ): Promise<ReadonlyMap<string, LinePlace>> {
+    const looked = this.#looking.then(async () => {
+      if (isAnew) {
+        this.#places.clear();
+        this.#end = 0;
+      }
+      await this.#look(rolloutIds);
+      return new Map(
+        rolloutIds.flatMap((id) => {
+          const place = this.#places.get(id);
+          return place === undefined ? [] : [[id, place] as const];
+        }),
+      );
+    });
+    this.#looking = looked.catch(() => {});
+    return await looked;
   }
 
   /** Looks through what was written since, where a name is not known yet. */

@@ -140,6 +140,9 @@ export class GroupStore {
   async acknowledge(cursor: number, batch?: string): Promise<void> {
     const before = batch === undefined ? this.#acknowledged : this.#acknowledgedOf.get(batch);
     if (cursor <= (before ?? 0)) return;
+    // A trainer that starts anew says it of all its batches: most of them have nothing more to forget.
+    if (batch !== undefined && this.#upTo(cursor, batch).every((one) => this.isForgotten(one)))
+      return;
     const about = batch === undefined ? {} : { batch };
     await this.#journal.append({ type: "acknowledged", cursor, ...about });
     for (const each of this.#forget(cursor, batch)) await this.#files.remove(this.#fileOf(each));

@@ -49,6 +49,12 @@ export function streamGroups(
   }
   const left = new AbortController();
   const lines = linesOf(service, wish, { clock, signal: left.signal });
+  let hasEnded = false;
+  // A reader that leaves while a line is waited for ends the stream twice: by leaving, and as the wait is over.
+  const end = (): void => {
+    if (!hasEnded) onEnd();
+    hasEnded = true;
+  };
   return new ReadableStream(
     {
       async pull(controller) {
@@ -59,15 +65,16 @@ export function streamGroups(
             return;
           }
         } catch (error) {
-          onEnd();
+          end();
           throw error;
         }
-        onEnd();
-        controller.close();
+        // Nobody is there to be told where the reader has left.
+        if (!left.signal.aborted) controller.close();
+        end();
       },
       async cancel() {
         left.abort();
-        onEnd();
+        end();
         await lines.return(undefined);
       },
     },

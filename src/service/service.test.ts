@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -147,6 +147,23 @@ describe("the rollout service", () => {
     await reader.cancel();
   });
 
+  test("says once that a stream has ended whose reader leaves while it waits", async () => {
+    await using service = await openLamps(dir);
+    let endCount = 0;
+    const onEnd = (): void => {
+      endCount += 1;
+    };
+    const { streamGroups } = await import("./group-stream.ts");
+    const reader = streamGroups(service, { cursor: 0 }, { onEnd }).getReader();
+    const waiting = reader.read();
+    await new Promise(setImmediate);
+    await reader.cancel();
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    // Behind the wait that the reader left: whoever asks next waits as long.
+    await new Promise(setImmediate);
+    expect(endCount).toBe(1);
+  });
+
   test("hands out the first group while others are played", async () => {
     const held = withResolvers();
     const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
@@ -237,5 +254,23 @@ describe("the rollout service", () => {
     });
     const unknown = await again("POST", "/v1/groups/ack", { cursor: 1, batch: "b9" });
     expect([unknown.status, unknown.body]).toMatchObject([404, { error: { code: "not-found" } }]);
+  });
+
+  test("writes nothing down where a batch is acknowledged that has nothing more to forget", async () => {
+    await using service = await openLamps(dir);
+    const call = caller(service);
+    const play = async (key: string, batch: string) => {
+      await call("POST", "/v1/batches", { ...twoLamps, key });
+      await call("GET", `/v1/groups?batch=${batch}`);
+    };
+    await play("one", "b1");
+    await call("POST", "/v1/groups/ack", { batch: "b1" });
+    await play("two", "b2");
+    const journal = async () => await readFile(path.join(dir, "service.jsonl"), "utf8");
+    const before = await journal();
+    const again = await call("POST", "/v1/groups/ack", { batch: "b1" });
+    expect([again.status, again.body]).toEqual([200, { cursor: 4, batch: "b1" }]);
+    expect(await journal()).toBe(before);
+    expect(service.health.unreadGroups).toBe(2);
   });
 });

@@ -201,6 +201,22 @@ describe("groups in a trainer's form", () => {
     expect([...(await stories.read(["b#0", "a#0"])).keys()]).toEqual(["b#0", "a#0"]);
   });
 
+  test("are found again by all who read at once where the batch's file was written anew", async () => {
+    const write = async (first: string) => {
+      const lines = [{ rolloutId: first }, { rolloutId: "a#1" }, { rolloutId: "a#2", long }];
+      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+      await writeFile(path.join(dir, "episodes.jsonl"), text);
+    };
+    const long = "x".repeat(2 ** 24);
+    await write("a#0");
+    const stories = new BatchStories(dir);
+    await stories.read(["a#1", "a#2"]);
+    await write("another");
+    // The long one is read until the other looks through the file already.
+    const found = await Promise.all([stories.read(["a#1"]), stories.read(["a#2"])]);
+    expect(found.map((some) => [...some.keys()])).toEqual([["a#1"], ["a#2"]]);
+  });
+
   test("say so where the batch's folder is gone", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);

@@ -86,6 +86,21 @@ def test_clears_a_run_by_name(service, monkeypatch, capsys):
     assert [body["batch"] for _, path, body in service.calls if path == "/v1/groups/ack"] == ["b1", "b2"]
 
 
+def test_clears_no_run_whose_folder_is_below_its_own(service, monkeypatch, capsys):
+    from turnwright import clear
+    from turnwright.trainers import play, run_name
+
+    for run in ("runs/slime", "runs/slime/small"):
+        monkeypatch.setattr(play, "RUN", run_name.in_keys(run))
+        play.play_scored(play.connect(), task=1)
+    service.batches["b2"]["told"]["state"] = "running"
+    before = len(service.calls)
+    monkeypatch.setattr(sys, "argv", ["clear", "runs/slime"])
+    clear.main()
+    assert capsys.readouterr().out == "0 unfinished batches are cancelled\n"
+    assert [body for method, _, body in service.calls[before:] if method == "POST"] == [{"batch": "b1"}]
+
+
 def test_slime(service, monkeypatch):
     slime = shim("slime", "src/slime", monkeypatch)
     batch = shim("slime_batch", "src/slime", monkeypatch)

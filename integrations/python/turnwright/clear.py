@@ -10,12 +10,13 @@ from __future__ import annotations
 import argparse
 
 from .trainers.play import connect
+from .trainers.run_name import in_keys
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Clears what a run that is gone had asked the service for.")
     parser.add_argument("run", help="its TURNWRIGHT_RUN")
-    count = connect().clear(parser.parse_args().run)
+    count = connect().clear(in_keys(parser.parse_args().run))
     print(f"{count} unfinished batches are cancelled")
 
 

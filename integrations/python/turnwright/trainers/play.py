@@ -8,11 +8,9 @@ from typing import Any
 
 from ..attempt import Attempt, Unfit
 from ..client import Client
+from .run_name import RUN
 
 REFILLS = 4
-
-# Begins the keys of the batches; whoever starts a run anew clears what the one before had asked for by it.
-RUN = os.environ.get("TURNWRIGHT_RUN") or uuid.uuid4().hex[:12]
 
 
 def connect() -> Client:
