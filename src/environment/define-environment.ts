@@ -8,6 +8,7 @@ import { DefinedWorld, foreign, foreignAsync, type PlayedEpisode } from "./defin
 import type { Environment } from "./environment.ts";
 import { EpisodeResources, type GetResource } from "./episode-resources.ts";
 import { EpisodeState } from "./episode-state.ts";
+import { refuseMisspelt } from "./refuse-misspelt.ts";
 import type { ScoreResult } from "./score-result.ts";
 import { placeOfCaller } from "../internal/source-place.ts";
 import { nameTasks, type TaskItem, type TaskSplits } from "./task-list.ts";
@@ -167,6 +168,11 @@ function assertRepeatable<State>(
   }
 }
 
+const partNames = [
+  ...["name", "tasks", "initialState", "policy", "tools", "user", "score"],
+  ...["isDone", "dispose", "source", "repeatable"],
+];
+
 /** @throws UsageError naming the first part that is missing or of the wrong kind. */
 function assertParts(options: Readonly<Record<string, unknown>>): void {
   const { name } = options;
@@ -184,6 +190,7 @@ function assertParts(options: Readonly<Record<string, unknown>>): void {
       : "";
     throw new UsageError(`Cannot define environment ${name}: ${what}${more}, expected ${expected}`);
   };
+  refuseMisspelt(options, partNames, `environment ${name}`);
   const { policy, score, initialState, isDone, dispose, tools } = options;
   if (typeof policy !== "string" && typeof policy !== "function") {
     refuse("policy", "a text, or a function from a task to one");

@@ -1,6 +1,7 @@
 import { UsageError } from "../errors.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../message.ts";
 import { toPyValue, type PlainJson } from "../python/value.ts";
+import { refuseMisspelt } from "./refuse-misspelt.ts";
 import type { CallableTool, ToolContext } from "./tool-call.ts";
 import { readParameters, type ToolParameters } from "./tool-parameters.ts";
 
@@ -39,6 +40,8 @@ export interface Tool<in State> {
   readonly callable: CallableTool<State>;
 }
 
+const partNames = ["name", "description", "parameters", "execute", "timeoutMs", "ends"];
+
 /**
  * Defines a tool: `execute` gets arguments that were checked, typed by the schema.
  *
@@ -69,6 +72,7 @@ export function defineTool<Arguments, State = unknown>(
       `Cannot define tool ${name}: timeoutMs is ${String(timeoutMs)}, expected milliseconds above 0`,
     );
   }
+  refuseMisspelt(options, partNames, `tool ${name}`);
   const { jsonSchema, check } = readParameters(parameters, name);
   const openai = { type: "function", function: { name, description, parameters: jsonSchema } };
   return {
