@@ -1,8 +1,10 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { modelCodec, modelNames } from "../tokenizer/real-tokenizers.fixture.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
-import { createControlTokenGuard } from "./control-token-guard.ts";
+import { createControlTokenGuard, type ControlTokenGuard } from "./control-token-guard.ts";
 import type { PromptEncoder } from "./prompt-encoder.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
 
@@ -29,6 +31,24 @@ function encoderOf(codec: TokenCodec, anchors: readonly string[]): PromptEncoder
   });
   return createPromptEncoder(guard, anchors);
 }
+
+test("what is kept of a prompt's beginning does not hold the rest of the prompt", async () => {
+  const guard = { encode: async () => [1] } as unknown as ControlTokenGuard;
+  const collect = (): number => {
+    setFlagsFromString("--expose-gc");
+    (runInNewContext("gc") as () => void)();
+    return process.memoryUsage().heapUsed;
+  };
+  const encode = createPromptEncoder(guard, ["<|end|>"]);
+  const before = collect();
+  for (let count = 0; count < 32; count++) {
+    await encode(
+      `${count % 16} You are a clerk of the shop.<|end|>${"x".repeat(1_000_000)}`,
+      undefined,
+    );
+  }
+  expect(collect() - before).toBeLessThan(4_000_000);
+});
 
 describe.each(modelNames)("prompt encoder on the tokenizer of %s", (name) => {
   let codec: TokenCodec;

@@ -26,7 +26,8 @@ export function createPromptEncoder(
   function encodePrefix(prefix: string): Promise<number[]> {
     const ids = prefixes.get(prefix) ?? Promise.resolve(guard.encode(prefix, undefined));
     prefixes.delete(prefix);
-    prefixes.set(prefix, ids);
+    // A part of a long text keeps all of it in memory.
+    prefixes.set(copyOf(prefix), ids);
     // A failure must not be remembered; who asked learns of it from the promise itself.
     ids.catch(() => prefixes.delete(prefix));
     const [oldest] = prefixes.keys();
@@ -46,4 +47,9 @@ export function createPromptEncoder(
     ]);
     return first.concat(rest.slice(1));
   };
+}
+
+/** The same text in memory of its own. */
+function copyOf(text: string): string {
+  return Buffer.from(text, "utf16le").toString("utf16le");
 }
