@@ -14,8 +14,6 @@ import type { Episode } from "../episode/episode.ts";
 import { RolloutError, describeError } from "../errors.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 
-type TracedSetup = StartRunOptions["setup"];
-
 /**
  * Makes spans of what episodes do, in whatever OpenTelemetry SDK the program registered; without one they
  * cost nothing. An episode is the parent of its policy calls, tool calls and the user's replies. No text and
@@ -25,7 +23,10 @@ type TracedSetup = StartRunOptions["setup"];
  *
  * @param model - Its name, where it has one.
  */
-export function traceSetup(setup: TracedSetup, model?: string): TracedSetup {
+export function traceSetup(
+  setup: StartRunOptions["setup"],
+  model?: string,
+): StartRunOptions["setup"] {
   const tracer = trace.getTracer("turnwright");
   /** Of the episodes that are played, by rollout: the parents of their policy calls. */
   const parents = new Map<string, Context>();
@@ -67,7 +68,7 @@ function traceGenerate(
 }
 
 function traceEpisodes(
-  { agent, environment }: TracedSetup,
+  { agent, environment }: StartRunOptions["setup"],
   { tracer, parents }: Tracing,
 ): EpisodeTracer {
   return {
