@@ -51,16 +51,17 @@ export async function openDesk(index) {
     if (path === "/say") return { text: await say(body.text) };
     return await call(path.slice("/tools/".length), body);
   };
-  const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const chunk of request.setEncoding("utf8")) text += chunk;
+  const serve = async (request, response) => {
     try {
+      let text = "";
+      for await (const chunk of request.setEncoding("utf8")) text += chunk;
       const reply = await answer(request.url, text === "" ? {} : JSON.parse(text));
       response.setHeader("content-type", "application/json").end(JSON.stringify(reply));
     } catch (error) {
       response.writeHead(500).end(String(error));
     }
-  });
+  };
+  const server = createServer((request, response) => void serve(request, response));
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
