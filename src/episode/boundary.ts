@@ -57,15 +57,21 @@ export async function crossBriefly<Result>(
     : result;
 }
 
-/** What is thrown beyond a boundary, under the name of the party that answers for it. */
-function attribute(error: unknown, { party, what }: Boundary): Error {
+/**
+ * What is thrown beyond a boundary, under the name of the party that answers for it; our own bugs and what
+ * stops a playback as they are.
+ */
+export function attribute(
+  error: unknown,
+  { party, what }: Pick<Boundary, "party" | "what">,
+): RolloutError | InvariantError | PlaybackStop {
   if (isAttributed(error)) return error;
   const message = `Cannot ${what}: ${describeError(error)}`;
   return new RolloutError(`${party}/exception`, message, { cause: error });
 }
 
 /** Whether an error may pass as it is. A failure may be anyone's, and is written as it says. */
-function isAttributed(error: unknown): error is Error {
+function isAttributed(error: unknown): error is RolloutError | InvariantError | PlaybackStop {
   try {
     if (error instanceof InvariantError || error instanceof PlaybackStop) return true;
     if (!(error instanceof RolloutError)) return false;
