@@ -180,10 +180,10 @@ async function openUser(play: Attempt): Promise<UserSession> {
   const { task, seed } = assignment;
   const { strategy } = setup.user;
   const about = ["user", `open a conversation with user ${strategy} about`] as const;
-  const session = await cross(play, [...about, setup.limits.userTimeoutMs], () =>
-    setup.user.open(task, { seed }),
+  const place = placeOf(play, `user.open() of ${strategy}`);
+  return await cross(play, [...about, setup.limits.userTimeoutMs], async () =>
+    checkSession(await setup.user.open(task, { seed }), place),
   );
-  return checkSession(session, placeOf(play, `user.open() of ${strategy}`));
 }
 
 async function openWorld(play: Attempt, user: UserSession): Promise<World> {
@@ -226,7 +226,8 @@ async function usageOf(play: Attempt, user: UserSession | undefined): Promise<Us
   const timeoutMs = setup.limits.userTimeoutMs;
   const boundary: Boundary = { party: "user", what: "ask what the user cost", timeoutMs };
   try {
-    return checkUsage(await crossBriefly(watch, boundary, () => user.usage()), setup.user);
+    const said = await crossBriefly(watch, boundary, () => user.usage());
+    return await crossBriefly(watch, boundary, () => checkUsage(said, setup.user));
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
     setup.onTrouble?.(error);
