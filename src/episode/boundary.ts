@@ -1,7 +1,6 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
-import { whyNotJson } from "../internal/why-not-json.ts";
-import { checkEnd } from "../trajectory/check-end.ts";
 import type { CallWatch } from "./call-watch.ts";
+import { isSoundFailure } from "./is-sound-failure.ts";
 import { PlaybackStop } from "../outside.ts";
 
 /** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
@@ -70,14 +69,11 @@ export function attribute(
   return new RolloutError(`${party}/exception`, message, { cause: error });
 }
 
-/** Whether an error may pass as it is. A failure may be anyone's, and is written as it says. */
+/** Whether an error may pass as it is. */
 function isAttributed(error: unknown): error is RolloutError | InvariantError | PlaybackStop {
+  if (isSoundFailure(error)) return true;
   try {
-    if (error instanceof InvariantError || error instanceof PlaybackStop) return true;
-    if (!(error instanceof RolloutError)) return false;
-    const failure = error.toFailure();
-    const isSound = checkEnd({ outcome: "failed", stopReason: "failure", failure }).length === 0;
-    return isSound && whyNotJson(failure) === undefined;
+    return error instanceof InvariantError || error instanceof PlaybackStop;
   } catch {
     return false;
   }

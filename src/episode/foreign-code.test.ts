@@ -528,13 +528,14 @@ const faults: readonly {
     name: "messages cannot be looked at",
     agent: {
       ...qwenAgent,
-      observe: () => [
-        {
-          get role(): never {
-            return fail("no role today");
+      observe: () =>
+        [
+          {
+            get role(): never {
+              return fail("no role today");
+            },
           },
-        },
-      ],
+        ] as never,
     },
     code: "agent/exception",
     message:

@@ -202,19 +202,18 @@ async function openUser(play: Play): Promise<UserSession> {
   const { assignment, setup } = play;
   const { task, seed } = assignment;
   const { strategy } = setup.user;
-  return await callParty(
-    play,
-    {
-      party: "user",
-      what: `open a conversation about task ${task.id} with user ${strategy}`,
-      timeoutMs: setup.limits.userTimeoutMs,
-    },
-    async () => {
-      const opened = await setup.user.open(task, { seed, outside: play.player.outside });
-      const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
-      return setup.user.repeatable === true ? session : borrowSession(session, play);
-    },
+  const call = {
+    party: "user",
+    what: `open a conversation about task ${task.id} with user ${strategy}`,
+    timeoutMs: setup.limits.userTimeoutMs,
+  } as const;
+  const opened = await callParty(play, call, () =>
+    setup.user.open(task, { seed, outside: play.player.outside }),
   );
+  return await crossBriefly(play.watch, call, () => {
+    const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
+    return setup.user.repeatable === true ? session : borrowSession(session, play);
+  });
 }
 
 async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {

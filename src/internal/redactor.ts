@@ -112,7 +112,12 @@ export class Redactor {
   /** What was thrown, without its secrets: an error is mended (see `error()`). */
   thrown(thrown: unknown): unknown {
     this.error(thrown);
-    return thrown instanceof Error ? thrown : this.without(thrown);
+    try {
+      return thrown instanceof Error ? thrown : this.without(thrown);
+    } catch {
+      // It may be anyone's: what cannot be read stays.
+      return thrown;
+    }
   }
 
   /** `clean()` of a large value, looked through in turns; itself where it holds no secret. */

@@ -179,11 +179,15 @@ async function openUser(play: Attempt): Promise<UserSession> {
   const { assignment, setup } = play;
   const { task, seed } = assignment;
   const { strategy } = setup.user;
-  const about = ["user", `open a conversation with user ${strategy} about`] as const;
+  const { userTimeoutMs } = setup.limits;
+  const opening = [
+    "user",
+    `open a conversation with user ${strategy} about`,
+    userTimeoutMs,
+  ] as const;
+  const opened = await cross(play, opening, () => setup.user.open(task, { seed }));
   const place = placeOf(play, `user.open() of ${strategy}`);
-  return await cross(play, [...about, setup.limits.userTimeoutMs], async () =>
-    checkSession(await setup.user.open(task, { seed }), place),
-  );
+  return await cross(play, opening, () => checkSession(opened, place));
 }
 
 async function openWorld(play: Attempt, user: UserSession): Promise<World> {
