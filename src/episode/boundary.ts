@@ -1,8 +1,7 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
-import { whyNotJson } from "../internal/why-not-json.ts";
-import { checkEnd } from "../trajectory/check-end.ts";
 import type { CallWatch } from "./call-watch.ts";
+import { isSoundFailure } from "./is-sound-failure.ts";
 import { PlaybackStop } from "../outside.ts";
 
 /** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
@@ -75,21 +74,24 @@ export async function crossBriefly<Result>(
     : result;
 }
 
-/** What is thrown beyond a boundary, under the name of the party that answers for it. */
-function attribute(error: unknown, { party, what }: Boundary): Error {
+/**
+ * What is thrown beyond a boundary, under the name of the party that answers for it; our own bugs and what
+ * stops a playback as they are.
+ */
+export function attribute(
+  error: unknown,
+  { party, what }: Pick<Boundary, "party" | "what">,
+): RolloutError | InvariantError | PlaybackStop {
   if (isAttributed(error)) return error;
   const message = `Cannot ${what}: ${describeError(error)}`;
   return new RolloutError(`${party}/exception`, message, { cause: error });
 }
 
-/** Whether an error may pass as it is. A failure may be anyone's, and is written as it says. */
-function isAttributed(error: unknown): error is Error {
+/** Whether an error may pass as it is. */
+function isAttributed(error: unknown): error is RolloutError | InvariantError | PlaybackStop {
+  if (isSoundFailure(error)) return true;
   try {
-    if (error instanceof InvariantError || error instanceof PlaybackStop) return true;
-    if (!(error instanceof RolloutError)) return false;
-    const failure = error.toFailure();
-    const isSound = checkEnd({ outcome: "failed", stopReason: "failure", failure }).length === 0;
-    return isSound && whyNotJson(failure) === undefined;
+    return error instanceof InvariantError || error instanceof PlaybackStop;
   } catch {
     return false;
   }

@@ -43,5 +43,6 @@ export async function observe(
 ): Promise<readonly Message[]> {
   const { agent } = play.setup;
   const messages = await callAgent(play, "show observations", () => agent.observe(observed));
-  return checkMessages(messages, `agent.observe() of ${agent.strategy}`);
+  const place = `agent.observe() of ${agent.strategy}`;
+  return await callAgent(play, "use what shows observations", () => checkMessages(messages, place));
 }

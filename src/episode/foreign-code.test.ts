@@ -486,6 +486,62 @@ const faults: readonly {
       "Cannot use the answer of user.open() of odd for task lamp/test/0: it returned nothing (a forgotten return?), expected a UserSession",
   },
   {
+    name: "a session cannot be looked at",
+    user: {
+      strategy: "odd",
+      open: () =>
+        ({
+          get begin(): never {
+            return fail("no line today");
+          },
+        }) as never,
+    },
+    code: "user/exception",
+    message: "Cannot open a conversation about task lamp/test/0 with user odd: no line today",
+  },
+  {
+    name: "an opening cannot be looked at",
+    agent: {
+      ...qwenAgent,
+      open: () =>
+        ({
+          get messages(): never {
+            return fail("no messages today");
+          },
+        }) as never,
+    },
+    code: "agent/exception",
+    message: "Cannot use the opening in task lamp/test/0 as agent tool-calling: no messages today",
+  },
+  {
+    name: "a reading cannot be looked at",
+    agent: agentThatReads((reading) => ({
+      ...reading,
+      get attemptCounts(): never {
+        return fail("no counts today");
+      },
+    })),
+    code: "agent/exception",
+    message: "Cannot read turn 0 in task lamp/test/0 as agent tool-calling: no counts today",
+  },
+  {
+    name: "messages cannot be looked at",
+    agent: {
+      ...qwenAgent,
+      observe: () =>
+        [
+          {
+            get role(): never {
+              return fail("no role today");
+            },
+          },
+        ] as never,
+    },
+    code: "agent/exception",
+    message:
+      "Cannot use what shows observations in task lamp/test/0 as agent tool-calling: no role today",
+  },
+  {
     name: "an agent cannot show observations",
     agent: { ...qwenAgent, observe: () => fail("what?") },
     code: "agent/exception",
@@ -611,12 +667,22 @@ describe("code that is not ours", () => {
     expect(disposals).toBe(1);
   });
 
-  test("that cannot say what the user cost leaves the episode as it is", async () => {
+  test.each([
+    ["throws", () => fail("no bill")],
+    [
+      "returns what cannot be looked at",
+      () => ({
+        get callCount(): never {
+          return fail("no bill");
+        },
+      }),
+    ],
+  ])("that %s when asked what the user cost leaves the episode as it is", async (_, usage) => {
     const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
     const { episode, troubles } = await play(goodTurns, {
       user: {
         strategy: "free",
-        open: (...given) => ({ ...user.open(...given), usage: () => fail("no bill") }),
+        open: (...given) => ({ ...user.open(...given), usage: usage as () => never }),
       },
     });
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });

@@ -4,6 +4,7 @@ import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
+import { Redactor } from "../internal/redactor.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { llmUser } from "../user/llm-user.ts";
@@ -286,6 +287,57 @@ describe("an episode and its recording", () => {
     );
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
     expect(calls).toHaveLength(before);
+  });
+
+  test.each<[what: string, thrown: unknown, message: string]>([
+    ["an error with a number as message", Object.assign(new Error(), { message: 1n }), "1"],
+    ["an object without a text", Object.create(null), "an object without a text"],
+    [
+      "an error that cannot be read",
+      new Proxy(new Error("no"), {
+        getPrototypeOf: () => {
+          throw new TypeError("no");
+        },
+      }),
+      "an object without a text",
+    ],
+    [
+      "a failure that cannot be written",
+      new RolloutError("environment/full", "no room", { discarded: [1n] as never }),
+      "no room",
+    ],
+    ["a failure of nobody's", new RolloutError(7 as never, "no room"), "no room"],
+  ])("records that a call of the environment's threw %s", async (_, thrown, message) => {
+    let callCount = 0;
+    const environment: Environment = {
+      ...repeatableLamp,
+      async open(task, options) {
+        try {
+          await options.outside!("probe", () => {
+            callCount += 1;
+            // eslint-disable-next-line typescript/only-throw-error
+            throw thrown;
+          });
+        } catch {
+          // It does without.
+        }
+        return await repeatableLamp.open(task, options);
+      },
+    };
+    const { episode, recorded } = await play(
+      { environment },
+      { redactor: new Redactor(["s3cr3t-key"]) },
+    );
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(stored(recorded).inputs.find(({ type }) => type === "outside")).toMatchObject({
+      outcome: { error: { message } },
+    });
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    expect(callCount).toBe(1);
   });
 
   test("is interrupted in the middle of a turn, keeps what was sampled and goes on behind it", async () => {

@@ -1,5 +1,11 @@
 import type { Generation } from "../engine/engine.ts";
-import { RolloutError, type DiscardedSampling, type FailureCode } from "../errors.ts";
+import {
+  RolloutError,
+  describeError,
+  type DiscardedSampling,
+  type FailureCode,
+} from "../errors.ts";
+import { isSoundFailure } from "./is-sound-failure.ts";
 
 /** What was thrown in the place of an answer. JSON-able. */
 export interface RecordedError {
@@ -56,11 +62,9 @@ export interface Inputs {
   readonly times: readonly number[];
 }
 
-/** What is recorded of something that was thrown. */
+/** What is recorded of something that was thrown: of a failure that cannot be written, what it says. */
 export function toRecordedError(error: unknown): RecordedError {
-  if (!(error instanceof RolloutError)) {
-    return { message: error instanceof Error ? error.message : String(error) };
-  }
+  if (!isSoundFailure(error)) return { message: messageOf(error) };
   const { code, message, retryable, discarded } = error;
   return {
     code,
@@ -68,6 +72,15 @@ export function toRecordedError(error: unknown): RecordedError {
     ...(retryable ? { retryable } : {}),
     ...(discarded.length === 0 ? {} : { discarded }),
   };
+}
+
+/** Whoever threw it may have put anything there. */
+function messageOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown);
+  } catch {
+    return describeError(thrown);
+  }
 }
 
 /** What was thrown, once more. */

@@ -33,7 +33,10 @@ export async function openConversation(play: Play, world: World): Promise<void> 
   if (isTurnOver()) await takeTurn();
   const start = { policyText, tools: play.tools, firstUserText, seed, taskIndex: task.index };
   const opening = await callAgent(play, "open the conversation", () => agent.open(start));
-  const { messages, tools } = checkOpeningMessages(opening, `agent.open() of ${agent.strategy}`);
+  const place = `agent.open() of ${agent.strategy}`;
+  const { messages, tools } = await callAgent(play, "use the opening", () =>
+    checkOpeningMessages(opening, place),
+  );
   play.messages.push(...messages);
   play.shownTools = tools;
   const prompt = await renderOpening(play, opening);

@@ -202,17 +202,18 @@ async function openUser(play: Play): Promise<UserSession> {
   const { assignment, setup } = play;
   const { task, seed } = assignment;
   const { strategy } = setup.user;
-  const session = await callParty(
-    play,
-    {
-      party: "user",
-      what: `open a conversation about task ${task.id} with user ${strategy}`,
-      timeoutMs: setup.limits.userTimeoutMs,
-    },
-    () => setup.user.open(task, { seed, outside: play.player.outside }),
+  const call = {
+    party: "user",
+    what: `open a conversation about task ${task.id} with user ${strategy}`,
+    timeoutMs: setup.limits.userTimeoutMs,
+  } as const;
+  const opened = await callParty(play, call, () =>
+    setup.user.open(task, { seed, outside: play.player.outside }),
   );
-  const checked = checkSession(session, `user.open() of ${strategy} for task ${task.id}`);
-  return setup.user.repeatable === true ? checked : borrowSession(checked, play);
+  return await crossBriefly(play.watch, call, () => {
+    const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
+    return setup.user.repeatable === true ? session : borrowSession(session, play);
+  });
 }
 
 async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
@@ -261,7 +262,10 @@ async function usageOf(play: Play, user: UserSession | undefined): Promise<UserU
   await tolerate(play, async () => {
     usage = await play.player.answer(
       "usage",
-      async () => checkUsage(await crossBriefly(play.watch, call, () => user.usage()), asked),
+      async () => {
+        const said = await crossBriefly(play.watch, call, () => user.usage());
+        return await crossBriefly(play.watch, call, () => checkUsage(said, asked));
+      },
       { repeatable: false },
     );
   });

@@ -4,6 +4,7 @@ import { checkEnd } from "../trajectory/check-end.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
 import { isCount, isRow, quote } from "../trajectory/violation.ts";
 import { noSpending } from "../user/add-spending.ts";
+import { attribute } from "./boundary.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
@@ -28,8 +29,7 @@ export async function playForeign(
     throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
   } catch (error) {
     options.signal.throwIfAborted();
-    if (error instanceof InvariantError) throw error;
-    const failure = attribute(error, assignment, setup);
+    const failure = toFailure(error, assignment, setup);
     setup.onTrouble?.(failure);
     return failed(failure, assignment, { setup, startedAtMs });
   }
@@ -42,8 +42,18 @@ const spent = ["callCount", "inputTokenCount", "outputTokenCount"];
 /** Why a value is not what comes of an attempt; nothing where it is. */
 function whyNoEpisode(value: unknown, assignment: EpisodeAssignment): string | undefined {
   if (!isRow(value)) return "it is no object";
-  const { rolloutId, groupId, sampleIndex, task } = assignment;
-  const place = { rolloutId, groupId, sampleIndex, taskId: task.id, taskIndex: task.index };
+  const { rolloutId, groupId, groupIndex, sampleIndex, task } = assignment;
+  const { id: taskId, index: taskIndex, split } = task;
+  const place = {
+    rolloutId,
+    groupId,
+    groupIndex,
+    sampleIndex,
+    taskId,
+    taskIndex,
+    split,
+    format: 2,
+  };
   for (const [name, wanted] of Object.entries(place)) {
     if (value[name] !== wanted) return `${name} is ${quote(value[name])}`;
   }
@@ -66,14 +76,19 @@ function whyNoEpisode(value: unknown, assignment: EpisodeAssignment): string | u
   return unwritten && `it cannot be written as JSON: ${unwritten}`;
 }
 
-function attribute(
+/** @throws InvariantError on our own bugs. */
+function toFailure(
   error: unknown,
   { rolloutId }: EpisodeAssignment,
   { agent }: EpisodeSetup,
 ): RolloutError {
-  if (error instanceof RolloutError) return error;
-  const message = `Cannot play ${rolloutId} as agent ${agent.strategy}: ${describeError(error)}`;
-  return new RolloutError("agent/exception", message, { cause: error });
+  const what = `play ${rolloutId} as agent ${agent.strategy}`;
+  const attributed = attribute(error, { party: "agent", what });
+  if (attributed instanceof InvariantError) throw attributed;
+  if (attributed instanceof RolloutError) return attributed;
+  // Nothing of such a play is recorded: there is no playback to stop.
+  const message = `Cannot ${what}: ${describeError(attributed)}`;
+  return new RolloutError("agent/exception", message, { cause: attributed });
 }
 
 function failed(

@@ -4,10 +4,23 @@ import { Redactor } from "./redactor.ts";
 
 const secret = 'sk-"s\\ecret/+ü 123';
 
+/** A text as it stands in JSON that stands in a text of JSON, so many times. */
+function nested(text: string, depth: number): string {
+  return depth === 0 ? text : nested(JSON.stringify(text).slice(1, -1), depth - 1);
+}
+
 describe("Redactor", () => {
   test.each([
     ["as it is", secret],
     ["in JSON", JSON.stringify(secret).slice(1, -1)],
+    [
+      "in Python's JSON",
+      JSON.stringify(secret)
+        .slice(1, -1)
+        .replace("ü", String.raw`\u00fc`),
+    ],
+    ["in JSON within JSON", nested(secret, 2)],
+    ["in JSON within JSON within JSON", nested(secret, 3)],
     ["percent-encoded", encodeURIComponent(secret)],
     [
       "percent-encoded in lower case",
@@ -62,6 +75,24 @@ describe("Redactor", () => {
       '{"[redacted]":{"b":null},"a":[0.12345678,12345678,"x[redacted]"]}',
     );
     expect(redactor.json({ a: 1 }, 2)).toBe('{\n  "a": 1\n}');
+  });
+
+  test("finds a secret with quotes in what a tool answered as JSON, in each way to look through a value", async () => {
+    const redactor = new Redactor([secret]);
+    const observation = JSON.stringify({ key: secret });
+    const value = { steps: [{ observation, argumentsText: JSON.stringify({ observation }) }] };
+    const clean = {
+      steps: [
+        {
+          observation: '{"key":"[redacted]"}',
+          argumentsText: JSON.stringify({ observation: '{"key":"[redacted]"}' }),
+        },
+      ],
+    };
+    expect(JSON.parse(redactor.json(value))).toEqual(clean);
+    expect(redactor.without(value)).toEqual(clean);
+    expect(await redactor.cleanInTurns(value)).toEqual(clean);
+    expect(JSON.parse(redactor.jsonText(JSON.stringify(value)))).toEqual(clean);
   });
 
   test("jsonText() leaves the numbers of JSON alone, and cleans what is none", () => {

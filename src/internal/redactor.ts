@@ -12,7 +12,8 @@ const stretchLength = 64 * 1024;
 
 /**
  * Takes secrets out of what leaves the process: texts, JSON lines, errors. Besides a secret itself its
- * spellings in JSON strings, URLs and base64 are found, the latter also within a longer text.
+ * spellings in JSON strings (also of JSON within JSON), URLs and base64 are found, the latter also within
+ * a longer text.
  */
 export class Redactor {
   /** What to look for, and what stands in its place; longest first, so that none hides a part of another. */
@@ -111,7 +112,12 @@ export class Redactor {
   /** What was thrown, without its secrets: an error is mended (see `error()`). */
   thrown(thrown: unknown): unknown {
     this.error(thrown);
-    return thrown instanceof Error ? thrown : this.without(thrown);
+    try {
+      return thrown instanceof Error ? thrown : this.without(thrown);
+    } catch {
+      // It may be anyone's: what cannot be read stays.
+      return thrown;
+    }
   }
 
   /** `clean()` of a large value, looked through in turns; itself where it holds no secret. */
@@ -183,14 +189,31 @@ export class Redactor {
 const secretName = /key|token|secret|passw|auth|credential|signature|^sig$/i;
 
 function formsOf(secret: string): readonly string[] {
-  const escaped = JSON.stringify(secret).slice(1, -1);
+  const escaped = escapedForms(secret);
   const encoded = encodeURIComponent(secret);
   const lowerCase = encoded.replaceAll(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase());
   const spaces = encoded.replaceAll("%20", "+");
   const base64 = base64Forms(secret);
-  return [secret, escaped, encoded, lowerCase, spaces, ...base64].filter(
+  return [secret, ...escaped, encoded, lowerCase, spaces, ...base64].filter(
     ({ length }) => length >= minSecretLength,
   );
+}
+
+/** JSON that stands in a text of JSON, as a tool's answer does, is escaped once more; so deep it is found. */
+const jsonDepth = 4;
+
+/** The secret in texts of JSON, of which Python's have no letters but those of ASCII. */
+function escapedForms(secret: string): readonly string[] {
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  const inAscii = inJson.replaceAll(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  const forms = [inJson, inAscii];
+  for (let depth = 1; depth < jsonDepth; depth++) {
+    forms.push(...forms.slice(-2).map((form) => JSON.stringify(form).slice(1, -1)));
+  }
+  return forms;
 }
 
 /** The letters that the secret's bytes give in base64, wherever in a longer text they begin. */

@@ -22,7 +22,7 @@ export interface Reconciliation {
   /** Rollouts of which `events.jsonl` tells that they ended, and which are to be played again. */
   readonly dropped: readonly string[];
   /** Rollouts that failed, and are to be played again because that is asked for. */
-  readonly retried: readonly string[];
+  readonly retried: ReadonlySet<string>;
   /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
   readonly untold: readonly UntoldEpisode[];
   /** Where the last start had attempts branch; absent where no start said so. */
@@ -97,7 +97,7 @@ export async function reconcile(
   });
   const kept: Claim[] = [];
   const keptRows: RowPlace[] = [];
-  const retried: string[] = [];
+  const retried = new Set<string>();
   let incompleteCount = 0;
   for (const [rolloutId, candidates] of claims.lines) {
     const places = rows.lines.get(rolloutId) ?? [];
@@ -108,7 +108,7 @@ export async function reconcile(
       kept.push(choice.claim);
       keptRows.push(...choice.rows);
     } else {
-      retried.push(rolloutId);
+      retried.add(rolloutId);
     }
   }
   await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
@@ -119,6 +119,9 @@ export async function reconcile(
   );
   const keptIds = new Set(finished.map(({ rolloutId }) => rolloutId));
   const dropped = [...told.keys()].filter((id) => !keptIds.has(id));
+  // A start that a crash ended may have taken their lines out already.
+  const isRetried = (id: string): boolean => retryFailed && told.get(id)?.isFailed === true;
+  for (const id of dropped) if (isRetried(id)) retried.add(id);
   // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again.
   const lost = dropped.filter((id) => !claims.lines.has(id) && told.get(id)?.isFailed === false);
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);

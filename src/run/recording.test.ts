@@ -130,6 +130,30 @@ describe("what is recorded", () => {
     ]);
   });
 
+  test("nor is one whose line was taken out for that by a start that a crash ended", async () => {
+    const outage = new RolloutError("environment/exception", "The bulb is broken");
+    {
+      await using folder = await open();
+      const broken: Environment = {
+        ...environment,
+        open: async () => await Promise.reject(outage),
+      };
+      await playLamps(folder, broken);
+    }
+    // As if the machine had gone down before the recordings were closed.
+    const file = path.join(dir, "recording.jsonl");
+    const lines = (await readFile(file, "utf8")).split("\n");
+    await writeFile(file, lines.filter((line) => !line.includes('"type":"end"')).join("\n"));
+    // As the crash left it: the line is gone, and no event says so.
+    await writeFile(path.join(dir, "episodes.jsonl"), "");
+    await using folder = await open(true);
+    const episodes = await playOn(folder);
+    expect(episodes.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
+      ["completed", 2],
+      ["completed", 2],
+    ]);
+  });
+
   test("the recording of another run is not gone on with, and that counts as no failure", async () => {
     {
       await using folder = await open();

@@ -180,7 +180,7 @@ export class RunFolder implements AsyncDisposable {
         recordings,
         record,
         finishedIds,
-        retried: new Set(found.retried),
+        retried: found.retried,
         lost: new Set(dropped),
         samples: journals[samplesFile],
         episodes: journals[episodesFile],

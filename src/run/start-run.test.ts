@@ -757,6 +757,9 @@ describe("startRun()", () => {
       "reward is null, expected a number that is finite in 32 bits",
     ],
     ["a failure of nobody's", { outcome: "failed" }, "stopReason is"],
+    ["a row of no known format", { format: undefined }, "format is undefined"],
+    ["another split", { split: "train" }, 'split is "train"'],
+    ["another place in the run", { groupIndex: 7 }, "groupIndex is 7"],
     ["no sums", { counts: {} }, "counts lacks a sum"],
     ["a segment that is none", { segments: [null] }, "segments[0] is no object"],
     ["a segment without ids", { segments: [{}] }, "segments[0].tokenIds is no list"],
@@ -798,6 +801,45 @@ describe("startRun()", () => {
     expect(episode).toMatchObject({ outcome: "failed", failure: { code: "agent/exception" } });
     expect(episode).not.toHaveProperty("reward");
     expect(episode!.failure?.message).toContain(why);
+  });
+
+  test.each<[what: string, thrown: unknown, message: string]>([
+    [
+      "a failure of nobody's",
+      new RolloutError("disk/full" as never, "no room"),
+      "Cannot play lamp/test/0#0 as agent tool-calling: no room",
+    ],
+    [
+      "a failure that cannot be written",
+      new RolloutError("agent/full", "no room", { discarded: [1n] as never }),
+      "Cannot play lamp/test/0#0 as agent tool-calling: no room",
+    ],
+    [
+      "what cannot be read",
+      new Proxy(new Error("no"), {
+        getPrototypeOf: () => {
+          throw new TypeError("no");
+        },
+      }),
+      "Cannot play lamp/test/0#0 as agent tool-calling: an object without a text",
+    ],
+    ["a failure of its own", new RolloutError("user/gone", "they left"), "they left"],
+  ])("fails an attempt whose own player throws %s", async (_, thrown, message) => {
+    const [group] = await all(
+      start({
+        setup: {
+          ...setupWith(lampEngine()),
+          // eslint-disable-next-line typescript/prefer-promise-reject-errors
+          play: () => Promise.reject(thrown),
+        },
+        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        grouping: { size: 1, attempts: 1 },
+      }),
+    );
+    const [episode] = group!.episodes;
+    const code = message === "they left" ? "user/gone" : "agent/exception";
+    expect(episode).toMatchObject({ outcome: "failed", failure: { code, message } });
+    expect(() => JSON.stringify(episode)).not.toThrow();
   });
 
   test("asks a curriculum, and tells it how each group went", async () => {

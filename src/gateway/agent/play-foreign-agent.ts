@@ -179,11 +179,15 @@ async function openUser(play: Attempt): Promise<UserSession> {
   const { assignment, setup } = play;
   const { task, seed } = assignment;
   const { strategy } = setup.user;
-  const about = ["user", `open a conversation with user ${strategy} about`] as const;
-  const session = await cross(play, [...about, setup.limits.userTimeoutMs], () =>
-    setup.user.open(task, { seed }),
-  );
-  return checkSession(session, placeOf(play, `user.open() of ${strategy}`));
+  const { userTimeoutMs } = setup.limits;
+  const opening = [
+    "user",
+    `open a conversation with user ${strategy} about`,
+    userTimeoutMs,
+  ] as const;
+  const opened = await cross(play, opening, () => setup.user.open(task, { seed }));
+  const place = placeOf(play, `user.open() of ${strategy}`);
+  return await cross(play, opening, () => checkSession(opened, place));
 }
 
 async function openWorld(play: Attempt, user: UserSession): Promise<World> {
@@ -226,7 +230,8 @@ async function usageOf(play: Attempt, user: UserSession | undefined): Promise<Us
   const timeoutMs = setup.limits.userTimeoutMs;
   const boundary: Boundary = { party: "user", what: "ask what the user cost", timeoutMs };
   try {
-    return checkUsage(await crossBriefly(watch, boundary, () => user.usage()), setup.user);
+    const said = await crossBriefly(watch, boundary, () => user.usage());
+    return await crossBriefly(watch, boundary, () => checkUsage(said, setup.user));
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
     setup.onTrouble?.(error);
