@@ -119,7 +119,7 @@ export class EpisodeFile implements AsyncDisposable {
       };
       if (rowCount !== undefined) compare("rows", rowCount, seen.rows);
       // The turns before a fork are in the rows of what it parts from.
-      const before = facts.fields.forkedFrom?.turnIndex ?? 0;
+      const before = Math.min(facts.fields.forkedFrom?.turnIndex ?? 0, turnCount);
       if (facts.isReadable) compare("turns", turnCount, before + seen.turns);
       if (facts.isReadable) compare("ids", tokenCount, seen.tokens);
     }

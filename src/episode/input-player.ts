@@ -269,7 +269,7 @@ export class InputPlayer {
     if (what === "score" && this.#isScoredAnew) return await this.#scoreAnew(end, work);
     if (!repeatable) this.#bound ??= bound;
     if ("hash" in outcome) {
-      const value = this.#clean(await work());
+      const value = this.#clean(await this.#workAgain(work));
       this.#endAnswer(what);
       const hash = hashOf(value);
       if (hash === outcome.hash) return value;
@@ -278,6 +278,25 @@ export class InputPlayer {
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
     return open(outcome as Outcome<Value>);
+  }
+
+  /**
+   * An outage now is none of the recording's, which says that there was none: it is a failure as any, and
+   * what was recorded behind it is left.
+   */
+  async #workAgain<Value>(work: () => Promise<Value>): Promise<Value> {
+    try {
+      return await work();
+    } catch (thrown) {
+      const error = this.#cleanThrown(thrown);
+      if (error instanceof RolloutError && !this.#isReplay) {
+        this.#place = this.#past.length;
+        this.#timePlace = this.#times.length;
+        this.#bound = undefined;
+        this.stopRecording();
+      }
+      throw error;
+    }
   }
 
   async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {

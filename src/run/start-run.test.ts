@@ -10,6 +10,7 @@ import type { Episode } from "../episode/episode.ts";
 import { inputsBefore, type Input } from "../episode/input.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
+import { verifyRun } from "../audit/verify-run.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -494,6 +495,39 @@ describe("startRun()", () => {
           (place) => `lamp/test/${place}`,
         ),
       );
+    });
+
+    test.each<[what: string, fail: Partial<Record<"open" | "step", true>>]>([
+      ["no world", { open: true }],
+      ["no answer to a turn before its own", { step: true }],
+    ])("trains nothing of an attempt that finds %s", async (_, fails) => {
+      const outage = new RolloutError("environment/exception", "The bulb is broken");
+      let openCount = 0;
+      const broken: Environment = {
+        ...environment,
+        async open(task, options) {
+          openCount += 1;
+          if (openCount > 1 && fails.open) throw outage;
+          const world = await environment.open(task, options);
+          if (openCount > 1 && fails.step) world.step = () => Promise.reject(outage);
+          return world;
+        },
+      };
+      await using folder = await open();
+      const [group] = await all(
+        start({
+          setup: lampSetup({ environment: broken, engine: lampEngine() }),
+          source: taskList(broken, { split: "test", taskIndexes: [0] }),
+          folder,
+          grouping: { size: 2, branchAt: [1], attempts: 1 },
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect([trunk!.outcome, branch!.outcome]).toEqual(["completed", "failed"]);
+      expect(branch!.segments).toEqual([]);
+      expect(branch!.counts).toMatchObject({ sampledTokenCount: 0, tokenCount: 0 });
+      const { violations } = await verifyRun(dir);
+      expect(violations.filter(({ file }) => /episodes|samples/.test(file))).toEqual([]);
     });
 
     test("parts with the last turn where there are fewer, with each place in turn", async () => {
