@@ -876,6 +876,29 @@ describe("startRun()", () => {
     expect(() => JSON.stringify(episode)).not.toThrow();
   });
 
+  test("verify finds nothing where an engine wrote into the ids that it was sent", async () => {
+    const engine = lampEngine(({ promptIds }, turn) => {
+      if (turn === 1) (promptIds as number[])[0] = 7;
+    });
+    await using folder = await open();
+    const [group] = await all(
+      start({
+        engine,
+        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        folder,
+        grouping: { size: 1, attempts: 1 },
+      }),
+    );
+    expect(group!.episodes[0]).toMatchObject({
+      outcome: "failed",
+      failure: { code: "engine/bad-reply" },
+      turns: { length: 2 },
+      segments: [],
+    });
+    const { violations } = await verifyRun(dir);
+    expect(violations.filter(({ file }) => /episodes|samples/.test(file))).toEqual([]);
+  });
+
   test("asks a curriculum, and tells it how each group went", async () => {
     const told: (readonly [string, readonly (number | undefined)[]])[] = [];
     const source = curriculum(
