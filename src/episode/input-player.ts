@@ -48,6 +48,17 @@ export class ReplayDivergence extends PlaybackStop {
   override readonly name = "ReplayDivergence";
 }
 
+/** What can be worked out again came out otherwise. */
+export class AnswerDivergence extends ReplayDivergence {
+  /** Who answered otherwise, as far as that can be told. */
+  readonly party: "user" | "environment";
+
+  constructor(what: string, message: string) {
+    super(message);
+    this.party = ["begin", "step say"].includes(what) ? "user" : "environment";
+  }
+}
+
 /** The recording ends before the episode does. */
 export class RecordingEnd extends PlaybackStop {
   override readonly name = "RecordingEnd";
@@ -273,7 +284,7 @@ export class InputPlayer {
       this.#endAnswer(what);
       const hash = hashOf(value);
       if (hash === outcome.hash) return value;
-      throw new ReplayDivergence(`${what} brings another answer: ${brief(value)}`);
+      throw new AnswerDivergence(what, `${what} brings another answer: ${brief(value)}`);
     }
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;

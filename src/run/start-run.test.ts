@@ -530,6 +530,37 @@ describe("startRun()", () => {
       expect(violations.filter(({ file }) => /episodes|samples/.test(file))).toEqual([]);
     });
 
+    test("fails alone where a world that is called repeatable answers otherwise", async () => {
+      let stepCount = 0;
+      const odd: Environment = {
+        ...environment,
+        async open(task, options) {
+          const world = await environment.open(task, options);
+          const { step } = world;
+          world.step = async (action, call) => {
+            const answer = await step(action, call);
+            return { ...answer, observation: `${answer.observation} ${stepCount++}` };
+          };
+          return world;
+        },
+      };
+      const [group] = await all(
+        start({
+          setup: lampSetup({ environment: odd, engine: lampEngine() }),
+          source: taskList(odd, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [1], attempts: 1 },
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect(trunk!.outcome).toBe("completed");
+      expect(branch).toMatchObject({
+        outcome: "failed",
+        failure: { code: "environment/not-repeatable" },
+        segments: [],
+      });
+      expect(branch!.failure?.message).toContain("step switch brings another answer");
+    });
+
     test("parts with the last turn where there are fewer, with each place in turn", async () => {
       const places = { size: 4, branchAt: [0, 7] };
       const [group] = await all(start({ source: source(), grouping: places }));
