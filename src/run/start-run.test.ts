@@ -536,7 +536,7 @@ describe("startRun()", () => {
         ...environment,
         async open(task, options) {
           const world = await environment.open(task, options);
-          const { step } = world;
+          const step = world.step.bind(world);
           world.step = async (action, call) => {
             const answer = await step(action, call);
             return { ...answer, observation: `${answer.observation} ${stepCount++}` };
