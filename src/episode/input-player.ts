@@ -48,6 +48,17 @@ export class ReplayDivergence extends PlaybackStop {
   override readonly name = "ReplayDivergence";
 }
 
+/** What can be worked out again came out otherwise. */
+export class AnswerDivergence extends ReplayDivergence {
+  /** Who answered otherwise, as far as that can be told. */
+  readonly party: "user" | "environment";
+
+  constructor(what: string, message: string) {
+    super(message);
+    this.party = ["begin", "step say"].includes(what) ? "user" : "environment";
+  }
+}
+
 /** The recording ends before the episode does. */
 export class RecordingEnd extends PlaybackStop {
   override readonly name = "RecordingEnd";
@@ -269,15 +280,34 @@ export class InputPlayer {
     if (what === "score" && this.#isScoredAnew) return await this.#scoreAnew(end, work);
     if (!repeatable) this.#bound ??= bound;
     if ("hash" in outcome) {
-      const value = this.#clean(await work());
+      const value = this.#clean(await this.#workAgain(work));
       this.#endAnswer(what);
       const hash = hashOf(value);
       if (hash === outcome.hash) return value;
-      throw new ReplayDivergence(`${what} brings another answer: ${brief(value)}`);
+      throw new AnswerDivergence(what, `${what} brings another answer: ${brief(value)}`);
     }
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
     return open(outcome as Outcome<Value>);
+  }
+
+  /**
+   * An outage now is none of the recording's, which says that there was none: it is a failure as any, and
+   * what was recorded behind it is left.
+   */
+  async #workAgain<Value>(work: () => Promise<Value>): Promise<Value> {
+    try {
+      return await work();
+    } catch (thrown) {
+      const error = this.#cleanThrown(thrown);
+      if (error instanceof RolloutError && !this.#isReplay) {
+        this.#place = this.#past.length;
+        this.#timePlace = this.#times.length;
+        this.#bound = undefined;
+        this.stopRecording();
+      }
+      throw error;
+    }
   }
 
   async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {

@@ -117,7 +117,9 @@ async function playThrough(
   if (isTurnOver()) await takeTurn();
   const userUsage = await usageOf(play, user);
   const isSound = play.recorder.isUnchanged();
-  const segments = isSound ? play.recorder.toSegments() : [];
+  // What a fork that ended before its first turn has is another's: it would be trained twice.
+  const isOwn = forkAt === undefined || play.recorder.isFork;
+  const segments = isSound && isOwn ? play.recorder.toSegments() : [];
   const end = isSound ? played : await settle(play, () => Promise.reject(overwritten(play)));
   const durationMs = player.now() - startedAtMs;
   player.flush();

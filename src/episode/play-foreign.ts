@@ -3,11 +3,10 @@ import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
 import { isCount, isRow, quote } from "../trajectory/violation.ts";
-import { noSpending } from "../user/add-spending.ts";
 import { attribute } from "./boundary.ts";
-import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
+import { failedEpisode } from "./failed-episode.ts";
 
 /**
  * Plays an attempt by `EpisodeSetup.play`, which is anybody's: whatever it throws, or returns that is no
@@ -31,7 +30,7 @@ export async function playForeign(
     options.signal.throwIfAborted();
     const failure = toFailure(error, assignment, setup);
     setup.onTrouble?.(failure);
-    return failed(failure, assignment, { setup, startedAtMs });
+    return failedEpisode(failure, assignment, { setup, startedAtMs });
   }
 }
 
@@ -89,35 +88,4 @@ function toFailure(
   // Nothing of such a play is recorded: there is no playback to stop.
   const message = `Cannot ${what}: ${describeError(attributed)}`;
   return new RolloutError("agent/exception", message, { cause: attributed });
-}
-
-function failed(
-  failure: RolloutError,
-  assignment: EpisodeAssignment,
-  { setup, startedAtMs }: { readonly setup: EpisodeSetup; readonly startedAtMs: number },
-): Episode {
-  const { rolloutId, groupId, groupIndex, sampleIndex, seed, task, attempt = 1 } = assignment;
-  return {
-    format: 2,
-    rolloutId,
-    groupId,
-    taskId: task.id,
-    environment: setup.environment.name,
-    split: task.split,
-    taskIndex: task.index,
-    sampleIndex,
-    seed,
-    attempt,
-    ...(groupIndex === undefined ? {} : { groupIndex }),
-    outcome: "failed",
-    stopReason: "failure",
-    failure: failure.toFailure(),
-    counts: countEpisode([], [], 0, undefined),
-    userUsage: noSpending,
-    startedAtMs,
-    durationMs: Math.max(setup.now() - startedAtMs, 0),
-    messages: [],
-    turns: [],
-    segments: [],
-  };
 }

@@ -2,9 +2,12 @@ import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { turnsIn, type Inputs } from "../episode/input.ts";
 import { PlaybackStop } from "../outside.ts";
-import { UsageError, describeStack, type Failure, type RolloutError } from "../errors.ts";
+import { AnswerDivergence } from "../episode/input-player.ts";
+import { failedEpisode } from "../episode/failed-episode.ts";
+import { RolloutError, UsageError, describeStack, type Failure } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import type { ForkPlace } from "../trajectory/sample.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { attemptsLeft, type AttemptJob } from "./group-book.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
@@ -170,7 +173,8 @@ async function playOnce(
     onTrouble: (trouble) => troubles.push(trouble),
   };
   using stop = startDeadline({ ms: Infinity, parents: [options.signal, options.giveUp] });
-  const played = await player.play({ ...assignment, attempt, start }, setup, {
+  const startedAtMs = setup.now();
+  const playing = player.play({ ...assignment, attempt, start }, setup, {
     groupLeft: attemptsLeft(group),
     signal: stop.signal,
     interrupt: options.interrupt,
@@ -183,6 +187,12 @@ async function playOnce(
         kept?.add(more);
       },
     }),
+  });
+  const played = await playing.catch((error: unknown) => {
+    if (past !== undefined || forkedFrom === undefined) throw error;
+    const failure = toForkFailure(error, { rolloutId, forkedFrom });
+    troubles.push(failure);
+    return failedEpisode(failure, { ...assignment, attempt, start }, { setup, startedAtMs });
   });
   const clean = await redact(played, redactor);
   for (const trouble of troubles) redactor?.error(trouble);
@@ -202,6 +212,17 @@ async function playOnce(
     player.landed?.({ rolloutId, attempt });
   };
   return { episode, ...(kept && { inputs: kept.inputs }), close };
+}
+
+/** What a fork shares cannot be brought back: whoever called itself repeatable is not. */
+function toForkFailure(
+  error: unknown,
+  { rolloutId, forkedFrom }: { readonly rolloutId: string; readonly forkedFrom: ForkPlace },
+): RolloutError {
+  if (!(error instanceof AnswerDivergence)) throw error;
+  const { rolloutId: from, turnIndex } = forkedFrom;
+  const message = `Cannot part ${rolloutId} from ${from} with turn ${turnIndex}: ${error.message}`;
+  return new RolloutError(`${error.party}/not-repeatable`, message, { cause: error });
 }
 
 /** Gathers inputs behind those that are there already. */

@@ -10,6 +10,7 @@ import type { Episode } from "../episode/episode.ts";
 import { inputsBefore, type Input } from "../episode/input.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
+import { verifyRun } from "../audit/verify-run.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -496,6 +497,70 @@ describe("startRun()", () => {
       );
     });
 
+    test.each<[what: string, fail: Partial<Record<"open" | "step", true>>]>([
+      ["no world", { open: true }],
+      ["no answer to a turn before its own", { step: true }],
+    ])("trains nothing of an attempt that finds %s", async (_, fails) => {
+      const outage = new RolloutError("environment/exception", "The bulb is broken");
+      let openCount = 0;
+      const broken: Environment = {
+        ...environment,
+        async open(task, options) {
+          openCount += 1;
+          if (openCount > 1 && fails.open) throw outage;
+          const world = await environment.open(task, options);
+          if (openCount > 1 && fails.step) world.step = () => Promise.reject(outage);
+          return world;
+        },
+      };
+      await using folder = await open();
+      const [group] = await all(
+        start({
+          setup: lampSetup({ environment: broken, engine: lampEngine() }),
+          source: taskList(broken, { split: "test", taskIndexes: [0] }),
+          folder,
+          grouping: { size: 2, branchAt: [1], attempts: 1 },
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect([trunk!.outcome, branch!.outcome]).toEqual(["completed", "failed"]);
+      expect(branch!.segments).toEqual([]);
+      expect(branch!.counts).toMatchObject({ sampledTokenCount: 0, tokenCount: 0 });
+      const { violations } = await verifyRun(dir);
+      expect(violations.filter(({ file }) => /episodes|samples/.test(file))).toEqual([]);
+    });
+
+    test("fails alone where a world that is called repeatable answers otherwise", async () => {
+      let stepCount = 0;
+      const odd: Environment = {
+        ...environment,
+        async open(task, options) {
+          const world = await environment.open(task, options);
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            const answer = await step(action, call);
+            return { ...answer, observation: `${answer.observation} ${stepCount++}` };
+          };
+          return world;
+        },
+      };
+      const [group] = await all(
+        start({
+          setup: lampSetup({ environment: odd, engine: lampEngine() }),
+          source: taskList(odd, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [1], attempts: 1 },
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect(trunk!.outcome).toBe("completed");
+      expect(branch).toMatchObject({
+        outcome: "failed",
+        failure: { code: "environment/not-repeatable" },
+        segments: [],
+      });
+      expect(branch!.failure?.message).toContain("step switch brings another answer");
+    });
+
     test("parts with the last turn where there are fewer, with each place in turn", async () => {
       const places = { size: 4, branchAt: [0, 7] };
       const [group] = await all(start({ source: source(), grouping: places }));
@@ -840,6 +905,29 @@ describe("startRun()", () => {
     const code = message === "they left" ? "user/gone" : "agent/exception";
     expect(episode).toMatchObject({ outcome: "failed", failure: { code, message } });
     expect(() => JSON.stringify(episode)).not.toThrow();
+  });
+
+  test("verify finds nothing where an engine wrote into the ids that it was sent", async () => {
+    const engine = lampEngine(({ promptIds }, turn) => {
+      if (turn === 1) (promptIds as number[])[0] = 7;
+    });
+    await using folder = await open();
+    const [group] = await all(
+      start({
+        engine,
+        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        folder,
+        grouping: { size: 1, attempts: 1 },
+      }),
+    );
+    expect(group!.episodes[0]).toMatchObject({
+      outcome: "failed",
+      failure: { code: "engine/bad-reply" },
+      turns: { length: 2 },
+      segments: [],
+    });
+    const { violations } = await verifyRun(dir);
+    expect(violations.filter(({ file }) => /episodes|samples/.test(file))).toEqual([]);
   });
 
   test("asks a curriculum, and tells it how each group went", async () => {

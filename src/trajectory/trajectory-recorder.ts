@@ -50,6 +50,7 @@ interface OpenSegment {
 export class TrajectoryRecorder {
   readonly #segments: OpenSegment[] = [];
   #turnCount = 0;
+  #isFork = false;
   /** Ids after the first prompts of the segments that are closed, those before a fork included. */
   #closedLength = 0;
 
@@ -87,6 +88,11 @@ export class TrajectoryRecorder {
     return this.#closedLength + ledger.length - ledger.promptLength;
   }
 
+  /** Whether what is recorded begins with a fork. */
+  get isFork(): boolean {
+    return this.#isFork;
+  }
+
   get segmentCount(): number {
     return this.#segments.length;
   }
@@ -96,6 +102,7 @@ export class TrajectoryRecorder {
    * before it is trained in the rows of the rollout that it parts from.
    */
   beginFork(): void {
+    this.#isFork = true;
     const { ledger: before } = this.#open();
     this.#closedLength = this.responseLength;
     const ledger = new TokenLedger();
