@@ -1,16 +1,14 @@
 import { pathToFileURL } from "node:url";
-import { describe, expect, test, vi } from "vitest";
-import { isThrownByUs, placeOfThrow } from "./source-place.ts";
-
-vi.mock("./package-file.ts", () => ({ packageFile: (name: string) => `${root}/${name}` }));
+import { describe, expect, test } from "vitest";
+import { SourcePlaces } from "./source-place.ts";
 
 /** A folder as people have them: its address in a stack has other characters than its path. */
-const { root } = vi.hoisted(() => ({ root: "/home/Zoë/my work (1)/turnwright" }));
+const root = "/home/Zoë/my work (1)/turnwright";
+const places = new SourcePlaces((name) => `${root}/${name}`);
 
-/** What was thrown there, as Node writes it where the module is an ES module or a CommonJS one. */
-function thrownAt(...places: readonly string[]): Error {
-  const lines = places.map((place) => `    at ${place}\n`).join("");
-  return Object.assign(new Error("no"), { stack: `Error: no\n${lines}` });
+/** The stack of what was thrown there, as Node writes it for ES modules and for CommonJS ones. */
+function stackAt(...lines: readonly string[]): string {
+  return `Error: no\n${lines.map((place) => `    at ${place}\n`).join("")}`;
 }
 
 const addressOf = (file: string): string => pathToFileURL(file).href;
@@ -26,9 +24,9 @@ describe("in a folder whose name is written otherwise in an address", () => {
     ["a CommonJS module", `new Run [as run] (${ours}:7:3)`],
     ["a CommonJS module without a function", `${ours}:7:3`],
   ])("what we threw is ours: %s", (_, place) => {
-    const error = thrownAt(place, "node:internal/process/task_queues:95:5");
-    expect(isThrownByUs(error)).toBe(true);
-    expect(placeOfThrow(error)).toBeUndefined();
+    const stack = stackAt(place, "node:internal/process/task_queues:95:5");
+    expect(places.isOurs(stack)).toBe(true);
+    expect(places.foreignPlace(stack)).toBeUndefined();
   });
 
   test.each([
@@ -36,8 +34,8 @@ describe("in a folder whose name is written otherwise in an address", () => {
     ["a CommonJS module", `Object.<anonymous> (${theirs}:5:9)`],
     ["a CommonJS module without a function", `${theirs}:5:9`],
   ])("somebody else's place has their file's name: %s", (_, place) => {
-    const error = thrownAt(place, `run (${addressOf(ours)}:7:3)`);
-    expect(placeOfThrow(error)).toBe("my lamps.js:5");
-    expect(isThrownByUs(error)).toBe(false);
+    const stack = stackAt(place, `run (${addressOf(ours)}:7:3)`);
+    expect(places.foreignPlace(stack)).toBe("my lamps.js:5");
+    expect(places.isOurs(stack)).toBe(false);
   });
 });
