@@ -7,6 +7,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { build, isStale } from "./build.mjs";
+import { oldestNode, strict } from "./bundle.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const folder = path.join(root, "packages/create-turnwright");
@@ -28,11 +29,8 @@ rmSync(dist, { recursive: true, force: true });
 const bundle = await rolldown({
   input: path.join(folder, "main.ts"),
   platform: "node",
-  transform: { target: "node20.19" },
-  logLevel: "warn",
-  onLog(_level, log) {
-    throw new Error(log.message);
-  },
+  transform: oldestNode,
+  ...strict,
 });
 await bundle.write({ file: path.join(dist, "main.js"), format: "esm" });
 await bundle.close();

@@ -6,6 +6,17 @@ import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { rolldown } from "rolldown";
 
+/** The oldest Node that the package runs on. */
+export const oldestNode = { target: "node20.19" };
+
+/** A bundle of which the bundler warns is none. */
+export const strict = {
+  logLevel: "warn",
+  onLog(_level, log) {
+    throw new Error(log.message);
+  },
+};
+
 /** Entries by their place below dist/, without the extension. */
 function findEntries(root) {
   const environments = readdirSync(path.join(root, "environments"), { withFileTypes: true })
@@ -21,14 +32,10 @@ export async function bundle(root) {
   const build = await rolldown({
     input: findEntries(root),
     platform: "node",
-    // The oldest Node that the package runs on.
-    transform: { target: "node20.19" },
+    transform: oldestNode,
     // But the few lines that lower newer syntax come with the bundler.
     external: /^(?!\0|@oxc-project\/runtime)[^./]/,
-    logLevel: "warn",
-    onLog(_level, log) {
-      throw new Error(log.message);
-    },
+    ...strict,
   });
   await build.write({
     dir: path.join(root, "dist"),
@@ -49,10 +56,7 @@ export async function bundlePage(root) {
     input: path.join(from, "main.ts"),
     platform: "browser",
     transform: { target: "es2023" },
-    logLevel: "warn",
-    onLog(_level, log) {
-      throw new Error(log.message);
-    },
+    ...strict,
   });
   await build.write({ file: path.join(to, "viewer.js"), format: "iife", minify: true });
   await build.close();

@@ -44,25 +44,41 @@ async function playOn(folder: RunFolder, options: Partial<RunOptions> = {}) {
   return episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
 }
 
+/** Both attempts fail, and the machine goes down before their recordings are closed. */
+async function playBrokenLamps(): Promise<void> {
+  const outage = new RolloutError("environment/exception", "The bulb is broken");
+  {
+    await using folder = await open();
+    const broken: Environment = {
+      ...environment,
+      open: async () => await Promise.reject(outage),
+    };
+    await playLamps(folder, broken);
+  }
+  const file = path.join(dir, "recording.jsonl");
+  const lines = (await readFile(file, "utf8")).split("\n");
+  await writeFile(file, lines.filter((line) => !line.includes('"type":"end"')).join("\n"));
+}
+
 async function manifestIn(where: string): Promise<RunManifest> {
   return JSON.parse(await readFile(path.join(where, "run.json"), "utf8")) as RunManifest;
 }
 
-async function recordedLines(where = dir): Promise<readonly Record<string, unknown>[]> {
-  const text = await readFile(path.join(where, "recording.jsonl"), "utf8");
+async function linesOf(file: string): Promise<readonly Record<string, unknown>[]> {
+  const text = await readFile(file, "utf8");
   return text
     .split("\n")
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
+async function recordedLines(where = dir): Promise<readonly Record<string, unknown>[]> {
+  return await linesOf(path.join(where, "recording.jsonl"));
+}
+
 async function eventsOf(type: string): Promise<readonly Record<string, unknown>[]> {
-  const text = await readFile(path.join(dir, "events.jsonl"), "utf8");
-  return text
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter((event) => event["type"] === type);
+  const events = await linesOf(path.join(dir, "events.jsonl"));
+  return events.filter((event) => event["type"] === type);
 }
 
 const start: RecordingStart = {
@@ -109,19 +125,7 @@ describe("what is recorded", () => {
   });
 
   test("a failed episode that is to be played again is not played from its recording", async () => {
-    const outage = new RolloutError("environment/exception", "The bulb is broken");
-    {
-      await using folder = await open();
-      const broken: Environment = {
-        ...environment,
-        open: async () => await Promise.reject(outage),
-      };
-      await playLamps(folder, broken);
-    }
-    // As if the machine had gone down before the recordings were closed.
-    const file = path.join(dir, "recording.jsonl");
-    const lines = (await readFile(file, "utf8")).split("\n");
-    await writeFile(file, lines.filter((line) => !line.includes('"type":"end"')).join("\n"));
+    await playBrokenLamps();
     await using folder = await open(true);
     const episodes = await playOn(folder);
     expect(episodes.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
@@ -131,19 +135,7 @@ describe("what is recorded", () => {
   });
 
   test("nor is one whose line was taken out for that by a start that a crash ended", async () => {
-    const outage = new RolloutError("environment/exception", "The bulb is broken");
-    {
-      await using folder = await open();
-      const broken: Environment = {
-        ...environment,
-        open: async () => await Promise.reject(outage),
-      };
-      await playLamps(folder, broken);
-    }
-    // As if the machine had gone down before the recordings were closed.
-    const file = path.join(dir, "recording.jsonl");
-    const lines = (await readFile(file, "utf8")).split("\n");
-    await writeFile(file, lines.filter((line) => !line.includes('"type":"end"')).join("\n"));
+    await playBrokenLamps();
     // As the crash left it: the line is gone, and no event says so.
     await writeFile(path.join(dir, "episodes.jsonl"), "");
     await using folder = await open(true);
