@@ -117,14 +117,13 @@ export class KnownBodies {
       const history = steps.at(-1)!;
       const asked = dialect.decode(fields, recollection, history);
       if (!keeps) return asked;
-      const { start, messages } = { ...body, messages: history.messages };
       const cuts = [
         ...body.cuts.filter(({ length }) => length <= cut.length),
         ...cutsAt(walk, rest.itemEnds, steps.slice(1)),
       ].slice(-keptCuts);
       // What goes on from a body's end takes its place.
       if (cut === body.cuts.at(-1)) this.#kept.splice(this.#kept.indexOf(body), 1);
-      this.#keep({ ...{ dialect, hash, start }, messages, cuts });
+      this.#keep({ dialect, hash, start: body.start, messages: history.messages, cuts });
       return asked;
     } catch (error) {
       if (isUnreadable(error)) return undefined;
@@ -152,7 +151,7 @@ export class KnownBodies {
       return asked;
     const { messages } = steps.at(-1)!;
     const cuts = cutsAt(new PrefixHash(bytes), place.itemEnds, steps.slice(1));
-    this.#keep({ ...{ dialect, hash, start: place.start }, messages, cuts });
+    this.#keep({ dialect, hash, start: place.start, messages, cuts });
     return asked;
   }
 
@@ -211,10 +210,8 @@ function cutsAt(
 ): readonly Cut[] {
   return steps.map(({ messages, itemCount, openTurn }, index) => {
     const length = itemEnds[itemEnds.length - steps.length + index]!;
-    return {
-      ...{ length, hash: walk.upTo(length), itemCount },
-      ...{ messageCount: messages.length, openTurn },
-    };
+    const hash = walk.upTo(length);
+    return { length, hash, itemCount, messageCount: messages.length, openTurn };
   });
 }
 
