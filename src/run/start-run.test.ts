@@ -561,6 +561,34 @@ describe("startRun()", () => {
       expect(branch!.failure?.message).toContain("step switch brings another answer");
     });
 
+    test("fails alone where the agent opens its conversation otherwise than before", async () => {
+      let openCount = 0;
+      const setup = setupWith(lampEngine());
+      const { agent } = setup;
+      const odd: typeof agent = {
+        ...agent,
+        open: (start) =>
+          agent.open({ ...start, policyText: `${start.policyText} It is day ${openCount++}.` }),
+      };
+      const [group] = await all(
+        start({
+          setup: { ...setup, agent: odd },
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [1], attempts: 1 },
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect(trunk!.outcome).toBe("completed");
+      expect(branch).toMatchObject({
+        outcome: "failed",
+        failure: { party: "agent", code: "agent/not-repeatable" },
+        segments: [],
+      });
+      expect(branch!.failure?.message).toMatch(
+        /^Cannot part lamp\/test\/0#1 from lamp\/test\/0#0 with turn 1: the policy is asked with other ids/,
+      );
+    });
+
     test("parts with the last turn where there are fewer, with each place in turn", async () => {
       const places = { size: 4, branchAt: [0, 7] };
       const [group] = await all(start({ source: source(), grouping: places }));
