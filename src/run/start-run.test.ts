@@ -11,7 +11,7 @@ import { inputsBefore, type Input } from "../episode/input.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import { verifyRun } from "../audit/verify-run.ts";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
@@ -171,6 +171,32 @@ describe("startRun()", () => {
     const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
     expect(events.match(/"group-left-out"/g)).toHaveLength(3);
     expect(events).toContain('"reason":"filtered"');
+  });
+
+  test.each([
+    [
+      "a promise",
+      async () => await Promise.resolve(true),
+      "it gave a promise (a forgotten await?)",
+    ],
+    ["nothing", () => undefined, "it gave nothing (a forgotten return?)"],
+    ["a number", () => 3, "it gave 3"],
+  ])("goes by no filter that gives %s", async (_, keep, told) => {
+    const run = start({ grouping: { size: 2, keep: keep as unknown as () => boolean } });
+    await expect(all(run)).rejects.toThrow(
+      new UsageError(
+        `Cannot filter group lamp/test/0: ${told}, expected true, false or why it is left out`,
+      ),
+    );
+  });
+
+  test("names a filter that throws", async () => {
+    const keep = (): boolean => {
+      throw new TypeError("no such field");
+    };
+    await expect(all(start({ grouping: { size: 2, keep } }))).rejects.toThrow(
+      new UsageError("Cannot filter group lamp/test/0: no such field"),
+    );
   });
 
   test("begins more attempts than a group needs, and gives up those that are late", async () => {
