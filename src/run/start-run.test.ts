@@ -894,6 +894,35 @@ describe("startRun()", () => {
       },
       "segments[0].logprobs",
     ],
+    [
+      "a logprob of what was never sampled",
+      {
+        segments: [
+          {
+            ...{ tokenIds: [1, 2], lossMask: [0, 1], logprobs: [0, -1e308] },
+            ...{ policyVersions: ["", "1"], spans: [], turns: [], promptLength: 1 },
+          },
+        ],
+      },
+      "segments[0].logprobs",
+    ],
+    [
+      "a prompt that is longer than all",
+      {
+        segments: [
+          {
+            ...{ tokenIds: [1], lossMask: [0], logprobs: [0], policyVersions: [""] },
+            ...{ spans: [], turns: [], promptLength: 2 },
+          },
+        ],
+      },
+      "segments[0].promptLength",
+    ],
+    [
+      "that it was interrupted, and nobody did that",
+      { outcome: "aborted", stopReason: "interrupted", reward: undefined },
+      "outcome is aborted, and nobody interrupted it",
+    ],
     ["a turn that is none", { turns: [null] }, "turns is no list of objects"],
     ["a bill without its ids", { userUsage: { callCount: 1 } }, "userUsage.inputTokenCount is"],
     [
