@@ -13,6 +13,7 @@ import { playEpisode } from "../episode/play-episode.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
+import { createAdmissionGate } from "./admission.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
@@ -1427,6 +1428,33 @@ describe("startRun()", () => {
     expect(sampled).toHaveLength(1);
     expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1 });
     expect(group!.episodes[0]!.turns.map(({ text }) => text)).toEqual([switchCall, "Goodbye!"]);
+  });
+
+  test("begins nothing any more once it is interrupted, whoever waited for a place", async () => {
+    let openCount = 0;
+    const counted: Environment = {
+      ...environment,
+      open: (task, options) => ((openCount += 1), environment.open(task, options)),
+    };
+    const reached = withResolvers();
+    const engine: Engine = {
+      ...lampEngine(),
+      async generate(request, options) {
+        reached.resolve();
+        await new Promise<void>((resolve) => {
+          options?.cutShort?.addEventListener("abort", () => resolve(), { once: true });
+        });
+        return await lampEngine().generate(request, options);
+      },
+    };
+    await using gate = createAdmissionGate({ concurrency: 1 });
+    const run = start({
+      setup: lampSetup({ environment: counted, engine }),
+      admission: { concurrency: 4, gate },
+    });
+    await reached.promise;
+    expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+    expect(openCount).toBe(1);
   });
 
   test("asks for a place before each attempt, the oldest groups first", async () => {
