@@ -477,6 +477,39 @@ describe("startRun()", () => {
     expect(turns).toContain("lamp/test/4#0:1");
   });
 
+  test("plays no task of a start with other settings that came to nothing", async () => {
+    const first = pushedTasks();
+    first.push({ task: environment.task("test", 5), groupId: "other" });
+    {
+      await using folder = await open();
+      const asked = withResolvers();
+      const engine = lampEngine(() => {
+        asked.resolve();
+        return new RolloutError("engine/unreachable", "Cannot reach it");
+      });
+      const stop = new AbortController();
+      const { signal } = stop;
+      const run = start({ engine, source: first, folder, signal, admission: { concurrency: 1 } });
+      await asked.promise;
+      stop.abort();
+      await run.result;
+    }
+    await rm(path.join(dir, "recording.jsonl"), { force: true });
+    await rm(path.join(dir, "episodes.jsonl"));
+    const configuration = { ...testManifest.configuration, temperature: 0 };
+    pid += 1;
+    await using folder = await RunFolder.open(
+      dir,
+      { ...testManifest, configuration },
+      { retryFailed: false, lock: { machine: fakeMachine({ pid }) } },
+    );
+    const second = pushedTasks();
+    second.push({ task: environment.task("test", 6), groupId: "one" });
+    second.end();
+    const groups = await all(start({ source: second, folder, grouping: { size: 1 } }));
+    expect(groups.map(({ groupId, groupIndex }) => [groupId, groupIndex])).toEqual([["one", 0]]);
+  });
+
   test("takes no pushed task for a group of an earlier start that it does not know any more", async () => {
     const first = pushedTasks();
     first.push({ task: environment.task("test", 5), groupId: "one" });
