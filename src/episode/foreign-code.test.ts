@@ -7,6 +7,7 @@ import type { Environment, World } from "../environment/environment.ts";
 import { RolloutError, describeStack } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
+import { PlaybackStop } from "../outside.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
 import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
@@ -52,6 +53,12 @@ function circularError(): Error {
 /** An agent that reads rightly, and then some. */
 function agentThatReads(change: (reading: Reading) => object): Agent {
   return { ...qwenAgent, read: (turn) => change(qwenAgent.read(turn)) as Reading };
+}
+
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
 }
 
 const circle: Record<string, unknown> = {};
@@ -371,6 +378,31 @@ const faults: readonly {
     message:
       "Cannot use the engine's reply to request lamp/test/0#0:1:0;: discarded[0] is not JSON, expected what was sampled in vain, with its request's id and the reason",
     hasDiscarded: true,
+  },
+  {
+    name: "an agent opens with what can be asked for nothing",
+    agent: { ...qwenAgent, open: () => revoked() as never },
+    code: "agent/exception",
+    message:
+      "Cannot open the conversation in task lamp/test/0 as agent tool-calling: Cannot perform 'getPrototypeOf' on a proxy that has been revoked",
+  },
+  {
+    name: "opening a user returns what can be asked for nothing",
+    user: { ...scriptedUser({ lines: ["Hi"] }), open: () => revoked() as never },
+    code: "user/exception",
+    message:
+      "Cannot open a conversation about task lamp/test/0 with user scripted: Cannot perform 'get' on a proxy that has been revoked",
+  },
+  {
+    name: "a world shares a call with another episode, whose playback ended there",
+    environment: lampWith({
+      step: () => {
+        throw new PlaybackStop("the recording of another ends where a call is made");
+      },
+    }),
+    code: "environment/exception",
+    message:
+      "Cannot call tool switch in task lamp/test/0: the recording of another ends where a call is made",
   },
   {
     name: "an agent cannot open",

@@ -6,7 +6,6 @@ import type { UserSession } from "../user/user.ts";
 import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
-import { RecordingEnd } from "./input-player.ts";
 import { callParty, repeatability, tolerate, type Play } from "./play.ts";
 
 /**
@@ -22,7 +21,7 @@ export async function openWorld(play: Play, user: UserSession): Promise<World> {
     return opened.facts;
   };
   const facts = await play.player.answer("open", open, repeatability(play));
-  if (opened === undefined) return recordedWorld(facts);
+  if (opened === undefined) return recordedWorld(play, facts);
   const { world } = opened;
   // A secret was taken out of what it says of itself.
   return facts === opened.facts ? world : withFacts(world, facts);
@@ -55,9 +54,9 @@ function describeWorld({ tools, policyText }: World): WorldFacts {
 }
 
 /** Stands for a world that is not opened again: nothing but the recording is asked in its place. */
-function recordedWorld(facts: WorldFacts): World {
+function recordedWorld({ player }: Play, facts: WorldFacts): World {
   const refuse = (): never => {
-    throw new RecordingEnd("the recording does not say what its world answered");
+    throw player.end("the recording does not say what its world answered");
   };
   return {
     ...readFacts(facts),
