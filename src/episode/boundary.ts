@@ -1,5 +1,6 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
+import { isMadeByOthers } from "../internal/source-place.ts";
 import type { CallWatch } from "./call-watch.ts";
 import { isSoundFailure } from "./is-sound-failure.ts";
 
@@ -90,7 +91,8 @@ export function attribute(
 function isAttributed(error: unknown): error is RolloutError | InvariantError {
   if (isSoundFailure(error)) return true;
   try {
-    return error instanceof InvariantError;
+    // Others may throw ours, and mean an invariant of their own.
+    return error instanceof InvariantError && !isMadeByOthers(error);
   } catch {
     return false;
   }
