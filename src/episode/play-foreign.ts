@@ -1,4 +1,4 @@
-import { InvariantError, RolloutError, describeError } from "../errors.ts";
+import { InvariantError, type RolloutError } from "../errors.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
@@ -92,8 +92,5 @@ function toFailure(
   const what = `play ${rolloutId} as agent ${agent.strategy}`;
   const attributed = attribute(error, { party: "agent", what });
   if (attributed instanceof InvariantError) throw attributed;
-  if (attributed instanceof RolloutError) return attributed;
-  // Nothing of such a play is recorded: there is no playback to stop.
-  const message = `Cannot ${what}: ${describeError(attributed)}`;
-  return new RolloutError("agent/exception", message, { cause: attributed });
+  return attributed;
 }

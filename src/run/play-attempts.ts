@@ -3,11 +3,11 @@ import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { turnsIn, type Inputs } from "../episode/input.ts";
 import { PlaybackStop } from "../outside.ts";
 import { failedEpisode } from "../episode/failed-episode.ts";
-import { UsageError, describeStack, type Failure, type RolloutError } from "../errors.ts";
+import { RolloutError, UsageError, describeStack, type Failure } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import type { ForkPlace } from "../trajectory/sample.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
-import { forkFailure } from "./fork-failure.ts";
 import { attemptsLeft, type AttemptJob } from "./group-book.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
 import { describeCopy, isOfOtherRun } from "./recording-line.ts";
@@ -188,9 +188,8 @@ async function playOnce(
     }),
   });
   const played = await playing.catch((error: unknown) => {
-    const isForkStopped = past === undefined && forkedFrom !== undefined;
-    if (!isForkStopped || !(error instanceof PlaybackStop)) throw error;
-    const failure = forkFailure(error, { rolloutId, forkedFrom }, setup);
+    if (past !== undefined || forkedFrom === undefined) throw error;
+    const failure = toForkFailure(error, { rolloutId, forkedFrom });
     troubles.push(failure);
     return failedEpisode(failure, { ...assignment, attempt, start }, { setup, startedAtMs });
   });
@@ -212,6 +211,17 @@ async function playOnce(
     player.landed?.({ rolloutId, attempt });
   };
   return { episode, ...(kept && { inputs: kept.inputs }), close };
+}
+
+/** What a fork shares did not reach whoever plays it, such as another process: that may be so this once. */
+function toForkFailure(
+  error: unknown,
+  { rolloutId, forkedFrom }: { readonly rolloutId: string; readonly forkedFrom: ForkPlace },
+): RolloutError {
+  if (!(error instanceof PlaybackStop)) throw error;
+  const { rolloutId: from, turnIndex } = forkedFrom;
+  const message = `Cannot part ${rolloutId} from ${from} with turn ${turnIndex}: ${error.message}`;
+  return new RolloutError("internal/playback", message, { cause: error, retryable: true });
 }
 
 /** Gathers inputs behind those that are there already. */

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Agent } from "../agent/agent.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
@@ -12,6 +13,7 @@ import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { RolloutError, UsageError } from "../errors.ts";
+import { PlaybackStop } from "../outside.ts";
 import { createClock } from "../internal/clock.ts";
 import { createAdmissionGate } from "./admission.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -75,6 +77,18 @@ function lampEngine(
         { outputIds, pieces: [{ ...piece, policyVersion: version(), finish: "stop" }] },
       ]).generate(request, options);
     },
+  };
+}
+
+/** Switches the lamp on twice before it says goodbye. */
+function threeTurns(): Engine {
+  return {
+    ...preparedEngine([]),
+    generate: async (request, options) =>
+      await preparedEngine([says(turnOf(request) < 2 ? switchCall : "Goodbye!")]).generate(
+        request,
+        options,
+      ),
   };
 }
 
@@ -646,6 +660,125 @@ describe("startRun()", () => {
       });
       expect(branch!.failure?.message).toMatch(
         /^Cannot part lamp\/test\/0#1 from lamp\/test\/0#0 with turn 1: the policy is asked with other ids/,
+      );
+    });
+
+    test("has what came from outside as it came, whatever the first attempt's world made of it", async () => {
+      const loaded: Environment = {
+        ...environment,
+        async open(task, options) {
+          const state = await options.outside!("load", () => ({ lamps: [{ isOn: false }] }));
+          const world = await environment.open(task, options);
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            const answer = await step(action, call);
+            if (action.type === "call") state.lamps[0]!.isOn = true;
+            return answer;
+          };
+          world.score = async () => ({ reward: state.lamps[0]!.isOn ? 1 : 0, details: {} });
+          return world;
+        },
+      };
+      const engine = lampEngine();
+      // The branch, which begins with the first turn, leaves the lamp alone.
+      const idle: Engine = {
+        ...engine,
+        generate: async (request, options) =>
+          request.sessionId.endsWith("#1")
+            ? await preparedEngine([says("Goodbye!")]).generate(request, options)
+            : await engine.generate(request, options),
+      };
+      const [group] = await all(
+        start({
+          setup: lampSetup({ environment: loaded, engine: idle }),
+          source: taskList(loaded, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [0] },
+        }),
+      );
+      expect(group!.episodes.map(({ reward }) => reward)).toEqual([1, 0]);
+    });
+
+    test.each<
+      [what: string, code: string, change: (agent: Agent, isFirst: () => boolean) => Agent]
+    >([
+      [
+        "shows its answers otherwise",
+        "agent/not-repeatable",
+        (agent, isFirst) => ({
+          ...agent,
+          observe: (observed) => {
+            const [message, ...rest] = agent.observe(observed);
+            return isFirst() ? [message!, ...rest] : [{ ...message!, content: "off" }, ...rest];
+          },
+        }),
+      ],
+      [
+        "reads its turns otherwise",
+        "agent/not-repeatable",
+        (agent, isFirst) => ({
+          ...agent,
+          read: (turn) => {
+            const reading = agent.read(turn);
+            if (isFirst()) return reading;
+            const action = { type: "say", content: "Hm?" } as const;
+            return { ...reading, intents: [{ type: "act", callId: "c", action }] };
+          },
+        }),
+      ],
+    ])("fails alone where its agent %s", async (_, code, change) => {
+      let openCount = 0;
+      const { agent, ...setup } = lampSetup({ environment, engine: threeTurns() });
+      const odd = change(agent, () => openCount === 1);
+      const [group] = await all(
+        start({
+          setup: {
+            ...setup,
+            agent: { ...odd, open: (given) => (openCount++, odd.open(given)) },
+          },
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [2], attempts: 1 },
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect(trunk).toMatchObject({ outcome: "completed" });
+      expect(trunk!.turns).toHaveLength(3);
+      expect(branch).toMatchObject({ outcome: "failed", failure: { code }, segments: [] });
+      expect(branch!.counts.sampledTokenCount).toBe(0);
+    });
+
+    test("fails alone, and is played again, where who plays it elsewhere does not get what is shared", async () => {
+      let lost = 0;
+      const player: AttemptPlayer = {
+        play: async (assignment, setup, options) => {
+          if (assignment.forkedFrom === undefined || lost++ > 0) {
+            return await playHere.play(assignment, setup, options);
+          }
+          throw new PlaybackStop("what is recorded of it came damaged");
+        },
+      };
+      const told: unknown[] = [];
+      await using folder = await open();
+      vi.spyOn(folder, "writeEvent").mockImplementation(async (event) => void told.push(event));
+      const [group] = await all(
+        start({
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [1], attempts: 2 },
+          folder,
+          player,
+        }),
+      );
+      expect(group!.episodes.map(({ outcome }) => outcome)).toEqual(["completed", "completed"]);
+      expect(told).toContainEqual(
+        expect.objectContaining({
+          type: "attempt-failed",
+          rolloutId: "lamp/test/0#1",
+          failure: {
+            party: "internal",
+            code: "internal/playback",
+            message:
+              "Cannot part lamp/test/0#1 from lamp/test/0#0 with turn 1: what is recorded of it came damaged",
+          },
+        }),
       );
     });
 

@@ -1,5 +1,5 @@
 import { InvariantError, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
-import { PlaybackStopElsewhere } from "../../run/fork-failure.ts";
+import { PlaybackStop } from "../../outside.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";
 import { readLines } from "../job/job-recording.ts";
@@ -62,7 +62,7 @@ export async function judgeAnswer(
 }
 
 function notPlayed(
-  { handOut, why, message, worker, party = "internal" }: Extract<Answer, { type: "not-played" }>,
+  { handOut, why, message, worker }: Extract<Answer, { type: "not-played" }>,
   job: AttemptJob,
 ): Verdict {
   // What kept an earlier start from being played may have been mended since.
@@ -74,7 +74,7 @@ function notPlayed(
     case "bug":
       return { type: "thrown", error: new InvariantError(`${message} (worker ${worker})`) };
     case "playback":
-      return { type: "thrown", error: new PlaybackStopElsewhere(message, party) };
+      return { type: "thrown", error: new PlaybackStop(message) };
     case "unfit":
       return { type: "again", reason: message };
     case "cancelled":

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { Episode } from "../../episode/episode.ts";
-import { parties } from "../../errors.ts";
 import { segmentFault } from "../../trajectory/segment-fault.ts";
 import { payloadSchema } from "./payload.ts";
 import { baseOf, type AttemptJob } from "./attempt-job.ts";
@@ -29,8 +28,6 @@ export const answerSchema = z.discriminatedUnion("type", [
      */
     why: z.enum(["usage", "playback", "bug", "cancelled", "unfit"]),
     message: text,
-    /** Who keeps the recording from leading on; absent where that is nobody. */
-    party: z.enum(parties).optional(),
   }),
 ]);
 

@@ -6,7 +6,6 @@ import { playEpisode } from "../../episode/play-episode.ts";
 import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { drawTask } from "../../run/plan-run.ts";
-import { whoStops } from "../../run/fork-failure.ts";
 import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
 import type { Answer, AttemptResult, PlayedFrom } from "../job/attempt-result.ts";
 import { countTurns, joinInputs, LineWriter } from "../job/job-recording.ts";
@@ -60,10 +59,7 @@ export async function playJob(play: JobPlay): Promise<PlayedJob> {
     const told = why === "bug" ? describeStack(error) : describeError(error);
     const message = play.redactor.text(told).slice(0, 100_000);
     return {
-      answer: {
-        ...{ answer: 1, type: "not-played", handOut: job.handOut, worker, why, message },
-        ...(error instanceof PlaybackStop && { party: whoStops(error, play.setup) }),
-      },
+      answer: { answer: 1, type: "not-played", handOut: job.handOut, worker, why, message },
       forget: async () => await forget(state.recording),
     };
   }
