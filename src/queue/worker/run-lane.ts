@@ -11,7 +11,7 @@ import type { SharedPlace } from "../place/shared-place.ts";
 import type { PolicyState } from "../run/policy-state.ts";
 import { firstPolicyState, readPolicyState } from "../run/policy-state.ts";
 import type { RunEntry } from "../run/run-entry.ts";
-import { acknowledgedKey, cancelledKey, queueName } from "../store/keys.ts";
+import { acknowledgedKey, cancelledKey, prefix, queueName, runsKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 import { markVersions } from "./marked-engine.ts";
 import { playJob } from "./play-job.ts";
@@ -328,7 +328,11 @@ export class RunLane implements AsyncDisposable {
     await this.#following;
     await this.#bull.close(true);
     if (store.redis.status !== "ready") return;
-    await store.redis.hdel(acknowledgedKey(this.entry.run), worker);
+    const { run } = this.entry;
+    await store.redis.hdel(acknowledgedKey(run), worker);
+    // Whoever looks for lost attempts of a run that was taken out of the store brings this back.
+    const isGone = (await store.redis.hexists(runsKey, run)) === 0;
+    if (isGone) await store.redis.del(`${prefix}:${queueName(run)}:meta`);
   }
 }
 
