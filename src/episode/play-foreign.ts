@@ -1,4 +1,5 @@
 import { InvariantError, type RolloutError } from "../errors.ts";
+import { withDeadline } from "../internal/deadline.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
@@ -22,7 +23,10 @@ export async function playForeign(
 ): Promise<Episode> {
   const startedAtMs = setup.now();
   try {
-    const episode: unknown = await play(assignment, setup, options);
+    const work = async (): Promise<unknown> => await play(assignment, setup, options);
+    const { signal } = options;
+    // Whoever heeds no signal is not waited for.
+    const episode = await withDeadline(work, { ms: Infinity, signal, onLate: () => undefined });
     const why = whyNoEpisode(episode, assignment, options);
     if (why === undefined) return episode as Episode;
     throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);

@@ -1174,6 +1174,21 @@ describe("startRun()", () => {
     expect(() => JSON.stringify(episode)).not.toThrow();
   });
 
+  test("waits for no attempt that its own player plays on when nobody needs it any more", async () => {
+    const play: NonNullable<StartRunOptions["setup"]["play"]> = async (assignment, own, options) =>
+      assignment.sampleIndex === 0
+        ? await new Promise(() => {})
+        : await playEpisode(assignment, own, options);
+    const run = start({
+      setup: { ...setupWith(lampEngine()), play },
+      source: taskList(environment, { split: "test", taskIndexes: [0] }),
+      grouping: { size: 1, begun: 2 },
+    });
+    const [group] = await all(run);
+    expect(group!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([1]);
+    expect(await run.result).toMatchObject({ end: "finished", progress: { running: 0 } });
+  });
+
   test("verify finds nothing where an engine wrote into the ids that it was sent", async () => {
     const engine = lampEngine(({ promptIds }, turn) => {
       if (turn === 1) (promptIds as number[])[0] = 7;

@@ -211,7 +211,7 @@ function describeTrouble(
   const { code, message } = trouble;
   return {
     code,
-    message: message.slice(0, 10_000),
+    message: message.slice(0, 100_000),
     stack: redactor.text(describeStack(trouble)).slice(0, 50_000),
   };
 }
