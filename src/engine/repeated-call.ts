@@ -75,7 +75,10 @@ export class RepeatedCall implements Disposable {
     this.#deadline = startDeadline({ ms: timeouts.turnMs, parents: [signal, closing], clock });
   }
 
-  /** Makes one request. Throws only what `ask` throws. */
+  /**
+   * Makes one request. Throws only what `ask` throws. Writing its prompt as JSON is a good part of a
+   * millisecond's work: whoever makes it takes a turn, and looks whether the call is over by then.
+   */
   async request<Reply extends { readonly type: string }>(
     { requestId, worker, stream }: CallRequest,
     ask: (exchange: PieceExchange) => Promise<Reply | Unanswered>,
@@ -85,8 +88,6 @@ export class RepeatedCall implements Disposable {
     const parents = [this.#deadline.signal];
     using deadline = startDeadline({ ms: timeouts.requestMs, parents, clock });
     const { signal } = deadline;
-    // Writing a prompt as JSON, and reading a reply, is a good part of a millisecond's work.
-    await takeTurn();
     await using _ = this.#abortWhenCutShort({ requestId, worker });
     const reply = await ask({
       worker,
@@ -95,6 +96,7 @@ export class RepeatedCall implements Disposable {
       async post({ path, headers: further, ...rest }) {
         const request = { method: "POST", path, headers: { ...headers, ...further } } as const;
         const outcome = await worker.transport.send({ ...request, ...rest, signal });
+        // So is reading the reply.
         if (outcome.type === "reply") await takeTurn();
         return outcome;
       },

@@ -220,6 +220,14 @@ describe("a turn that is cut short", () => {
     expect(aborted).toEqual([]);
   });
 
+  test("asks for nothing where it was cut short as it waited for its turn", async () => {
+    const { cut, answer, context } = slowServer(false);
+    answer.resolve(good);
+    const call = sampleTurn(request, context);
+    cut.abort();
+    expect(await call).toMatchObject({ outputIds: [], finish: { type: "length" }, pieces: [] });
+  });
+
   test("does not wait for another attempt", async () => {
     const { asked, answer, cut, context } = slowServer(false);
     const call = sampleTurn(request, context);

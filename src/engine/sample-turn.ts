@@ -1,3 +1,4 @@
+import { takeTurn } from "../internal/take-turn.ts";
 import { RolloutError } from "../errors.ts";
 import { findSampledProblem } from "./check-sampled.ts";
 import type { Finish, GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
@@ -36,6 +37,7 @@ export async function sampleTurn(
   const lost = (): ReturnType<TurnProgress["lost"]> => progress.lost();
   using call = new RepeatedCall({ verb: "sample", noun: "the turn", lost }, context);
   for (;;) {
+    await takeTurn();
     call.throwIfOver();
     if (call.isCutShort) return progress.toGeneration({ type: "length" });
     const piece = progress.nextPiece();

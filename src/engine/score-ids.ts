@@ -1,3 +1,4 @@
+import { takeTurn } from "../internal/take-turn.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import type { LogprobConvention, ScoreRequest } from "./engine.ts";
 import { findLogprobProblem } from "./check-sampled.ts";
@@ -30,6 +31,7 @@ export async function scoreIds(
   const purpose = { verb: "score", noun: "the call", lost: () => [] } as const;
   using call = new RepeatedCall(purpose, context);
   for (let count = 0; ; count++) {
+    await takeTurn();
     call.throwIfOver();
     const requestId = count === 0 ? sessionId : `r${count}~${sessionId}`;
     const at = { requestId, worker: workers.pick(sessionId) };
