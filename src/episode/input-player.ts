@@ -251,7 +251,7 @@ export class InputPlayer {
           `what ${what} brought back cannot be written as JSON (${why}), expected plain values`,
         );
       }
-      const value = this.#clean(given);
+      const value = this.clean(given);
       this.#noteOutcome({ type: "outside", index, what }, value);
       return value;
     } catch (thrown) {
@@ -298,7 +298,7 @@ export class InputPlayer {
     if (what === "score" && this.#isScoredAnew) return await this.#scoreAnew(end, work);
     if (!repeatable) this.#bound ??= bound;
     if ("hash" in outcome) {
-      const value = this.#clean(await this.#workAgain(work));
+      const value = this.clean(await this.#workAgain(work));
       this.#endAnswer(what);
       const hash = hashOf(value);
       if (hash === outcome.hash) return value;
@@ -362,7 +362,7 @@ export class InputPlayer {
   }
 
   async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {
-    const value = this.#clean(await work());
+    const value = this.clean(await work());
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
     return value;
@@ -383,7 +383,7 @@ export class InputPlayer {
   ): Promise<Value> {
     if (!this.isPlaying) this.#goLive(what);
     try {
-      const value = this.#clean(await work());
+      const value = this.clean(await work());
       this.#throwStop();
       if (!repeatable) this.#noteOutcome({ type: "answer", what }, value);
       else if (this.#onInputs !== undefined) {
@@ -420,7 +420,13 @@ export class InputPlayer {
     throw this.end(`${this.#bound}: the episode cannot go on from its recording`);
   }
 
-  #clean<Value>(value: Value): Value {
+  /** Whether there may be secrets to take out. */
+  get knowsSecrets(): boolean {
+    return this.#redactor !== undefined;
+  }
+
+  /** The value without known secrets; itself where it holds none. */
+  clean<Value>(value: Value): Value {
     return this.#redactor === undefined ? value : this.#redactor.without(value);
   }
 
@@ -431,7 +437,7 @@ export class InputPlayer {
   #cleanSampled(sampled: Sampled): Sampled {
     if (this.#redactor === undefined) return sampled;
     const { outputIds, logprobs, ...about } = sampled.generation;
-    return { ...sampled, generation: { outputIds, logprobs, ...this.#clean(about) } };
+    return { ...sampled, generation: { outputIds, logprobs, ...this.clean(about) } };
   }
 
   /** What is recorded is what there was: whoever has the value may write into it before that is on the disk. */

@@ -8,6 +8,7 @@ import type { RenderedIds } from "../renderer/renderer.ts";
 import { checkOpeningMessages } from "./check-agent.ts";
 import { checkOpening } from "./check-foreign.ts";
 import { crossBriefly } from "./boundary.ts";
+import { termsOf } from "./open-world.ts";
 import { askWorld, callAgent, type Play } from "./play.ts";
 
 /** Hears the user's first line and records the prompt of the first turn. */
@@ -47,13 +48,14 @@ export async function openConversation(play: Play, world: World): Promise<void> 
 /** What the world lets the agent call and tells it to go by: reading that may run code of the world's. */
 async function readTerms(play: Play, world: World): Promise<string> {
   const { assignment, setup, watch } = play;
-  const { environment, limits } = setup;
+  const { limits } = setup;
   const what = `read what task ${assignment.task.id} is played by`;
   const boundary = { party: "environment", what, timeoutMs: limits.toolTimeoutMs } as const;
   return await crossBriefly(watch, boundary, () => {
     // A list of the episode's own: an agent that adds to it adds nothing to others'.
-    play.tools = [...(world.tools ?? environment.tools)];
-    return world.policyText ?? environment.policyText;
+    const { tools, policyText } = termsOf(play, world);
+    play.tools = [...tools];
+    return policyText;
   });
 }
 

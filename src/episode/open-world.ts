@@ -1,4 +1,4 @@
-import type { World } from "../environment/environment.ts";
+import type { Environment, World } from "../environment/environment.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
@@ -22,9 +22,7 @@ export async function openWorld(play: Play, user: UserSession): Promise<World> {
   try {
     const facts = await play.player.answer("open", open, repeatability(play));
     if (opened === undefined) return recordedWorld(play, facts);
-    const { world } = opened;
-    // A secret was taken out of what it says of itself.
-    return facts === opened.facts ? world : withFacts(world, facts);
+    return opened.world;
   } catch (error) {
     // It says of itself what it did not say before: nobody else clears it away.
     if (opened !== undefined) {
@@ -40,16 +38,35 @@ interface OpenedWorld {
   readonly facts: WorldFacts;
 }
 
-/** A world that says this of itself. */
-function withFacts(world: World, facts: WorldFacts): World {
-  return {
-    ...readFacts(facts),
-    begin: async (options) => await world.begin(options),
-    step: async (action, options) => await world.step(action, options),
-    score: async (options) => await world.score(options),
-    userUsage: () => world.userUsage(),
-    [Symbol.asyncDispose]: async () => await world[Symbol.asyncDispose](),
+/** What a task is played by. */
+export type Terms = Required<Pick<World, "tools" | "policyText">>;
+
+/** Of what all tasks of an environment have in common, so that no episode makes it anew. */
+const commonTexts = new WeakMap<Terms["tools"], string>();
+
+function textOf(tools: Terms["tools"], environment: Environment): string {
+  const known = tools === environment.tools ? commonTexts.get(tools) : undefined;
+  if (known !== undefined) return known;
+  const text = writeTools(tools);
+  if (tools === environment.tools) commonTexts.set(tools, text);
+  return text;
+}
+
+function writeTools(tools: Terms["tools"]): string {
+  return stringifyPythonJson(tools.map(({ openai }) => openai));
+}
+
+/** What a task is played by: what its world says of itself, else its environment, without known secrets. */
+export function termsOf({ player, setup }: Play, world: World): Terms {
+  const { environment } = setup;
+  const terms = {
+    tools: world.tools ?? environment.tools,
+    policyText: world.policyText ?? environment.policyText,
   };
+  if (!player.knowsSecrets) return terms;
+  const facts = { tools: textOf(terms.tools, environment), policyText: terms.policyText };
+  const clean = player.clean(facts);
+  return clean === facts ? terms : { ...terms, ...readFacts(clean) };
 }
 
 /** What is recorded of a world whose answers cannot be had again. JSON-able. */
@@ -61,7 +78,7 @@ interface WorldFacts {
 
 function describeWorld({ tools, policyText }: World): WorldFacts {
   return {
-    ...(tools && { tools: stringifyPythonJson(tools.map(({ openai }) => openai)) }),
+    ...(tools && { tools: writeTools(tools) }),
     ...(policyText === undefined ? {} : { policyText }),
   };
 }

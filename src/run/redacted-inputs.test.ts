@@ -6,6 +6,9 @@ import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
+import { toolsFromOpenAi } from "../message.ts";
+import { parsePythonJson } from "../python/json-parse.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { noSpending } from "../user/add-spending.ts";
@@ -148,3 +151,58 @@ test.each([true, false])(
     expect(await replayEpisode(stored, { setup, redactor })).toMatchObject({ type: "identical" });
   },
 );
+
+test("no secret of what all tasks have in common is shown to the policy", async () => {
+  const plain = lamps(1);
+  const tools = toolsFromOpenAi(
+    [...plain.tools].map(({ openai }) =>
+      parsePythonJson(
+        stringifyPythonJson(openai).replace('"switch"', `"switch", "by": "${secret}"`),
+      ),
+    ),
+    "tools",
+  );
+  const environment = { ...plain, tools, policyText: `You switch the lamp of ${secret}.` };
+  const shown: number[][] = [];
+  const engine: Engine = {
+    ...preparedEngine([]),
+    async generate(request, options) {
+      shown.push([...request.promptIds]);
+      return await preparedEngine([says("Goodbye!")]).generate(request, options);
+    },
+  };
+  const setup = lampSetup({ environment, engine });
+  const { agent } = setup;
+  let given = "";
+  const open: typeof agent.open = (start) => {
+    given = start.tools.map(({ openai }) => stringifyPythonJson(openai)).join("\n");
+    return agent.open(start);
+  };
+  const run = startRun({
+    source: taskList(environment, { split: "test", taskIndexes: [0] }),
+    setup: { ...setup, agent: { ...agent, open } },
+    redactor: new Redactor([secret]),
+    grouping: { size: 1 },
+    admission: { concurrency: 1 },
+  });
+  expect(await run.result).toMatchObject({ end: "finished", progress: { scored: 1 } });
+  const text = await characterRenderer().codec.decode(shown[0]!);
+  expect(text).toContain("You switch the lamp of [redacted].");
+  expect(given).toContain('"by": "[redacted]"');
+  expect(text + given).not.toContain(secret);
+});
+
+test("a secret that is a word of each tool's definition fails the episode, and not the run", async () => {
+  const environment = lamps(1);
+  const run = startRun({
+    source: taskList(environment, { split: "test", taskIndexes: [0] }),
+    setup: lampSetup({ environment, engine: preparedEngine([says("Goodbye!")]) }),
+    redactor: new Redactor(["function"]),
+    grouping: { size: 1, attempts: 1 },
+    admission: { concurrency: 1 },
+  });
+  expect(await run.result).toMatchObject({
+    end: "finished",
+    progress: { failures: { "environment/exception": 1 } },
+  });
+});
