@@ -1,8 +1,8 @@
 import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
+import { isMadeByOthers } from "../internal/source-place.ts";
 import type { CallWatch } from "./call-watch.ts";
 import { isSoundFailure } from "./is-sound-failure.ts";
-import { PlaybackStop } from "../outside.ts";
 
 /** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
 export interface Boundary {
@@ -32,8 +32,8 @@ export function suspectOf({ name, definedAt }: Environment, asked: keyof typeof 
 /**
  * Crosses a boundary: whatever is thrown beyond it, at once or later, leaves as a `RolloutError` that
  * names the party (`party/exception`) and keeps what was thrown as its cause, and a wait without an
- * end as `party/timeout`. Failures that are attributed already, our own bugs and the caller's abort
- * pass untouched. What comes back is whatever the other side returned: check it.
+ * end as `party/timeout`. Failures that are attributed already, our own bugs, what stops the episode's
+ * playback and the caller's abort pass untouched. What comes back is whatever the other side returned: check it.
  */
 export async function crossBoundary<Result>(
   watch: CallWatch,
@@ -50,7 +50,7 @@ export async function crossBoundary<Result>(
     });
   } catch (error) {
     watch.throwIfAborted();
-    throw attribute(error, boundary);
+    throw watch.ownsStop(error) ? error : attribute(error, boundary);
   }
 }
 
@@ -66,32 +66,33 @@ export async function crossBriefly<Result>(
   let result: Result | Promise<Result>;
   try {
     result = work();
+    // What came back may be such that even this question throws.
+    if (!(result instanceof Promise)) return result;
   } catch (error) {
-    throw attribute(error, boundary);
+    throw watch.ownsStop(error) ? error : attribute(error, boundary);
   }
-  return result instanceof Promise
-    ? await crossBoundary(watch, boundary, async () => await result)
-    : result;
+  return await crossBoundary(watch, boundary, async () => await result);
 }
 
 /**
- * What is thrown beyond a boundary, under the name of the party that answers for it; our own bugs and what
- * stops a playback as they are.
+ * What is thrown beyond a boundary, under the name of the party that answers for it; our own bugs as they are.
+ * What stops the playback of another episode, such as a call that two worlds share, is the party's as well.
  */
 export function attribute(
   error: unknown,
   { party, what }: Pick<Boundary, "party" | "what">,
-): RolloutError | InvariantError | PlaybackStop {
+): RolloutError | InvariantError {
   if (isAttributed(error)) return error;
   const message = `Cannot ${what}: ${describeError(error)}`;
   return new RolloutError(`${party}/exception`, message, { cause: error });
 }
 
 /** Whether an error may pass as it is. */
-function isAttributed(error: unknown): error is RolloutError | InvariantError | PlaybackStop {
+function isAttributed(error: unknown): error is RolloutError | InvariantError {
   if (isSoundFailure(error)) return true;
   try {
-    return error instanceof InvariantError || error instanceof PlaybackStop;
+    // Others may throw ours, and mean an invariant of their own.
+    return error instanceof InvariantError && !isMadeByOthers(error);
   } catch {
     return false;
   }

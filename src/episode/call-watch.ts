@@ -19,9 +19,18 @@ export class CallWatch implements Disposable {
   /** Of the call under way. */
   #timer: PausableTimer | undefined;
 
-  constructor(caller: AbortSignal, clock: Pick<Clock, "after" | "now">) {
+  /** Whether it is by the episode itself that something was thrown which ends its playback. */
+  readonly ownsStop: (thrown: unknown) => boolean;
+
+  /** @param ownsStop - Default: there is no playback. */
+  constructor(
+    caller: AbortSignal,
+    clock: Pick<Clock, "after" | "now">,
+    ownsStop: (thrown: unknown) => boolean = () => false,
+  ) {
     this.#caller = caller;
     this.#clock = clock;
+    this.ownsStop = ownsStop;
     // Code that listens and never stops does so at most once a call.
     setMaxListeners(0, this.#controller.signal);
     caller.addEventListener("abort", this.#onAbort, { once: true });

@@ -1,4 +1,5 @@
 import type { Score, Step, World } from "../environment/environment.ts";
+import { plainCopy } from "../internal/plain-copy.ts";
 import { isReward } from "../trajectory/reward.ts";
 import { isCount } from "../trajectory/violation.ts";
 import type { User, UserSession, UserUsage } from "../user/user.ts";
@@ -93,7 +94,12 @@ export function checkScore(value: unknown, place: string): Score {
   }
   requireObject(details, origin, "details, an object such as {}");
   requirePlain(score, origin);
-  return value as Score;
+  // The world that it was taken from may be cleared away before it is written.
+  return {
+    ...(score as unknown as Score),
+    reward,
+    details: plainCopy(details) as Score["details"],
+  };
 }
 
 /**
@@ -123,7 +129,7 @@ export function checkUsage(value: unknown, { strategy }: Pick<User, "strategy">)
     refuse(origin, `costUsd is ${describe(costUsd)}`, "a finite number or nothing");
   }
   requirePlain(usage, origin);
-  return value as UserUsage;
+  return { ...(usage as unknown as UserUsage) };
 }
 
 function isMethod(value: unknown): boolean {

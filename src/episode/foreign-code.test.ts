@@ -7,6 +7,7 @@ import type { Environment, World } from "../environment/environment.ts";
 import { RolloutError, describeStack } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
+import { PlaybackStop } from "../outside.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
 import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
@@ -52,6 +53,12 @@ function circularError(): Error {
 /** An agent that reads rightly, and then some. */
 function agentThatReads(change: (reading: Reading) => object): Agent {
   return { ...qwenAgent, read: (turn) => change(qwenAgent.read(turn)) as Reading };
+}
+
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
 }
 
 const circle: Record<string, unknown> = {};
@@ -373,6 +380,38 @@ const faults: readonly {
     hasDiscarded: true,
   },
   {
+    name: "the chat template prints nothing of what an agent opens with",
+    renderer: { ...characterRenderer(), prompt: async () => ({ ids: [], text: "" }) },
+    code: "agent/bad-opening",
+    message:
+      "Cannot use the answer of agent.open() of tool-calling: the chat template prints nothing, expected a prompt",
+  },
+  {
+    name: "an agent opens with what can be asked for nothing",
+    agent: { ...qwenAgent, open: () => revoked() as never },
+    code: "agent/exception",
+    message:
+      "Cannot open the conversation in task lamp/test/0 as agent tool-calling: Cannot perform 'getPrototypeOf' on a proxy that has been revoked",
+  },
+  {
+    name: "opening a user returns what can be asked for nothing",
+    user: { ...scriptedUser({ lines: ["Hi"] }), open: () => revoked() as never },
+    code: "user/exception",
+    message:
+      "Cannot open a conversation about task lamp/test/0 with user scripted: Cannot perform 'get' on a proxy that has been revoked",
+  },
+  {
+    name: "a world shares a call with another episode, whose playback ended there",
+    environment: lampWith({
+      step: () => {
+        throw new PlaybackStop("the recording of another ends where a call is made");
+      },
+    }),
+    code: "environment/exception",
+    message:
+      "Cannot call tool switch in task lamp/test/0: the recording of another ends where a call is made",
+  },
+  {
     name: "an agent cannot open",
     agent: { ...qwenAgent, open: () => fail("no prompt") },
     code: "agent/exception",
@@ -593,6 +632,60 @@ describe("code that is not ours", () => {
         "was sent, expected it to leave that as it is",
     });
     expect(episode).not.toHaveProperty("reward");
+  });
+
+  test.each([0, 1, 2, 3, 4, 5, 6, 7])(
+    "fails alone where a world's part cannot be read for the %ith time",
+    async (readCount) => {
+      let left = readCount;
+      let openCount = 0;
+      const environment = lampThatOpens(async (task, options) => {
+        const world = await lamp().open(task, options);
+        openCount += 1;
+        world[Symbol.asyncDispose] = async () => void (openCount -= 1);
+        return Object.defineProperty(world, "policyText", {
+          get: () => (left-- > 0 ? "Switch it." : fail("no text today")),
+        });
+      });
+      const { episode } = await play(goodTurns, { environment });
+      if (episode.failure === undefined) expect(left).toBeGreaterThanOrEqual(0);
+      else expect(episode.failure.code).toBe("environment/exception");
+      // One that cannot be told from none is nobody's to dispose of.
+      if (readCount > 2) expect(openCount).toBe(0);
+    },
+  );
+
+  test("adds no tool to other episodes by adding one to its own", async () => {
+    const environment = lamp();
+    const [tool] = environment.tools;
+    const agent: Agent = {
+      ...qwenAgent,
+      open: (start) => {
+        (start.tools as object[]).push({ ...tool, name: "dim" });
+        return qwenAgent.open(start);
+      },
+    };
+    await play(goodTurns, { environment, agent });
+    expect(environment.tools.map(({ name }) => name)).toEqual(["switch"]);
+  });
+
+  test("keeps a score's details when their world is cleared away, and what a user cost", async () => {
+    const details = { seen: ["on"] };
+    const usage = { callCount: 1, inputTokenCount: 2, outputTokenCount: 3 };
+    const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+    const { episode } = await play(goodTurns, {
+      environment: lampWith({
+        score: async () => ({ reward: 1, details }),
+        [Symbol.asyncDispose]: async () => void (details.seen.length = 0),
+      }),
+      user: {
+        ...user,
+        open: (task, options) => ({ ...user.open(task, options), usage: () => usage }),
+      },
+    });
+    usage.callCount = 7;
+    expect(episode.rewardDetails).toEqual({ seen: ["on"] });
+    expect(episode.userUsage).toEqual({ callCount: 1, inputTokenCount: 2, outputTokenCount: 3 });
   });
 
   test("cannot take the score from an episode by failing to dispose of its world", async () => {

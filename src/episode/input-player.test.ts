@@ -3,7 +3,7 @@ import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
@@ -15,7 +15,7 @@ import type { EpisodeSetup } from "./episode-setup.ts";
 import type { Input, Inputs } from "./input.ts";
 import { RecordingEnd, ReplayDivergence } from "./input-player.ts";
 import { lamp, lampTask, preparedEngine, switchCall, type Reply } from "./lamp-episode.fixture.ts";
-import { defaultLimits } from "./limits.ts";
+import { defaultLimits, type EpisodeLimits } from "./limits.ts";
 import { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";
 
 const replies: readonly Reply[] = [
@@ -50,6 +50,7 @@ interface Playing {
   readonly user?: User;
   readonly engine?: Engine;
   readonly now?: () => number;
+  readonly limits?: EpisodeLimits;
 }
 
 /** Time goes on with each reading. */
@@ -59,7 +60,7 @@ function ticking(from = 1000): () => number {
 }
 
 async function play(
-  { environment = repeatableLamp, user, engine, now = ticking() }: Playing,
+  { environment = repeatableLamp, user, engine, now = ticking(), limits = defaultLimits }: Playing,
   options: Partial<PlayEpisodeOptions> & { readonly start?: number } = {},
 ): Promise<{
   readonly episode: Episode;
@@ -77,7 +78,7 @@ async function play(
       toolUsePolicy: toolUsePolicies.many,
     }),
     sampling: {},
-    limits: defaultLimits,
+    limits,
     now,
   };
   const batches: Inputs[] = [];
@@ -98,7 +99,7 @@ async function play(
 }
 
 /** Neither engine nor model nor clock is there. */
-const nothing: Required<Playing> = {
+const nothing: Required<Omit<Playing, "limits">> = {
   environment: repeatableLamp,
   user: llmUser({
     model: { name: "clerk", complete: () => Promise.reject(new Error("there is no model")) },
@@ -338,6 +339,128 @@ describe("an episode and its recording", () => {
     );
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
     expect(callCount).toBe(1);
+  });
+
+  test("records what a call brought, whatever is made of it afterwards", async () => {
+    const environment: Environment = {
+      ...repeatableLamp,
+      async open(task, options) {
+        const state = await options.outside!("load", () => ({ lines: ["one"] }));
+        const world = await repeatableLamp.open(task, options);
+        const firstLine = state.lines.shift() ?? "nothing";
+        const begin = world.begin.bind(world);
+        world.begin = async (call) => `${await begin(call)} (${firstLine})`;
+        return world;
+      },
+    };
+    const { episode, recorded } = await play({ environment });
+    expect(recorded.inputs[0]).toMatchObject({ outcome: { value: { lines: ["one"] } } });
+    // From the same inputs, twice.
+    for (let round = 0; round < 2; round++) {
+      const again = await play({ ...nothing, environment }, { past: recorded, atEnd: "replay" });
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    }
+  });
+
+  test("records each answer of a world that hands out one object for all", async () => {
+    let count = 0;
+    const step: { observation: string; from: "tool"; source: string } = {
+      ...{ observation: "", from: "tool", source: "switch" },
+    };
+    const environment = lamp((action) => {
+      if (action.type === "say") return undefined;
+      count += 1;
+      step.observation = `on ${count}`;
+      return step;
+    });
+    const engine = preparedEngine([
+      { outputIds: characterIds(`${switchCall}\n${switchCall}`) },
+      { outputIds: characterIds("Goodbye!") },
+      { outputIds: characterIds("Goodbye!") },
+    ]);
+    const { episode, recorded } = await play({ environment, engine });
+    expect(episode.turns[0]?.steps.map(({ observation }) => observation)).toEqual(["on 1", "on 2"]);
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+  });
+
+  describe("of a fork", () => {
+    const forkAt = 2;
+    /** What is shared, with its outside calls and answers. */
+    const shared = async (): Promise<Inputs> => {
+      const { batches } = await play({});
+      return joined(batches.slice(0, forkAt));
+    };
+
+    test("blames a world that catches what it is told to let pass", async () => {
+      const environment: Environment = {
+        ...repeatableLamp,
+        async open(task, options) {
+          const world = await repeatableLamp.open(task, options);
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            // It was not called when this was recorded.
+            await options.outside!("log", () => "noted").catch(() => {});
+            return await step(action, call);
+          };
+          return world;
+        },
+      };
+      const { episode } = await play(
+        { ...nothing, environment, now: ticking() },
+        { past: await shared(), forkAt, start: 2 },
+      );
+      expect(episode).toMatchObject({
+        outcome: "failed",
+        failure: {
+          code: "user/not-repeatable",
+          message:
+            "Cannot part lamp/test/0#0 from another rollout with turn 2: log is called where chat clerk was",
+        },
+        segments: [],
+      });
+    });
+
+    test("has its world clear itself away by calls to the outside", async () => {
+      const cleared: string[] = [];
+      const environment: Environment = {
+        ...repeatableLamp,
+        policyText: "You break the lamp.",
+        async open(task, options) {
+          const world = await repeatableLamp.open(task, options);
+          world[Symbol.asyncDispose] = async () => {
+            await options.outside!("clear", () => void cleared.push("cleared"));
+          };
+          return world;
+        },
+      };
+      const { episode } = await play(
+        { ...nothing, environment, now: ticking() },
+        { past: await shared(), forkAt, start: 2 },
+      );
+      expect(episode).toMatchObject({ failure: { code: "agent/not-repeatable" }, segments: [] });
+      expect(cleared).toEqual(["cleared"]);
+    });
+
+    test.each([
+      ["max-turns", { maxTurns: 1 }],
+      ["max-turns", { maxTurns: forkAt }],
+      ["max-tokens", { maxEpisodeTokens: 5 }],
+    ])("does not end before its own turn by a smaller limit: %s", async (stopReason, limits) => {
+      const past = await shared();
+      const forked = play(
+        { ...nothing, now: ticking(), limits: { ...defaultLimits, ...limits } },
+        { past, forkAt, start: 2 },
+      );
+      await expect(forked).rejects.toThrow(UsageError);
+      await expect(forked).rejects.toThrow(
+        `Cannot part lamp/test/0#0 from another rollout with turn 2: a limit ends the conversation ` +
+          `before (${stopReason}), expected the limits that it was played with, or larger ones`,
+      );
+    });
   });
 
   test("is interrupted in the middle of a turn, keeps what was sampled and goes on behind it", async () => {

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, type Party } from "../errors.ts";
+import { plainCopy } from "../internal/plain-copy.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Generation } from "../engine/engine.ts";
 import type { Redactor } from "../internal/redactor.ts";
@@ -46,16 +47,12 @@ export interface InputPlayerOptions {
 /** The episode that is played again is not the one that was recorded. */
 export class ReplayDivergence extends PlaybackStop {
   override readonly name = "ReplayDivergence";
-}
+  /** Who did otherwise than before, as far as that can be told. */
+  readonly party: Party;
 
-/** What can be worked out again came out otherwise. */
-export class AnswerDivergence extends ReplayDivergence {
-  /** Who answered otherwise, as far as that can be told. */
-  readonly party: "user" | "environment";
-
-  constructor(what: string, message: string) {
+  constructor(party: Party, message: string) {
     super(message);
-    this.party = ["begin", "step say"].includes(what) ? "user" : "environment";
+    this.party = party;
   }
 }
 
@@ -91,6 +88,10 @@ export class InputPlayer {
   #heldSinceMs: number | undefined;
   /** Why the episode cannot go on live. */
   #bound: string | undefined;
+  /** The call to the world that is under way; absent before there is one. */
+  #asked: string | undefined;
+  /** What ended the playback. Whoever caught it on the way is not gone on with. */
+  #stop: PlaybackStop | undefined;
   #newInputs: Input[] = [];
   #newTimes: number[] = [];
 
@@ -111,6 +112,16 @@ export class InputPlayer {
     return this.#place < this.#past.length;
   }
 
+  /** Whether the recording is all there is. */
+  get isReplay(): boolean {
+    return this.#isReplay;
+  }
+
+  /** Whether it was here that something was thrown which ends the playback. */
+  owns(thrown: unknown): boolean {
+    return this.#stop !== undefined && thrown === this.#stop;
+  }
+
   /** Whether the whole recording was played. */
   get isExhausted(): boolean {
     return !this.isPlaying && this.#timePlace >= this.#times.length;
@@ -124,7 +135,7 @@ export class InputPlayer {
       this.#timePlace += 1;
       return recorded;
     }
-    if (this.#isReplay) throw new RecordingEnd("the recording ends where the time is asked for");
+    if (this.#isReplay) throw this.end("the recording ends where the time is asked for");
     const live = this.#now() - this.#heldMs;
     const last = this.#times.at(-1);
     this.#offsetMs ??= last === undefined ? 0 : last - live;
@@ -158,14 +169,22 @@ export class InputPlayer {
 
   /** Takes what the policy samples behind the prompt with this hash; live, asks for it. */
   async generation(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
+    this.#throwStop();
     if (!this.isPlaying) return await this.#sample(promptHash, live);
-    const input = this.#take("generation", "a policy call");
+    const input = this.#past[this.#place]!;
+    // All that was answered so far is as before: it is the agent who makes something else of it.
+    if (input.type !== "generation") {
+      const what = `the episode comes to a policy call where it came to ${nameOf(input)}`;
+      throw this.#diverge("agent", what);
+    }
     if (input.promptHash !== promptHash) {
-      throw new ReplayDivergence(
+      throw this.#diverge(
+        "agent",
         `the policy is asked with other ids than before: their hash is ${promptHash} and was ` +
           input.promptHash,
       );
     }
+    this.#place += 1;
     const { isLate = false, isPartial } = input;
     return { generation: open(input.outcome), isLate, ...(isPartial && { isPartial }) };
   }
@@ -213,14 +232,15 @@ export class InputPlayer {
     const recorded = this.#findOutside(index);
     if (recorded !== undefined) {
       if (recorded.what !== what) {
-        throw new ReplayDivergence(`${what} is called where ${recorded.what} was`);
+        throw this.#diverge(this.#party, `${what} is called where ${recorded.what} was`);
       }
       this.#skipOutsides();
       this.#bound ??= bound;
-      return open(recorded.outcome as Outcome<Result>);
+      // Others may have it from the same recording, and whoever asked may write into it.
+      return plainCopy(open(recorded.outcome as Outcome<Result>));
     }
     if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
-      throw new ReplayDivergence(`${what} is called, which was not called before`);
+      throw this.#diverge(this.#party, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
     try {
@@ -232,7 +252,7 @@ export class InputPlayer {
         );
       }
       const value = this.#clean(given);
-      this.#note({ type: "outside", index, what, outcome: { value } });
+      this.#noteOutcome({ type: "outside", index, what }, value);
       return value;
     } catch (thrown) {
       const error = this.#cleanThrown(thrown);
@@ -271,11 +291,9 @@ export class InputPlayer {
     work: () => Promise<Value>,
     { repeatable, bound }: { readonly repeatable: boolean; readonly bound?: string },
   ): Promise<Value> {
-    const end = this.#findAnswer();
+    const end = this.#findAnswer(what);
+    this.#asked = what;
     if (end === undefined) return await this.#hear(what, work, repeatable);
-    if (end.what !== what) {
-      throw new ReplayDivergence(`the episode comes to ${what} where it came to ${end.what}`);
-    }
     const { outcome } = end;
     if (what === "score" && this.#isScoredAnew) return await this.#scoreAnew(end, work);
     if (!repeatable) this.#bound ??= bound;
@@ -284,7 +302,7 @@ export class InputPlayer {
       this.#endAnswer(what);
       const hash = hashOf(value);
       if (hash === outcome.hash) return value;
-      throw new AnswerDivergence(what, `${what} brings another answer: ${brief(value)}`);
+      throw this.#diverge(this.#party, `${what} brings another answer: ${brief(value)}`);
     }
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
@@ -297,17 +315,50 @@ export class InputPlayer {
    */
   async #workAgain<Value>(work: () => Promise<Value>): Promise<Value> {
     try {
-      return await work();
+      const value = await work();
+      this.#throwStop();
+      return value;
     } catch (thrown) {
+      this.#throwStop();
       const error = this.#cleanThrown(thrown);
-      if (error instanceof RolloutError && !this.#isReplay) {
-        this.#place = this.#past.length;
-        this.#timePlace = this.#times.length;
-        this.#bound = undefined;
-        this.stopRecording();
-      }
+      if (error instanceof RolloutError) this.leave();
       throw error;
     }
+  }
+
+  /**
+   * Leaves the recording: what is behind this place is none of the episode's, and what comes now is no part
+   * of what it goes on with later. A recording that is all there is stays.
+   */
+  leave(): void {
+    if (this.#isReplay) return;
+    this.#place = this.#past.length;
+    this.#timePlace = this.#times.length;
+    this.#bound = undefined;
+    this.#stop = undefined;
+    this.stopRecording();
+  }
+
+  /** A world may catch what it is told to let pass. */
+  #throwStop(): void {
+    if (this.#stop !== undefined) throw this.#stop;
+  }
+
+  /** Who is asked. Nobody but the user is before the world is there. */
+  get #party(): Party {
+    const isUser = this.#asked === undefined || usersAnswers.includes(this.#asked);
+    return isUser ? "user" : "environment";
+  }
+
+  #diverge(party: Party, message: string): PlaybackStop {
+    this.#stop ??= new ReplayDivergence(party, message);
+    return this.#stop;
+  }
+
+  /** What is thrown where the recording ends before the episode does. */
+  end(message: string): PlaybackStop {
+    this.#stop ??= new RecordingEnd(message);
+    return this.#stop;
   }
 
   async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {
@@ -320,7 +371,7 @@ export class InputPlayer {
   #endAnswer(what: string): void {
     const input = this.#past[this.#place];
     if (input?.type === "outside") {
-      throw new ReplayDivergence(`${what} no longer calls ${input.what}`);
+      throw this.#diverge(this.#party, `${what} no longer calls ${input.what}`);
     }
     this.#place += 1;
   }
@@ -333,12 +384,14 @@ export class InputPlayer {
     if (!this.isPlaying) this.#goLive(what);
     try {
       const value = this.#clean(await work());
-      if (this.#onInputs !== undefined) {
-        const outcome = repeatable ? { hash: hashOf(value) } : { value };
-        this.#note({ type: "answer", what, outcome });
+      this.#throwStop();
+      if (!repeatable) this.#noteOutcome({ type: "answer", what }, value);
+      else if (this.#onInputs !== undefined) {
+        this.#note({ type: "answer", what, outcome: { hash: hashOf(value) } });
       }
       return value;
     } catch (thrown) {
+      this.#throwStop();
       const error = this.#cleanThrown(thrown);
       if (error instanceof RolloutError) {
         this.#note({ type: "answer", what, outcome: { error: toRecordedError(error) } });
@@ -348,31 +401,23 @@ export class InputPlayer {
   }
 
   /** The end of the call that begins now; `undefined` where the recording ends before. */
-  #findAnswer(): Extract<Input, { type: "answer" }> | undefined {
+  #findAnswer(what: string): Extract<Input, { type: "answer" }> | undefined {
     for (let place = this.#place; place < this.#past.length; place++) {
       const input = this.#past[place]!;
-      if (input.type === "answer") return input;
-      if (input.type !== "outside") {
-        throw new ReplayDivergence("the episode goes on in another order than before");
-      }
+      if (input.type === "outside") continue;
+      if (input.type === "answer" && input.what === what) return input;
+      // What is done next follows from what the agent makes of a turn.
+      const where = `the episode comes to ${what} where it came to ${nameOf(input)}`;
+      throw this.#diverge("agent", where);
     }
     return undefined;
   }
 
-  #take<Type extends Input["type"]>(type: Type, what: string): Extract<Input, { type: Type }> {
-    const input = this.#past[this.#place]!;
-    if (input.type !== type) {
-      throw new ReplayDivergence(`the episode comes to ${what} where it came to ${nameOf(input)}`);
-    }
-    this.#place += 1;
-    return input as Extract<Input, { type: Type }>;
-  }
-
   /** @throws RecordingEnd where the recording is all there is. */
   #goLive(what: string): void {
-    if (this.#isReplay) throw new RecordingEnd(`the recording ends where ${what}`);
+    if (this.#isReplay) throw this.end(`the recording ends where ${what}`);
     if (this.#bound === undefined) return;
-    throw new RecordingEnd(`${this.#bound}: the episode cannot go on from its recording`);
+    throw this.end(`${this.#bound}: the episode cannot go on from its recording`);
   }
 
   #clean<Value>(value: Value): Value {
@@ -387,6 +432,17 @@ export class InputPlayer {
     if (this.#redactor === undefined) return sampled;
     const { outputIds, logprobs, ...about } = sampled.generation;
     return { ...sampled, generation: { outputIds, logprobs, ...this.#clean(about) } };
+  }
+
+  /** What is recorded is what there was: whoever has the value may write into it before that is on the disk. */
+  #noteOutcome(
+    about:
+      | Omit<Extract<Input, { type: "outside" }>, "outcome">
+      | Pick<Extract<Input, { type: "answer" }>, "type" | "what">,
+    value: unknown,
+  ): void {
+    if (this.#onInputs === undefined) return;
+    this.#newInputs.push({ ...about, outcome: { value: plainCopy(value) } });
   }
 
   #note(input: Input): void {
@@ -408,6 +464,9 @@ export class InputPlayer {
     this.#onInputs(inputs);
   }
 }
+
+/** Calls to the world that are the user's to answer. */
+const usersAnswers: readonly string[] = ["begin", "step say", "usage"];
 
 function open<Value>(outcome: Outcome<Value>): Value {
   if ("error" in outcome) throw fromRecordedError(outcome.error);

@@ -7,6 +7,7 @@ import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { RenderedIds } from "../renderer/renderer.ts";
 import { checkOpeningMessages } from "./check-agent.ts";
 import { checkOpening } from "./check-foreign.ts";
+import { crossBriefly } from "./boundary.ts";
 import { askWorld, callAgent, type Play } from "./play.ts";
 
 /** Hears the user's first line and records the prompt of the first turn. */
@@ -28,8 +29,7 @@ export async function openConversation(play: Play, world: World): Promise<void> 
       ),
     "begin",
   );
-  play.tools = world.tools ?? environment.tools;
-  const policyText = world.policyText ?? environment.policyText;
+  const policyText = await readTerms(play, world);
   if (isTurnOver()) await takeTurn();
   const start = { policyText, tools: play.tools, firstUserText, seed, taskIndex: task.index };
   const opening = await callAgent(play, "open the conversation", () => agent.open(start));
@@ -44,10 +44,25 @@ export async function openConversation(play: Play, world: World): Promise<void> 
   play.reasoningOpened = opensReasoning(prompt.text);
 }
 
+/** What the world lets the agent call and tells it to go by: reading that may run code of the world's. */
+async function readTerms(play: Play, world: World): Promise<string> {
+  const { assignment, setup, watch } = play;
+  const { environment, limits } = setup;
+  const what = `read what task ${assignment.task.id} is played by`;
+  const boundary = { party: "environment", what, timeoutMs: limits.toolTimeoutMs } as const;
+  return await crossBriefly(watch, boundary, () => {
+    // A list of the episode's own: an agent that adds to it adds nothing to others'.
+    play.tools = [...(world.tools ?? environment.tools)];
+    return world.policyText ?? environment.policyText;
+  });
+}
+
 /** One conversation that the template refuses is no reason to play no other. */
 async function renderOpening(play: Play, { messages, tools }: Opening): Promise<RenderedIds> {
   try {
-    return await play.setup.renderer.prompt({ messages, tools });
+    const prompt = await play.setup.renderer.prompt({ messages, tools });
+    if (prompt.ids.length > 0) return prompt;
+    throw new ConversationRefusal("the chat template prints nothing, expected a prompt");
   } catch (cause) {
     if (cause instanceof HiddenTool) throw attributeHiddenTool(play, cause);
     if (!(cause instanceof ConversationRefusal)) throw cause;

@@ -6,7 +6,6 @@ import type { UserSession } from "../user/user.ts";
 import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
-import { RecordingEnd } from "./input-player.ts";
 import { callParty, repeatability, tolerate, type Play } from "./play.ts";
 
 /**
@@ -15,17 +14,30 @@ import { callParty, repeatability, tolerate, type Play } from "./play.ts";
  * @throws RolloutError with party `environment`.
  */
 export async function openWorld(play: Play, user: UserSession): Promise<World> {
-  let opened: { readonly world: World; readonly facts: WorldFacts } | undefined;
+  let opened: OpenedWorld | undefined;
   const open = async (): Promise<WorldFacts> => {
-    const world = await openLive(play, user);
-    opened = { world, facts: describeWorld(world) };
+    opened = await openLive(play, user);
     return opened.facts;
   };
-  const facts = await play.player.answer("open", open, repeatability(play));
-  if (opened === undefined) return recordedWorld(facts);
-  const { world } = opened;
-  // A secret was taken out of what it says of itself.
-  return facts === opened.facts ? world : withFacts(world, facts);
+  try {
+    const facts = await play.player.answer("open", open, repeatability(play));
+    if (opened === undefined) return recordedWorld(play, facts);
+    const { world } = opened;
+    // A secret was taken out of what it says of itself.
+    return facts === opened.facts ? world : withFacts(world, facts);
+  } catch (error) {
+    // It says of itself what it did not say before: nobody else clears it away.
+    if (opened !== undefined) {
+      play.player.leave();
+      await disposeWorld(play, opened.world);
+    }
+    throw error;
+  }
+}
+
+interface OpenedWorld {
+  readonly world: World;
+  readonly facts: WorldFacts;
 }
 
 /** A world that says this of itself. */
@@ -55,9 +67,9 @@ function describeWorld({ tools, policyText }: World): WorldFacts {
 }
 
 /** Stands for a world that is not opened again: nothing but the recording is asked in its place. */
-function recordedWorld(facts: WorldFacts): World {
+function recordedWorld({ player }: Play, facts: WorldFacts): World {
   const refuse = (): never => {
-    throw new RecordingEnd("the recording does not say what its world answered");
+    throw player.end("the recording does not say what its world answered");
   };
   return {
     ...readFacts(facts),
@@ -78,11 +90,12 @@ function readFacts({ tools, policyText }: WorldFacts): Pick<World, "tools" | "po
   };
 }
 
-async function openLive(play: Play, user: UserSession): Promise<World> {
+async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
   const { assignment, setup } = play;
   const { environment, limits } = setup;
   const { task } = assignment;
   let isAwaited = true;
+  let world: World | undefined;
   try {
     return await callParty(
       play,
@@ -95,13 +108,16 @@ async function openLive(play: Play, user: UserSession): Promise<World> {
       async (signal) => {
         const { outside } = play.player;
         const opened = await environment.open(task, { user, signal, outside });
-        const world = checkWorld(opened, `environment.open() for task ${task.id}`);
-        if (!isAwaited) await disposeWorld(play, world);
-        return world;
+        const checked = checkWorld(opened, `environment.open() for task ${task.id}`);
+        if (isAwaited) world = checked;
+        else await disposeWorld(play, checked);
+        return { world: checked, facts: describeWorld(checked) };
       },
     );
-  } finally {
+  } catch (error) {
     isAwaited = false;
+    if (world !== undefined) await disposeWorld(play, world);
+    throw error;
   }
 }
 

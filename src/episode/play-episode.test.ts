@@ -3,7 +3,7 @@ import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import type { Action } from "../environment/environment.ts";
-import { InvariantError, RolloutError } from "../errors.ts";
+import { InvariantError, RolloutError, assertInvariant } from "../errors.ts";
 import type { TurnToContinue } from "../renderer/renderer.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer, characterStopId } from "../testing/character-renderer.ts";
@@ -290,9 +290,22 @@ describe("playEpisode()", () => {
       message: "Cannot call tool switch in task lamp/test/0: connection lost",
     });
     const buggy = lamp(() => {
-      throw new InvariantError("ours");
+      assertInvariant(false, "ours");
+      return undefined;
     });
     await expect(play([says("x")], { environment: buggy })).rejects.toThrow(InvariantError);
+  });
+
+  test("a tool that throws our kind of bug fails the environment", async () => {
+    const throwing = lamp(() => {
+      throw new InvariantError("a lamp is on or off");
+    });
+    const { episode } = await play([says(switchCall)], { environment: throwing });
+    expect(episode.failure).toEqual({
+      party: "environment",
+      code: "environment/exception",
+      message: "Cannot call tool switch in task lamp/test/0: a lamp is on or off",
+    });
   });
 
   test("an abort by the caller is no episode", async () => {

@@ -1,8 +1,9 @@
 import type { World } from "../environment/environment.ts";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
+import { PlaybackStop } from "../outside.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { noSpending } from "../user/add-spending.ts";
@@ -16,7 +17,12 @@ import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession } from "./borrow-session.ts";
 import type { Episode } from "./episode.ts";
 import { turnsIn, type Inputs } from "./input.ts";
-import { InputPlayer, RecordingEnd, type InputPlayerOptions } from "./input-player.ts";
+import {
+  InputPlayer,
+  RecordingEnd,
+  ReplayDivergence,
+  type InputPlayerOptions,
+} from "./input-player.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
 import { callParty, askWorld, tolerate, type Play, type TurnsEnd } from "./play.ts";
@@ -53,7 +59,8 @@ type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
  *
  * @throws the signal's reason where the caller aborts: an episode that was not played to its end is
  *   no episode.
- * @throws ReplayDivergence where its recording says otherwise, RecordingEnd where that is not enough.
+ * @throws ReplayDivergence where its recording says otherwise, but for what a fork shares: that is a failure
+ *   of whoever is not repeatable (`agent/not-repeatable`). RecordingEnd where the recording is not enough.
  * @throws InvariantError on our own bugs.
  */
 export async function playEpisode(
@@ -90,7 +97,7 @@ async function playThrough(
   });
   const startedAtMs = player.now();
   const { clock = systemClock, limits } = setup;
-  using watch = new CallWatch(signal, clock);
+  using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [interrupt], clock });
   const play = startPlay(assignment, setup, {
@@ -109,6 +116,10 @@ async function playThrough(
     const world = await openWorld(play, user);
     try {
       return await playAndScore(play, world);
+    } catch (error) {
+      // What its world calls to clear itself away is called.
+      if (error instanceof PlaybackStop) player.leave();
+      throw error;
     } finally {
       await disposeWorld(play, world);
     }
@@ -186,10 +197,22 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
     return await work();
   } catch (error) {
     play.watch.throwIfAborted();
-    if (!(error instanceof RolloutError)) throw error;
-    play.setup.onTrouble?.(error);
-    return { outcome: "failed", stopReason: "failure", failure: error.toFailure() };
+    const failure = asFailure(play, error);
+    play.setup.onTrouble?.(failure);
+    return { outcome: "failed", stopReason: "failure", failure: failure.toFailure() };
   }
+}
+
+/** What a fork shares and cannot be brought back is a failure of whoever is not repeatable. */
+function asFailure({ assignment, forkAt, player, recorder }: Play, error: unknown): RolloutError {
+  if (error instanceof RolloutError) return error;
+  const isShared = forkAt !== undefined && !recorder.isFork && !player.isReplay;
+  if (!isShared || !(error instanceof ReplayDivergence)) throw error;
+  player.leave();
+  const { rolloutId, forkedFrom } = assignment;
+  const from = forkedFrom === undefined ? "another rollout" : forkedFrom.rolloutId;
+  const message = `Cannot part ${rolloutId} from ${from} with turn ${forkAt}: ${error.message}`;
+  return new RolloutError(`${error.party}/not-repeatable`, message, { cause: error });
 }
 
 function overwritten({ assignment, setup }: Play): RolloutError {
@@ -246,9 +269,22 @@ async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
   for (let turnIndex = 0; turnIndex < play.setup.limits.maxTurns; turnIndex++) {
     if (turnIndex === play.forkAt) play.recorder.beginFork();
     const end = await playTurn(play, world, turnIndex);
-    if (end !== undefined) return end;
+    if (end === undefined) continue;
+    if (turnIndex < (play.forkAt ?? 0)) requireSameLimits(play, end);
+    return end;
   }
-  return { outcome: "truncated", stopReason: "max-turns" };
+  const end = { outcome: "truncated", stopReason: "max-turns" } as const;
+  if (play.setup.limits.maxTurns <= (play.forkAt ?? 0)) requireSameLimits(play, end);
+  return end;
+}
+
+/** What a fork shares went on under the limits of the time, and is not scored as if it had ended. */
+function requireSameLimits({ assignment, forkAt }: Play, { outcome, stopReason }: TurnsEnd): void {
+  if (outcome !== "truncated" || stopReason === "deadline") return;
+  throw new UsageError(
+    `Cannot part ${assignment.rolloutId} from another rollout with turn ${forkAt}: a limit ends the ` +
+      `conversation before (${stopReason}), expected the limits that it was played with, or larger ones`,
+  );
 }
 
 /** What the user cost. A user who cannot say costs nothing that is known of. */

@@ -1,4 +1,4 @@
-import { InvariantError, RolloutError, describeError } from "../errors.ts";
+import { InvariantError, type RolloutError } from "../errors.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
@@ -23,7 +23,7 @@ export async function playForeign(
   const startedAtMs = setup.now();
   try {
     const episode: unknown = await play(assignment, setup, options);
-    const why = whyNoEpisode(episode, assignment);
+    const why = whyNoEpisode(episode, assignment, options);
     if (why === undefined) return episode as Episode;
     throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
   } catch (error) {
@@ -39,7 +39,11 @@ const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "
 const spent = ["callCount", "inputTokenCount", "outputTokenCount"];
 
 /** Why a value is not what comes of an attempt; nothing where it is. */
-function whyNoEpisode(value: unknown, assignment: EpisodeAssignment): string | undefined {
+function whyNoEpisode(
+  value: unknown,
+  assignment: EpisodeAssignment,
+  { interrupt }: Parameters<PlayAttempt>[2],
+): string | undefined {
   if (!isRow(value)) return "it is no object";
   const { rolloutId, groupId, groupIndex, sampleIndex, task } = assignment;
   const { id: taskId, index: taskIndex, split } = task;
@@ -62,6 +66,10 @@ function whyNoEpisode(value: unknown, assignment: EpisodeAssignment): string | u
   }
   const [wrong] = checkEnd(value);
   if (wrong !== undefined) return wrong.detail;
+  // It would be left to a next start that nobody has a reason to make.
+  if (value["outcome"] === "aborted" && interrupt?.aborted !== true) {
+    return "outcome is aborted, and nobody interrupted it";
+  }
   const { counts, userUsage, segments, ...story } = value;
   if (!isRow(counts) || !sums.every((name) => isCount(counts[name]))) return "counts lacks a sum";
   if (!isRow(userUsage)) return "userUsage is no object";
@@ -84,8 +92,5 @@ function toFailure(
   const what = `play ${rolloutId} as agent ${agent.strategy}`;
   const attributed = attribute(error, { party: "agent", what });
   if (attributed instanceof InvariantError) throw attributed;
-  if (attributed instanceof RolloutError) return attributed;
-  // Nothing of such a play is recorded: there is no playback to stop.
-  const message = `Cannot ${what}: ${describeError(attributed)}`;
-  return new RolloutError("agent/exception", message, { cause: attributed });
+  return attributed;
 }

@@ -1,4 +1,4 @@
-import { placeOfThrow, isThrownByUs } from "./source-place.ts";
+import { isMadeByOthers, isThrownByUs, placeOfThrow } from "./source-place.ts";
 import { InvariantError, describeError } from "../errors.ts";
 
 /** Who is told, innermost last. */
@@ -30,7 +30,8 @@ export function passOverFloating(say: (line: string) => void): Disposable {
 }
 
 function onRejection(reason: unknown): void {
-  if (reason instanceof InvariantError || isThrownByUs(reason)) throw reason;
+  const isBug = reason instanceof InvariantError && !isMadeByOthers(reason);
+  if (isBug || isThrownByUs(reason)) throw reason;
   // What the system throws, such as a request that failed, has no line of anybody's.
   const place = placeOfThrow(reason) ?? "an environment, an agent or another module of yours";
   hearers.at(-1)?.(

@@ -85,6 +85,9 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
     ...given({ folder, onProgress: told.onProgress }),
     ...given({ player: handedOut?.player, redactor: handedOut?.redactor }),
   });
+  for await (const _ of run) {
+    // Nobody takes its groups: they are not held until it ends.
+  }
   return await run.result;
 }
 

@@ -1,11 +1,14 @@
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
+import type { Environment } from "../environment/environment.ts";
+import { turnsIn } from "../episode/input.ts";
 import { UsageError } from "../errors.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { EpisodeGroup } from "../run/group.ts";
 import { lampEngine, longLampSetup, QueueBench, turnOf, until } from "./queue.fixture.ts";
+import type { SharedPlace } from "./place/shared-place.ts";
 import { startProxy, missingStore } from "./store/store-server.fixture.ts";
 
 async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly EpisodeGroup[]> {
@@ -363,6 +366,182 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(await all(run)).toHaveLength(1);
     expect(asked).toHaveLength(4);
     expect(idsIn(await bench.text("run", "episodes.jsonl"))).toEqual(lampIds(1));
+  });
+
+  test("plays what a hand-out interrupted that was killed before it heard of it", async () => {
+    await using bench = await QueueBench.open();
+    const reached = withResolvers();
+    const held = withResolvers();
+    let isHeld = true;
+    await bench.worker({
+      engine: lampEngine(async () => {
+        if (!isHeld) return;
+        reached.resolve();
+        await held.promise;
+      }),
+    });
+    const store = await bench.store();
+    const lost = await bench.handOut({ store });
+    const one = { grouping: { size: 1 }, admission: { concurrency: 1 } } as const;
+    const stop = new AbortController();
+    const folder = await bench.folder("run");
+    const first = bench.start(1, { folder, player: lost.player(), signal: stop.signal, ...one });
+    const ended = all(first).catch(() => {});
+    await reached.promise;
+    const other = await bench.store();
+    const interrupted = first.interrupt().catch(() => {});
+    const cancelled = "turnwright:run:test-run:cancelled";
+    await until(async () => (await other.redis.scard(cancelled)) === 1);
+    await store[Symbol.asyncDispose]();
+    stop.abort();
+    await Promise.all([ended, interrupted]);
+    await folder[Symbol.asyncDispose]();
+    isHeld = false;
+    held.resolve();
+    await until(async () => (await other.redis.zcard("turnwright:run-test-run:completed")) === 1);
+    const handOut = await bench.handOut();
+    const again = await bench.folder("run");
+    const run = bench.start(1, { folder: again, player: handOut.player(), ...one });
+    const [group] = await all(run);
+    expect(group?.episodes.map(({ outcome }) => outcome)).toEqual(["completed"]);
+    expect(await run.result).toMatchObject({ end: "finished" });
+  });
+
+  test("takes no result that goes on from other inputs than those that are recorded by now", async () => {
+    await using bench = await QueueBench.open();
+    const held = withResolvers();
+    const asked: string[] = [];
+    await bench.worker({
+      engine: lampEngine(async (_, turn) => {
+        asked.push(`worker ${turn}`);
+        await held.promise;
+      }),
+    });
+    const store = await bench.store();
+    const lost = await bench.handOut({ store });
+    const one = { grouping: { size: 1 }, admission: { concurrency: 1 } } as const;
+    const stop = new AbortController();
+    const folder = await bench.folder("run");
+    const first = bench.start(1, { folder, player: lost.player(), signal: stop.signal, ...one });
+    const ended = all(first).catch(() => {});
+    await until(() => asked.length === 1);
+    await store[Symbol.asyncDispose]();
+    stop.abort();
+    await ended;
+    await folder[Symbol.asyncDispose]();
+    // A start without the queue comes as far as the second turn.
+    {
+      await using here = await bench.folder("run");
+      const second = withResolvers();
+      const leave = new AbortController();
+      const run = bench.start(1, {
+        ...{ folder: here, ...one },
+        engine: lampEngine(async (_, turn) => {
+          if (turn === 0) return;
+          second.resolve();
+          await new Promise(() => {});
+        }),
+        signal: leave.signal,
+      });
+      const over = all(run).catch(() => {});
+      await second.promise;
+      leave.abort();
+      await over;
+    }
+    held.resolve();
+    const other = await bench.store();
+    await until(async () => (await other.redis.zcard("turnwright:run-test-run:completed")) === 1);
+    const handOut = await bench.handOut();
+    const third = await bench.folder("run");
+    const run = bench.start(1, { folder: third, player: handOut.player(), ...one });
+    expect(await all(run)).toHaveLength(1);
+    expect(asked).toEqual(["worker 0", "worker 1", "worker 1"]);
+    await third[Symbol.asyncDispose]();
+    const again = await bench.folder("run");
+    const recorded = await again.recordingOf("lamp/test/0#0");
+    expect(turnsIn(recorded!.inputs)).toBe(2);
+  });
+
+  test("fails a branch alone whose world, called repeatable, answers otherwise at its worker", async () => {
+    await using bench = await QueueBench.open();
+    let stepCount = 0;
+    const setup = longLampSetup();
+    const { environment } = setup;
+    const odd: Environment = {
+      ...environment,
+      async open(task, options) {
+        const world = await environment.open(task, options);
+        const step = world.step.bind(world);
+        world.step = async (action, call) => {
+          const answer = await step(action, call);
+          return { ...answer, observation: `${answer.observation} ${stepCount++}` };
+        };
+        return world;
+      },
+    };
+    await bench.worker({ setup: { ...setup, environment: odd } });
+    const handOut = await bench.handOut();
+    const run = bench.start(1, {
+      player: handOut.player(),
+      grouping: { size: 2, branchAt: [1], attempts: 1 },
+    });
+    const [group] = await all(run);
+    const [trunk, branch] = group!.episodes;
+    expect(trunk!.outcome).toBe("completed");
+    expect(branch).toMatchObject({
+      outcome: "failed",
+      failure: { party: "environment", code: "environment/not-repeatable" },
+      segments: [],
+    });
+    expect(branch!.failure?.message).toContain("step switch brings another answer");
+  });
+
+  test("goes on where a shared place refuses what one of its workers writes", async () => {
+    await using bench = await QueueBench.open();
+    const place = await bench.place();
+    const full = (): Promise<never> => {
+      const error = new Error("ENOSPC: no space left on device, write");
+      return Promise.reject(Object.assign(error, { code: "ENOSPC" }));
+    };
+    let refusedCount = 0;
+    const flaky: SharedPlace = {
+      ...place,
+      write: async (name, bytes) => await (refusedCount++ < 2 ? full() : place.write(name, bytes)),
+      recordings: { begin: full, remove: full },
+    };
+    const engine = lampEngine(() => "y".repeat(60_000));
+    await bench.worker({ engine, place: flaky, concurrency: 1 });
+    const handOut = await bench.handOut({ place });
+    const run = bench.start(1, { player: handOut.player(), grouping: { size: 1 } });
+    const [group] = await all(run);
+    expect(group!.episodes[0]!.outcome).toBe("completed");
+    expect(refusedCount).toBe(3);
+  });
+
+  test("takes no complaint of an earlier start's workers for one of this start's", async () => {
+    await using bench = await QueueBench.open();
+    const setup = longLampSetup();
+    const { environment } = setup;
+    const strange: Environment = {
+      ...environment,
+      task: (split, index) => ({ ...environment.task(split, index), id: `other/${index}` }),
+    };
+    const store = await bench.store();
+    const other = await bench.store();
+    const lost = await bench.handOut({ store });
+    const stop = new AbortController();
+    const ended = all(bench.start(4, { player: lost.player(), signal: stop.signal }));
+    const key = "turnwright:run-test-run";
+    await until(async () => (await other.redis.zcard(`${key}:prioritized`)) === 8);
+    await store[Symbol.asyncDispose]();
+    stop.abort();
+    await ended.catch(() => {});
+    const wrong = await bench.worker({ setup: { ...setup, environment: strange }, concurrency: 8 });
+    await until(async () => (await other.redis.zcard(`${key}:completed`)) === 8);
+    await wrong[Symbol.asyncDispose]();
+    await bench.worker();
+    const handOut = await bench.handOut();
+    expect(await all(bench.start(4, { player: handOut.player() }))).toHaveLength(4);
   });
 
   test("ends where another process hands out the same run", async () => {

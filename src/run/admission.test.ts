@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
 import type { EngineLoad, WorkerLoad } from "../engine/engine.ts";
 import type { AdmissionGate } from "./start-run-options.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type EngineGate, createAdmissionGate } from "./admission.ts";
 
@@ -121,6 +122,22 @@ describe("a gate that follows the engine's load", () => {
     const odd = undefined as never;
     const readings = [[full], outage(), broken, [odd], [], [{ runningCount: 0 }]];
     expect(await limitsAfter(readings)).toEqual([56, 56, 56, 56, 56, 60]);
+  });
+
+  test("is left at once by whoever disposes of it, though an engine does not answer", async () => {
+    const clock = manualClock();
+    const asked = withResolvers();
+    const read = async (): Promise<EngineLoad> => {
+      asked.resolve();
+      return await new Promise(() => {});
+    };
+    {
+      await using _gate = createAdmissionGate({ concurrency: 2, follow: { read, clock } });
+      await clock.untilSleeping(1_000);
+      await clock.advance(1_000);
+      await asked.promise;
+    }
+    expect.assertions(0);
   });
 
   test("lets in who waits when the limit rises, and sends nobody away when it falls", async () => {

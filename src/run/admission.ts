@@ -1,6 +1,7 @@
 import type { EngineLoad, WorkerLoad } from "../engine/engine.ts";
 import { InvariantError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
+import { withDeadline } from "../internal/deadline.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 
 /** What an admission gate goes by. */
@@ -169,13 +170,19 @@ async function followLoad(
   { read, clock, everyMs = 1_000 }: LoadFollowing,
   { signal, onReading }: { signal: AbortSignal; onReading: (load: EngineLoad) => void },
 ): Promise<void> {
+  // An engine may be anyone's, and heed no signal: whoever disposes of the gate does not wait for it.
+  const ask = async (stop: AbortSignal): Promise<EngineLoad> => await read({ signal: stop });
   while (!signal.aborted) {
     try {
       await clock.sleep(everyMs, { signal });
-      onReading(await read({ signal }));
+      onReading(await withDeadline(ask, { ms: Infinity, signal, onLate: noLoad }));
     } catch (error) {
       // Who cannot be asked now is asked again; whether that is an outage, the turns will tell.
       if (!signal.aborted && error instanceof InvariantError) throw error;
     }
   }
+}
+
+function noLoad(): EngineLoad {
+  return { workers: [], silent: [] };
 }

@@ -15,7 +15,7 @@ afterEach(async () => {
 
 test.each([
   [[]],
-  [["run.lock", "run.json.next", "samples.jsonl"]],
+  [["run.lock", "run.json.next", "samples.jsonl", "queue.json"]],
   [["train.log", "slurm-1.out", ".gitkeep"]],
   [["run.json", "checkpoints", "notes.md"]],
 ])("takes a folder with %j", async (names) => {

@@ -3,10 +3,10 @@ import type { Task } from "../task.ts";
 import { parseJson } from "./episode-row.ts";
 import type { Files } from "./files.ts";
 import { scanLines } from "./line-ranges.ts";
-import { readInputs, writeInputs } from "./recording-line.ts";
+import { isOfOtherRun, readInputs, writeInputs } from "./recording-line.ts";
 import { storageError } from "./storage-error.ts";
 import type { Fork } from "./task-source.ts";
-import { droppedType, eventsFile } from "./told-episodes.ts";
+import { droppedType, eventsFile, startedType } from "./told-episodes.ts";
 
 /** A group that an earlier start began with a task that its source may not give again. */
 export interface BegunGroup {
@@ -48,7 +48,11 @@ export interface ToldGroups {
 
 /** An event, as far as it is about groups. */
 type GroupEvent = Partial<
-  Omit<BegunEvent, "type"> & { readonly type: string; readonly rolloutIds: readonly string[] }
+  Omit<BegunEvent, "type"> & {
+    readonly type: string;
+    readonly rolloutIds: readonly string[];
+    readonly manifest: { readonly runId?: unknown };
+  }
 >;
 
 /** Takes note of one event after the other. */
@@ -58,8 +62,20 @@ class GroupNotes implements ToldGroups {
   readonly leftOut = new Set<number>();
   readonly taken = new Set<number>();
   readonly #placeOf = new Map<string, number>();
+  readonly #runId: string | undefined;
+  /** A start of other settings, which came to nothing, has left it in the folder. */
+  #isForeign = false;
 
-  note({ type, groupIndex, groupId = "", task, fork, rolloutIds }: GroupEvent): void {
+  /** @param runId - The folder's own. */
+  constructor(runId: string | undefined) {
+    this.#runId = runId;
+  }
+
+  note({ type, groupIndex, groupId = "", task, fork, rolloutIds, manifest }: GroupEvent): void {
+    if (type === startedType) {
+      this.#isForeign = isOfOtherRun({ run: textOf(manifest?.runId) }, this.#runId);
+    }
+    if (this.#isForeign) return;
     if (type === droppedType) this.#reopen(rolloutIds ?? []);
     if (typeof groupIndex !== "number") return;
     if (groupId !== "") this.#placeOf.set(groupId, groupIndex);
@@ -85,17 +101,27 @@ class GroupNotes implements ToldGroups {
   }
 }
 
+const types = [`"${droppedType}"`, `"${startedType}"`];
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
 /**
  * Reads which groups earlier starts began, ended and handed out.
  *
+ * @param options.runId - The folder's own.
  * @throws UsageError where the disk refuses.
  */
-export async function readToldGroups(files: Files, dir: string): Promise<ToldGroups> {
+export async function readToldGroups(
+  dir: string,
+  { files, runId }: { readonly files: Files; readonly runId: string | undefined },
+): Promise<ToldGroups> {
   const file = path.join(dir, eventsFile);
-  const notes = new GroupNotes();
+  const notes = new GroupNotes(runId);
   try {
     await scanLines(files, file, ({ bytes }) => {
-      if (!bytes.includes('"group-') && !bytes.includes(`"${droppedType}"`)) return;
+      if (!bytes.includes('"group-') && !types.some((type) => bytes.includes(type))) return;
       const event = parseJson(bytes) as GroupEvent | null | undefined;
       if (event) notes.note(event);
     });

@@ -86,6 +86,22 @@ describe("watchEngine()", () => {
     expect(news.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
   });
 
+  test("waits for no engine that does not heed its signal", async () => {
+    const { clock, pass } = standingClock();
+    const { answer, engine } = wayward();
+    const news: EngineNews[] = [];
+    const silent = { ...engine, describe: () => new Promise<never>(() => {}) };
+    {
+      await using watch = watchEngine(silent, { clock, onNews: (each) => news.push(each) });
+      const turn = watch.engine.generate(request);
+      await pass(20_000);
+      expect(news.map(({ type }) => type)).toEqual(["engine-unreachable"]);
+      answer.resolve();
+      await turn;
+    }
+    expect(news.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
+  });
+
   test("says nothing of long turns, and asks nothing where nobody waits", async () => {
     const { clock, pass } = standingClock();
     const { answer, state, engine } = wayward();

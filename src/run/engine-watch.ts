@@ -1,7 +1,7 @@
 import type { Engine } from "../engine/engine.ts";
 import { InvariantError, RolloutError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
-import { startDeadline } from "../internal/deadline.ts";
+import { withDeadline } from "../internal/deadline.ts";
 
 /** What is found out about an engine while policy calls wait for it. JSON-able. */
 export interface EngineNews {
@@ -113,17 +113,24 @@ async function isReachable(
   engine: Engine,
   { clock, signal: parent }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<boolean> {
-  using deadline = startDeadline({ ms: PROBE_MS, parents: [parent], clock });
-  const { signal } = deadline;
-  try {
+  const ask = async (signal: AbortSignal): Promise<boolean> => {
     const load = await engine.load?.({ signal });
     if (load !== undefined && load.workers.length > 0) return true;
     await engine.describe({ signal });
     return true;
+  };
+  try {
+    // An engine may be anyone's, and heed no signal.
+    return await withDeadline(ask, {
+      ms: PROBE_MS,
+      signal: parent,
+      clock,
+      onLate: () => false,
+    });
   } catch (error) {
-    if (signal.aborted) return false;
+    if (parent.aborted) return false;
     if (error instanceof InvariantError) throw error;
-    // An engine may be anyone's: whatever else it throws is no answer.
+    // Whatever else is thrown is no answer.
     return error instanceof RolloutError && error.code !== "engine/unreachable";
   }
 }

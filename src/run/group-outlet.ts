@@ -77,7 +77,7 @@ export class GroupOutlet {
     const aged = this.#aged(whole);
     const { staleness } = aged;
     callSource(source, aged);
-    const verdict = grouping.keep?.(aged) ?? true;
+    const verdict = grouping.keep === undefined || askFilter(grouping.keep, aged);
     const reason = verdict === true ? versions.reasonToDrop(aged) : verdict || "filtered";
     const { groupIndex, groupId } = aged;
     if (reason !== undefined) {
@@ -147,4 +147,29 @@ function callSource(source: TaskSource, group: EpisodeGroup): void {
       { cause },
     );
   }
+}
+
+type Filter = NonNullable<StartRunOptions["grouping"]["keep"]>;
+
+/** A filter may be anyone's: what is no verdict is guessed at in neither way. */
+function askFilter(keep: Filter, group: EpisodeGroup): boolean | string {
+  let verdict: unknown;
+  try {
+    verdict = keep(group);
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
+    throw new UsageError(`Cannot filter group ${group.groupId}: ${describeError(cause)}`, {
+      cause,
+    });
+  }
+  if (typeof verdict === "boolean" || typeof verdict === "string") return verdict;
+  throw new UsageError(
+    `Cannot filter group ${group.groupId}: it gave ${describeVerdict(verdict)}, expected true, false or ` +
+      "why it is left out",
+  );
+}
+
+function describeVerdict(verdict: unknown): string {
+  if (verdict === undefined) return "nothing (a forgotten return?)";
+  return verdict instanceof Promise ? "a promise (a forgotten await?)" : describeError(verdict);
 }

@@ -62,6 +62,8 @@ export class JobDesk {
   async #findJob(): Promise<AttemptJob | undefined> {
     const { book } = this.#options;
     for (;;) {
+      // Some may have waited for their turn as it was closed.
+      if (this.isClosed) return undefined;
       const job = book.takeJob();
       if (job !== undefined) return job;
       // Attempts that waited for another one may come while a further group is waited for.

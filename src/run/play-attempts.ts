@@ -2,7 +2,6 @@ import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { turnsIn, type Inputs } from "../episode/input.ts";
 import { PlaybackStop } from "../outside.ts";
-import { AnswerDivergence } from "../episode/input-player.ts";
 import { failedEpisode } from "../episode/failed-episode.ts";
 import { RolloutError, UsageError, describeStack, type Failure } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
@@ -214,15 +213,15 @@ async function playOnce(
   return { episode, ...(kept && { inputs: kept.inputs }), close };
 }
 
-/** What a fork shares cannot be brought back: whoever called itself repeatable is not. */
+/** What a fork shares did not reach whoever plays it, such as another process: that may be so this once. */
 function toForkFailure(
   error: unknown,
   { rolloutId, forkedFrom }: { readonly rolloutId: string; readonly forkedFrom: ForkPlace },
 ): RolloutError {
-  if (!(error instanceof AnswerDivergence)) throw error;
+  if (!(error instanceof PlaybackStop)) throw error;
   const { rolloutId: from, turnIndex } = forkedFrom;
   const message = `Cannot part ${rolloutId} from ${from} with turn ${turnIndex}: ${error.message}`;
-  return new RolloutError(`${error.party}/not-repeatable`, message, { cause: error });
+  return new RolloutError("internal/playback", message, { cause: error, retryable: true });
 }
 
 /** Gathers inputs behind those that are there already. */

@@ -36,7 +36,10 @@ export interface BeginLine {
 }
 
 /** Whether an attempt was recorded in another run than the given one, as far as both are known. */
-export function isOfOtherRun({ run }: Pick<BeginLine, "run">, runId: string | undefined): boolean {
+export function isOfOtherRun(
+  { run }: { readonly run?: string | undefined },
+  runId: string | undefined,
+): boolean {
   return run !== undefined && runId !== undefined && run !== runId;
 }
 

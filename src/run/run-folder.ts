@@ -242,7 +242,7 @@ export class RunFolder implements AsyncDisposable {
 
   /** What earlier starts said of groups. */
   async readGroups(): Promise<ToldGroups> {
-    return await readToldGroups(this.#files, this.dir);
+    return await readToldGroups(this.dir, { files: this.#files, runId: this.manifest.runId });
   }
 
   /** Opens the recording for writing; `undefined` where nothing is to be recorded. */

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Agent } from "../agent/agent.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
@@ -11,8 +12,10 @@ import { inputsBefore, type Input } from "../episode/input.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import { verifyRun } from "../audit/verify-run.ts";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
+import { PlaybackStop } from "../outside.ts";
 import { createClock } from "../internal/clock.ts";
+import { createAdmissionGate } from "./admission.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
@@ -74,6 +77,18 @@ function lampEngine(
         { outputIds, pieces: [{ ...piece, policyVersion: version(), finish: "stop" }] },
       ]).generate(request, options);
     },
+  };
+}
+
+/** Switches the lamp on twice before it says goodbye. */
+function threeTurns(): Engine {
+  return {
+    ...preparedEngine([]),
+    generate: async (request, options) =>
+      await preparedEngine([says(turnOf(request) < 2 ? switchCall : "Goodbye!")]).generate(
+        request,
+        options,
+      ),
   };
 }
 
@@ -171,6 +186,32 @@ describe("startRun()", () => {
     const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
     expect(events.match(/"group-left-out"/g)).toHaveLength(3);
     expect(events).toContain('"reason":"filtered"');
+  });
+
+  test.each([
+    [
+      "a promise",
+      async () => await Promise.resolve(true),
+      "it gave a promise (a forgotten await?)",
+    ],
+    ["nothing", () => undefined, "it gave nothing (a forgotten return?)"],
+    ["a number", () => 3, "it gave 3"],
+  ])("goes by no filter that gives %s", async (_, keep, told) => {
+    const run = start({ grouping: { size: 2, keep: keep as unknown as () => boolean } });
+    await expect(all(run)).rejects.toThrow(
+      new UsageError(
+        `Cannot filter group lamp/test/0: ${told}, expected true, false or why it is left out`,
+      ),
+    );
+  });
+
+  test("names a filter that throws", async () => {
+    const keep = (): boolean => {
+      throw new TypeError("no such field");
+    };
+    await expect(all(start({ grouping: { size: 2, keep } }))).rejects.toThrow(
+      new UsageError("Cannot filter group lamp/test/0: no such field"),
+    );
   });
 
   test("begins more attempts than a group needs, and gives up those that are late", async () => {
@@ -450,6 +491,39 @@ describe("startRun()", () => {
     expect(turns).toContain("lamp/test/4#0:1");
   });
 
+  test("plays no task of a start with other settings that came to nothing", async () => {
+    const first = pushedTasks();
+    first.push({ task: environment.task("test", 5), groupId: "other" });
+    {
+      await using folder = await open();
+      const asked = withResolvers();
+      const engine = lampEngine(() => {
+        asked.resolve();
+        return new RolloutError("engine/unreachable", "Cannot reach it");
+      });
+      const stop = new AbortController();
+      const { signal } = stop;
+      const run = start({ engine, source: first, folder, signal, admission: { concurrency: 1 } });
+      await asked.promise;
+      stop.abort();
+      await run.result;
+    }
+    await rm(path.join(dir, "recording.jsonl"), { force: true });
+    await rm(path.join(dir, "episodes.jsonl"));
+    const configuration = { ...testManifest.configuration, temperature: 0 };
+    pid += 1;
+    await using folder = await RunFolder.open(
+      dir,
+      { ...testManifest, configuration },
+      { retryFailed: false, lock: { machine: fakeMachine({ pid }) } },
+    );
+    const second = pushedTasks();
+    second.push({ task: environment.task("test", 6), groupId: "one" });
+    second.end();
+    const groups = await all(start({ source: second, folder, grouping: { size: 1 } }));
+    expect(groups.map(({ groupId, groupIndex }) => [groupId, groupIndex])).toEqual([["one", 0]]);
+  });
+
   test("takes no pushed task for a group of an earlier start that it does not know any more", async () => {
     const first = pushedTasks();
     first.push({ task: environment.task("test", 5), groupId: "one" });
@@ -559,6 +633,153 @@ describe("startRun()", () => {
         segments: [],
       });
       expect(branch!.failure?.message).toContain("step switch brings another answer");
+    });
+
+    test("fails alone where the agent opens its conversation otherwise than before", async () => {
+      let openCount = 0;
+      const setup = setupWith(lampEngine());
+      const { agent } = setup;
+      const odd: typeof agent = {
+        ...agent,
+        open: (start) =>
+          agent.open({ ...start, policyText: `${start.policyText} It is day ${openCount++}.` }),
+      };
+      const [group] = await all(
+        start({
+          setup: { ...setup, agent: odd },
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [1], attempts: 1 },
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect(trunk!.outcome).toBe("completed");
+      expect(branch).toMatchObject({
+        outcome: "failed",
+        failure: { party: "agent", code: "agent/not-repeatable" },
+        segments: [],
+      });
+      expect(branch!.failure?.message).toMatch(
+        /^Cannot part lamp\/test\/0#1 from lamp\/test\/0#0 with turn 1: the policy is asked with other ids/,
+      );
+    });
+
+    test("has what came from outside as it came, whatever the first attempt's world made of it", async () => {
+      const loaded: Environment = {
+        ...environment,
+        async open(task, options) {
+          const state = await options.outside!("load", () => ({ lamps: [{ isOn: false }] }));
+          const world = await environment.open(task, options);
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            const answer = await step(action, call);
+            if (action.type === "call") state.lamps[0]!.isOn = true;
+            return answer;
+          };
+          world.score = async () => ({ reward: state.lamps[0]!.isOn ? 1 : 0, details: {} });
+          return world;
+        },
+      };
+      const engine = lampEngine();
+      // The branch, which begins with the first turn, leaves the lamp alone.
+      const idle: Engine = {
+        ...engine,
+        generate: async (request, options) =>
+          request.sessionId.endsWith("#1")
+            ? await preparedEngine([says("Goodbye!")]).generate(request, options)
+            : await engine.generate(request, options),
+      };
+      const [group] = await all(
+        start({
+          setup: lampSetup({ environment: loaded, engine: idle }),
+          source: taskList(loaded, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [0] },
+        }),
+      );
+      expect(group!.episodes.map(({ reward }) => reward)).toEqual([1, 0]);
+    });
+
+    test.each<
+      [what: string, code: string, change: (agent: Agent, isFirst: () => boolean) => Agent]
+    >([
+      [
+        "shows its answers otherwise",
+        "agent/not-repeatable",
+        (agent, isFirst) => ({
+          ...agent,
+          observe: (observed) => {
+            const [message, ...rest] = agent.observe(observed);
+            return isFirst() ? [message!, ...rest] : [{ ...message!, content: "off" }, ...rest];
+          },
+        }),
+      ],
+      [
+        "reads its turns otherwise",
+        "agent/not-repeatable",
+        (agent, isFirst) => ({
+          ...agent,
+          read: (turn) => {
+            const reading = agent.read(turn);
+            if (isFirst()) return reading;
+            const action = { type: "say", content: "Hm?" } as const;
+            return { ...reading, intents: [{ type: "act", callId: "c", action }] };
+          },
+        }),
+      ],
+    ])("fails alone where its agent %s", async (_, code, change) => {
+      let openCount = 0;
+      const { agent, ...setup } = lampSetup({ environment, engine: threeTurns() });
+      const odd = change(agent, () => openCount === 1);
+      const [group] = await all(
+        start({
+          setup: {
+            ...setup,
+            agent: { ...odd, open: (given) => (openCount++, odd.open(given)) },
+          },
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [2], attempts: 1 },
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect(trunk).toMatchObject({ outcome: "completed" });
+      expect(trunk!.turns).toHaveLength(3);
+      expect(branch).toMatchObject({ outcome: "failed", failure: { code }, segments: [] });
+      expect(branch!.counts.sampledTokenCount).toBe(0);
+    });
+
+    test("fails alone, and is played again, where who plays it elsewhere does not get what is shared", async () => {
+      let lost = 0;
+      const player: AttemptPlayer = {
+        play: async (assignment, setup, options) => {
+          if (assignment.forkedFrom === undefined || lost++ > 0) {
+            return await playHere.play(assignment, setup, options);
+          }
+          throw new PlaybackStop("what is recorded of it came damaged");
+        },
+      };
+      const told: unknown[] = [];
+      await using folder = await open();
+      vi.spyOn(folder, "writeEvent").mockImplementation(async (event) => void told.push(event));
+      const [group] = await all(
+        start({
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [1], attempts: 2 },
+          folder,
+          player,
+        }),
+      );
+      expect(group!.episodes.map(({ outcome }) => outcome)).toEqual(["completed", "completed"]);
+      expect(told).toContainEqual(
+        expect.objectContaining({
+          type: "attempt-failed",
+          rolloutId: "lamp/test/0#1",
+          failure: {
+            party: "internal",
+            code: "internal/playback",
+            message:
+              "Cannot part lamp/test/0#1 from lamp/test/0#0 with turn 1: what is recorded of it came damaged",
+          },
+        }),
+      );
     });
 
     test("parts with the last turn where there are fewer, with each place in turn", async () => {
@@ -839,6 +1060,35 @@ describe("startRun()", () => {
         ],
       },
       "segments[0].logprobs",
+    ],
+    [
+      "a logprob of what was never sampled",
+      {
+        segments: [
+          {
+            ...{ tokenIds: [1, 2], lossMask: [0, 1], logprobs: [0, -1e308] },
+            ...{ policyVersions: ["", "1"], spans: [], turns: [], promptLength: 1 },
+          },
+        ],
+      },
+      "segments[0].logprobs",
+    ],
+    [
+      "a prompt that is longer than all",
+      {
+        segments: [
+          {
+            ...{ tokenIds: [1], lossMask: [0], logprobs: [0], policyVersions: [""] },
+            ...{ spans: [], turns: [], promptLength: 2 },
+          },
+        ],
+      },
+      "segments[0].promptLength",
+    ],
+    [
+      "that it was interrupted, and nobody did that",
+      { outcome: "aborted", stopReason: "interrupted", reward: undefined },
+      "outcome is aborted, and nobody interrupted it",
     ],
     ["a turn that is none", { turns: [null] }, "turns is no list of objects"],
     ["a bill without its ids", { userUsage: { callCount: 1 } }, "userUsage.inputTokenCount is"],
@@ -1344,6 +1594,33 @@ describe("startRun()", () => {
     expect(sampled).toHaveLength(1);
     expect(group!.episodes[0]).toMatchObject({ outcome: "completed", reward: 1 });
     expect(group!.episodes[0]!.turns.map(({ text }) => text)).toEqual([switchCall, "Goodbye!"]);
+  });
+
+  test("begins nothing any more once it is interrupted, whoever waited for a place", async () => {
+    let openCount = 0;
+    const counted: Environment = {
+      ...environment,
+      open: (task, options) => ((openCount += 1), environment.open(task, options)),
+    };
+    const reached = withResolvers();
+    const engine: Engine = {
+      ...lampEngine(),
+      async generate(request, options) {
+        reached.resolve();
+        await new Promise<void>((resolve) => {
+          options?.cutShort?.addEventListener("abort", () => resolve(), { once: true });
+        });
+        return await lampEngine().generate(request, options);
+      },
+    };
+    await using gate = createAdmissionGate({ concurrency: 1 });
+    const run = start({
+      setup: lampSetup({ environment: counted, engine }),
+      admission: { concurrency: 4, gate },
+    });
+    await reached.promise;
+    expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+    expect(openCount).toBe(1);
   });
 
   test("asks for a place before each attempt, the oldest groups first", async () => {

@@ -314,7 +314,7 @@ class GroupRun implements LiveRun {
   async #playAndRecord(job: AttemptJob): Promise<void> {
     const { folder, setup, grouping, redactor, player, onEpisode, onProgress } = this.#options;
     const tally = this.#tally;
-    if (job.group.isWhole) return;
+    if (job.group.isWhole || this.#desk.isClosed) return;
     tally.episodeStarted();
     onProgress?.(tally.progress());
     let isCounted = false;

@@ -1,7 +1,8 @@
+import { isSampledLogprob } from "../engine/logprob-range.ts";
 import { isTokenId } from "../engine/token-id.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Segment } from "./trajectory-recorder.ts";
-import { isRow } from "./violation.ts";
+import { isCount, isRow } from "./violation.ts";
 
 const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
 
@@ -23,11 +24,14 @@ export function segmentFault(segments: unknown): string | undefined {
     const { tokenIds = [], lossMask = [], logprobs = [], policyVersions = [] } = segment;
     if (!tokenIds.every((id) => isTokenId(id))) return `${at}.tokenIds`;
     if (!lossMask.every((bit) => bit === 0 || bit === 1)) return `${at}.lossMask`;
-    if (!logprobs.every((value) => Number.isFinite(value))) return `${at}.logprobs`;
+    const isLogprob = (value: unknown, index: number): boolean =>
+      lossMask[index] === 1 ? isSampledLogprob(value) : value === 0;
+    if (!logprobs.every(isLogprob)) return `${at}.logprobs`;
     if (!policyVersions.every((value) => typeof value === "string")) return `${at}.policyVersions`;
     if (!Array.isArray(segment.spans) || !Array.isArray(segment.turns)) return `${at}.turns`;
     if (!segment.spans.every(isRow) || !segment.turns.every(isRow)) return `${at}.turns`;
-    if (!Number.isSafeInteger(segment.promptLength)) return `${at}.promptLength`;
+    const { promptLength } = segment;
+    if (!isCount(promptLength) || promptLength > tokenIds.length) return `${at}.promptLength`;
     const rest = Object.entries(segment).filter(([name]) => !lists.includes(name as never));
     if (rest.some(([, value]) => whyNotJson(value) !== undefined)) return `${at} is no JSON`;
   }

@@ -9,7 +9,7 @@ import { UsageError } from "../../errors.ts";
 import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
 import { jobIdOf, type AttemptJob } from "../job/attempt-job.ts";
 import { LineWriter } from "../job/job-recording.ts";
-import { sendPayload, type Payload } from "../job/payload.ts";
+import { PayloadError, sendPayload, type Payload } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { describeNoWorker } from "../run/no-worker.ts";
 import { forgetRun, parseRunEntry, runSilenceMs, type RunEntry } from "../run/run-entry.ts";
@@ -177,7 +177,7 @@ export class HandOut implements AsyncDisposable {
     const place = { rolloutId, attempt, isFork: forkedFrom !== undefined };
     const sent = past && (await this.#sendPast(place, past));
     return {
-      ...{ job: 1, run, terms: this.#termsHash },
+      ...{ job: 1, run, handOut: this.#token, terms: this.#termsHash },
       policyRevision: this.policy.revision,
       ...(version !== undefined && { policyVersion: version }),
       ...{ rolloutId, groupId, sampleIndex, seed, attempt, start },
@@ -207,6 +207,7 @@ export class HandOut implements AsyncDisposable {
         what: `what is recorded of ${place.rolloutId}`,
       });
     } catch (error) {
+      if (error instanceof PayloadError) throw new UsageError(error.message);
       if (!(error instanceof UsageError) || isFork) throw error;
       // It begins anew, and the run says why.
       throw new PlaybackStop(error.message);

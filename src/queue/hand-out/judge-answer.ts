@@ -1,5 +1,6 @@
-import { PlaybackStop } from "../../outside.ts";
 import { InvariantError, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
+import { PlaybackStop } from "../../outside.ts";
+import type { AttemptJob } from "../job/attempt-job.ts";
 import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";
 import { readLines } from "../job/job-recording.ts";
 import { PayloadError, takePayload } from "../job/payload.ts";
@@ -27,7 +28,7 @@ export async function judgeAnswer(
   answer: Answer,
   place: SharedPlace | undefined,
 ): Promise<Verdict> {
-  if (answer.type === "not-played") return notPlayed(answer);
+  if (answer.type === "not-played") return notPlayed(answer, handed.job);
   let text: string;
   try {
     text = await takePayload(answer.result, place);
@@ -38,6 +39,10 @@ export async function judgeAnswer(
   const read = readResult(text, handed.job);
   if ("fault" in read) return { type: "again", reason: read.fault };
   const { result } = read;
+  // An earlier start interrupted it, and came to its own end before it heard of that.
+  if (result.episode.outcome === "aborted" && !handed.isInterrupted) {
+    return { type: "again", reason: undefined };
+  }
   const { lines, parts } = readLines(result.lines, handed.job);
   if (lines.length < result.lines.length) {
     return { type: "again", reason: `line ${lines.length} of its recording is damaged` };
@@ -56,7 +61,13 @@ export async function judgeAnswer(
   return { type: "played", result, worker: answer.worker, deliver, file };
 }
 
-function notPlayed({ why, message, worker }: Extract<Answer, { type: "not-played" }>): Verdict {
+function notPlayed(
+  { handOut, why, message, worker }: Extract<Answer, { type: "not-played" }>,
+  job: AttemptJob,
+): Verdict {
+  // What kept an earlier start from being played may have been mended since.
+  const isStale = handOut !== job.handOut && why !== "unfit";
+  if (isStale) return { type: "again", reason: undefined };
   switch (why) {
     case "usage":
       return { type: "thrown", error: new UsageError(`${message} (worker ${worker})`) };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { payloadSchema } from "./payload.ts";
+import { hashOfPayload, payloadSchema } from "./payload.ts";
 
 const name = z.string().min(1).max(1_000);
 const count = z.int().min(0);
@@ -19,6 +19,8 @@ export const attemptJobSchema = z.strictObject({
   job: z.literal(1),
   /** The run that it is a part of. */
   run: name,
+  /** Who handed it out: another for each start of the run. */
+  handOut: name,
   /** The hash of the run's terms (see `hashTerms()`). */
   terms: name,
   /** The state of the policy that a worker has to know before it plays. */
@@ -46,6 +48,11 @@ export const attemptJobSchema = z.strictObject({
 
 /** One play of one attempt, as it travels to a worker. JSON-able. */
 export type AttemptJob = z.infer<typeof attemptJobSchema>;
+
+/** What a job goes on from, by its hash: `""` for nothing. Lines are of no use behind anything else. */
+export function baseOf({ past }: Pick<AttemptJob, "past">): string {
+  return past === undefined ? "" : hashOfPayload(past);
+}
 
 /** A job's id: the same play of the same attempt is the same job, however often it is handed out. */
 export function jobIdOf({

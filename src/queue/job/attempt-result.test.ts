@@ -7,11 +7,11 @@ import { answerSchema, readResult } from "./attempt-result.ts";
 const episode = { ...testEpisode(3), format: 2, attempt: 1 } as const;
 const { rolloutId, groupId, taskId, split, taskIndex, sampleIndex, seed } = episode;
 const job: AttemptJob = {
-  ...{ job: 1, run: "r", terms: "t", policyRevision: 1, attempt: 1, start: 1 },
+  ...{ job: 1, run: "r", handOut: "h", terms: "t", policyRevision: 1, attempt: 1, start: 1 },
   ...{ rolloutId, groupId, taskId, split, taskIndex, sampleIndex, seed },
 };
 const sound = {
-  ...{ result: 1, deliveries: 1, from: "first", recordedTurns: 0, episode },
+  ...{ result: 1, base: "", deliveries: 1, from: "first", recordedTurns: 0, episode },
   ...{ lines: [], troubles: [] },
 };
 
@@ -56,9 +56,12 @@ describe("what a worker sends", () => {
       fault: expect.stringMatching(/^it is no JSON/) as string,
     });
     expect(faultWith({ more: 1 })).toContain("Unrecognized key");
-    expect(answerSchema.safeParse({ answer: 1, type: "played", worker: "w" }).success).toBe(false);
+    expect(faultWith({ base: "0".repeat(64) })).toMatch(/^it goes on from other inputs than /);
+    expect(
+      answerSchema.safeParse({ answer: 1, type: "played", handOut: "h", worker: "w" }).success,
+    ).toBe(false);
     const large = { by: "reply", text: "x".repeat(100_001) };
-    const answer = { answer: 1, type: "played", worker: "w", result: large };
+    const answer = { answer: 1, type: "played", handOut: "h", worker: "w", result: large };
     expect(answerSchema.safeParse(answer).success).toBe(false);
   });
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Episode } from "../../episode/episode.ts";
 import { segmentFault } from "../../trajectory/segment-fault.ts";
 import { payloadSchema } from "./payload.ts";
-import type { AttemptJob } from "./attempt-job.ts";
+import { baseOf, type AttemptJob } from "./attempt-job.ts";
 
 const text = z.string().max(100_000);
 
@@ -11,12 +11,16 @@ export const answerSchema = z.discriminatedUnion("type", [
   z.strictObject({
     answer: z.literal(1),
     type: z.literal("played"),
+    /** The job's. */
+    handOut: text,
     worker: z.string().max(200),
     result: payloadSchema,
   }),
   z.strictObject({
     answer: z.literal(1),
     type: z.literal("not-played"),
+    /** The job's; `""` where that cannot be read. */
+    handOut: text,
     worker: z.string().max(200),
     /**
      * `usage`: what is configured cannot be used, which ends a run. `playback`: the recording does not lead
@@ -35,6 +39,8 @@ export type PlayedFrom = "first" | "recording" | "anew";
 
 const resultSchema = z.strictObject({
   result: z.literal(1),
+  /** What it goes on from (see `baseOf()`). */
+  base: text,
   /** How often the job was taken, from 1. */
   deliveries: z.int().min(1),
   from: z.enum(["first", "recording", "anew"]),
@@ -96,6 +102,10 @@ export function readResult(
   const { episode } = read.data;
   const fault = segmentFault(episode.segments) ?? strangerIn(episode, job);
   if (fault !== undefined) return { fault };
+  // A start that played it otherwise, or by itself, came in between: what was sampled since would be twice.
+  if (read.data.base !== baseOf(job)) {
+    return { fault: "it goes on from other inputs than those that are recorded by now" };
+  }
   // The looser schema would copy it; what came is what is kept.
   return { result: value as AttemptResult };
 }

@@ -5,7 +5,10 @@ import { backOffMs } from "../../internal/back-off.ts";
 import { systemClock, type Clock } from "../../internal/clock.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 
-/** How often a file is looked for: file servers show what others wrote after a while, seconds in all. */
+/**
+ * How often a file is looked for, or written: file servers show what others wrote after a while, and refuse
+ * for a moment what they take then; seconds in all.
+ */
 const looks = 6;
 
 /** What is larger travels by the shared place, in bytes. */
@@ -34,16 +37,36 @@ export class PayloadError extends Error {
   override readonly name = "PayloadError";
 }
 
+/** The SHA-256 of what is sent, in hexadecimal digits. */
+export function hashOfPayload(payload: Payload): string {
+  return payload.by === "shared" ? payload.sha256 : hashOf(Buffer.from(payload.text));
+}
+
+function hashOf(bytes: Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
 /**
  * Sends a text: as it is where it is small, by the shared place where it is not.
  *
  * @param name - Where it lies then; the first digits of its hash are added, so that nobody else's is
  *   overwritten.
  * @throws UsageError where it is too large for the one and there is no other.
+ * @throws PayloadError where the place does not take it, however often.
  */
 export async function sendPayload(
   text: string,
-  { place, name, what }: { place: SharedPlace | undefined; name: string; what: string },
+  {
+    place,
+    name,
+    what,
+    clock = systemClock,
+  }: {
+    place: SharedPlace | undefined;
+    name: string;
+    what: string;
+    clock?: Pick<Clock, "sleep">;
+  },
 ): Promise<Payload> {
   const bytes = Buffer.from(text);
   if (bytes.length <= mostInlineBytes) return { by: "reply", text };
@@ -58,10 +81,21 @@ export async function sendPayload(
         "place that all share: give the run and its workers the same --shared",
     );
   }
-  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const sha256 = hashOf(bytes);
   const full = `${name}.${sha256.slice(0, 16)}`;
-  await place.write(full, bytes);
-  return { by: "shared", name: full, bytes: bytes.length, sha256 };
+  for (let round = 1; ; round++) {
+    try {
+      await place.write(full, bytes);
+      return { by: "shared", name: full, bytes: bytes.length, sha256 };
+    } catch (error) {
+      if (error instanceof UsageError) throw error;
+      if (round === looks) {
+        const fault = `the shared place ${place.shown} does not take it: ${describeError(error)}`;
+        throw new PayloadError(`Cannot send ${what}: ${fault}`);
+      }
+    }
+    await clock.sleep(backOffMs(round, { firstMs: 100 }));
+  }
 }
 
 /**
@@ -89,8 +123,7 @@ export async function takePayload(
       fault = `${name} in the shared place ${place.shown} cannot be read: ${found}`;
     } else if (found === undefined) fault = `${name} is not in the shared place ${place.shown}`;
     else {
-      const hash = createHash("sha256").update(found).digest("hex");
-      if (found.length === bytes && hash === sha256) return found.toString("utf8");
+      if (found.length === bytes && hashOf(found) === sha256) return found.toString("utf8");
       fault = `${name} in the shared place ${place.shown} is not what was sent`;
     }
     if (round < looks) await clock.sleep(backOffMs(round, { firstMs: 100 }));

@@ -6,7 +6,7 @@ import { playEpisode } from "../../episode/play-episode.ts";
 import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { drawTask } from "../../run/plan-run.ts";
-import type { AttemptJob } from "../job/attempt-job.ts";
+import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
 import type { Answer, AttemptResult, PlayedFrom } from "../job/attempt-result.ts";
 import { countTurns, joinInputs, LineWriter } from "../job/job-recording.ts";
 import { PayloadError, sendPayload, takePayload } from "../job/payload.ts";
@@ -47,7 +47,7 @@ export interface PlayedJob {
  * @throws the signal's reason where that is aborted.
  */
 export async function playJob(play: JobPlay): Promise<PlayedJob> {
-  const { worker, signal } = play;
+  const { job, worker, signal } = play;
   const state: { recording?: SharedRecording | undefined } = {};
   try {
     return await playRecorded(play, state);
@@ -59,14 +59,16 @@ export async function playJob(play: JobPlay): Promise<PlayedJob> {
     const told = why === "bug" ? describeStack(error) : describeError(error);
     const message = play.redactor.text(told).slice(0, 100_000);
     return {
-      answer: { answer: 1, type: "not-played", worker, why, message },
-      forget: async () => await state.recording?.remove(),
+      answer: { answer: 1, type: "not-played", handOut: job.handOut, worker, why, message },
+      forget: async () => await forget(state.recording),
     };
   }
 }
 
 function whyOf(error: unknown): Extract<Answer, { type: "not-played" }>["why"] {
-  if (error instanceof PlaybackStop || error instanceof PayloadError) return "playback";
+  if (error instanceof PlaybackStop) return "playback";
+  // Another worker may reach what this one does not.
+  if (error instanceof PayloadError) return "unfit";
   return error instanceof UsageError ? "usage" : "bug";
 }
 
@@ -75,12 +77,9 @@ async function playRecorded(
   state: { recording?: SharedRecording | undefined },
 ): Promise<PlayedJob> {
   const { id, job, place, isRecorded, worker } = play;
-  const sent = job.past && readPast(await takePayload(job.past, place), job);
-  if (job.past !== undefined && sent === undefined) {
-    throw new PlaybackStop("what is recorded of it came damaged");
-  }
+  const sent = await takePast(play);
   const recording =
-    isRecorded && place !== undefined ? await openSharedRecording(place, { id, job }) : undefined;
+    isRecorded && place !== undefined ? await openRecording(place, { id, job }) : undefined;
   state.recording = recording;
   const deliveries = Math.max(play.deliveries, recording?.number ?? 1);
   const base = sent ?? [];
@@ -101,7 +100,7 @@ async function playRecorded(
   }
   const { episode, lines, troubles } = played;
   const result: AttemptResult = {
-    ...{ result: 1, deliveries, from },
+    ...{ result: 1, base: baseOf(job), deliveries, from },
     recordedTurns: from === "recording" ? countTurns(joinInputs(earlier?.parts ?? [])) : 0,
     ...(dropped !== undefined && { dropped }),
     ...{ episode, lines, troubles },
@@ -113,9 +112,40 @@ async function playRecorded(
     what: `the result of ${job.rolloutId}`,
   });
   return {
-    answer: { answer: 1, type: "played", worker, result: payload },
-    forget: async () => await recording?.remove(),
+    answer: { answer: 1, type: "played", handOut: job.handOut, worker, result: payload },
+    forget: async () => await forget(recording),
   };
+}
+
+/** A place that takes no recording costs whoever goes on with the attempt some turns, and nobody the run. */
+async function openRecording(
+  place: SharedPlace,
+  about: Pick<JobPlay, "id" | "job">,
+): Promise<SharedRecording | undefined> {
+  try {
+    return await openSharedRecording(place, about);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    return undefined;
+  }
+}
+
+/** The answer has landed: what the place does not let go of now is no longer of use, and does no harm. */
+async function forget(recording: SharedRecording | undefined): Promise<void> {
+  await recording?.remove().catch(() => {});
+}
+
+/** What the job goes on from; an attempt that has no need of it begins anew where it cannot be had. */
+async function takePast({ job, place }: JobPlay): Promise<readonly Inputs[] | undefined> {
+  if (job.past === undefined) return undefined;
+  try {
+    const sent = readPast(await takePayload(job.past, place), job);
+    if (sent !== undefined) return sent;
+  } catch (error) {
+    if (!(error instanceof PayloadError) || job.forkedFrom !== undefined) throw error;
+    throw new PlaybackStop(error.message);
+  }
+  throw new PlaybackStop("what is recorded of it came damaged");
 }
 
 async function playOnce(

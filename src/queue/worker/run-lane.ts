@@ -168,8 +168,7 @@ export class RunLane implements AsyncDisposable {
     try {
       let played: Awaited<ReturnType<typeof playJob>>;
       if (!parsed.success || unfit !== undefined) {
-        const message = unfit ?? "";
-        const answer: Answer = { answer: 1, type: "not-played", worker, why: "unfit", message };
+        const answer = notPlayed(job, worker, "unfit", unfit ?? "");
         played = { answer, forget: async () => {} };
       } else {
         const { data } = parsed;
@@ -232,8 +231,7 @@ export class RunLane implements AsyncDisposable {
         onTrouble(`${rolloutId} is not this worker's any more: what it played of it is left out`);
       } else if (why === "given-back") await job.moveToWait(playing.token);
       else {
-        const message = "it was called off";
-        const answer: Answer = { answer: 1, type: "not-played", worker, why: "cancelled", message };
+        const answer = notPlayed(job, worker, "cancelled", "it was called off");
         await job.moveToCompleted(answer, playing.token, false);
         await job.remove();
       }
@@ -332,6 +330,12 @@ export class RunLane implements AsyncDisposable {
     if (store.redis.status !== "ready") return;
     await store.redis.hdel(acknowledgedKey(this.entry.run), worker);
   }
+}
+
+function notPlayed(job: Job, worker: string, why: "unfit" | "cancelled", message: string): Answer {
+  const { handOut } = job.data as Partial<AttemptJob>;
+  const whose = typeof handOut === "string" ? handOut : "";
+  return { answer: 1, type: "not-played", handOut: whose, worker, why, message };
 }
 
 /** What BullMQ says where the job is not this worker's any more: gone, not locked, not active, another's. */

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import type { Inputs } from "../../episode/input.ts";
-import type { AttemptJob } from "../job/attempt-job.ts";
+import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
 import { readLines, type ReadLines } from "../job/job-recording.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 
@@ -68,12 +67,6 @@ export async function openSharedRecording(
       await recordings.remove(folder);
     },
   };
-}
-
-/** What the lines go on from: they are of no use behind anything else. */
-function baseOf({ past }: AttemptJob): string {
-  if (past === undefined) return "";
-  return past.by === "shared" ? past.sha256 : createHash("sha256").update(past.text).digest("hex");
 }
 
 function linesOf(bytes: Buffer, head: string, job: AttemptJob): ReadLines | undefined {
