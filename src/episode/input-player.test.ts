@@ -463,6 +463,70 @@ describe("an episode and its recording", () => {
     });
   });
 
+  test("is interrupted between two turns, and asks nobody again for what was answered", async () => {
+    const interrupt = new AbortController();
+    const environment: Environment = {
+      ...lamp((action) => void (action.type === "call" && interrupt.abort())),
+      repeatable: true,
+    };
+    const { user, asked } = countingUser();
+    const engine = preparedEngine(replies);
+    const { episode, recorded } = await play(
+      { environment, user, engine },
+      { interrupt: interrupt.signal },
+    );
+    expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+    expect(asked.count).toBe(2);
+    expect(recorded.inputs.at(-1)).toMatchObject({ type: "answer", what: "step switch" });
+    const now = ticking(500_000);
+    const { episode: whole, recorded: more } = await play(
+      { user, engine: preparedEngine(replies.slice(2)), now },
+      { past: stored(recorded), start: 2 },
+    );
+    expect(asked.count).toBe(3);
+    expect(whole).toMatchObject({ outcome: "completed", reward: 1 });
+    // What lies between two starts is no time of the episode's.
+    expect(whole.durationMs).toBeLessThan(1000);
+    const again = await play(nothing, {
+      past: joined([recorded, more]),
+      atEnd: "replay",
+      start: 2,
+    });
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(whole));
+  });
+
+  test("what was sampled before an interruption stays where the engine takes no more behind it", async () => {
+    const { batches } = await play({});
+    const [before] = batches;
+    const past: Inputs = {
+      inputs: before!.inputs.map((input) =>
+        input.type === "generation" && "value" in input.outcome
+          ? {
+              ...input,
+              isPartial: true,
+              outcome: { value: { ...input.outcome.value, finish: { type: "length" } } },
+            }
+          : input,
+      ),
+      times: before!.times,
+    };
+    const full = preparedEngine([new RolloutError("engine/prompt-too-long", "Cannot sample: 400")]);
+    const { user, asked } = countingUser();
+    asked.count = 1;
+    const { episode, recorded } = await play({ user, engine: full }, { past, start: 2 });
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "length", reward: 0 });
+    expect(episode.turns.map(({ text }) => text)).toEqual(["One moment, please."]);
+    expect(episode.segments[0]!.lossMask.filter((bit) => bit === 1)).toHaveLength(
+      characterIds("One moment, please.").length,
+    );
+    const again = await play(nothing, {
+      past: joined([past, recorded]),
+      atEnd: "replay",
+      start: 2,
+    });
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+  });
+
   test("is interrupted in the middle of a turn, keeps what was sampled and goes on behind it", async () => {
     const interrupt = new AbortController();
     const text = "Goodbye, and thank you!";

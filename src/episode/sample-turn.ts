@@ -46,10 +46,13 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
     if (isPartial) return { ...about, cutBy: "interrupt" };
     return isLate && isShort ? { ...about, cutBy: "deadline" } : about;
   } catch (error) {
-    const isFull = error instanceof RolloutError && error.code === "engine/prompt-too-long";
-    if (isFull) return ended("context-full");
+    if (isPromptTooLong(error)) return ended("context-full");
     throw error;
   }
+}
+
+function isPromptTooLong(error: unknown): boolean {
+  return error instanceof RolloutError && error.code === "engine/prompt-too-long";
 }
 
 const interrupted: Sampling = {
@@ -70,19 +73,32 @@ async function takeGeneration(
   const promptHash = recorder.promptHash;
   let before: Sampled | undefined;
   for (;;) {
-    if (!player.isPlaying && interrupt?.aborted === true) return before;
+    if (!player.isPlaying && interrupt?.aborted === true) {
+      // What was done since the last turn is not done again by whoever goes on from here.
+      if (before === undefined) player.flush();
+      return before;
+    }
     // Interrupted when its time was nearly over: there may be none left to go on in.
     if (before !== undefined && isTimeOver(play)) {
       return { generation: before.generation, isLate: true };
     }
     const part = before;
-    const sampled = await player.generation(promptHash, async () => {
-      const request = toRequest(play, turnIndex, {
-        maxNewTokens: roomTokens - (part?.generation.outputIds.length ?? 0),
-        sampledIds: part?.generation.outputIds ?? [],
+    let sampled: Sampled;
+    try {
+      sampled = await player.generation(promptHash, async () => {
+        const request = toRequest(play, turnIndex, {
+          maxNewTokens: roomTokens - (part?.generation.outputIds.length ?? 0),
+          sampledIds: part?.generation.outputIds ?? [],
+        });
+        return await generate(play, request);
       });
-      return await generate(play, request);
-    });
+    } catch (error) {
+      // There is no room behind what was sampled before: that is the turn.
+      if (part !== undefined && isPromptTooLong(error)) {
+        return { generation: part.generation, isLate: false };
+      }
+      throw error;
+    }
     const generation = part
       ? joinGenerations(part.generation, sampled.generation)
       : sampled.generation;

@@ -60,7 +60,7 @@ export async function playAttempts(
   options: AttemptOptions,
 ): Promise<PlayedAttempt | undefined> {
   const { attempts, folder, setup, tally } = options;
-  requireWholeFork(job);
+  requireWholeFork(job, setup);
   const recorded =
     setup.play === undefined ? await folder?.recordingOf(job.assignment.rolloutId) : undefined;
   let first = recorded === undefined ? 1 : recorded.begin.attempt + (recorded.hasEnded ? 1 : 0);
@@ -107,7 +107,16 @@ export async function playAttempts(
 }
 
 /** A source may be anyone's: fewer turns would be sampled anew, and further ones trained twice. */
-function requireWholeFork({ assignment, fork }: AttemptJob): void {
+function requireWholeFork(
+  { assignment, fork }: AttemptJob,
+  { agent, play }: AttemptOptions["setup"],
+): void {
+  if (fork !== undefined && play !== undefined) {
+    throw new UsageError(
+      `Cannot part ${assignment.rolloutId} from ${fork.place.rolloutId}: the agent ${agent.strategy} ` +
+        "keeps its conversations itself, and nothing brings it back to a turn",
+    );
+  }
   const turnCount = fork && turnsIn(fork.inputs);
   if (fork === undefined || turnCount === fork.place.turnIndex) return;
   throw new UsageError(

@@ -782,6 +782,23 @@ describe("startRun()", () => {
       );
     });
 
+    test("is refused to an agent that keeps its conversations itself", async () => {
+      const task = environment.task("test", 0);
+      const fork = {
+        place: { rolloutId: "lamp/test/0#0", turnIndex: 0 },
+        inputs: { inputs: [], times: [] },
+        seed: 0,
+      };
+      const run = start({
+        setup: { ...setupWith(lampEngine()), play: () => Promise.reject(new Error("not asked")) },
+        source: { length: 1, repeatable: true, at: () => ({ task, groupId: "fork", fork }) },
+      });
+      await expect(run.result).rejects.toThrow(
+        "Cannot part fork#0 from lamp/test/0#0: the agent tool-calling keeps its conversations itself, " +
+          "and nothing brings it back to a turn",
+      );
+    });
+
     test("parts with the last turn where there are fewer, with each place in turn", async () => {
       const places = { size: 4, branchAt: [0, 7] };
       const [group] = await all(start({ source: source(), grouping: places }));

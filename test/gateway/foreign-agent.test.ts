@@ -4,6 +4,7 @@ import { storefrontUser } from "../../environments/storefront/storefront-user.ts
 import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import type { Environment, World } from "../../src/environment/environment.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
@@ -90,6 +91,9 @@ function mirrored(open: OpenDesk, agent: ForeignAgent): ForeignAgent {
   };
 }
 
+const desk = storefront as Environment;
+const never = async (): Promise<never> => await new Promise(() => {});
+
 describe("createForeignPlayer()", () => {
   test("plays an agent of any making over a task, scored as the built-in ones are", async () => {
     await using open = await openDesk(0);
@@ -127,6 +131,59 @@ describe("createForeignPlayer()", () => {
     await hand.untilSleeping(5000);
     await hand.advance(5000);
     expect(await playing).toMatchObject({ outcome: "failed", failure: { code: "agent/timeout" } });
+  });
+
+  test.each<[code: string, suspect: string, limits: object, parts: Partial<World>]>([
+    ["environment/timeout", "open", { toolTimeoutMs: 5 }, {}],
+    ["grader/timeout", "score", { scoreTimeoutMs: 5 }, { score: never }],
+  ])("names the function that never answers: %s", async (code, suspect, more, parts) => {
+    await using open = await openDesk(0);
+    const environment: Environment = {
+      ...desk,
+      open:
+        suspect === "open"
+          ? never
+          : async (...call) => Object.assign(await desk.open(...call), parts),
+    };
+    const limits = { ...defaultLimits, ...more };
+    const { failure } = await play(open, mirrored(open, shopAgent), { environment, limits });
+    expect(failure).toEqual({
+      party: code.split("/")[0],
+      code,
+      message:
+        `Cannot ${suspect} task storefront/test/0: no answer within 5 ms, expected one (a forgotten ` +
+        `resolve in ${suspect}() of storefront?)`,
+    });
+  });
+
+  test("is scored with a signal of the grader's own where the agent goes on after a limit", async () => {
+    await using open = await openDesk(0);
+    const hand = manualClock();
+    const limits = { ...defaultLimits, maxTurns: 1, episodeTimeoutMs: 5000 };
+    const heeding: Environment = {
+      ...desk,
+      async open(...call) {
+        const world = await desk.open(...call);
+        const score = world.score.bind(world);
+        return Object.assign(world, {
+          score: async (options: { readonly signal: AbortSignal }) => {
+            options.signal.throwIfAborted();
+            return await score(options);
+          },
+        });
+      },
+    };
+    const insisting = mirrored(open, {
+      async run(run) {
+        await shopAgent.run(run).catch(() => {});
+        void hand.advance(5000);
+        await new Promise(() => {});
+      },
+    });
+    const around = { environment: heeding, limits, clock: createClock(hand) };
+    expect(await play(open, insisting, around)).toMatchObject({
+      ...{ outcome: "truncated", stopReason: "max-turns", reward: 0 },
+    });
   });
 
   test("an agent loses no time while the policy is held by its owner", async () => {

@@ -1,5 +1,5 @@
 import type { Step, World } from "../../environment/environment.ts";
-import { crossBoundary, crossBriefly, type Boundary } from "../../episode/boundary.ts";
+import { crossBoundary, crossBriefly, suspectOf, type Boundary } from "../../episode/boundary.ts";
 import { CallWatch } from "../../episode/call-watch.ts";
 import {
   checkOpening,
@@ -11,6 +11,7 @@ import {
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
 import { RolloutError, type Party } from "../../errors.ts";
+import { given } from "../../internal/given.ts";
 import { systemClock, type Clock } from "../../internal/clock.ts";
 import { startDeadline } from "../../internal/deadline.ts";
 import type { RolloutEnd, StopReason } from "../../trajectory/sample.ts";
@@ -95,9 +96,13 @@ async function runAndScore(
   const { world } = open;
   const done = await runAgent(agent, play, open);
   if (done === "deadline") return { outcome: "truncated", stopReason: done };
-  const { scoreTimeoutMs } = play.setup.limits;
-  const score = await cross(play, ["grader", "score", scoreTimeoutMs], async (signal) =>
-    checkScore(await world.score({ signal }), placeOf(play, "world.score()")),
+  const { environment, limits } = play.setup;
+  // The signal of an agent that was late says that its time is over, and the grader's has only begun.
+  using watch = new CallWatch(play.signal, play.clock);
+  const score = await cross(
+    { ...play, watch },
+    ["grader", "score", limits.scoreTimeoutMs, suspectOf(environment, "score")],
+    async (signal) => checkScore(await world.score({ signal }), placeOf(play, "world.score()")),
   );
   const scored = { reward: score.reward, rewardDetails: score.details };
   return isTruncation(done)
@@ -125,13 +130,18 @@ async function runAgent(
   const firstUserText = await cross(play, hearing, async (ended) =>
     checkOpening(await world.begin({ signal: ended }), placeOf(play, "world.begin()")),
   );
-  const policyText = world.policyText ?? environment.policyText;
-  const tools = world.tools ?? environment.tools;
+  const reading = ["environment", "read the terms of", limits.toolTimeoutMs] as const;
+  const about = await cross(play, reading, () => {
+    const policyText = world.policyText ?? environment.policyText;
+    return { task, policyText, firstUserText, tools: [...(world.tools ?? environment.tools)] };
+  });
+  const { policyText } = about;
   // The agent is one call, and what it does in the world are others meanwhile.
   const left = new AbortController();
   using stop = startDeadline({ ms: Infinity, parents: [signal, left.signal] });
   using watch = new CallWatch(stop.signal, clock);
-  const desk = new WorldDesk({ task, policyText, firstUserText, tools }, { world, watch, limits });
+  const desk = new WorldDesk(about, { world, watch, limits });
+  const tools = await cross(play, reading, () => desk.tools);
   useDesk(desk);
   let trouble: unknown;
   let isAsking = false;
@@ -150,9 +160,8 @@ async function runAgent(
       const note = (): void => void (isAsking = session.activeCount > 0);
       // Before the agent hears of it: it will leave what it waits for.
       ended.addEventListener("abort", note, { once: true });
-      const { about } = desk;
-      const run = { ...place, task, firstUserText, policyText: about.policyText, signal: ended };
-      await agent.run({ ...run, tools: desk.tools, say: async (text) => await desk.say(text) });
+      const run = { ...place, task, firstUserText, policyText, signal: ended };
+      await agent.run({ ...run, tools, say: async (text) => await desk.say(text) });
     });
   } catch (error) {
     play.watch.throwIfAborted();
@@ -192,18 +201,24 @@ async function openUser(play: Attempt): Promise<UserSession> {
 
 async function openWorld(play: Attempt, user: UserSession): Promise<World> {
   const { assignment, setup } = play;
+  const { environment, limits } = setup;
   let isAwaited = true;
+  let world: World | undefined;
   try {
-    const opening = ["environment", "open", setup.limits.toolTimeoutMs] as const;
+    const suspect = suspectOf(environment, "open");
+    const opening = ["environment", "open", limits.toolTimeoutMs, suspect] as const;
     return await cross(play, opening, async (signal) => {
-      const opened = await setup.environment.open(assignment.task, { user, signal });
-      const world = checkWorld(opened, placeOf(play, "environment.open()"));
+      const opened = await environment.open(assignment.task, { user, signal });
+      const checked = checkWorld(opened, placeOf(play, "environment.open()"));
       // One that comes too late is cleared away.
-      if (!isAwaited) await dispose(play, world);
-      return world;
+      if (isAwaited) world = checked;
+      else await dispose(play, checked);
+      return checked;
     });
-  } finally {
+  } catch (error) {
     isAwaited = false;
+    if (world !== undefined) await dispose(play, world);
+    throw error;
   }
 }
 
@@ -212,9 +227,10 @@ async function dispose({ assignment, setup, clock }: Attempt, world: World): Pro
   // The caller's abort must not keep the world from being cleared away.
   using watch = new CallWatch(new AbortController().signal, clock);
   const what = `dispose of the world of task ${assignment.task.id}`;
+  const suspect = suspectOf(setup.environment, "dispose");
   const timeoutMs = setup.limits.toolTimeoutMs;
   try {
-    await crossBoundary(watch, { party: "environment", what, timeoutMs }, async () => {
+    await crossBoundary(watch, { party: "environment", what, suspect, timeoutMs }, async () => {
       await world[Symbol.asyncDispose]();
     });
   } catch (error) {
@@ -241,11 +257,16 @@ async function usageOf(play: Attempt, user: UserSession | undefined): Promise<Us
 
 async function cross<Result>(
   { watch, assignment }: Attempt,
-  [party, does, timeoutMs]: readonly [party: Party, does: string, timeoutMs: number],
+  [party, does, timeoutMs, suspect]: readonly [
+    party: Party,
+    does: string,
+    timeoutMs: number,
+    suspect?: string,
+  ],
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
   const what = `${does} task ${assignment.task.id}`;
-  return await crossBoundary(watch, { party, what, timeoutMs }, work);
+  return await crossBoundary(watch, { party, what, timeoutMs, ...given({ suspect }) }, work);
 }
 
 function placeOf({ assignment: { task }, setup }: Attempt, what: string): string {
