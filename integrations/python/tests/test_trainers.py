@@ -67,7 +67,7 @@ def test_a_process_that_announces_takes_the_run_over(service, monkeypatch):
     take_over.announce(client, 5, "/w/5")
     take_over.announce(client, 6, "/w/6")
     sent = [(method, path, body) for method, path, body in service.calls[before + 2:] if method != "GET"]
-    assert sent == [("DELETE", "/v1/batches/b1", {}), ("POST", "/v1/groups/ack", {"batch": "b1"}),
+    assert sent == [("POST", "/v1/clear", {"keyPrefix": f"{play.RUN}/"}),
                     ("POST", "/v1/policy", {"version": 5, "weights": "/w/5", "restart": True}),
                     ("POST", "/v1/policy", {"version": 6, "weights": "/w/6"})]
     assert service.policy == (6, "/w/6") and service.batches["b2"]["told"]["state"] == "finished"
@@ -83,7 +83,8 @@ def test_clears_a_run_by_name(service, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["clear", "old"])
     clear.main()
     assert capsys.readouterr().out == "1 unfinished batches are cancelled\n"
-    assert [body["batch"] for _, path, body in service.calls if path == "/v1/groups/ack"] == ["b1", "b2"]
+    assert service.cleared == ["b1", "b2"], "all of it in one call"
+    assert [(method, path) for method, path, _ in service.calls[3:]] == [("POST", "/v1/clear")]
 
 
 def test_clears_no_run_whose_folder_is_below_its_own(service, monkeypatch, capsys):
@@ -98,7 +99,7 @@ def test_clears_no_run_whose_folder_is_below_its_own(service, monkeypatch, capsy
     monkeypatch.setattr(sys, "argv", ["clear", "runs/slime"])
     clear.main()
     assert capsys.readouterr().out == "0 unfinished batches are cancelled\n"
-    assert [body for method, _, body in service.calls[before:] if method == "POST"] == [{"batch": "b1"}]
+    assert service.calls[before:] == [("POST", "/v1/clear", {"keyPrefix": "runs%2Fslime/"})] and service.cleared == ["b1"]
 
 
 def test_slime(service, monkeypatch):
