@@ -229,8 +229,12 @@ def test_areal(service, monkeypatch):
     out = asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
     assert out["loss_mask"].tolist() == [[0, 0, 0, 1, 1, 0, 0, 1, 1]], "the row ends with a sampled token"
     assert out["versions"].tolist() == [[-1, -1, -1, 7, 7, -1, -1, 7, 7]] and out["rewards"].tolist() == [1]
+    service.policy = ("", None)
+    with pytest.raises(Unfit, match="version is '', expected a whole number: announce one"):
+        asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
     service.rewards = dict.fromkeys(range(99))
-    assert asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4})) is None
+    with pytest.raises(Unfit, match="not scored in 5 tries"):
+        asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
 
 
 def test_verifiers(service, monkeypatch):
@@ -243,6 +247,12 @@ def test_verifiers(service, monkeypatch):
     nodes = verifiers.to_nodes(attempt)
     assert [node.token_ids for node in nodes] == [[1, 2, 3], [10, 11], [20, 21], [12, 99]]
     assert [node.parent for node in nodes] == [None, 0, 1, 2] and [node.sampled for node in nodes] == [False, True] * 2
+
+    # The taskset as verifiers' own loader finds it, beside built-in ones that want packages of their own.
+    monkeypatch.setitem(sys.modules, "verifiers.v1.tasksets", types.ModuleType("verifiers.v1.tasksets"))
+    sys.modules["verifiers.v1.tasksets"].__path__ = []
+    loaders = importlib.import_module("verifiers.v1.utils.loaders")
+    assert loaders.taskset_class("turnwright-tasks").__name__ == "TurnwrightTaskset"
 
     # verifiers' own client over the wire, at the environment server.
     server_module = shim("verifiers_server", "pkgs/verifiers", monkeypatch)
