@@ -99,7 +99,7 @@ class Layer(nn.Module):
         first = F.scaled_dot_product_attention(first_q, first_k, first_v, is_causal=True)
         k = torch.cat([first_k.expand(batch, -1, -1, -1), k], dim=2)
         v = torch.cat([first_v.expand(batch, -1, -1, -1), v], dim=2)
-        mask = torch.ones(length, prefix + length, dtype=torch.bool).tril(prefix)
+        mask = torch.ones(length, prefix + length, dtype=torch.bool, device=x.device).tril(prefix)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         return torch.cat([y.transpose(1, 2).reshape(-1, self.heads * self.head_dim)
                           for y in (first, mixed)])
@@ -127,6 +127,11 @@ class Decoder(nn.Module):
         frequencies = config["rope_theta"] ** (-torch.arange(half).float() / half)
         angles = torch.arange(config["max_position_embeddings"]).float()[:, None] * frequencies
         self.rope = angles.cos(), angles.sin()
+
+    def _apply(self, fn, recurse=True):
+        """Takes the angles along to wherever the weights go."""
+        self.rope = tuple(table.to(fn(table).device) for table in self.rope)
+        return super()._apply(fn, recurse)
 
     def forward(self, prefix, rows):
         """Hidden states [batch * length, hidden] of rows [batch, length] that follow a prefix."""

@@ -1,6 +1,6 @@
 """Trains the storefront policy from scratch and writes it as a Hugging Face folder.
 
-    python training/train.py --conversations FILE --out DIR [--steps N] [--seed N]
+    python training/train.py --conversations FILE --out DIR [--steps N] [--seed N] [--device cuda]
 
 See training/README.md for the whole way.
 """
@@ -124,7 +124,7 @@ def evaluate(model, prefix, rows, tokenizer):
     call_id = tokenizer.token_to_id("<tool_call>")
     losses, right, counts = [], Counter(), Counter()
     for start in range(0, len(rows), 16):
-        ids, trained = collate(rows[start : start + 16])
+        ids, trained = (one.to(prefix.device) for one in collate(rows[start : start + 16]))
         logits = model.logits(model(prefix, ids)).float().view(*ids.shape, -1)[:, :-1]
         targets, flags = ids[:, 1:], trained[:, 1:]
         losses.append(F.cross_entropy(logits[flags == 1], targets[flags == 1], reduction="none"))
@@ -176,7 +176,7 @@ def export(model, tokenizer, out):
         text = json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True)
         (out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     tokenizer.save(str(out / "tokenizer.json"), pretty=False)
-    tensors = {name: weight.to(torch.bfloat16).contiguous()
+    tensors = {name: weight.to("cpu", torch.bfloat16).contiguous()
                for name, weight in model.to_hugging_face().items()}
     save_file(tensors, str(out / "model.safetensors"), metadata={"format": "pt"})
 
@@ -193,6 +193,7 @@ def main():
     parser.add_argument("--limit", type=int, default=16_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--set", nargs="*", default=[], help="overrides, such as hidden_size=128")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
@@ -203,13 +204,14 @@ def main():
     sample = conversations[:4000]
     texts = [prefix_text] * 100 + [text for one in sample for text, _ in one["pieces"]]
     tokenizer = build_tokenizer(texts, options.vocabulary_size)
-    prefix = torch.tensor(tokenizer.encode(prefix_text).ids)
+    prefix = torch.tensor(tokenizer.encode(prefix_text).ids, device=options.device)
     rows = encode_conversations(tokenizer, conversations)
     held_out, rows = rows[:HELD_OUT_COUNT], rows[HELD_OUT_COUNT:]
     overrides = {key: int(value) for key, value in (item.split("=") for item in options.set)}
     config = {**CONFIG, **overrides, "vocab_size": tokenizer.get_vocab_size()}
     model = Decoder(config)
     seed_copying(model)
+    model = model.to(options.device)
     size = sum(parameter.numel() for parameter in model.parameters())
     print(f"{size:,} parameters, vocabulary {config['vocab_size']}, prefix {len(prefix)} tokens, "
           f"{len(rows)} conversations of {sum(len(ids) for ids, _, _ in rows) / len(rows):.0f} tokens, "
@@ -235,8 +237,8 @@ def main():
         else:
             has_prefix = done >= PREFIX_FROM or step % PREFIX_EVERY == 0
             batch = [rows[index] for index in batches.pop()]
-        ids, trained = collate(batch)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        ids, trained = (one.to(options.device) for one in collate(batch))
+        with torch.autocast(options.device, dtype=torch.bfloat16):
             loss = loss_of(model, prefix if has_prefix else prefix[:0], ids, trained,
                            options.context_weight)
         loss.backward()
@@ -245,13 +247,13 @@ def main():
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         seen += ids.numel()
-        recent.append(loss.item())
+        recent.append(loss.detach())
         if (step + 1) % 50 == 0:
-            print(f"step {step + 1} loss {sum(recent) / len(recent):.4f} "
+            print(f"step {step + 1} loss {torch.stack(recent).mean():.4f} "
                   f"{seen / (time.time() - started):.0f} tokens/s", flush=True)
             recent = []
         if (step + 1) % 250 == 0 or step + 1 == options.steps:
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast(options.device, dtype=torch.bfloat16):
                 held_out_loss, accuracy = evaluate(
                     model, prefix if has_prefix else prefix[:0], held_out, tokenizer)
             print(f"step {step + 1} held-out loss {held_out_loss:.4f} calls right {accuracy:.3f} "

@@ -1,7 +1,11 @@
-// Writes training conversations: storefront tasks of the train split, led by the expert, in exactly
+// Writes training conversations: storefront tasks of the train split, led by an agent by rule, in exactly
 // the pieces in which a rollout would encode them.
 //
-//   node training/write-conversations.mjs --out FILE --count N
+//   node training/write-conversations.mjs --out FILE --count N [--mistakes RATE] [--from INDEX]
+//
+// Without --mistakes it is the expert, and what was not solved in the end is left out. With it, it is a
+// novice, whose mistakes are learned as all else and who does not solve everything. --from is the first
+// task, so that several files can be written side by side.
 //
 // The first line is {"prefix"}: what every conversation starts with. Each other line is
 // {"level","pieces":[[text, trained], …]}: `trained` is 1 for what a policy would have sampled, 0 for
@@ -9,14 +13,24 @@
 import { createWriteStream, readFileSync } from "node:fs";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
-import { createStorefront, demonstrate } from "../dist/environments/storefront/index.js";
+import { createStorefront, demonstrate, storefrontNovice } from "../dist/environments/storefront/index.js";
 import { compileChatTemplate } from "../dist/src/jinja/chat-template.js";
 import { toTemplateMessage, toTemplateTools } from "../dist/src/renderer/openai-messages.js";
 
-const { values } = parseArgs({ options: { out: { type: "string" }, count: { type: "string" } } });
+const { values } = parseArgs({
+  options: {
+    out: { type: "string" },
+    count: { type: "string" },
+    mistakes: { type: "string" },
+    from: { type: "string", default: "0" },
+  },
+});
 const count = Number(values.count);
-if (values.out === undefined || !Number.isInteger(count)) {
-  console.error("Usage: node training/write-conversations.mjs --out FILE --count N");
+const mistakeRate = values.mistakes === undefined ? undefined : Number(values.mistakes);
+if (values.out === undefined || !Number.isInteger(count) || Number.isNaN(mistakeRate)) {
+  console.error(
+    "Usage: node training/write-conversations.mjs --out FILE --count N [--mistakes RATE] [--from INDEX]",
+  );
   process.exit(2);
 }
 
@@ -64,11 +78,19 @@ function toPieces({ messages, turns }) {
 
 const out = createWriteStream(values.out);
 out.write(`${JSON.stringify({ prefix })}\n`);
-for (let index = 0, written = 0; written < count; index++) {
+for (let index = Number(values.from), written = 0; written < count; index++) {
   const task = storefront.task("train", index);
-  const slipRate = slipRates[Math.floor(index / 5) % slipRates.length];
-  const demonstration = await demonstrate(task, { seed: index, slipRate });
-  if (demonstration.reward !== 1) continue;
+  const demonstration =
+    mistakeRate === undefined
+      ? await demonstrate(task, {
+          seed: index,
+          slipRate: slipRates[Math.floor(index / 5) % slipRates.length],
+        })
+      : await demonstrate(task, {
+          seed: index,
+          agent: storefrontNovice({ seed: index, mistakeRate }),
+        });
+  if (mistakeRate === undefined && demonstration.reward !== 1) continue;
   const row = { level: task.data.level, pieces: toPieces(demonstration) };
   if (!out.write(`${JSON.stringify(row)}\n`)) await once(out, "drain");
   written += 1;

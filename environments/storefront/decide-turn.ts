@@ -15,9 +15,13 @@ export type ExpertTurn =
   | { readonly type: "say"; readonly phrase: keyof typeof agentPhrases; readonly slots: Slots }
   | ({ readonly type: "call" } & WriteCall);
 
-/** Decides the next turn by the shop's policy, from the conversation alone. */
-export function decideTurn(messages: readonly Message[]): ExpertTurn {
-  const facts = readConversation(messages);
+/**
+ * Decides the next turn by the shop's policy, from the conversation alone; with an `assumedConsent`, as if
+ * the customer had just said that to a proposal.
+ */
+export function decideTurn(messages: readonly Message[], assumedConsent?: "yes"): ExpertTurn {
+  const read = readConversation(messages);
+  const facts = assumedConsent === undefined ? read : { ...read, consent: assumedConsent };
   const { identity, request } = facts;
   if (identity === undefined) return say("askIdentity");
   if (facts.customerOrderIds === undefined) {

@@ -4,7 +4,7 @@ import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
 import type { Task } from "../../src/task.ts";
 import type { StorefrontData } from "./draw-task.ts";
 import { createStorefront } from "./storefront.ts";
-import { storefrontExpert, toTurnText } from "./storefront-expert.ts";
+import { storefrontExpert, type StorefrontExpert, toTurnText } from "./storefront-expert.ts";
 import { storefrontUser } from "./storefront-user.ts";
 
 /** Longer conversations are cut off. */
@@ -20,20 +20,29 @@ export interface Demonstration {
   readonly isDone: boolean;
 }
 
-/** Lets the expert, or a sloppy one, lead a conversation about a task. */
+/** How a demonstration goes. */
+export interface DemonstrationOptions {
+  /** Of the customer, and of the expert. */
+  readonly seed: number;
+  /** How often the expert is deliberately wrong, in [0, 1]. Default 0. */
+  readonly slipRate?: number;
+  /** Who leads it. Default: the expert. */
+  readonly agent?: StorefrontExpert;
+}
+
+/** Lets the expert, a sloppy one, or another agent by rule lead a conversation about a task. */
 export async function demonstrate(
   task: Task<StorefrontData>,
-  { seed, slipRate = 0 }: { readonly seed: number; readonly slipRate?: number },
+  { seed, slipRate = 0, agent = storefrontExpert({ seed, slipRate }) }: DemonstrationOptions,
 ): Promise<Demonstration> {
   const { signal } = new AbortController();
   const user = storefrontUser().open(task, { seed });
   await using world = await createStorefront().open(task, { user, signal });
-  const expert = storefrontExpert({ seed, slipRate });
   const messages: Message[] = [{ role: "user", content: await world.begin({ signal }) }];
   const turns: { text: string; isSlip: boolean }[] = [];
   let isDone = false;
   for (let turnIndex = 0; turnIndex < maxTurns && !isDone; turnIndex++) {
-    const { action, isSlip } = expert.act(messages);
+    const { action, isSlip } = agent.act(messages);
     turns.push({ text: toTurnText(action), isSlip });
     const { observation, done } = await world.step(action, { signal });
     messages.push(...toMessages(action, observation, turnIndex));

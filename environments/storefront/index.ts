@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { demonstrate, type Demonstration } from "./demonstrate.ts";
+export { demonstrate, type Demonstration, type DemonstrationOptions } from "./demonstrate.ts";
 export type { StorefrontData } from "./draw-task.ts";
 export type { Goal, GoalEnd, Wish, WriteCall } from "./goal.ts";
 export { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
@@ -15,4 +15,5 @@ export {
   type StorefrontExpertOptions,
   toTurnText,
 } from "./storefront-expert.ts";
+export { storefrontNovice, type StorefrontNoviceOptions } from "./storefront-novice.ts";
 export { storefrontUser } from "./storefront-user.ts";

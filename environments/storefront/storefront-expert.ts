@@ -52,7 +52,8 @@ export function toTurnText(action: Action): string {
   return `<tool_call>\n{"name": "${action.name}", "arguments": ${given}}\n</tool_call>`;
 }
 
-function toAction(turn: ExpertTurn, random: Random): Action {
+/** A turn as the environment takes it, in words that are drawn. */
+export function toAction(turn: ExpertTurn, random: Random): Action {
   if (turn.type === "call") return { ...turn, arguments: new Map(Object.entries(turn.arguments)) };
   const phrase = random.pick<string>(agentPhrases[turn.phrase]);
   return { type: "say", content: fillPhrase(phrase, turn.slots) };
@@ -73,7 +74,7 @@ function slip(turn: ExpertTurn, random: Random): ExpertTurn {
 }
 
 /** Another character of the same kind in one place. */
-function misspell(text: string, random: Random): string {
+export function misspell(text: string, random: Random): string {
   const index = random.between(0, text.length - 1);
   const old = text.charAt(index);
   const alphabet = /\d/.test(old) ? "0123456789" : "aeioulnrst";

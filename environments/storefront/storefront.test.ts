@@ -8,6 +8,7 @@ import { demonstrate } from "./demonstrate.ts";
 import { drawTask } from "./draw-task.ts";
 import type { WriteCall } from "./goal.ts";
 import { createStorefront } from "./storefront.ts";
+import { storefrontNovice } from "./storefront-novice.ts";
 import { storefrontUser } from "./storefront-user.ts";
 import { splitOf } from "./words.ts";
 
@@ -238,6 +239,58 @@ describe("storefrontExpert()", () => {
     const task = storefront.task("train", 14);
     const first = await demonstrate(task, { seed: 3, slipRate: 0.3 });
     expect(await demonstrate(task, { seed: 3, slipRate: 0.3 })).toEqual(first);
+  });
+});
+
+describe("storefrontNovice()", () => {
+  async function lead(index: number, mistakeRate: number) {
+    const agent = storefrontNovice({ seed: index, mistakeRate });
+    return await demonstrate(storefront.task("train", index), { seed: index, agent });
+  }
+
+  test("solves every task where it makes no mistake, and fewer the more it makes", async () => {
+    const solved = [];
+    for (const mistakeRate of [0, 0.1, 0.3]) {
+      let sum = 0;
+      for (let index = 0; index < 100; index++) {
+        const { reward, isDone, turns } = await lead(index, mistakeRate);
+        expect(isDone).toBe(true);
+        expect(turns.some(({ isSlip }) => isSlip)).toBe(false);
+        sum += reward;
+      }
+      solved.push(sum);
+    }
+    const [never, seldom = 0, often = 0] = solved;
+    expect(never).toBe(100);
+    expect(seldom).toBeLessThan(95);
+    expect(often).toBeLessThan(seldom);
+    expect(often).toBeGreaterThan(30);
+  });
+
+  test("gives up, asks what it need not know, misspells, and writes before it was told to", async () => {
+    const texts = [];
+    for (let index = 0; index < 60; index++) {
+      const { turns } = await lead(index, 0.3);
+      texts.push(...turns.map(({ text }) => text));
+    }
+    const all = texts.join("\n");
+    expect(all).toContain("I cannot find that among your orders");
+    expect(all).toContain("no change");
+    expect(all).toContain("Which color would you like?");
+    // An unsolicited write: none of the words before it in that conversation asks.
+    const hasty = [];
+    for (let index = 0; index < 60; index++) {
+      const { turns } = await lead(index, 0.3);
+      const first = turns.findIndex(({ text }) => /"name": "(cancel|change|return)_/.test(text));
+      if (first > 0 && !turns.slice(0, first).some(({ text }) => /Shall I|want me to/.test(text))) {
+        hasty.push(index);
+      }
+    }
+    expect(hasty.length).toBeGreaterThan(0);
+  });
+
+  test("does the same again from the same seed", async () => {
+    expect(await lead(14, 0.3)).toEqual(await lead(14, 0.3));
   });
 });
 

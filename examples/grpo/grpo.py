@@ -56,9 +56,9 @@ def parse_arguments():
     p.add_argument("--out", type=Path, required=True, help="folder of the run; the same one resumes")
     p.add_argument("--model", type=Path, default=ROOT / "models/storefront-2m")
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--steps", type=int, default=40)
+    p.add_argument("--steps", type=int, default=45)
     p.add_argument("--cpu-minutes", type=float, default=0, help="stop after so many, service included; 0: never")
-    p.add_argument("--levels", type=int, nargs="+", default=[2, 4], help="of the train tasks")
+    p.add_argument("--levels", type=int, nargs="+", default=[1, 2, 3, 4, 5], help="of the train tasks")
     p.add_argument("--candidates", type=int, default=0,
                    help="try so many train tasks and keep to those in the band; 0: other tasks each step")
     p.add_argument("--band", type=float, nargs=2, default=(0.2, 0.7), help="initial reward of those kept")
@@ -66,14 +66,14 @@ def parse_arguments():
     p.add_argument("--samples", type=int, default=4, help="attempts at a task")
     p.add_argument("--ahead", type=int, choices=(0, 1), default=1,
                    help="1: the next batch is played while one is trained; 0: one after the other")
-    p.add_argument("--lr", type=float, default=1e-3)
+    p.add_argument("--lr", type=float, default=7e-4)
     p.add_argument("--clip", type=float, nargs=2, default=(0.2, 0.28), help="below and above 1")
     p.add_argument("--call-credit", type=float, default=1.0,
                    help="weight of whether a call was refused, beside the episode's reward; 0: none")
     p.add_argument("--held-out", type=int, nargs=2, default=(200, 4), help="test tasks before and after, attempts")
     p.add_argument("--skip-first", action="store_true", help="do not evaluate before: the same whatever the seed")
-    p.add_argument("--watch", type=int, nargs=2, default=(50, 2), help="the same on the way")
-    p.add_argument("--watch-every", type=int, default=10, help="steps between the latter; 0: none")
+    p.add_argument("--watch", type=int, nargs=2, default=(200, 2), help="the same on the way")
+    p.add_argument("--watch-every", type=int, default=15, help="steps between the latter; 0: none")
     p.add_argument("--threads", type=int, default=1, help="of PyTorch and of the engine, each")
     p.add_argument("--shift-logprobs", action="store_true",
                    help="shift what was recorded by one token: the check of the ratio must fail")

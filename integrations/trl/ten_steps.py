@@ -1,7 +1,7 @@
 """TRL's GRPOTrainer over `turnwright serve`: ten steps on storefront with the policy that the repository ships.
 
-    pip install -r integrations/accept/requirements/trl.txt safetensors && pip install ./integrations/python
-    turnwright serve --env storefront --user scripted --engine reference --model models/storefront-2m --out runs/trl &
+    pip install trl==1.16.0 transformers==5.23.0 accelerate==1.15.0 datasets==5.2.0 ./integrations/python
+    npx turnwright serve --env storefront --user scripted --engine reference --model models/storefront-2m --out runs/trl &
     python integrations/trl/ten_steps.py --model models/storefront-2m --work runs/trl-weights
 
 A smoke test, not an experiment: with so few samples the reward says nothing. What it shows: prompts are tasks,

@@ -260,7 +260,7 @@ describe("exportRun() and versions", () => {
     await expect(exported(to, undefined, dir)).rejects.toThrow(
       "Cannot export shop/test/0#0: policyVersions[4] of segment 0 is " +
         `${JSON.stringify(version)}, and this trainer counts ` +
-        "versions in whole numbers; say which version played with --policy-version N",
+        "versions in whole numbers; say which version played with `policyVersion`",
     );
     const { records } = await exported(to, 12, dir);
     const said = to === "verl" ? { extra_fields: { min_global_steps: 12 } } : {};

@@ -1,3 +1,4 @@
+import { given } from "../internal/given.ts";
 import { encodeLine } from "../run/encode-line.ts";
 import { columnDocument } from "./column-document.ts";
 import { exportGroups } from "./export-groups.ts";
@@ -17,6 +18,8 @@ export interface ExportSummary {
 export interface ExportOptions {
   /** The whole number that stands for `""`, where the engine named no version. */
   readonly policyVersion?: number;
+  /** How whoever asks gives `policyVersion`, for the refusal of a row that needs it; absent: by that name. */
+  readonly versionRemedy?: string;
   /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
   readonly spell?: ExportSurroundings["spell"];
   /** Called with each thing that is left out or cut, as it happens. */
@@ -39,7 +42,7 @@ export interface RunExport {
 export async function exportRun(
   dir: string,
   to: ExportTarget,
-  { policyVersion, spell, onNote }: ExportOptions = {},
+  { policyVersion, versionRemedy, spell, onNote }: ExportOptions = {},
 ): Promise<RunExport> {
   const run = await readRunGroups(dir);
   const { layout } = exporters[to];
@@ -47,7 +50,7 @@ export async function exportRun(
   let count = 0;
   const surroundings: ExportSurroundings = {
     ...run.surroundings,
-    ...(policyVersion === undefined ? {} : { policyVersion }),
+    ...given({ policyVersion, versionRemedy }),
     ...(spell === undefined ? {} : { spell }),
   };
   async function* records() {

@@ -96,6 +96,8 @@ export interface ExportNote {
 export interface ExportSurroundings {
   /** The whole number that stands for `""`, where the engine named no version. */
   readonly policyVersion?: number;
+  /** How whoever asks gives `policyVersion`, for the refusal of a row that needs it; absent: by that name. */
+  readonly versionRemedy?: string;
   /** At which the run sampled; 1 where absent. */
   readonly temperature?: number;
   /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */

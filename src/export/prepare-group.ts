@@ -78,7 +78,7 @@ function findObstacle(
 function toReadyRow(
   sample: Sample,
   rules: ExportRules,
-  { policyVersion }: ExportSurroundings,
+  { policyVersion, versionRemedy }: ExportSurroundings,
 ): { readonly row: ReadyRow; readonly cutCount: number } {
   const { tokenIds, promptLength, lossMask, logprobs, policyVersions, turns } = sample;
   const end =
@@ -86,7 +86,9 @@ function toReadyRow(
   const named = policyVersions.slice(0, end).map((version, index) => {
     if (lossMask[index] === 0 || isWhole(version)) return version;
     if (isUnnamed(version) && policyVersion !== undefined) return String(policyVersion);
-    if (rules.unnamedVersions.action === "refuse") throw unnamed(sample, index, version);
+    if (rules.unnamedVersions.action === "refuse") {
+      throw unnamed(sample, index, version, versionRemedy);
+    }
     return version;
   });
   const row = {
@@ -111,9 +113,14 @@ function isUnnamed(version: string): boolean {
   return version === "" || version === "default";
 }
 
-function unnamed({ rolloutId, segment }: Sample, index: number, version: string): UsageError {
+function unnamed(
+  { rolloutId, segment }: Sample,
+  index: number,
+  version: string,
+  versionRemedy = "`policyVersion`",
+): UsageError {
   const remedy = isUnnamed(version)
-    ? "say which version played with --policy-version N"
+    ? `say which version played with ${versionRemedy}`
     : "announce whole numbers to the engine";
   return new UsageError(
     `Cannot export ${rolloutId}: policyVersions[${index}] of segment ${segment} is ` +

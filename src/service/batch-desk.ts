@@ -148,8 +148,8 @@ export class BatchDesk {
     if (this.#parts.policy.engineAt(engine) !== undefined) return;
     throw new ServiceError(
       "forbidden",
-      '"engine" is not allowed: the service samples only at the addresses that it was started with ' +
-        "(--url, or --batch-engine for those that batches may name)",
+      '"engine" is not allowed: leave it out to sample at the service\'s own engine, or have the ' +
+        "service started with --batch-engine ADDRESS",
     );
   }
 }

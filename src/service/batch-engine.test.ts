@@ -34,7 +34,14 @@ describe("a batch that names its engine", () => {
   test("is refused where the service was not started with the address, and nothing is sent there", async () => {
     const own = counting();
     const allowed = counting();
-    const refusal = { error: { code: "forbidden" } };
+    const refusal = {
+      error: {
+        code: "forbidden",
+        message:
+          '"engine" is not allowed: leave it out to sample at the service\'s own engine, or have the ' +
+          "service started with --batch-engine ADDRESS",
+      },
+    };
     await using service = await openLamps(dir, { engine: own });
     const call = caller(service);
     const plain = await call("POST", "/v1/batches", { ...twoLamps, engine: other });

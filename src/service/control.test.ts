@@ -252,6 +252,48 @@ describe("steering the service", () => {
     expect((await call("DELETE", "/v1/batches")).body).toMatchObject({ batches: [cancelled] });
   });
 
+  test("clearing gives up and forgets the batches of one beginning, and no others", async () => {
+    const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
+      if (!sessionId.startsWith("lamp/test/7")) return;
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    await using service = await openLamps(dir, { engine, concurrency: 50 });
+    const call = caller(service);
+    for (const key of ["old/1", "old/2", "older/1", "other/old/1"]) {
+      const tasks = key === "old/2" ? [4, 7] : [4];
+      await call("POST", "/v1/batches", { ...twoLamps, key, tasks });
+    }
+    // Whoever takes groups itself has keys of its own.
+    const kept = { ...twoLamps, key: "old/3", tasks: [4], seed: 0, sampling: {} };
+    await service.submit(kept, "agent-lightning");
+    // All but the one that is held, and that of the taker, who is not there.
+    while (service.groups.lastCursor < 4) await new Promise((resolve) => setImmediate(resolve));
+    for (const cancelledBatches of [1, 0]) {
+      const { status, body } = await call("POST", "/v1/clear", { keyPrefix: "old/" });
+      expect([status, body]).toEqual([200, { keyPrefix: "old/", cancelledBatches }]);
+    }
+    const states = service.batches.map(({ key, state }) => [key, state]);
+    expect(states).toContainEqual(["old/1", "finished"]);
+    expect(states).toContainEqual(["old/2", "cancelled"]);
+    expect(states).toContainEqual(["old/3", "queued"]);
+    expect((await call("GET", "/v1/groups?batch=b1")).body).toMatchObject({
+      error: { code: "cursor-gone" },
+    });
+    for (const id of ["b3", "b4"]) {
+      const read = groupsOf((await call("GET", `/v1/groups?batch=${id}`)).body);
+      expect(read).toHaveLength(1);
+    }
+    for (const wrong of [
+      {},
+      { keyPrefix: "" },
+      { keyPrefix: 7 },
+      { keyPrefix: "old/", all: true },
+    ]) {
+      const { status, body } = await call("POST", "/v1/clear", wrong);
+      expect([status, body]).toMatchObject([400, { error: { code: "bad-request" } }]);
+    }
+  });
+
   test("behind its deadline a batch tells what it has, and the rest as given up", async () => {
     let timer: { readonly ms: number; readonly callback: () => void } | undefined;
     const after = (ms: number, callback: () => void) => {

@@ -161,6 +161,23 @@ export class RolloutService implements AsyncDisposable {
     return this.batches;
   }
 
+  /**
+   * Gives up what is not finished of the batches whose keys begin with a text, and forgets all groups of them:
+   * for whoever starts a job anew that is gone.
+   *
+   * @returns how many batches were cancelled.
+   */
+  async clear(keyPrefix: string): Promise<number> {
+    const { book } = this.#desk;
+    const own = book.all.filter(
+      ({ taker, request }) => taker === undefined && request.key.startsWith(keyPrefix),
+    );
+    const unfinished = own.filter(({ hasEnded }) => !hasEnded);
+    await Promise.all(unfinished.map(async ({ id }) => await this.cancel(id)));
+    for (const { id } of own) await this.acknowledge({ batch: id });
+    return unfinished.length;
+  }
+
   /** Where a group belongs, for trainers. `isAlone`: its reader takes no groups of other batches. */
   placeOf({ batch: id, groupIndex }: GroupEntry, isAlone: boolean): TrainerGroupPlace {
     const { number, request } = this.#desk.book.find(id);

@@ -170,7 +170,7 @@ describe("groups in a trainer's form", () => {
     const [group] = groupsOf((await call("GET", "/v1/groups?batch=b1&format=areal")).body);
     expect(group!.records).toEqual([]);
     expect(group!.refused).toMatch(
-      /^Cannot export lamp\/test\/4#0: policyVersions\[\d+\] .*whole numbers/,
+      /^Cannot export lamp\/test\/4#0: policyVersions\[\d+\] .*whole numbers; say which version played with the parameter policyVersion=N \(in Python policy_version=N\)$/,
     );
     const named = await call("GET", "/v1/groups?batch=b1&format=areal&policyVersion=12");
     const [row] = groupsOf(named.body)[0]!.records;

@@ -79,6 +79,7 @@ export class TrainerGroups {
     const { records, notes } = exportGroup(to, members, {
       ...(temperature !== undefined && { temperature }),
       ...(policyVersion !== undefined && { policyVersion }),
+      versionRemedy: "the parameter policyVersion=N (in Python policy_version=N)",
     });
     const { layout } = exporters[to];
     const spelled = hasPromptText

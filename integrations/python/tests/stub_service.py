@@ -35,6 +35,8 @@ class StubService(ThreadingHTTPServer):
         self.rewards, self.tail, self.segments = {}, 0, 1
         # Whether streams of a batch wait until it is cancelled.
         self.hangs = False
+        # The batches that were cleared.
+        self.cleared = []
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -146,6 +148,13 @@ class Handler(BaseHTTPRequestHandler):
                 for one in service.batches.values():
                     one["told"]["state"] = "cancelled"
             return self.answer(200, {"batches": [one["told"] for one in service.batches.values()]})
+        if parts == ["clear"]:
+            own = [one["told"] for one in service.batches.values() if one["told"]["key"].startswith(body["keyPrefix"])]
+            unfinished = [one for one in own if one["state"] in ("queued", "running")]
+            for one in unfinished:
+                one["state"] = "cancelled"
+            service.cleared += [one["batch"] for one in own]
+            return self.answer(200, {**body, "cancelledBatches": len(unfinished)})
         if parts == ["groups"]:
             return self.stream(service, parse_qs(url.query), fault)
         if parts == ["groups", "ack"]:

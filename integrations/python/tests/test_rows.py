@@ -129,3 +129,13 @@ def test_tasks_as_prompts_for_slime(capsys, monkeypatch):
     for wrong in ("", "1,1", "a", "3-x", "2-1"):
         with pytest.raises(ValueError):
             slime_tasks.indexes_of(wrong)
+
+
+def test_tasks_as_rows_of_data_sets(capsys, monkeypatch):
+    from turnwright import tasks
+
+    monkeypatch.setattr("sys.argv", ["tasks", "--tasks", "4,7"])
+    tasks.main()
+    first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (first["extra_info"]["index"], first["task_index"], first["label"]) == (4, 4, "4")
+    assert second["prompt"] == [{"role": "user", "content": "7"}]

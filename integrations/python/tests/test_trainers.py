@@ -67,7 +67,7 @@ def test_a_process_that_announces_takes_the_run_over(service, monkeypatch):
     take_over.announce(client, 5, "/w/5")
     take_over.announce(client, 6, "/w/6")
     sent = [(method, path, body) for method, path, body in service.calls[before + 2:] if method != "GET"]
-    assert sent == [("DELETE", "/v1/batches/b1", {}), ("POST", "/v1/groups/ack", {"batch": "b1"}),
+    assert sent == [("POST", "/v1/clear", {"keyPrefix": f"{play.RUN}/"}),
                     ("POST", "/v1/policy", {"version": 5, "weights": "/w/5", "restart": True}),
                     ("POST", "/v1/policy", {"version": 6, "weights": "/w/6"})]
     assert service.policy == (6, "/w/6") and service.batches["b2"]["told"]["state"] == "finished"
@@ -83,7 +83,8 @@ def test_clears_a_run_by_name(service, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["clear", "old"])
     clear.main()
     assert capsys.readouterr().out == "1 unfinished batches are cancelled\n"
-    assert [body["batch"] for _, path, body in service.calls if path == "/v1/groups/ack"] == ["b1", "b2"]
+    assert service.cleared == ["b1", "b2"], "all of it in one call"
+    assert [(method, path) for method, path, _ in service.calls[3:]] == [("POST", "/v1/clear")]
 
 
 def test_clears_no_run_whose_folder_is_below_its_own(service, monkeypatch, capsys):
@@ -98,7 +99,7 @@ def test_clears_no_run_whose_folder_is_below_its_own(service, monkeypatch, capsy
     monkeypatch.setattr(sys, "argv", ["clear", "runs/slime"])
     clear.main()
     assert capsys.readouterr().out == "0 unfinished batches are cancelled\n"
-    assert [body for method, _, body in service.calls[before:] if method == "POST"] == [{"batch": "b1"}]
+    assert service.calls[before:] == [("POST", "/v1/clear", {"keyPrefix": "runs%2Fslime/"})] and service.cleared == ["b1"]
 
 
 def test_slime(service, monkeypatch):
@@ -228,8 +229,12 @@ def test_areal(service, monkeypatch):
     out = asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
     assert out["loss_mask"].tolist() == [[0, 0, 0, 1, 1, 0, 0, 1, 1]], "the row ends with a sampled token"
     assert out["versions"].tolist() == [[-1, -1, -1, 7, 7, -1, -1, 7, 7]] and out["rewards"].tolist() == [1]
+    service.policy = ("", None)
+    with pytest.raises(Unfit, match="version is '', expected a whole number: announce one"):
+        asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
     service.rewards = dict.fromkeys(range(99))
-    assert asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4})) is None
+    with pytest.raises(Unfit, match="not scored in 5 tries"):
+        asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
 
 
 def test_verifiers(service, monkeypatch):
@@ -242,6 +247,12 @@ def test_verifiers(service, monkeypatch):
     nodes = verifiers.to_nodes(attempt)
     assert [node.token_ids for node in nodes] == [[1, 2, 3], [10, 11], [20, 21], [12, 99]]
     assert [node.parent for node in nodes] == [None, 0, 1, 2] and [node.sampled for node in nodes] == [False, True] * 2
+
+    # The taskset as verifiers' own loader finds it, beside built-in ones that want packages of their own.
+    monkeypatch.setitem(sys.modules, "verifiers.v1.tasksets", types.ModuleType("verifiers.v1.tasksets"))
+    sys.modules["verifiers.v1.tasksets"].__path__ = []
+    loaders = importlib.import_module("verifiers.v1.utils.loaders")
+    assert loaders.taskset_class("turnwright-tasks").__name__ == "TurnwrightTaskset"
 
     # verifiers' own client over the wire, at the environment server.
     server_module = shim("verifiers_server", "pkgs/verifiers", monkeypatch)

@@ -104,6 +104,7 @@ async function exportToTrainer(
     onNote,
     ...(codec && { spell: async (ids) => await codec.decode(ids) }),
     ...(policyVersion === undefined ? {} : { policyVersion }),
+    versionRemedy: "--policy-version N",
   });
   try {
     await writeContent(content, out);

@@ -91,6 +91,7 @@ async function verifyExports(
     ...(codec && { spell: async (ids: readonly number[]) => await codec.decode(ids) }),
     ...(run === undefined ? {} : { run }),
     ...(policyVersion === undefined ? {} : { policyVersion: Number(policyVersion) }),
+    versionRemedy: "--policy-version N",
   };
   for (const file of files) {
     const result = await verifyExport(file, as, known);

@@ -88,6 +88,16 @@ export function openApi(version: string): object {
         get: { summary: "Look at a batch", responses: answer(200, batchRef) },
         delete: { summary: "Cancel a batch", responses: answer(200, batchRef) },
       },
+      "/v1/clear": {
+        post: {
+          summary: "Cancel and forget batches by the beginning of their keys",
+          ...body(objectOf({ keyPrefix: { type: "string" } })),
+          responses: answer(
+            200,
+            objectOf({ keyPrefix: { type: "string" }, cancelledBatches: whole }),
+          ),
+        },
+      },
       "/v1/groups": {
         get: {
           summary: "Stream finished groups",

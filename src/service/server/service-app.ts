@@ -93,6 +93,14 @@ function routesOf(
       GET: ({ req, json }) => json(service.batch(req.param("id") ?? "")),
       DELETE: async ({ req, json }) => json(await service.cancel(req.param("id") ?? "")),
     },
+    "/v1/clear": {
+      POST: async ({ req, json }) => {
+        const body = await readCall(req.raw);
+        checkMembers(body, { keyPrefix: textOf(1, 200) });
+        const { keyPrefix } = body as { readonly keyPrefix: string };
+        return json({ keyPrefix, cancelledBatches: await service.clear(keyPrefix) });
+      },
+    },
     "/v1/groups": { GET: groupsHandler(service) },
     "/v1/groups/ack": {
       POST: async ({ req, json }) => {

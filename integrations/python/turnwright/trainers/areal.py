@@ -9,7 +9,7 @@ import uuid
 import torch
 from areal.api.workflow_api import RolloutWorkflow
 
-from ..attempt import Attempt, Unfit, sampled_versions
+from ..attempt import Attempt, sampled_versions
 from .play import connect, play_scored
 
 
@@ -28,13 +28,10 @@ def to_tensors(attempt: Attempt) -> dict[str, torch.Tensor]:
 
 
 class TurnwrightWorkflow(RolloutWorkflow):
-    """One rollout an episode; one that cannot be trained on is rejected."""
+    """One rollout an episode. One that cannot be trained on fails with the reason, which AReaL logs as it rejects it;
+    of None it would say nothing."""
 
     async def arun_episode(self, engine, data):
-        try:
-            (attempt,) = await asyncio.to_thread(
-                play_scored, connect(), task=int(data["task_index"]),
-                seed=uuid.uuid4().int % 2**31)
-            return to_tensors(attempt)
-        except Unfit:
-            return None
+        (attempt,) = await asyncio.to_thread(
+            play_scored, connect(), task=int(data["task_index"]), seed=uuid.uuid4().int % 2**31)
+        return to_tensors(attempt)

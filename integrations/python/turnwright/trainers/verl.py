@@ -1,5 +1,6 @@
-"""verl: an agent loop, by `rollout.agent.default_agent_loop=turnwright`. The dataset's `extra_info.index` is
-the task's. For the recorded logprobs to count, set rollout correction to bypass mode."""
+"""verl: an agent loop, by `rollout.agent.default_agent_loop=turnwright` and a file at `agent_loop_config_path` that
+names this class. The dataset's `extra_info.index` is the task's. For the recorded logprobs to count, set rollout
+correction to bypass mode."""
 
 from __future__ import annotations
 
