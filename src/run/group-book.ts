@@ -287,6 +287,13 @@ export class GroupBook {
     return { groupId, groupIndex, task, episodes };
   }
 
+  /** Of a group's attempts in the order in which they ended, those that made it whole. */
+  firstWhole<Row extends Pick<FinishedEpisode, "reward">>(rows: readonly Row[]): readonly Row[] {
+    const isWhole = (_: Row, index: number): boolean => this.#isFinished(rows.slice(0, index + 1));
+    const last = rows.findIndex(isWhole);
+    return last < 0 ? rows : rows.slice(0, last + 1);
+  }
+
   /** Whether a group needs no more attempts: as many are scored as it has, or all have ended. */
   #isFinished(rows: readonly Pick<FinishedEpisode, "reward">[] = []): boolean {
     if (rows.length >= this.#begun) return true;

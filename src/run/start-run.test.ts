@@ -331,6 +331,32 @@ describe("startRun()", () => {
     expect(told).toEqual(["lamp/test/0"]);
   });
 
+  test("hands out again no attempt that ended when its group was whole already", async () => {
+    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    {
+      await using folder = await open();
+      const late = withResolvers();
+      const writeEpisode = folder.writeEpisode.bind(folder);
+      // The other attempt has ended as well while the first is on its way to the disk.
+      let count = 0;
+      vi.spyOn(folder, "writeEpisode").mockImplementation(async (episode) => {
+        const hash = await writeEpisode(episode);
+        if (++count === 2) late.resolve();
+        await late.promise;
+        return hash;
+      });
+      const run = start({ source: source(), folder, grouping: { size: 1, begun: 2 } });
+      expect((await all(run)).map(({ episodes }) => episodes.length)).toEqual([1]);
+    }
+    await using folder = await open();
+    expect(folder.finished).toHaveLength(2);
+    const again = start({
+      ...{ source: source(), folder, redeliver: true },
+      grouping: { size: 1, begun: 2 },
+    });
+    expect((await all(again)).map(({ episodes }) => episodes.length)).toEqual([1]);
+  });
+
   describe("whose failed attempts are played again", () => {
     const isLost = ({ sessionId }: GenerateRequest): boolean => sessionId.endsWith("#1");
     const told: string[] = [];

@@ -215,7 +215,8 @@ class GroupRun implements LiveRun {
       else others.push(episode);
     }
     for (const groupIndex of untaken) {
-      const episodes = byGroup.get(groupIndex) ?? [];
+      // Some may have ended when it was whole already.
+      const episodes = this.#book.firstWhole(byGroup.get(groupIndex) ?? []);
       const [first] = episodes;
       const options = { signal: this.#stop.signal };
       const known = tasks.get(groupIndex);
