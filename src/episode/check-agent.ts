@@ -50,9 +50,10 @@ export function checkMessages(value: unknown, place: string): readonly Message[]
 /**
  * Checks what an agent made of a turn.
  *
+ * @param textLength - Characters of the turn's text with its stop: attempts lie within.
  * @throws RolloutError `agent/bad-reading` naming the field.
  */
-export function checkReading(value: unknown, place: string): Reading {
+export function checkReading(value: unknown, place: string, textLength: number): Reading {
   const origin: Origin = { code: "agent/bad-reading", place };
   const reading = requireObject(value, origin, "a Reading");
   const { message, intents, reasoning, attemptCounts, form } = reading;
@@ -75,7 +76,7 @@ export function checkReading(value: unknown, place: string): Reading {
     expected: "a count",
     within: "attemptCounts.",
   });
-  if (form !== undefined) requireForm(form, origin);
+  if (form !== undefined) requireForm(form, origin, textLength);
   return value as Reading;
 }
 
@@ -147,7 +148,7 @@ function requireAction(value: unknown, name: string, origin: Origin): void {
   }
 }
 
-function requireForm(form: unknown, origin: Origin): void {
+function requireForm(form: unknown, origin: Origin, textLength: number): void {
   const { attempts, ...flags } = requireObject(form, origin, "a form, or nothing");
   if (!Array.isArray(attempts)) {
     refuse(origin, `form.attempts is ${describe(attempts)}`, "a list");
@@ -162,6 +163,10 @@ function requireForm(form: unknown, origin: Origin): void {
   }
   for (const [index, attempt] of attempts.entries()) {
     requirePlain(attempt as object, origin, `form.attempts[${index}].`);
+    const [start, end] = (attempt as { readonly span: readonly [number, number] }).span;
+    if (start <= end && end <= textLength) continue;
+    const what = `form.attempts[${index}].span is ${start} to ${end}`;
+    refuse(origin, what, `a stretch of the ${textLength} characters that were sampled`);
   }
   requireFields(flags, ["leakedMarkup", "thinkingMalformed"], {
     ...origin,

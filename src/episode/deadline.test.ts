@@ -139,6 +139,31 @@ describe("the episode's deadline", () => {
     ]);
   });
 
+  test("lets no engine stop the time of others by never saying that it goes on", async () => {
+    const { hand, clock } = clocks();
+    const { promise: asked, resolve } = createDeferred();
+    const inner = preparedEngine([says(switchCall)]);
+    const told: ((isHeld: boolean) => void)[] = [];
+    const engine: Engine = {
+      ...inner,
+      async generate(request, options) {
+        told.push(options!.onHeld!);
+        options?.onHeld?.(true);
+        return await inner.generate(request, options);
+      },
+    };
+    const environment = lamp(() => {
+      // Nor by saying so when nobody asks it.
+      for (const tell of told) tell(true);
+      resolve();
+      return new Promise<never>(() => {}) as never;
+    });
+    const playing = play([], { engine, environment, clock, limits: { toolTimeoutMs: 700 } });
+    await asked;
+    await hand.advance(700);
+    expect((await playing).episode.failure).toMatchObject({ code: "environment/timeout" });
+  });
+
   test("leaves a tool that never answers to its own limit, with its turn recorded", async () => {
     const { hand, clock } = clocks();
     const { promise: asked, resolve } = createDeferred();

@@ -270,6 +270,24 @@ const faults: readonly {
         { form: { attempts: [], leakedMarkup: "no", thinkingMalformed: false } },
         'form.leakedMarkup is "no", expected true or false',
       ],
+      ...(
+        [
+          [7, 3],
+          [0, 900],
+        ] as const
+      ).map(
+        (span) =>
+          [
+            {
+              form: {
+                attempts: [{ span, status: "ok" }],
+                leakedMarkup: false,
+                thinkingMalformed: false,
+              },
+            },
+            `form.attempts[0].span is ${span.join(" to ")}, expected a stretch of the ${switchCall.length + "<|stop|>".length} characters that were sampled`,
+          ] as const,
+      ),
       [
         {
           intents: [

@@ -2,7 +2,7 @@ import { InvariantError, type RolloutError } from "../errors.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
-import { isCount, isRow, quote } from "../trajectory/violation.ts";
+import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
@@ -23,7 +23,7 @@ export async function playForeign(
   const startedAtMs = setup.now();
   try {
     const episode: unknown = await play(assignment, setup, options);
-    const why = whyNoEpisode(episode, assignment, options);
+    const why = whyNoEpisode(episode, assignment, { setup, options });
     if (why === undefined) return episode as Episode;
     throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
   } catch (error) {
@@ -42,10 +42,13 @@ const spent = ["callCount", "inputTokenCount", "outputTokenCount"];
 function whyNoEpisode(
   value: unknown,
   assignment: EpisodeAssignment,
-  { interrupt }: Parameters<PlayAttempt>[2],
+  {
+    setup,
+    options: { interrupt },
+  }: { readonly setup: EpisodeSetup; readonly options: Parameters<PlayAttempt>[2] },
 ): string | undefined {
   if (!isRow(value)) return "it is no object";
-  const { rolloutId, groupId, groupIndex, sampleIndex, task } = assignment;
+  const { rolloutId, groupId, groupIndex, sampleIndex, seed, task, forkedFrom } = assignment;
   const { id: taskId, index: taskIndex, split } = task;
   const place = {
     rolloutId,
@@ -55,6 +58,8 @@ function whyNoEpisode(
     taskId,
     taskIndex,
     split,
+    seed,
+    forkedFrom,
     format: 2,
   };
   for (const [name, wanted] of Object.entries(place)) {
@@ -64,6 +69,18 @@ function whyNoEpisode(
     const list = value[name];
     if (!Array.isArray(list) || !list.every(isRow)) return `${name} is no list of objects`;
   }
+  const { environment } = value;
+  if (environment !== setup.environment.name && environment !== task.environment) {
+    return `environment is ${quote(environment)}`;
+  }
+  for (const name of ["startedAtMs", "durationMs"]) {
+    if (!Number.isFinite(value[name])) return `${name} is ${quote(value[name])}`;
+  }
+  const { attempt = assignment.attempt ?? 1, tree = [], turns } = value;
+  if (attempt !== (assignment.attempt ?? 1)) return `attempt is ${quote(attempt)}`;
+  if (!Array.isArray(tree) || !tree.every(isRow)) return "tree is no list of objects";
+  const unjudged = (turns as RawRow[]).findIndex(({ format }) => !isFormat(format));
+  if (unjudged >= 0) return `turns[${unjudged}].format is no form of a turn`;
   const [wrong] = checkEnd(value);
   if (wrong !== undefined) return wrong.detail;
   // It would be left to a next start that nobody has a reason to make.
@@ -81,6 +98,16 @@ function whyNoEpisode(
   if (fault !== undefined) return fault;
   const unwritten = whyNotJson({ ...story, counts, userUsage });
   return unwritten && `it cannot be written as JSON: ${unwritten}`;
+}
+
+/** Whether a value can be what a record says of its turn's form. */
+function isFormat(format: unknown): boolean {
+  if (format === undefined) return true;
+  if (!isRow(format) || typeof format["formatOk"] !== "boolean") return false;
+  const { firstError } = format;
+  if (firstError === undefined) return true;
+  const span = isRow(firstError) ? firstError["tokenSpan"] : undefined;
+  return Array.isArray(span) && span.length === 2 && span.every(isCount);
 }
 
 /** @throws InvariantError on our own bugs. */

@@ -165,6 +165,7 @@ async function readTurn(
         reasoningOpened: play.reasoningOpened,
       }),
       `agent.read() of ${agent.strategy}`,
+      text.length + stopText.length,
     ),
   );
   const form = await recordForm(reading.form, renderer.codec, {

@@ -114,6 +114,7 @@ function ended(stopReason: TurnsEnd["stopReason"]): Sampling {
 async function generate(play: Play, request: GenerateRequest): Promise<Sampled> {
   const { interrupt, setup, time } = play;
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
+  let isCalling = true;
   const call = {
     party: "engine",
     what: `sample turn ${request.requestId}`,
@@ -124,7 +125,9 @@ async function generate(play: Play, request: GenerateRequest): Promise<Sampled> 
       const reply = await setup.engine.generate(request, {
         signal,
         cutShort: time.signal,
-        onHeld: (isHeld) => holdTime(play, isHeld),
+        onHeld: (isHeld) => {
+          if (isCalling) holdTime(play, isHeld);
+        },
       });
       const isEmpty = checkGeneration(reply, request).outputIds.length === 0;
       if (!isEmpty || interrupt?.aborted === true) return reply;
@@ -138,6 +141,10 @@ async function generate(play: Play, request: GenerateRequest): Promise<Sampled> 
   } catch (error) {
     const isHung = error instanceof RolloutError && error.code === "engine/timeout";
     throw isHung && time.expired ? hungEngine(call.what, error) : error;
+  } finally {
+    // An engine that never said that it goes on holds nothing but its own call.
+    isCalling = false;
+    holdTime(play, false);
   }
 }
 

@@ -1108,6 +1108,12 @@ describe("startRun()", () => {
       "outcome is aborted, and nobody interrupted it",
     ],
     ["a turn that is none", { turns: [null] }, "turns is no list of objects"],
+    ["a turn of no form", { turns: [{ format: null }] }, "turns[0].format is no form of a turn"],
+    ["a tree that is none", { tree: [null] }, "tree is no list of objects"],
+    ["another seed", { seed: 7 }, "seed is 7"],
+    ["another environment", { environment: "fans" }, 'environment is "fans"'],
+    ["another play", { attempt: 7 }, "attempt is 7"],
+    ["a time that is none", { durationMs: Number.NaN }, "durationMs is null"],
     ["a bill without its ids", { userUsage: { callCount: 1 } }, "userUsage.inputTokenCount is"],
     [
       "what is no JSON",

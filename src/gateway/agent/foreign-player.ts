@@ -147,11 +147,21 @@ class Player {
       generate: async (request, options) => {
         const engine = this.#engines.get(request.sessionId);
         if (engine !== undefined) {
+          let wasHeld = false;
+          let isCalling = true;
           const onHeld = (isHeld: boolean): void => {
+            if (!isCalling || isHeld === wasHeld) return;
+            wasHeld = isHeld;
             options?.onHeld?.(isHeld);
             this.#holds.get(request.sessionId)?.(isHeld);
           };
-          return await engine.generate(request, { ...options, onHeld });
+          try {
+            return await engine.generate(request, { ...options, onHeld });
+          } finally {
+            // An engine that never said that it goes on holds nothing but its own call.
+            onHeld(false);
+            isCalling = false;
+          }
         }
         const message = `Cannot sample ${request.requestId}: its attempt is over`;
         throw new RolloutError("engine/bad-request", message);
