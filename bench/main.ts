@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
     (await import("./define-environment.ts")).benchDefineEnvironment(),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),
+  recording: async () => (await import("./recording.ts")).benchRecording(),
   seed: async () => (await import("./seed.ts")).benchSeed(),
   "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
   gateway: async () => (await import("./gateway.ts")).benchGateway(),

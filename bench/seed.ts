@@ -1,26 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
-import { createTauRetail, loadTauBenchBundle } from "../environments/tau-bench/index.ts";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
-import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { compileChatTemplate } from "../src/jinja/chat-template.ts";
-import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
-import { defaultLimits } from "../src/episode/limits.ts";
-import { findToolCallParser } from "../src/parser/registry.ts";
-import { createRenderer } from "../src/renderer/create-renderer.ts";
-import { planRun, type RunPlan } from "../src/run/plan-run.ts";
+import type { RunPlan } from "../src/run/plan-run.ts";
 import { RunFolder } from "../src/run/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
-import { findBundle } from "../src/setup/environments.ts";
 import { readModelFolder } from "../src/tokenizer/model-folder.ts";
-import { createUser } from "../src/user/create-user.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { qwen3Folder } from "./bench-model.ts";
 import { cpuMs } from "./cpu-time.ts";
+import { withLoopback } from "./loopback-play.ts";
 import { playSeedsWay, type SeedsWay } from "./seed/play-seeds-way.ts";
-import { writeSeedScript } from "./seed/seed-script.ts";
-import { startSeedServer } from "./seed/seed-servers.ts";
 
 /** Episodes at once: all that are measured. */
 const concurrency = 512;
@@ -42,49 +30,20 @@ export interface SeedFigures {
  * for the training row.
  */
 export async function benchSeed(): Promise<BenchFigure[]> {
-  const bundleDir = await findBundle();
-  if (bundleDir === undefined) {
-    process.stderr.write("seed: no τ-bench bundle at hand, nothing is measured\n");
-    return [];
-  }
-  const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
-  try {
-    const scriptFile = path.join(folder, "script.json");
-    const renderer = await createRenderer({ modelDir: qwen3Folder() });
-    await writeFile(scriptFile, JSON.stringify(await writeSeedScript(renderer.codec)));
-    await using engineServer = await startSeedServer(scriptFile);
-    await using userServer = await startSeedServer(scriptFile);
-    const environment = createTauRetail({
-      bundle: await loadTauBenchBundle(bundleDir, { only: ["retail"] }),
-    });
-    const model = { baseUrl: `${userServer.url}/v1`, model: "user" };
-    const user = createUser({ strategy: "llm", model, repair: "none" });
-    const parser = findToolCallParser("qwen25");
-    const agent = toolCallingAgent({ parser, toolUsePolicy: toolUsePolicies.many });
-    const engine = createSglangEngine({ url: engineServer.url, mode: "direct" });
-    const now = (): number => Date.now();
-    const limits = defaultLimits;
-    const setup = { environment, user, engine, renderer, agent, sampling: {}, limits, now };
-    const planOf = (count: number): RunPlan =>
-      planRun(environment, {
-        split: "test",
-        taskIndexes: Array.from({ length: 32 }, (_, index) => index),
-        sampleCount: count / 32,
-        seed: 0,
-      });
+  const measured = await withLoopback(async ({ setup, folder, engineUrl, planOf }) => {
     await playOurWay(path.join(folder, "warm-up"), { plan: planOf(warmUpCount), setup });
     const ours = await playOurWay(path.join(folder, "run"), { plan: planOf(concurrency), setup });
-    await engine.close();
+    const { environment, user, agent, renderer } = setup;
     const { chatTemplate } = await readModelFolder(qwen3Folder());
     const seeds = await playTheSeedsWay(planOf(seedsCount), {
-      ...{ environment, user, agent, codec: renderer.codec, engineUrl: engineServer.url },
+      ...{ environment, user, agent, codec: renderer.codec, engineUrl },
       template: compileChatTemplate(chatTemplate ?? ""),
     });
-    await user.close?.();
     return toFigures(ours, seeds);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  });
+  if (measured !== undefined) return measured;
+  process.stderr.write("seed: no τ-bench bundle at hand, nothing is measured\n");
+  return [];
 }
 
 type Played = Pick<Parameters<typeof runRollouts>[0], "plan" | "setup">;

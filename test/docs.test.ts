@@ -49,6 +49,8 @@ const FOREIGN_FLAGS = [
   // Those of slime and of the recipes.
   ...["--load-debug-rollout-data", "--rollout-batch-size", "--n-samples-per-prompt"],
   ...["--groups", "--work"],
+  // OpenRLHF's, up to the first dot.
+  ...["--algo"],
 ];
 
 const helps = new Map<string, Promise<string>>();

@@ -122,11 +122,6 @@ export class InputPlayer {
     return this.#stop !== undefined && thrown === this.#stop;
   }
 
-  /** Whether the whole recording was played. */
-  get isExhausted(): boolean {
-    return !this.isPlaying && this.#timePlace >= this.#times.length;
-  }
-
   /** Reads the clock: milliseconds since the epoch. */
   now(): number {
     this.#readings += 1;

@@ -1,5 +1,6 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
 import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
+import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { RolloutError } from "../errors.ts";
 import type { Sampled } from "./input-player.ts";
@@ -51,10 +52,6 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   }
 }
 
-function isPromptTooLong(error: unknown): boolean {
-  return error instanceof RolloutError && error.code === "engine/prompt-too-long";
-}
-
 const interrupted: Sampling = {
   type: "ended",
   end: { outcome: "aborted", stopReason: "interrupted" },
@@ -94,9 +91,8 @@ async function takeGeneration(
       });
     } catch (error) {
       // There is no room behind what was sampled before: that is the turn.
-      if (part !== undefined && isPromptTooLong(error)) {
-        return { generation: part.generation, isLate: false };
-      }
+      const isTurn = part !== undefined && part.generation.outputIds.length > 0;
+      if (isTurn && isPromptTooLong(error)) return { generation: part.generation, isLate: false };
       throw error;
     }
     const generation = part

@@ -94,20 +94,10 @@ export async function answerTurn(
 
 /** What the agent can do nothing about. */
 function setbackOf(error: unknown): SessionSetback | undefined {
-  if (error instanceof RolloutError) {
-    return error.code === "engine/prompt-too-long"
-      ? { type: "limit", stopReason: "context-full" }
-      : { type: "failure", error };
-  }
-  if (!(error instanceof DOMException) || error.name !== "TimeoutError") return undefined;
-  const late = new RolloutError(
-    "engine/timeout",
-    "Cannot sample a turn: the engine took too long",
-    {
-      retryable: true,
-    },
-  );
-  return { type: "failure", error: late };
+  if (!(error instanceof RolloutError)) return undefined;
+  return error.code === "engine/prompt-too-long"
+    ? { type: "limit", stopReason: "context-full" }
+    : { type: "failure", error };
 }
 
 function isOwnBug(error: unknown, session: GatewaySession, request: ClientRequest): boolean {
@@ -161,7 +151,7 @@ async function sampleAndWrite(
     parents: [request.signal, session.stop.signal],
     clock,
   });
-  const { reply, constraint } = await sampleInForm(services, form, async (held) =>
+  const sampled = sampleInForm(services, form, async (held) =>
     sampleReply({
       engine,
       renderer,
@@ -187,6 +177,10 @@ async function sampleAndWrite(
       onHeld: (isHeld) => (isHeld ? deadline.pause() : deadline.goOn()),
     }),
   );
+  const { reply, constraint } = await sampled.catch((error: unknown) => {
+    const isLate = deadline.expired && error === deadline.signal.reason;
+    throw isLate ? tookTooLong(services.limits) : error;
+  });
   const record = {
     ...toRecord(services, { request, placement, built, start, reply, sampling }),
     ...given({ constraint }),
@@ -206,6 +200,12 @@ async function sampleAndWrite(
   const tokens = asked.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
   output.finish(dialect, start, reply, tokens);
   return node;
+}
+
+/** The time that is over is the engine's; a client that waits no longer has a signal of its own. */
+function tookTooLong({ engineTimeoutMs }: Pick<SessionLimits, "engineTimeoutMs">): RolloutError {
+  const message = `Cannot sample a turn: the engine took longer than ${engineTimeoutMs} ms`;
+  return new RolloutError("engine/timeout", message, { retryable: true });
 }
 
 function chooseSampling(

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { Generation } from "../engine/engine.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
+import { RolloutError } from "../errors.ts";
 import { PolicyGate } from "./policy-gate.ts";
 
 const request = {
@@ -24,4 +26,31 @@ describe("PolicyGate", () => {
       expect(gate.runningCount).toBe(0);
     },
   );
+
+  test("keeps what was sampled before an update where the engine takes no more behind it", async () => {
+    const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
+    const part: Generation = {
+      ...{ outputIds: [7, 8], logprobs: [-1, -1], pieces: [piece], discarded: [] },
+      finish: { type: "length" },
+    };
+    const tooLong = new RolloutError("engine/prompt-too-long", "no room");
+    const asked: number[][] = [];
+    const gate = new PolicyGate({
+      ...preparedEngine([]),
+      async generate({ promptIds }, options) {
+        asked.push([...promptIds]);
+        if (asked.length > 1) throw tooLong;
+        await new Promise<void>((resolve) => {
+          options?.cutShort?.addEventListener("abort", () => resolve());
+        });
+        return part;
+      },
+    });
+    const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });
+    await gate.close("interrupt");
+    gate.open();
+    expect(await generating).toEqual(part);
+    expect(asked).toEqual([[1], [1, 7, 8]]);
+    await expect(gate.engine.generate(request)).rejects.toBe(tooLong);
+  });
 });

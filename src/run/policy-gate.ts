@@ -1,4 +1,5 @@
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
+import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 
@@ -71,7 +72,13 @@ export class PolicyGate {
               maxNewTokens: request.maxNewTokens - before.length,
               requestId: `${request.requestId}w${round};`,
             };
-      const { generation, isInterrupted } = await this.#pass(rest, options);
+      const passed = await this.#pass(rest, options).catch((error: unknown) => {
+        // There is no room behind what was sampled before: that is the turn.
+        if (before.length > 0 && isPromptTooLong(error)) return undefined;
+        throw error;
+      });
+      if (passed === undefined) return sampled!;
+      const { generation, isInterrupted } = passed;
       sampled = sampled === undefined ? generation : joinGenerations(sampled, generation);
       const isCut =
         isInterrupted &&

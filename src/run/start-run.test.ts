@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Agent } from "../agent/agent.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
-import type { Environment } from "../environment/environment.ts";
+import type { Environment, World } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
 import { inputsBefore, type Input } from "../episode/input.ts";
@@ -14,6 +14,7 @@ import { playEpisode } from "../episode/play-episode.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { PlaybackStop } from "../outside.ts";
+import { Redactor } from "../internal/redactor.ts";
 import { createClock } from "../internal/clock.ts";
 import { createAdmissionGate } from "./admission.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -1219,6 +1220,72 @@ describe("startRun()", () => {
     const [group] = await all(run);
     expect(group!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([1]);
     expect(await run.result).toMatchObject({ end: "finished", progress: { running: 0 } });
+  });
+
+  const unreadable = (): never => {
+    throw new TypeError("no");
+  };
+
+  test.each<[what: string, thrown: () => unknown]>([
+    ["nothing", () => undefined],
+    ["a text", () => "no"],
+    ["a symbol", () => Symbol("no")],
+    ["a frozen error", () => Object.freeze(new Error("key s3cr3t-key-0"))],
+    [
+      "an error without a message",
+      () => Object.defineProperty(new Error(), "message", { get: unreadable }),
+    ],
+    [
+      "an error without a stack",
+      () => Object.defineProperty(new Error("no"), "stack", { get: unreadable }),
+    ],
+    [
+      "an error whose cause throws",
+      () => Object.defineProperty(new Error("no"), "cause", { get: unreadable }),
+    ],
+    ["a proxy", () => new Proxy(new Error("no"), { get: unreadable, getPrototypeOf: unreadable })],
+    ["a failure with a lone surrogate", () => new RolloutError("user/gone", "\ud800")],
+  ])("fails one attempt alone where anybody throws %s", async (_, thrown) => {
+    const fail = (): never => {
+      // eslint-disable-next-line typescript/only-throw-error
+      throw thrown();
+    };
+    const { agent, user, ...setup } = setupWith(lampEngine());
+    const broken = (name: keyof World): Environment => ({
+      ...environment,
+      open: async (...call) => Object.assign(await environment.open(...call), { [name]: fail }),
+    });
+    const breaks: readonly Partial<StartRunOptions["setup"]>[] = [
+      { environment: { ...environment, open: fail } },
+      ...(["begin", "step", "score", Symbol.asyncDispose] as const).map((name) => ({
+        environment: broken(name as keyof World),
+      })),
+      { user: { ...user, open: fail } },
+      { user: { ...user, open: () => ({ begin: fail, reply: fail, usage: fail }) } },
+      { agent: { ...agent, open: fail } },
+      { agent: { ...agent, read: fail } },
+      { agent: { ...agent, observe: fail } },
+      { engine: { ...setup.engine, generate: fail } },
+      { play: fail },
+    ];
+    for (const [index, change] of breaks.entries()) {
+      await rm(dir, { recursive: true });
+      dir = await mkdtemp(path.join(tmpdir(), "turnwright-start-run-"));
+      await using folder = await open();
+      const { result } = start({
+        setup: { agent, user, ...setup, ...change },
+        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        redactor: new Redactor(["s3cr3t-key-0"]),
+        grouping: { size: 1, attempts: 1 },
+        folder,
+      });
+      expect([index, (await result).end]).toEqual([index, "finished"]);
+      const rows = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
+      // A world that cannot be cleared away costs nothing.
+      expect(rows).toContain(index === 4 ? '"outcome":"completed"' : '"outcome":"failed"');
+      const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
+      expect(rows + events).not.toContain("s3cr3t-key-0");
+    }
   });
 
   test("verify finds nothing where an engine wrote into the ids that it was sent", async () => {

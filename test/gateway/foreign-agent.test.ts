@@ -4,6 +4,7 @@ import { storefrontUser } from "../../environments/storefront/storefront-user.ts
 import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import { InvariantError } from "../../src/errors.ts";
 import type { Environment, World } from "../../src/environment/environment.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
@@ -183,6 +184,58 @@ describe("createForeignPlayer()", () => {
     const around = { environment: heeding, limits, clock: createClock(hand) };
     expect(await play(open, insisting, around)).toMatchObject({
       ...{ outcome: "truncated", stopReason: "max-turns", reward: 0 },
+    });
+  });
+
+  test.each<[what: string, generate: Engine["generate"], message: string]>([
+    ["throws plainly", () => Promise.reject(new TypeError("fetch failed")), "fetch failed"],
+    [
+      "throws our kind of bug",
+      () => {
+        throw new InvariantError("a socket is open or closed");
+      },
+      "a socket is open or closed",
+    ],
+  ])("an engine that %s has failed one attempt", async (_, generate, message) => {
+    await using open = await openDesk(0);
+    const engine = { ...open.engine, generate };
+    const { failure } = await play(open, mirrored(open, shopAgent), { engine });
+    expect(failure).toMatchObject({
+      code: "engine/exception",
+      message: expect.stringMatching(new RegExp(`^Cannot sample .*: ${message}$`)) as string,
+    });
+  });
+
+  test.each<[what: string, wait: (signal: AbortSignal) => Promise<never>]>([
+    ["ignores its signal", never],
+    [
+      "gives up as its signal says",
+      async (signal) =>
+        await new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason as Error));
+        }),
+    ],
+    [
+      "gives up in its own way",
+      async (signal) =>
+        await new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(new TypeError("socket closed")));
+        }),
+    ],
+  ])("an engine that is too slow and %s has failed one attempt", async (_, wait) => {
+    await using open = await openDesk(0);
+    const hand = manualClock();
+    const limits = { ...defaultLimits, engineTimeoutMs: 700 };
+    const generate: Engine["generate"] = async (_request, options) => {
+      void hand.advance(700);
+      return await wait(options!.signal!);
+    };
+    const around = { engine: { ...open.engine, generate }, limits, clock: createClock(hand) };
+    const { failure } = await play(open, mirrored(open, shopAgent), around);
+    expect(failure).toEqual({
+      party: "engine",
+      code: "engine/timeout",
+      message: "Cannot sample a turn: the engine took longer than 700 ms",
     });
   });
 

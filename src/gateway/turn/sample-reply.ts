@@ -1,6 +1,8 @@
 import { checkGeneration } from "../../engine/check-sampled.ts";
 import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts";
-import { RolloutError } from "../../errors.ts";
+import { attribute } from "../../episode/boundary.ts";
+import { InvariantError, RolloutError } from "../../errors.ts";
+import { withDeadline } from "../../internal/deadline.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
@@ -42,19 +44,9 @@ export interface SampledReply {
  * @throws the signal's reason.
  */
 export async function sampleReply(options: ReplyToSample): Promise<SampledReply> {
-  const { engine, request, signal, onHeld } = options;
+  const { request } = options;
   const feed = new ReadingFeed(options);
-  const stopped = new AbortController();
-  feed.onStopText = () => stopped.abort();
-  const generation = checkGeneration(
-    await engine.generate(request, {
-      signal,
-      onHeld,
-      cutShort: stopped.signal,
-      onTokens: ({ tokenIds }) => feed.push(tokenIds),
-    }),
-    request,
-  );
+  const generation = await askEngine(options, feed);
   if (generation.outputIds.length === 0) {
     const message = `Cannot sample ${request.requestId}: the engine sampled nothing`;
     throw new RolloutError("engine/bad-reply", message, { retryable: true });
@@ -75,6 +67,43 @@ export async function sampleReply(options: ReplyToSample): Promise<SampledReply>
       reader.attempts.length > 0 && reader.attempts.every(({ status }) => status !== "ok"),
     writtenIds: writtenIds(parts, reader.attempts),
   };
+}
+
+/**
+ * Asks the engine, which may be anyone's: what it throws plainly is its own failure, and one that ignores its
+ * signal is not waited for.
+ */
+async function askEngine(
+  { engine, request, signal, onHeld }: ReplyToSample,
+  feed: ReadingFeed,
+): Promise<Generation> {
+  const what = `sample ${request.requestId}`;
+  const stopped = new AbortController();
+  feed.onStopText = () => stopped.abort();
+  let isAwaited = true;
+  const ask = async (ended: AbortSignal): Promise<Generation> =>
+    checkGeneration(
+      await engine.generate(request, {
+        signal: ended,
+        onHeld,
+        cutShort: stopped.signal,
+        onTokens: ({ tokenIds }) => {
+          if (isAwaited) feed.push(tokenIds);
+        },
+      }),
+      request,
+    );
+  try {
+    const onLate = (): never => {
+      throw new InvariantError("a wait without an end is never over");
+    };
+    return await withDeadline(ask, { ms: Infinity, signal, onLate });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw attribute(error, { party: "engine", what });
+  } finally {
+    isAwaited = false;
+  }
 }
 
 function writtenIds(

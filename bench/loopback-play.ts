@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createTauRetail, loadTauBenchBundle } from "../environments/tau-bench/index.ts";
+import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
+import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
+import { defaultLimits } from "../src/episode/limits.ts";
+import { findToolCallParser } from "../src/parser/registry.ts";
+import { createRenderer } from "../src/renderer/create-renderer.ts";
+import { planRun, type RunPlan } from "../src/run/plan-run.ts";
+import { findBundle } from "../src/setup/environments.ts";
+import { createUser } from "../src/user/create-user.ts";
+import { qwen3Folder } from "./bench-model.ts";
+import { writeSeedScript } from "./seed/seed-script.ts";
+import { startSeedServer } from "./seed/seed-servers.ts";
+import type { StorefrontPlay } from "./storefront-play.ts";
+
+/** τ-bench retail over loopback HTTP. */
+export interface LoopbackPlay {
+  readonly setup: StorefrontPlay["setup"];
+  /** A folder that is gone afterwards. */
+  readonly folder: string;
+  /** Of the SGLang-shaped server. */
+  readonly engineUrl: string;
+  /** So many attempts, at 32 tasks. */
+  planOf(count: number): RunPlan;
+}
+
+/**
+ * Prepares τ-bench retail with the Qwen3 tokenizer, the engine and the user's model being processes of
+ * their own, and clears all of it away behind `measure`. `undefined` where the tasks are not at hand.
+ */
+export async function withLoopback<Result>(
+  measure: (play: LoopbackPlay) => Promise<Result>,
+): Promise<Result | undefined> {
+  const bundleDir = await findBundle();
+  if (bundleDir === undefined) return undefined;
+  const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
+  try {
+    const scriptFile = path.join(folder, "script.json");
+    const renderer = await createRenderer({ modelDir: qwen3Folder() });
+    await writeFile(scriptFile, JSON.stringify(await writeSeedScript(renderer.codec)));
+    await using engineServer = await startSeedServer(scriptFile);
+    await using userServer = await startSeedServer(scriptFile);
+    const environment = createTauRetail({
+      bundle: await loadTauBenchBundle(bundleDir, { only: ["retail"] }),
+    });
+    const model = { baseUrl: `${userServer.url}/v1`, model: "user" };
+    const user = createUser({ strategy: "llm", model, repair: "none" });
+    const parser = findToolCallParser("qwen25");
+    const agent = toolCallingAgent({ parser, toolUsePolicy: toolUsePolicies.many });
+    const engine = createSglangEngine({ url: engineServer.url, mode: "direct" });
+    const now = (): number => Date.now();
+    const limits = defaultLimits;
+    const setup = { environment, user, engine, renderer, agent, sampling: {}, limits, now };
+    const planOf = (count: number): RunPlan =>
+      planRun(environment, {
+        split: "test",
+        taskIndexes: Array.from({ length: 32 }, (_, index) => index),
+        sampleCount: count / 32,
+        seed: 0,
+      });
+    try {
+      return await measure({ setup, folder, engineUrl: engineServer.url, planOf });
+    } finally {
+      await engine.close();
+      await user.close?.();
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,107 @@
+import { setMaxListeners } from "node:events";
+import path from "node:path";
+import type { Episode } from "../src/episode/episode.ts";
+import { playEpisode } from "../src/episode/play-episode.ts";
+import { RunFolder } from "../src/run/run-folder.ts";
+import { runRollouts } from "../src/run/run-rollouts.ts";
+import type { BenchFigure } from "./bench-figure.ts";
+import { median } from "./cpu-time.ts";
+import { type LoopbackPlay, withLoopback } from "./loopback-play.ts";
+
+/** Episodes at once: all of a repetition. */
+const concurrency = 512;
+const repetitions = 5;
+
+/** What a repetition came to. */
+interface Pace {
+  readonly turnsPerSecond: number;
+  readonly cpuMsPerTurn: number;
+}
+
+/**
+ * What a run takes of the throughput with all that it writes (journal, rows and recording), over the same
+ * episodes with nothing around them: τ-bench retail over loopback HTTP, 512 episodes at once. Both sides
+ * take turns, the first of each being left out.
+ */
+export async function benchRecording(): Promise<BenchFigure[]> {
+  const measured = await withLoopback(async (play) => {
+    const bare: Pace[] = [];
+    const recorded: Pace[] = [];
+    for (let repetition = 0; repetition <= repetitions; repetition++) {
+      bare.push(await paceOf(async () => playBare(play)));
+      recorded.push(await paceOf(async () => playRecorded(play, `run-${repetition}`)));
+    }
+    return [
+      toFigure("turns per second of a recorded run, against bare episodes", "1/s", {
+        value: median(recorded.slice(1).map(({ turnsPerSecond }) => turnsPerSecond)),
+        baseline: median(bare.slice(1).map(({ turnsPerSecond }) => turnsPerSecond)),
+      }),
+      toFigure("CPU per turn of a recorded run, against bare episodes", "ms", {
+        value: median(recorded.slice(1).map(({ cpuMsPerTurn }) => cpuMsPerTurn)),
+        baseline: median(bare.slice(1).map(({ cpuMsPerTurn }) => cpuMsPerTurn)),
+      }),
+    ];
+  });
+  if (measured !== undefined) return measured;
+  process.stderr.write("recording: no τ-bench bundle at hand, nothing is measured\n");
+  return [];
+}
+
+/** @param play - Says how many turns were taken. */
+async function paceOf(play: () => Promise<number>): Promise<Pace> {
+  const startedAt = performance.now();
+  const before = process.cpuUsage();
+  const turnCount = await play();
+  const { user, system } = process.cpuUsage(before);
+  const seconds = (performance.now() - startedAt) / 1000;
+  return {
+    turnsPerSecond: turnCount / seconds,
+    cpuMsPerTurn: (user + system) / 1000 / turnCount,
+  };
+}
+
+async function playBare({ setup, planOf }: LoopbackPlay): Promise<number> {
+  const { signal } = new AbortController();
+  // Every episode listens to it.
+  setMaxListeners(0, signal);
+  const episodes = await Promise.all(
+    Array.from(planOf(concurrency), (planned) => playEpisode(planned, setup, { signal })),
+  );
+  return turnsOf(episodes);
+}
+
+async function playRecorded(
+  { setup, planOf, folder: parent }: LoopbackPlay,
+  name: string,
+): Promise<number> {
+  const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
+  const episodes: Episode[] = [];
+  {
+    await using folder = await RunFolder.open(path.join(parent, name), manifest, {
+      retryFailed: false,
+    });
+    await runRollouts({
+      ...{ plan: planOf(concurrency), setup, folder, concurrency },
+      attempts: 1,
+      maxFailuresInRow: 1,
+      signal: new AbortController().signal,
+      onEpisode: (episode) => void episodes.push(episode),
+    });
+  }
+  return turnsOf(episodes);
+}
+
+function turnsOf(episodes: readonly Episode[]): number {
+  const completed = episodes.filter(({ outcome }) => outcome === "completed").length;
+  if (completed === concurrency) return episodes.reduce((sum, { turns }) => sum + turns.length, 0);
+  throw new Error(`Cannot measure: ${completed} of ${concurrency} episodes were completed`);
+}
+
+function toFigure(
+  figure: string,
+  unit: "1/s" | "ms",
+  { value, baseline }: { readonly value: number; readonly baseline: number },
+): BenchFigure {
+  const ratio = unit === "ms" ? baseline / value : value / baseline;
+  return { bench: "recording", figure, value, unit, baseline, ratio, at: concurrency };
+}
