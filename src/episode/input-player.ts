@@ -69,6 +69,7 @@ export class RecordingEnd extends PlaybackStop {
 export class InputPlayer {
   readonly #past: readonly Input[];
   readonly #times: readonly number[];
+  readonly #nextPromptHash: string | undefined;
   readonly #isReplay: boolean;
   readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
@@ -99,6 +100,7 @@ export class InputPlayer {
     const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
+    this.#nextPromptHash = past?.nextPromptHash;
     this.#isReplay = atEnd === "replay";
     this.#isScoredAnew = scoreAnew;
     this.#onInputs = onInputs;
@@ -172,16 +174,21 @@ export class InputPlayer {
       const what = `the episode comes to a policy call where it came to ${nameOf(input)}`;
       throw this.#diverge("agent", what);
     }
-    if (input.promptHash !== promptHash) {
-      throw this.#diverge(
-        "agent",
-        `the policy is asked with other ids than before: their hash is ${promptHash} and was ` +
-          input.promptHash,
-      );
-    }
+    if (input.promptHash !== promptHash) throw this.#otherPrompt(promptHash, input.promptHash);
     this.#place += 1;
     const { isLate = false, isPartial } = input;
     return { generation: open(input.outcome), isLate, ...(isPartial && { isPartial }) };
+  }
+
+  /** Holds the first prompt of a fork's own to what the other was asked with in its place. */
+  requireNextPrompt(promptHash: string): void {
+    const wanted = this.#nextPromptHash;
+    if (wanted !== undefined && wanted !== promptHash) throw this.#otherPrompt(promptHash, wanted);
+  }
+
+  #otherPrompt(promptHash: string, before: string): PlaybackStop {
+    const hashes = `their hash is ${promptHash} and was ${before}`;
+    return this.#diverge("agent", `the policy is asked with other ids than before: ${hashes}`);
   }
 
   async #sample(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {

@@ -60,6 +60,11 @@ export interface Inputs {
   readonly inputs: readonly Input[];
   /** Milliseconds since the epoch, in the order in which they were read. */
   readonly times: readonly number[];
+  /**
+   * Of a beginning: the hash of the ids that the engine was sent next (see `hashIds()`). Absent where that is
+   * not known.
+   */
+  readonly nextPromptHash?: string;
 }
 
 /** What is recorded of something that was thrown: of a failure that cannot be written, what it says. */
@@ -106,7 +111,9 @@ export function inputsBefore({ inputs, times }: Inputs, turnIndex: number): Inpu
   for (const [index, input] of inputs.entries()) {
     if (input.type !== "generation") continue;
     if (turnCount === turnIndex) {
-      return { inputs: inputs.slice(0, index), times: times.slice(0, input.readings) };
+      const { promptHash, readings } = input;
+      const before = { inputs: inputs.slice(0, index), times: times.slice(0, readings) };
+      return { ...before, nextPromptHash: promptHash };
     }
     if (input.isPartial !== true) turnCount += 1;
   }

@@ -267,7 +267,11 @@ async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
 async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
   await openConversation(play, world);
   for (let turnIndex = 0; turnIndex < play.setup.limits.maxTurns; turnIndex++) {
-    if (turnIndex === play.forkAt) play.recorder.beginFork();
+    if (turnIndex === play.forkAt) {
+      // Without a turn before it nothing is shared, and it may well be asked otherwise.
+      if (turnIndex > 0) play.player.requireNextPrompt(play.recorder.promptHash);
+      play.recorder.beginFork();
+    }
     const end = await playTurn(play, world, turnIndex);
     if (end === undefined) continue;
     if (turnIndex < (play.forkAt ?? 0)) requireSameLimits(play, end);

@@ -740,6 +740,21 @@ describe("startRun()", () => {
         }),
       ],
       [
+        "shows the last of its answers otherwise",
+        "agent/not-repeatable",
+        (agent, isFirst) => {
+          let count = 0;
+          return {
+            ...agent,
+            observe: (observed) => {
+              const [message, ...rest] = agent.observe(observed);
+              const isSame = isFirst() || count++ === 0;
+              return isSame ? [message!, ...rest] : [{ ...message!, content: "off" }, ...rest];
+            },
+          };
+        },
+      ],
+      [
         "reads its turns otherwise",
         "agent/not-repeatable",
         (agent, isFirst) => ({
