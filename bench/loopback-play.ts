@@ -24,7 +24,7 @@ export interface LoopbackPlay {
   /** Of the SGLang-shaped server. */
   readonly engineUrl: string;
   /** So many attempts, at 32 tasks. */
-  planOf(count: number): RunPlan;
+  readonly planOf: (count: number) => RunPlan;
 }
 
 /**
