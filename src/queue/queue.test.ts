@@ -368,6 +368,30 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(idsIn(await bench.text("run", "episodes.jsonl"))).toEqual(lampIds(1));
   });
 
+  test("fails an attempt over which one worker after the other is lost", async () => {
+    await using bench = await QueueBench.open();
+    const handOut = await bench.handOut();
+    const folder = await bench.folder("run");
+    const one = { grouping: { size: 1, attempts: 1 }, admission: { concurrency: 1 } } as const;
+    const run = bench.start(1, { folder, player: handOut.player(), ...one });
+    const store = await bench.store();
+    const jobs = "turnwright:run-test-run:*";
+    const lost = all(run);
+    await until(async () => {
+      for (const name of await store.redis.keys(jobs)) {
+        if ((await store.redis.type(name)) !== "hash") continue;
+        if ((await store.redis.hget(name, "name")) === "attempt") {
+          await store.redis.hset(name, "stc", "10");
+          return true;
+        }
+      }
+      return false;
+    });
+    const [group] = await lost;
+    expect(group?.episodes.map(({ failure }) => failure?.code)).toEqual(["internal/worker-lost"]);
+    expect(group?.episodes[0]?.failure?.message).toContain("10 workers were lost");
+  });
+
   test("plays what a hand-out interrupted that was killed before it heard of it", async () => {
     await using bench = await QueueBench.open();
     const reached = withResolvers();

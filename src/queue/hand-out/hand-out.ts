@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Queue, QueueEvents } from "bullmq";
 import type { EpisodeAssignment } from "../../episode/episode-setup.ts";
+import { failedEpisode } from "../../episode/failed-episode.ts";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
@@ -139,6 +140,7 @@ export class HandOut implements AsyncDisposable {
         const { interrupt, signal, past, onInputs, groupLeft } = options;
         signal.throwIfAborted();
         const unplayed = () => unplayedEpisode(assignment, setup);
+        const startedAtMs = setup.now();
         if (interrupt?.aborted === true) return unplayed();
         const job = await this.#describe(assignment, scope, past);
         signal.throwIfAborted();
@@ -150,6 +152,7 @@ export class HandOut implements AsyncDisposable {
         };
         const handed = new HandedJob({
           ...{ id: this.#idOf(assignment, scope), job, told, unplayed },
+          failed: (failure) => failedEpisode(failure, assignment, { setup, startedAtMs }),
           ...{ group: `${scope.name ?? ""}/${groupIndex}`, groupLeft },
         });
         return await this.#book.play(handed, { signal, interrupt });

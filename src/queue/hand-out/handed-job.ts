@@ -1,5 +1,6 @@
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
+import type { RolloutError } from "../../errors.ts";
 import type { Inputs } from "../../episode/input.ts";
 import { withResolvers } from "../../internal/with-resolvers.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
@@ -16,6 +17,8 @@ export class HandedJob {
   readonly told: HandedSetup;
   /** The episode where nobody began to play it. */
   readonly unplayed: () => Episode;
+  /** The episode where whoever began to play it came to nothing. */
+  readonly failed: (failure: RolloutError) => Episode;
   readonly group: string;
   /** Attempts that its group lacked, this one included. */
   readonly groupLeft: number;
@@ -29,11 +32,14 @@ export class HandedJob {
   /** Answers that could not be used. */
   refusedCount = 0;
 
-  constructor(about: Pick<HandedJob, "id" | "job" | "told" | "unplayed" | "group" | "groupLeft">) {
+  constructor(
+    about: Pick<HandedJob, "id" | "job" | "told" | "unplayed" | "failed" | "group" | "groupLeft">,
+  ) {
     this.id = about.id;
     this.job = about.job;
     this.told = about.told;
     this.unplayed = about.unplayed;
+    this.failed = about.failed;
     this.group = about.group;
     this.groupLeft = about.groupLeft;
     // Whoever plays it awaits it.

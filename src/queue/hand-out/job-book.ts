@@ -1,6 +1,6 @@
 import type { Queue } from "bullmq";
 import type { Episode } from "../../episode/episode.ts";
-import { UsageError } from "../../errors.ts";
+import { RolloutError, UsageError } from "../../errors.ts";
 import { answerSchema, type Answer } from "../job/attempt-result.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { cancelledKey } from "../store/keys.ts";
@@ -13,6 +13,9 @@ import { judgeAnswer } from "./judge-answer.ts";
 /** Jobs that are put into the queue by one call. */
 const addedTogether = 500;
 
+/** What is asked of a job: BullMQ's fields, `stc` being how often nobody renewed its lock. */
+const lookedAt = ["name", "finishedOn", "returnvalue", "failedReason", "stc"] as const;
+
 /** Jobs that are looked after by one call. */
 const lookedAfterTogether = 1_000;
 
@@ -21,6 +24,12 @@ const graceMs = 1_000;
 
 /** So many answers of no use for one play end the run. */
 const mostRefused = 5;
+
+/**
+ * So many workers may be lost over one attempt. Machines that are taken away are lost now and then; an attempt
+ * that takes all of a worker's memory loses every one.
+ */
+const mostLost = 10;
 
 /** How long those who are not needed any more are told so for, seconds. */
 const cancelledS = 3_600;
@@ -214,19 +223,31 @@ export class JobBook {
     if (ids.length === 0) return;
     const pipeline = this.#store.redis.pipeline();
     for (const id of ids) {
-      pipeline.hmget(this.#queue.toKey(id), "name", "finishedOn", "returnvalue", "failedReason");
+      pipeline.hmget(this.#queue.toKey(id), ...lookedAt);
     }
     const rows = (await pipeline.exec()) ?? [];
     for (const [index, [error, row]] of rows.entries()) {
       const handed = this.#handed.get(ids[index]!);
       if (handed === undefined || handed.isReading || error !== null) continue;
-      const [name, finishedOn, returned, failed] = row as (string | null)[];
+      const [name, finishedOn, returned, failed, lost] = row as (string | null)[];
       if (name === null || name === undefined) this.#add(handed);
       else if (failed !== null && finishedOn !== null)
         await this.#handOutAgain(handed, undefined, undefined);
       else if (finishedOn !== null) this.take(handed.id, parse(returned));
+      else if (Number(lost) >= mostLost) this.#giveUp(handed, Number(lost));
       else if (handed.isInterrupted) await this.#interrupt(handed);
     }
+  }
+
+  #giveUp(handed: HandedJob, lost: number): void {
+    const { rolloutId } = handed.job;
+    const failure = new RolloutError(
+      "internal/worker-lost",
+      `${lost} workers were lost while they played ${rolloutId}: it may need more memory than they have`,
+    );
+    handed.told.onTrouble?.(failure);
+    this.#callOffLater(handed);
+    handed.resolve(handed.failed(failure));
   }
 
   #nextToLookAfter(): readonly string[] {
@@ -326,8 +347,12 @@ export class JobBook {
 
   #cancel(handed: HandedJob, reason: unknown): void {
     if (this.#handed.get(handed.id) !== handed) return;
-    this.#end(handed);
+    this.#callOffLater(handed);
     handed.reject(reason);
+  }
+
+  #callOffLater(handed: HandedJob): void {
+    this.#end(handed);
     if (this.#toCallOff.push(handed.id) === 1) this.#later(this.#callOff());
   }
 
