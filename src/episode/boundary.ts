@@ -35,43 +35,48 @@ export function suspectOf({ name, definedAt }: Environment, asked: keyof typeof 
  * end as `party/timeout`. Failures that are attributed already, our own bugs, what stops the episode's
  * playback and the caller's abort pass untouched. What comes back is whatever the other side returned: check it.
  */
-export async function crossBoundary<Result>(
+export function crossBoundary<Result>(
   watch: CallWatch,
   boundary: Boundary,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  const { party, what, suspect, timeoutMs } = boundary;
-  try {
-    return await watch.within(timeoutMs, work, () => {
-      const remedy =
-        suspect === undefined ? "" : `, expected one (a forgotten resolve in ${suspect}?)`;
-      const message = `Cannot ${what}: no answer within ${timeoutMs} ms${remedy}`;
-      return new RolloutError(`${party}/timeout`, message, { retryable: true });
-    });
-  } catch (error) {
-    watch.throwIfAborted();
-    throw watch.ownsStop(error) ? error : attribute(error, boundary);
-  }
+  const { timeoutMs } = boundary;
+  return watch.within(timeoutMs, work, {
+    onLate: () => noAnswer(boundary),
+    name: (error) => nameThrown(watch, boundary, error),
+  });
+}
+
+function noAnswer({ party, what, suspect, timeoutMs }: Boundary): RolloutError {
+  const remedy = suspect === undefined ? "" : `, expected one (a forgotten resolve in ${suspect}?)`;
+  const message = `Cannot ${what}: no answer within ${timeoutMs} ms${remedy}`;
+  return new RolloutError(`${party}/timeout`, message, { retryable: true });
+}
+
+function nameThrown(watch: CallWatch, boundary: Boundary, error: unknown): unknown {
+  return watch.ownsStop(error) ? error : attribute(error, boundary);
 }
 
 /**
  * Crosses a boundary to code that answers at once, as `crossBoundary()` does, without a time limit.
- * Where it returns a promise all the same, that is waited for within one.
+ * Where it returns a promise all the same, that is waited for within one. What comes back at once is given
+ * at once, and what is thrown at once is thrown at once.
  */
-export async function crossBriefly<Result>(
+export function crossBriefly<Result>(
   watch: CallWatch,
   boundary: Boundary,
   work: () => Result | Promise<Result>,
-): Promise<Result> {
+): Result | Promise<Result> {
   let result: Result | Promise<Result>;
   try {
     result = work();
     // What came back may be such that even this question throws.
     if (!(result instanceof Promise)) return result;
   } catch (error) {
-    throw watch.ownsStop(error) ? error : attribute(error, boundary);
+    throw nameThrown(watch, boundary, error);
   }
-  return await crossBoundary(watch, boundary, async () => await result);
+  const promised = result;
+  return crossBoundary(watch, boundary, async () => await promised);
 }
 
 /**

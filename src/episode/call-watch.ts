@@ -62,16 +62,16 @@ export class CallWatch implements Disposable {
    * waited for.
    *
    * @throws the caller's reason where that is aborted first, `onLate()` where the time is over first, and
-   *   whatever the work throws.
+   *   whatever the work throws, under the name that `name()` gives it.
    */
-  async within<Result>(
+  within<Result>(
     ms: number,
     work: (signal: AbortSignal) => Result | Promise<Result>,
-    onLate: () => Error,
+    { onLate, name }: { readonly onLate: () => Error; readonly name: (error: unknown) => unknown },
   ): Promise<Result> {
-    this.throwIfAborted();
-    assertInvariant(this.#interrupt === undefined, "an episode makes one call at a time");
-    return await new Promise<Result>((resolve, reject) => {
+    return new Promise<Result>((resolve, reject) => {
+      this.throwIfAborted();
+      assertInvariant(this.#interrupt === undefined, "an episode makes one call at a time");
       let isOver = false;
       const end = (): boolean => {
         if (isOver) return false;
@@ -82,7 +82,13 @@ export class CallWatch implements Disposable {
         return true;
       };
       const fail = (error: unknown): void => {
-        if (end()) reject(error);
+        if (!end()) return;
+        try {
+          this.throwIfAborted();
+          reject(name(error));
+        } catch (failure) {
+          reject(failure);
+        }
       };
       const expire = (): void => {
         fail(onLate());

@@ -24,7 +24,7 @@ export async function continueConversation(
     environment,
     tools: play.shownTools,
   };
-  const rewritten = await renderer.rerender?.(change);
+  const rewritten = renderer.rerender && (await renderer.rerender(change));
   if (rewritten === undefined) {
     const delta = await renderer.delta({ ...change, lastSampledId });
     play.recorder.appendDelta(delta);

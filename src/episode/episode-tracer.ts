@@ -22,12 +22,19 @@ export interface EpisodeTrace {
 }
 
 /** Makes a call under the eyes of the trace, where there is one. */
-export async function traced<Result>(
+export function traced<Result>(
   trace: EpisodeTrace | undefined,
   name: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  if (trace === undefined) return await work();
+  return trace === undefined ? work() : tracedBy(trace, name, work);
+}
+
+async function tracedBy<Result>(
+  trace: EpisodeTrace,
+  name: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
   const end = trace.call(name);
   try {
     const result = await work();

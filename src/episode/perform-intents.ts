@@ -109,13 +109,13 @@ function toTurnStep(
   };
 }
 
-async function perform(play: Play, world: World, action: Action): Promise<Step> {
+function perform(play: Play, world: World, action: Action): Promise<Step> {
   const { assignment, setup } = play;
   const { limits, environment } = setup;
   const { id } = assignment.task;
   if (action.type === "say") {
     const place = `world.step() for words to the user in task ${id} of ${environment.name}`;
-    return await askWorld(
+    return askWorld(
       play,
       {
         party: "user",
@@ -127,7 +127,7 @@ async function perform(play: Play, world: World, action: Action): Promise<Step> 
     );
   }
   const place = `world.step() for tool ${action.name} in task ${id} of ${environment.name}`;
-  return await askWorld(
+  return askWorld(
     play,
     {
       party: "environment",

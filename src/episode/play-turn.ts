@@ -29,7 +29,10 @@ export async function playTurn(
   const sampling = await sampleTurn(play, turnIndex);
   if (sampling.type === "ended") return sampling.end;
   if (isTurnOver()) await takeTurn();
-  const turn = await recordTurn(play, turnIndex, sampling);
+  const { ids, stopText } = splitStop(play.setup.renderer, sampling.generation);
+  const { codec } = play.setup.renderer;
+  const text = codec.decodeNow?.(ids) ?? (await codec.decode(ids));
+  const turn = recordTurn(play, turnIndex, { sampling, text, stopText });
   try {
     return await actOnTurn(play, world, { ...turn, sampling });
   } finally {
@@ -49,12 +52,12 @@ interface RecordedTurn {
 }
 
 /** Enters the sampled ids and their turn's record together, before anything can go wrong with them. */
-async function recordTurn(
+function recordTurn(
   play: Play,
   turnIndex: number,
-  { generation, promptTokenCount, engineMs }: Sampled,
-): Promise<RecordedTurn> {
-  const { text, stopText } = await turnText(play.setup.renderer, generation);
+  { sampling, text, stopText }: Pick<RecordedTurn, "text" | "stopText"> & { sampling: Sampled },
+): RecordedTurn {
+  const { generation, promptTokenCount, engineMs } = sampling;
   const steps: TurnStep[] = [];
   const { cachedTokenCount, discarded, finish, outputIds, queueMs } = generation;
   const interruptionCount = countInterruptions(generation);
@@ -77,28 +80,27 @@ async function recordTurn(
     environmentMs: 0,
   });
   const note = (more: Partial<TurnRecord>): void => {
-    play.turns[turnIndex] = { ...play.turns[turnIndex]!, ...more };
+    Object.assign(play.turns[turnIndex]!, more);
   };
   return { turnIndex, text, stopText, steps, note };
 }
 
 /** A piece of another request than the one before it was resumed after an interruption. */
 function countInterruptions({ pieces }: Generation): number {
+  if (pieces.length <= 1) return 0;
   return Math.max(new Set(pieces.map(({ requestId }) => requestId)).size - 1, 0);
 }
 
-/** The sampled text, and apart from it the stop token that closes it. For reading only. */
-async function turnText(
+/** The ids of the sampled text, and apart from them the stop token that closes it. For reading only. */
+function splitStop(
   { codec, stopTokenIds }: Renderer,
   { outputIds }: Generation,
-): Promise<{ readonly text: string; readonly stopText: string }> {
+): { readonly ids: readonly number[]; readonly stopText: string } {
   const last = outputIds.at(-1);
   const isClosed = last !== undefined && stopTokenIds.includes(last);
-  const ids = isClosed ? outputIds.slice(0, -1) : outputIds;
-  return {
-    text: codec.decodeNow?.(ids) ?? (await codec.decode(ids)),
-    stopText: isClosed ? (codec.tokenOf(last) ?? "") : "",
-  };
+  return isClosed
+    ? { ids: outputIds.slice(0, -1), stopText: codec.tokenOf(last) ?? "" }
+    : { ids: outputIds, stopText: "" };
 }
 
 async function actOnTurn(
@@ -154,7 +156,7 @@ async function readTurn(
   const { agent, renderer } = play.setup;
   const { finish, outputIds } = sampling.generation;
   if (isTurnOver()) await takeTurn();
-  const reading = await callAgent(play, `read turn ${turnIndex}`, () =>
+  const read = callAgent(play, `read turn ${turnIndex}`, () =>
     checkReading(
       agent.read({
         text,
@@ -168,10 +170,13 @@ async function readTurn(
       text.length + stopText.length,
     ),
   );
-  const form = await recordForm(reading.form, renderer.codec, {
+  // Nearly always there at once: a thousand episodes need not come back for it.
+  const reading = read instanceof Promise ? await read : read;
+  const recorded = recordForm(reading.form, renderer.codec, {
     ids: outputIds,
     text: text + stopText,
   });
+  const form = recorded instanceof Promise ? await recorded : recorded;
   note({
     ...(reading.reasoning === "" ? {} : { reasoning: reading.reasoning }),
     attemptCounts: reading.attemptCounts,

@@ -64,7 +64,7 @@ export function callParty<Result>(
  *
  * @param name - Names the call among those of the episode, such as `step get_order`.
  */
-export async function askWorld<Result>(
+export function askWorld<Result>(
   play: Play,
   boundary: Boundary,
   work: (signal: AbortSignal) => Result | Promise<Result>,
@@ -72,7 +72,7 @@ export async function askWorld<Result>(
 ): Promise<Result> {
   const call = (): Promise<Result> =>
     traced(play.trace, name, () => callParty(play, boundary, work));
-  return await play.player.answer(name, call, repeatability(play));
+  return play.player.answer(name, call, repeatability(play));
 }
 
 /** What playing the world's answers again takes (see `Environment.repeatable`). */
@@ -82,7 +82,8 @@ export function repeatability({ setup }: Play): { repeatable: boolean; bound: st
 }
 
 /**
- * Calls a method of the agent's. Whatever it throws is its own author's mistake.
+ * Calls a method of the agent's. Whatever it throws is its own author's mistake. What it gives at once is
+ * given at once.
  *
  * @throws RolloutError `agent/exception` or `agent/timeout`.
  */
@@ -90,7 +91,7 @@ export function callAgent<Result>(
   play: Play,
   what: string,
   work: () => Result | Promise<Result>,
-): Promise<Result> {
+): Result | Promise<Result> {
   const { watch, setup, assignment } = play;
   const { agent, limits } = setup;
   return crossBriefly(

@@ -82,12 +82,12 @@ async function takeGeneration(
     const part = before;
     let sampled: Sampled;
     try {
-      sampled = await player.generation(promptHash, async () => {
+      sampled = await player.generation(promptHash, () => {
         const request = toRequest(play, turnIndex, {
           maxNewTokens: roomTokens - (part?.generation.outputIds.length ?? 0),
           sampledIds: part?.generation.outputIds ?? [],
         });
-        return await generate(play, request);
+        return generate(play, request);
       });
     } catch (error) {
       // There is no room behind what was sampled before: that is the turn.

@@ -39,6 +39,10 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Longer waits are made of several timers, one after the other. */
 function startTimer(ms: number, callback: () => void): () => void {
+  if (ms <= LONGEST_TIMER_MS) {
+    const only = setTimeout(callback, ms);
+    return () => clearTimeout(only);
+  }
   let timer: NodeJS.Timeout;
   const wait = (restMs: number): void => {
     timer =

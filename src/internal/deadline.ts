@@ -46,17 +46,17 @@ export function startDeadline({
     expired = true;
     controller.abort(new DOMException(`The deadline of ${ms} ms is over`, "TimeoutError"));
   };
-  const { leftMs, pause, goOn, callOff } = startPausableTimer(ms, expire, clock);
+  const timer = startPausableTimer(ms, expire, clock);
   return {
     signal: controller.signal,
     get expired() {
       return expired;
     },
-    leftMs,
-    pause,
-    goOn,
+    leftMs: () => timer.leftMs(),
+    pause: () => timer.pause(),
+    goOn: () => timer.goOn(),
     [Symbol.dispose]() {
-      callOff();
+      timer.callOff();
       for (const remove of listeners) remove();
     },
   };

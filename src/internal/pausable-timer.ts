@@ -3,12 +3,12 @@ import type { Clock } from "./clock.ts";
 /** A timer that can be stopped for a while. */
 export interface PausableTimer {
   /** In milliseconds; 0 when it is over. */
-  readonly leftMs: () => number;
+  leftMs(): number;
   /** Its time stands still until `goOn()`. */
-  readonly pause: () => void;
-  readonly goOn: () => void;
+  pause(): void;
+  goOn(): void;
   /** It never fires. */
-  readonly callOff: () => void;
+  callOff(): void;
 }
 
 /**
@@ -21,35 +21,51 @@ export function startPausableTimer(
   callback: () => void,
   clock: Pick<Clock, "after" | "now">,
 ): PausableTimer {
-  let atStartMs = ms;
-  let startedAtMs = clock.now();
-  let isRunning = false;
-  let isOver = ms === Infinity;
-  let stop = (): void => {};
-  const leftMs = (): number =>
-    isRunning ? Math.max(atStartMs - (clock.now() - startedAtMs), 0) : atStartMs;
-  const goOn = (): void => {
-    if (isRunning || isOver) return;
-    startedAtMs = clock.now();
-    isRunning = true;
-    stop = clock.after(atStartMs, () => {
-      isOver = true;
-      callback();
+  const timer = new RunningTimer(ms, callback, clock);
+  timer.goOn();
+  return timer;
+}
+
+/** A class, as several are started in each turn of each episode. */
+class RunningTimer implements PausableTimer {
+  readonly #callback: () => void;
+  readonly #clock: Pick<Clock, "after" | "now">;
+  #atStartMs: number;
+  #startedAtMs = 0;
+  #isOver: boolean;
+  /** While it runs. */
+  #stop: (() => void) | undefined;
+
+  constructor(ms: number, callback: () => void, clock: Pick<Clock, "after" | "now">) {
+    this.#callback = callback;
+    this.#clock = clock;
+    this.#atStartMs = ms;
+    this.#isOver = ms === Infinity;
+  }
+
+  leftMs(): number {
+    if (this.#stop === undefined) return this.#atStartMs;
+    return Math.max(this.#atStartMs - (this.#clock.now() - this.#startedAtMs), 0);
+  }
+
+  pause(): void {
+    if (this.#stop === undefined || this.#isOver) return;
+    this.#stop();
+    this.#atStartMs = this.leftMs();
+    this.#stop = undefined;
+  }
+
+  goOn(): void {
+    if (this.#stop !== undefined || this.#isOver) return;
+    this.#startedAtMs = this.#clock.now();
+    this.#stop = this.#clock.after(this.#atStartMs, () => {
+      this.#isOver = true;
+      this.#callback();
     });
-  };
-  goOn();
-  return {
-    leftMs,
-    pause() {
-      if (!isRunning || isOver) return;
-      stop();
-      atStartMs = leftMs();
-      isRunning = false;
-    },
-    goOn,
-    callOff() {
-      isOver = true;
-      stop();
-    },
-  };
+  }
+
+  callOff(): void {
+    this.#isOver = true;
+    this.#stop?.();
+  }
 }

@@ -46,7 +46,8 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
       tools: sealed.tools,
     });
     if (isTurnOver()) await takeTurn();
-    const ids = await guard.encode(text, sealed.seal);
+    const encoded = guard.encode(text, sealed.seal);
+    const ids = encoded instanceof Promise ? await encoded : encoded;
     if (isTurnOver()) await takeTurn();
     const [anchor] = ids;
     if (anchor === undefined || !closerIds.has(anchor)) {
@@ -58,7 +59,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
     }
     const delta: EnvironmentDelta = {
       ...joinDelta(ids, lastSampledId, stopIds),
-      text: await unseal(text, sealed.seal),
+      text: sealed.seal === undefined ? text : await unseal(text, sealed.seal),
     };
     return delta;
   };
