@@ -37,8 +37,13 @@ const shownDigits = 16;
 
 const isBigEndian = endianness() === "BE";
 
+/** Ids for which there is room that is used again and again: a turn's, and all but the longest prompts. */
+const keptLength = 16_384;
+const keptWords = new Int32Array(keptLength);
+
+/** The ids' bytes, which are good until the next call. */
 function littleEndian(ids: readonly number[]): Uint8Array {
-  const words = new Int32Array(ids.length);
+  const words = ids.length <= keptLength ? keptWords : new Int32Array(ids.length);
   for (let index = 0; index < ids.length; index++) {
     const id = ids[index];
     if (!isTokenId(id)) {
@@ -48,6 +53,6 @@ function littleEndian(ids: readonly number[]): Uint8Array {
     }
     words[index] = id;
   }
-  const bytes = Buffer.from(words.buffer);
+  const bytes = Buffer.from(words.buffer, 0, ids.length * words.BYTES_PER_ELEMENT);
   return isBigEndian ? bytes.swap32() : bytes;
 }
