@@ -1,61 +1,93 @@
-import { setMaxListeners } from "node:events";
-import { monitorEventLoopDelay } from "node:perf_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
-import { playEpisode } from "../src/episode/play-episode.ts";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
 import type { BenchFigure } from "./bench-figure.ts";
-import { prepareStorefront } from "./storefront-play.ts";
+import { median } from "./cpu-time.ts";
 
-const episodeCount = 1000;
-const latencyMs = 200;
-
-/** A thousand episodes at once in one process, against an engine that answers after 200 ms. */
-export async function benchLiveEpisodes(): Promise<BenchFigure[]> {
-  const { plan, setup } = await prepareStorefront({ episodeCount, latencyMs });
-  const { signal } = new AbortController();
-  setMaxListeners(0, signal);
-  let turnCount = 0;
-  const counted = { ...setup, onTurn: () => void turnCount++ };
-  globalThis.gc?.();
-  const before = process.memoryUsage().rss;
-  let peak = before;
-  const watching = new AbortController();
-  const watch = watchMemory(watching.signal, (rss) => {
-    peak = Math.max(peak, rss);
-  });
-  const delay = monitorEventLoopDelay({ resolution: 5 });
-  await sleep(50);
-  delay.enable();
-  const startedAt = performance.now();
-  const cpuBefore = process.cpuUsage();
-  const episodes = await Promise.all(
-    Array.from(plan, (planned) => playEpisode(planned, counted, { signal })),
-  );
-  const elapsedSeconds = (performance.now() - startedAt) / 1000;
-  const cpu = process.cpuUsage(cpuBefore);
-  delay.disable();
-  watching.abort();
-  await watch;
-  const failed = episodes.filter(({ outcome }) => outcome === "failed").length;
-  if (failed > 0) throw new Error(`${failed} of ${episodeCount} episodes failed`);
-  const figure = (name: string, value: number, unit: string): BenchFigure => ({
-    bench: "live-episodes",
-    figure: name,
-    value,
-    unit,
-    at: episodeCount,
-  });
-  return [
-    figure("turns per second", turnCount / elapsedSeconds, "1/s"),
-    figure("turns per CPU second", (turnCount * 1e6) / (cpu.user + cpu.system), "1/s"),
-    figure("event loop delay, 99th percentile", delay.percentile(99) / 1e6, "ms"),
-    figure("event loop delay, worst", delay.max / 1e6, "ms"),
-    figure("resident memory per 1,000 live episodes", (peak - before) / 2 ** 20, "MiB"),
-  ];
+/** What a process says that keeps episodes live. */
+export interface LiveFigures {
+  readonly turnsPerSecond: number;
+  readonly turnsPerCpuSecond: number;
+  /** How late the event loop comes round, 99th percentile. */
+  readonly delayMs: number;
+  readonly worstDelayMs: number;
+  /** Resident, for each 1,000 live episodes. */
+  readonly memoryMiB: number;
 }
 
-async function watchMemory(signal: AbortSignal, see: (rss: number) => void): Promise<void> {
-  while (!signal.aborted) {
-    see(process.memoryUsage.rss());
-    await sleep(100, undefined, { signal }).catch(() => undefined);
+const liveCounts = [1000, 4096] as const;
+
+/** How many are live in the older build that this one is held against. */
+const baseLiveCount = 1000;
+
+/** How often each side is measured beside the other. */
+const repetitions = 3;
+
+/** Episodes that each place sees: one, and so many that compiling is a small part of it. */
+const waveCounts = [1, 3] as const;
+
+/**
+ * Thousands of episodes at once in one process, against an engine that answers after 200 ms. Each figure is
+ * of a process of its own: what came before has compiled nothing for it.
+ *
+ * @param base - Folder of an older checkout, built, to compare with: its 1,000 live episodes beside our 4,096.
+ */
+export async function* benchLiveEpisodes(base?: string): AsyncGenerator<BenchFigure> {
+  if (base !== undefined) return yield* compare(base);
+  for (const liveCount of liveCounts) {
+    const found = await keepLive(ourFolder, liveCount, 1);
+    const figure = (name: string, value: number, unit: string): BenchFigure => ({
+      bench: "live-episodes",
+      figure: name,
+      value,
+      unit,
+      at: liveCount,
+    });
+    yield figure("turns per second", found.turnsPerSecond, "1/s");
+    yield figure("turns per CPU second", found.turnsPerCpuSecond, "1/s");
+    yield figure("event loop delay, 99th percentile", found.delayMs, "ms");
+    yield figure("event loop delay, worst", found.worstDelayMs, "ms");
+    yield figure("resident memory per 1,000 live episodes", found.memoryMiB, "MiB");
   }
+}
+
+async function* compare(base: string): AsyncGenerator<BenchFigure> {
+  for (const waves of waveCounts) {
+    for (const liveCount of liveCounts) {
+      const theirs: number[] = [];
+      const ours: number[] = [];
+      for (let repetition = 0; repetition < repetitions; repetition++) {
+        theirs.push((await keepLive(base, baseLiveCount, waves)).turnsPerCpuSecond);
+        ours.push((await keepLive(ourFolder, liveCount, waves)).turnsPerCpuSecond);
+      }
+      const [value, baseline] = [median(ours), median(theirs)];
+      yield {
+        bench: "live-episodes",
+        figure: "turns per CPU second",
+        value,
+        unit: "1/s",
+        baseline,
+        ratio: value / baseline,
+        at: `${liveCount} live, baseline ${baseLiveCount}, ${waves} episodes a place`,
+      };
+    }
+  }
+}
+
+/** This file's place is dist/bench/. */
+const here = path.dirname(fileURLToPath(import.meta.url));
+const ourFolder = path.resolve(here, "../..");
+
+async function keepLive(folder: string, liveCount: number, waves: number): Promise<LiveFigures> {
+  const main = path.join(here, "live-main.js");
+  const child = fork(main, [folder, String(liveCount), String(waves)], {
+    execArgv: ["--expose-gc"],
+  });
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`the process with ${liveCount} live episodes ended with ${String(code)}`);
+  });
+  const [figures] = (await Promise.race([once(child, "message"), ended])) as [LiveFigures];
+  await ended.catch(() => undefined);
+  return figures;
 }

@@ -6,7 +6,7 @@ type Figures = readonly BenchFigure[] | AsyncGenerator<BenchFigure>;
 /** Every benchmark, by the name that `--only` takes. Loaded when it runs. */
 const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "turn-cost": async () => (await import("./turn-cost.ts")).benchTurnCost(),
-  "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(),
+  "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(base),
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
   "define-environment": async () =>
     (await import("./define-environment.ts")).benchDefineEnvironment(),
@@ -25,11 +25,13 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
 
 const flags = process.argv.slice(2);
 const isJson = flags.includes("--json");
+/** A folder with an older build, for the benchmarks that hold this one against it. */
+const base = flags.includes("--base") ? flags[flags.indexOf("--base") + 1] : undefined;
 const only = flags.includes("--only") ? flags[flags.indexOf("--only") + 1] : undefined;
 
 if (flags.includes("--help")) {
   process.stdout.write(
-    `Usage: npm run bench -- [--json] [--only NAME]\n\nNames: ${Object.keys(benches).join(", ")}\n`,
+    `Usage: npm run bench -- [--json] [--only NAME] [--base DIR]\n\nNames: ${Object.keys(benches).join(", ")}\n`,
   );
 } else if (only !== undefined && !(only in benches)) {
   process.stderr.write(

@@ -1,0 +1,62 @@
+import { setMaxListeners } from "node:events";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import type * as play from "../src/episode/play-episode.ts";
+import type { LiveFigures } from "./live-episodes.ts";
+import type * as storefront from "./storefront-play.ts";
+
+// A process of its own: node live-main.js FOLDER LIVE WAVES
+// Plays with the build in the folder, so that an older one can be held against this one.
+const [folder = "", live = "", waves = ""] = process.argv.slice(2);
+const liveCount = Number(live);
+const latencyMs = 200;
+
+async function load<Module>(file: string): Promise<Module> {
+  return (await import(pathToFileURL(path.resolve(folder, "dist", file)).href)) as Module;
+}
+
+const { prepareStorefront } = await load<typeof storefront>("bench/storefront-play.js");
+const { playEpisode } = await load<typeof play>("src/episode/play-episode.js");
+const episodeCount = liveCount * Number(waves);
+const { plan, setup } = await prepareStorefront({ episodeCount, latencyMs });
+const { signal } = new AbortController();
+setMaxListeners(0, signal);
+let turnCount = 0;
+const counted = { ...setup, onTurn: () => void turnCount++ };
+const waiting = plan[Symbol.iterator]();
+
+/** Plays one episode after the other, none of which is kept. */
+async function keepPlaying(): Promise<void> {
+  for (let next = waiting.next(); next.done !== true; next = waiting.next()) {
+    const { outcome, taskId } = await playEpisode(next.value, counted, { signal });
+    if (outcome === "failed") throw new Error(`the episode of task ${taskId} failed`);
+  }
+}
+
+globalThis.gc?.();
+const before = process.memoryUsage.rss();
+let peak = before;
+const watch = setInterval(() => {
+  peak = Math.max(peak, process.memoryUsage.rss());
+}, 100);
+const delay = monitorEventLoopDelay({ resolution: 5 });
+await sleep(50);
+delay.enable();
+const startedAt = performance.now();
+const cpuBefore = process.cpuUsage();
+await Promise.all(Array.from({ length: liveCount }, keepPlaying));
+const elapsedSeconds = (performance.now() - startedAt) / 1000;
+const cpu = process.cpuUsage(cpuBefore);
+delay.disable();
+clearInterval(watch);
+
+process.send?.({
+  turnsPerSecond: turnCount / elapsedSeconds,
+  turnsPerCpuSecond: (turnCount * 1e6) / (cpu.user + cpu.system),
+  delayMs: delay.percentile(99) / 1e6,
+  worstDelayMs: delay.max / 1e6,
+  memoryMiB: ((peak - before) / 2 ** 20 / liveCount) * 1000,
+} satisfies LiveFigures);
+process.disconnect?.();
