@@ -60,13 +60,17 @@ export function takeApart(turn: TurnToRead, formats: TurnFormats): TurnParts {
   const opened = turn.reasoningOpened;
   const { reasoning, rest } = withoutReasoning(text, formats.splitReasoning, opened);
   const read = parse(rest, turn, formats);
-  const parts = { text, reasoning, rest, compat: read.compat };
+  const { compat } = read;
   const reasoningStart = findStart(text, reasoning);
-  if (dropsMarkup(parts, reasoningStart, formats.parser)) {
-    return { ...parts, attempts: parse(text, turn, formats).attempts, drafts: [] };
+  if (dropsMarkup({ text, reasoning, rest }, reasoningStart, formats.parser)) {
+    const { attempts } = parse(text, turn, formats);
+    return { text, reasoning, rest, compat, attempts, drafts: [] };
   }
   return {
-    ...parts,
+    text,
+    reasoning,
+    rest,
+    compat,
     attempts: moveAttempts(read.attempts, text.length - rest.length),
     drafts: moveAttempts(findDrafts(reasoning, turn, formats), reasoningStart),
   };

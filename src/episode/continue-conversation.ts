@@ -26,7 +26,8 @@ export async function continueConversation(
   };
   const rewritten = renderer.rerender && (await renderer.rerender(change));
   if (rewritten === undefined) {
-    const delta = await renderer.delta({ ...change, lastSampledId });
+    const { history, assistant, tools } = change;
+    const delta = await renderer.delta({ history, assistant, environment, tools, lastSampledId });
     play.recorder.appendDelta(delta);
     play.reasoningOpened = opensReasoning(delta.text);
   } else {
@@ -44,5 +45,8 @@ export async function observe(
   const { agent } = play.setup;
   const messages = await callAgent(play, "show observations", () => agent.observe(observed));
   const place = `agent.observe() of ${agent.strategy}`;
-  return await callAgent(play, "use what shows observations", () => checkMessages(messages, place));
+  const checked = callAgent(play, "use what shows observations", () =>
+    checkMessages(messages, place),
+  );
+  return checked instanceof Promise ? await checked : checked;
 }

@@ -34,7 +34,7 @@ export async function playTurn(
   const text = codec.decodeNow?.(ids) ?? (await codec.decode(ids));
   const turn = recordTurn(play, turnIndex, { sampling, text, stopText });
   try {
-    return await actOnTurn(play, world, { ...turn, sampling });
+    return await actOnTurn(play, world, turn, sampling);
   } finally {
     play.setup.onTurn?.(play.turns[turnIndex]!);
   }
@@ -106,19 +106,19 @@ function splitStop(
 async function actOnTurn(
   play: Play,
   world: World,
-  turn: RecordedTurn & { readonly sampling: Sampled },
+  turn: RecordedTurn,
+  sampling: Sampled,
 ): Promise<TurnsEnd | undefined> {
-  const { generation } = turn.sampling;
+  const { generation, sampledAtMs } = sampling;
   const { maxFormatErrors, onLength } = play.setup.limits;
-  const reading = await readTurn(play, turn);
-  const cutOff = cutOffBy(turn.sampling, onLength);
+  const reading = await readTurn(play, turn, generation);
+  const cutOff = cutOffBy(sampling, onLength);
   if (cutOff !== undefined) {
     play.messages.push(reading.message);
     return cutOff;
   }
   const { intents } = reading;
   const { steps, note } = turn;
-  const { sampledAtMs } = turn.sampling;
   const acted = await performIntents(play, world, { intents, steps, note, sampledAtMs });
   if (acted.failure !== undefined) {
     await tolerate(play, async () => await showLast(play, reading, acted.observed));
@@ -151,10 +151,10 @@ function cutOffBy(
 
 async function readTurn(
   play: Play,
-  { turnIndex, text, stopText, note, sampling }: RecordedTurn & { readonly sampling: Sampled },
+  { turnIndex, text, stopText, note }: RecordedTurn,
+  { finish, outputIds }: Generation,
 ): Promise<Reading> {
   const { agent, renderer } = play.setup;
-  const { finish, outputIds } = sampling.generation;
   if (isTurnOver()) await takeTurn();
   const read = callAgent(play, `read turn ${turnIndex}`, () =>
     checkReading(

@@ -98,8 +98,8 @@ async function takeGeneration(
     const generation = part
       ? joinGenerations(part.generation, sampled.generation)
       : sampled.generation;
-    before = { ...sampled, generation };
-    if (sampled.isPartial !== true) return before;
+    if (sampled.isPartial !== true) return { generation, isLate: sampled.isLate };
+    before = { generation, isLate: sampled.isLate, isPartial: true };
   }
 }
 

@@ -79,8 +79,11 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
     }
     const isCall = block.problem?.status !== "marker-only";
     if (isCall && hasTextAfter(block, blocks[index + 1], turn)) notes.push(trailingText);
+    // Runs for each call of each turn, where an object that begins with another's members is dear.
+    const { status, diagnostics } = finish(primary, notes, turn);
     return {
-      ...finish(primary, notes, turn),
+      status,
+      diagnostics,
       raw: turn.text.slice(...block.span),
       span: block.span,
       ...(block.name === undefined ? {} : { name: block.name }),
@@ -182,7 +185,8 @@ function finish(
   turn: TurnFacts,
 ): Pick<Attempt, "status" | "diagnostics"> {
   const rank = ({ status }: Diagnostic): number => diagnosticOrder.indexOf(status);
-  const ordered = notes.toSorted((left, right) => rank(left) - rank(right));
+  const ordered =
+    notes.length < 2 ? notes : notes.toSorted((left, right) => rank(left) - rank(right));
   const own = primary === undefined ? ordered : [primary, ...ordered];
   if (turn.finishReason !== "length") return { status: primary?.status ?? "ok", diagnostics: own };
   const detail = "the turn was cut off by the token limit; none of its calls is executed";

@@ -85,7 +85,8 @@ function parse(grammar: Grammar, text: string, options: ParseOptions): ParseResu
 function readAsEngine(grammar: Grammar, text: string, context: ParseContext): CompatResult {
   const reading = readingOf(grammar, context.dialect);
   try {
-    return { ...reading.read(text, context), raises: false };
+    const { normalText, calls } = reading.read(text, context);
+    return { normalText, calls, raises: false };
   } catch (error) {
     if (!(error instanceof PythonError)) throw error;
     return { normalText: "", calls: [], raises: true };

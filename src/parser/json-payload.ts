@@ -99,13 +99,13 @@ function blockOfEntry(
   fields: CallFields,
   problem: Diagnostic | undefined,
 ): Block {
-  const base = { span, ...(problem === undefined ? {} : { problem }) };
-  if (!isPyDict(entry)) return { ...base, problem: problem ?? noObject };
+  if (!isPyDict(entry)) return { span, problem: problem ?? noObject };
   const name = entry.get(fields.name);
   const id = entry.get("id");
   const argumentValue = fields.readArguments(entry);
   return {
-    ...base,
+    span,
+    ...(problem === undefined ? {} : { problem }),
     ...(typeof name === "string" ? { name } : {}),
     ...(typeof id === "string" ? { id } : {}),
     ...(argumentValue === undefined ? {} : { argumentValue }),

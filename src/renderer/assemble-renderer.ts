@@ -1,5 +1,5 @@
 import { RolloutError, UsageError } from "../errors.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
@@ -99,13 +99,13 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
           : template.with(variables ?? new Map(), now);
       const definitions = toTemplateTools(tools);
       // Each step may take milliseconds for a long history: others have their turn in between.
-      await takeTurn();
+      if (isTurnOver()) await takeTurn();
       const sealed = guard.seal(messages.map(toTemplateMessage), definitions);
-      await takeTurn();
+      if (isTurnOver()) await takeTurn();
       const sealedText = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
       const text = await unseal(sealedText, sealed.seal);
       requireTools(text, definitions, source);
-      await takeTurn();
+      if (isTurnOver()) await takeTurn();
       return { ids: await encodePrompt(sealedText, sealed.seal), text };
     },
     delta: createDeltaEncoder({
