@@ -1,7 +1,9 @@
 // Runs a real inference server on this machine's CPU and plays storefront with it.
 //
 //   npm run interop -- llama-cpp|vllm|sglang [--episodes 64] [--skip kill-server,update] [--keep]
+//   npm run interop -- vllm|sglang --weights [--keep]
 //
+// With --weights other weights are announced to the service in the middle of a batch, and such as are wrong.
 // The server is killed in the middle of as many, but of 16 at least.
 // Prints one JSON line a round. Exit status: 0 where everything held, 1 where something did not, 3
 // where the server cannot be installed here; why stands on standard error.
@@ -21,6 +23,7 @@ const { values, positionals } = parseArgs({
     episodes: { type: "string", default: "64" },
     skip: { type: "string", default: "" },
     keep: { type: "boolean", default: false },
+    weights: { type: "boolean", default: false },
   },
 });
 /** What can be skipped, each with the scoring of what it played. */
@@ -33,12 +36,13 @@ const problem = findUsageProblem();
 if (problem !== undefined) {
   console.error(problem);
   console.error(
-    `Usage: npm run interop -- ${Object.keys(servers).join("|")} [--episodes 64] [--skip ROUND,…] [--keep]`,
+    `Usage: npm run interop -- ${Object.keys(servers).join("|")} [--episodes 64] [--skip ROUND,…] [--weights] [--keep]`,
   );
   process.exit(2);
 }
 if (isStale()) await build();
 const { abort, killRun, killServer, play, rescore, update } = await import("./rounds.mjs");
+const weightRounds = await import("./weight-rounds.mjs");
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   // Exits in order, so that no server is left behind.
@@ -53,6 +57,9 @@ function findUsageProblem() {
   if (server === undefined || positionals.length !== 1) return "Name one server";
   if (!Number.isInteger(count) || count < 1) {
     return `--episodes is ${values.episodes}, expected a whole number of at least 1`;
+  }
+  if (values.weights && server.updateWeights === undefined) {
+    return `${server.name} cannot be given other weights`;
   }
   const unknown = skipped.find((round) => !rounds.includes(round));
   return unknown && `There is no round ${unknown} to skip, only ${rounds.join(", ")}`;
@@ -116,8 +123,45 @@ async function main() {
   }
 }
 
+/** Other weights, announced to the service while it plays. */
+async function mainOfWeights() {
+  const folder = install(server);
+  const weights = weightRounds.prepare(dir);
+  const port = await findFreePort();
+  const startedAt = Date.now();
+  const start = async () =>
+    await startServer(server, { folder, port, model: weights.base, logFile });
+  let running = await start();
+  const context = {
+    server,
+    dir,
+    url: running.url,
+    weights,
+    async restart() {
+      await running.stop();
+      running = await start();
+    },
+  };
+  try {
+    await report("start", async () => ({ seconds: (Date.now() - startedAt) / 1_000 }));
+    const service = await weightRounds.startService(context);
+    try {
+      await report("announce", () => weightRounds.announce(context, service));
+      await report("refuse", () => weightRounds.refuse(context, service));
+      await report("lose", () => weightRounds.lose(context, service));
+    } finally {
+      await service.stop();
+    }
+    await report("give-back", () => weightRounds.giveBack(context));
+    await report("dropped", () => weightRounds.dropped(context));
+  } finally {
+    await weightRounds.finish();
+    await running.stop();
+  }
+}
+
 try {
-  await main();
+  await (values.weights ? mainOfWeights() : main());
   if (!values.keep) rmSync(dir, { recursive: true });
 } catch (error) {
   if (!(error instanceof CannotInstall)) {

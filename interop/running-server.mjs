@@ -25,8 +25,8 @@ export async function findFreePort() {
 }
 
 /** Starts a server; its output goes to a file. */
-export async function startServer(server, { folder, port, tag, logFile }) {
-  const { command, args, env } = server.toCommand(folder, { port, tag });
+export async function startServer(server, { folder, port, tag, model, logFile }) {
+  const { command, args, env } = server.toCommand(folder, { port, tag, model });
   const log = openSync(logFile, "a");
   const child = spawn(command, args, {
     detached: true,
@@ -51,7 +51,12 @@ export async function startServer(server, { folder, port, tag, logFile }) {
   };
   const deadline = Date.now() + START_MS;
   while (!(await answers(url))) {
-    if (child.exitCode !== null || child.pid === undefined || Date.now() > deadline) {
+    if (
+      child.exitCode !== null ||
+      child.signalCode !== null ||
+      child.pid === undefined ||
+      Date.now() > deadline
+    ) {
       await stop();
       throw new Error(`Cannot start ${server.name}: it did not answer; see ${logFile}`);
     }

@@ -81,10 +81,10 @@ const vllm = {
   },
   rescore: { flags: [], meanLimit: 1e-6 },
   otherApis: [["--engine-api", "completions"]],
-  toCommand: (folder, { port }) => ({
+  toCommand: (folder, { port, model = modelDir }) => ({
     command: path.join(folder, "venv/bin/vllm"),
     args: [
-      ...["serve", modelDir, "--served-model-name", "storefront-2m", "--host", "127.0.0.1"],
+      ...["serve", model, "--served-model-name", "storefront-2m", "--host", "127.0.0.1"],
       ...["--port", `${port}`, "--dtype", "float32", "--max-model-len", CONTEXT_LENGTH],
       ...["--enforce-eager", "--max-num-seqs", "32", "--enable-scale-out"],
     ],
@@ -119,10 +119,10 @@ const sglang = {
     { names: SGLANG_NEEDS.split(" ") },
   ],
   rescore: { flags: [], meanLimit: 1e-6 },
-  toCommand: (folder, { port }) => ({
+  toCommand: (folder, { port, model = modelDir }) => ({
     command: path.join(folder, "venv/bin/python"),
     args: [
-      ...["-m", "sglang.launch_server", "--model-path", modelDir],
+      ...["-m", "sglang.launch_server", "--model-path", model],
       ...["--served-model-name", "storefront-2m", "--host", "127.0.0.1", "--port", `${port}`],
       ...["--device", "cpu", "--dtype", "float32", "--attention-backend", "torch_native"],
       ...[
@@ -132,7 +132,7 @@ const sglang = {
         "none",
         "--disable-overlap-schedule",
       ],
-      ...["--disable-cuda-graph", "--mem-fraction-static", "0.05", "--max-total-tokens", "65536"],
+      ...["--disable-cuda-graph", "--mem-fraction-static", "0.5", "--max-total-tokens", "65536"],
       ...["--context-length", CONTEXT_LENGTH, "--skip-server-warmup"],
     ],
     env: {

@@ -51,6 +51,8 @@ const FOREIGN_FLAGS = [
   ...["--groups", "--work"],
   // OpenRLHF's, up to the first dot.
   ...["--algo"],
+  // That of `npm run interop`.
+  "--weights",
 ];
 
 const helps = new Map<string, Promise<string>>();

@@ -17,20 +17,29 @@ function server(
     asked,
     has: () => has,
     current: () => Promise.resolve(has),
+    pause: async () => void asked.push("pause"),
+    resume: async () => void asked.push("resume"),
+    async giveBack(weights) {
+      asked.push(`give back ${weights.version}`);
+      await take(weights);
+    },
     async load(weights) {
-      asked.push(weights.version);
-      if (!refuses.includes(weights.version)) has = weights;
-      else {
-        if (halfway) has = { path: "", version: "loading" };
-        throw new RolloutError("engine/server-error", `${url} cannot load ${weights.path}`);
-      }
+      asked.push(`load ${weights.version}`);
+      await take(weights);
     },
   };
   return own;
+  async function take(weights: Weights): Promise<void> {
+    if (!refuses.includes(weights.version)) has = weights;
+    else {
+      if (halfway) has = { path: "", version: "loading" };
+      throw new RolloutError("engine/server-error", `${url} cannot load ${weights.path}`);
+    }
+  }
 }
 
 describe("loadOnAll()", () => {
-  test("gives back what they had to those that loaded, and to those that lost it", async () => {
+  test("gives back what they had to all where one refuses, that one too: it may have loaded a part", async () => {
     const [one, keeps, loses] = [
       server("one"),
       server("keeps", { refuses: ["8"] }),
@@ -40,15 +49,36 @@ describe("loadOnAll()", () => {
       ...{ code: "engine/server-error", message: "keeps cannot load /step-8" },
     });
     expect([one, keeps, loses].map((each) => each.has())).toEqual([step7, step7, step7]);
-    expect([one.asked, keeps.asked, loses.asked]).toEqual([["8", "7"], ["8"], ["8", "7"]]);
+    for (const { asked } of [one, keeps, loses]) {
+      expect(asked).toEqual(["pause", "load 8", "pause", "give back 7", "resume"]);
+    }
   });
 
-  test("says so where one cannot be given back what it had", async () => {
-    const lost = server("lost", { refuses: ["8", "7"], halfway: true });
-    await expect(loadOnAll([server("one"), lost], step8)).rejects.toMatchObject({
+  test("lets each sample again once all have loaded", async () => {
+    const [one, two] = [server("one"), server("two")];
+    await loadOnAll([one, two], step8);
+    for (const { asked, has } of [one, two]) {
+      expect([asked, has()]).toEqual([["pause", "load 8", "resume"], step8]);
+    }
+  });
+
+  test("says so where one cannot be given back what it had, and lets none sample", async () => {
+    const [one, lost] = [server("one"), server("lost", { refuses: ["8", "7"], halfway: true })];
+    await expect(loadOnAll([one, lost], step8)).rejects.toMatchObject({
       code: "engine/mixed-weights",
       message:
         "lost cannot load /step-8; and lost could not be given back what it had (lost cannot load /step-7)",
     });
+    expect([...one.asked, ...lost.asked]).not.toContain("resume");
+  });
+
+  test("gives nothing back from the folder that was to be loaded: it holds others by now", async () => {
+    const one = server("one", { refuses: ["8"] });
+    const inPlace = { path: step7.path, version: "8" };
+    await expect(loadOnAll([one], inPlace)).rejects.toMatchObject({
+      code: "engine/mixed-weights",
+      message: expect.stringContaining("it was loaded from /step-7 as well") as string,
+    });
+    expect(one.asked).toEqual(["pause", "load 8"]);
   });
 });

@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { RolloutError, describeError } from "../errors.ts";
+import { findWeightsProblem } from "./weights-folder.ts";
 
 /** Servers whose weights are changed. */
 export interface WeightServers {
@@ -21,12 +22,34 @@ export interface WeightServer {
   readonly url: string;
   /** What it has. */
   current(): Promise<Weights>;
-  /** Rejects where it has not loaded them; what it has then is asked again. */
+  /** Lets it sample nothing for anybody; absent where it sees to that itself. */
+  pause?(): Promise<void>;
+  /** Rejects where it has not loaded them; what it has then may be a part of them. */
   load(weights: Weights): Promise<void>;
+  /** Loads what it had, after a `load()` that may have left a part of something else. Default `load()`. */
+  giveBack?(weights: Weights): Promise<void>;
+  resume?(): Promise<void>;
 }
 
 /**
- * Has all servers load weights, at once. Where one does not, all are given back what they had.
+ * What a folder lacks to be loaded by these servers, where that can be seen from here.
+ *
+ * @throws RolloutError where a server does not say what it has.
+ */
+export async function findProblemForServers(
+  servers: readonly WeightServer[],
+  { path }: Weights,
+): Promise<string | undefined> {
+  for (const server of servers) {
+    const problem = await findWeightsProblem(path, (await server.current()).path);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/**
+ * Has all servers load weights, at once. Where one does not, all are given back what they had, those that
+ * refused as well: a refusal does not say that nothing was changed. None samples meanwhile.
  *
  * @throws RolloutError naming the server and what it said; `engine/mixed-weights` where one could not be
  *   given back what it had, so that nothing may be sampled before all have loaded the same.
@@ -34,24 +57,54 @@ export interface WeightServer {
 export async function loadOnAll(servers: readonly WeightServer[], weights: Weights): Promise<void> {
   const before = new Map<WeightServer, Weights>();
   for (const server of servers) before.set(server, await server.current());
-  const results = await Promise.allSettled(
-    servers.map(async (server) => await server.load(weights)),
-  );
-  const failed = results.find((result) => result.status === "rejected");
-  if (failed === undefined) return;
-  for (const server of servers) {
+  const onEach = async (
+    act: (server: WeightServer) => Promise<void> | undefined,
+  ): Promise<void> => {
+    const results = await Promise.allSettled(servers.map(async (server) => await act(server)));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  };
+  try {
+    await onEach(async (server) => {
+      await server.pause?.();
+      await server.load(weights);
+    });
+    await onEach((server) => server.resume?.());
+  } catch (failure) {
+    await giveBack(before, { weights, failure });
+    throw failure;
+  }
+}
+
+/** @throws RolloutError `engine/mixed-weights`; servers that were paused stay so then. */
+async function giveBack(
+  before: ReadonlyMap<WeightServer, Weights>,
+  { weights, failure }: { readonly weights: Weights; readonly failure: unknown },
+): Promise<void> {
+  const mixed = (url: string, why: string, cause?: unknown): RolloutError =>
+    new RolloutError(
+      "engine/mixed-weights",
+      `${describeError(failure)}; and ${url} could not be given back what it had (${why})`,
+      { cause },
+    );
+  for (const [server, had] of before) {
+    if (had.path === weights.path && had.version !== weights.version) {
+      throw mixed(server.url, `it was loaded from ${had.path} as well`);
+    }
     try {
-      const had = before.get(server)!;
-      const now = await server.current().catch(() => undefined);
-      if (now?.path !== had.path || now.version !== had.version) await server.load(had);
+      await server.pause?.();
+      await (server.giveBack?.(had) ?? server.load(had));
     } catch (cause) {
-      const message =
-        `${describeError(failed.reason)}; and ${server.url} could not be given back what it had ` +
-        `(${describeError(cause)})`;
-      throw new RolloutError("engine/mixed-weights", message, { cause });
+      throw mixed(server.url, describeError(cause), cause);
     }
   }
-  throw failed.reason;
+  for (const server of before.keys()) {
+    try {
+      await server.resume?.();
+    } catch (cause) {
+      throw mixed(server.url, describeError(cause), cause);
+    }
+  }
 }
 
 /** A server's answer whose body is a JSON object; nothing where it is none. */

@@ -156,6 +156,68 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["1"]);
   });
 
+  test("weights that are seen to be wrong are refused before anything is paused or loaded", async () => {
+    const loaded: string[] = [];
+    await using service = await openLamps(dir, {
+      weights: {
+        ...weightControl(async ({ path }) => void loaded.push(path)),
+        findProblem: ({ path }) =>
+          path === "/down"
+            ? Promise.reject(new RolloutError("engine/unreachable", "Cannot reach the engine"))
+            : Promise.resolve(path === "/torn" ? "Cannot load /torn: it ends early" : undefined),
+      },
+    });
+    const call = caller(service);
+    await call("POST", "/v1/policy", { version: 1, weights: "/step-1" });
+    const refused = await call("POST", "/v1/policy", { version: 2, weights: "/torn" });
+    const message = `"weights" is wrong: Cannot load /torn: it ends early`;
+    expect([refused.status, refused.body]).toEqual([
+      400,
+      { error: { code: "bad-request", message } },
+    ]);
+    expect((await call("POST", "/v1/policy", { version: 2, weights: "/down" })).status).toBe(502);
+    expect(service.health).toMatchObject({ state: "running", policyVersion: 1 });
+    expect(loaded).toEqual(["/step-1"]);
+  });
+
+  test("what a server samples that lost the weights is played again, once it has loaded them again", async () => {
+    let has = "default";
+    const loaded: string[] = [];
+    const engine = lampEngine();
+    await using service = await openLamps(dir, {
+      engine: {
+        ...engine,
+        async generate(...call) {
+          const generation = await engine.generate(...call);
+          const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion: has }));
+          return { ...generation, pieces };
+        },
+      },
+      attempts: 3,
+      weights: {
+        ...weightControl(async ({ path, version }) => {
+          loaded.push(`${path}@${version}`);
+          has = version;
+        }),
+        namesVersions: true,
+      },
+    });
+    const call = caller(service);
+    await call("POST", "/v1/policy", { version: 4, weights: "/step-4" });
+    // As where it is started again by somebody else.
+    has = "default";
+    await call("POST", "/v1/batches", { ...twoLamps, tasks: [1], samples: 1 });
+    const groups = groupsOf((await call("GET", "/v1/groups?batch=b1")).body);
+    expect(versionsOf(groups)).toEqual(["4"]);
+    expect(loaded).toEqual(["/step-4@4", "/step-4@4"]);
+    // Where the caller sees to the weights, what the engine calls them is its own affair.
+    await call("POST", "/v1/policy", { version: 5 });
+    has = "mine";
+    await call("POST", "/v1/batches", { ...twoLamps, key: "own", tasks: [1], samples: 1 });
+    expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b2")).body))).toEqual(["5"]);
+    expect(loaded).toHaveLength(2);
+  });
+
   test("servers that were left with different weights sample nothing before all have loaded the same", async () => {
     const mixed = new RolloutError("engine/mixed-weights", "b could not be given back what it had");
     let failure: RolloutError | undefined = mixed;

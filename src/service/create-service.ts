@@ -199,12 +199,17 @@ async function weightLoader(
     const { createVllmWeightLoader } = await import("../engine/vllm/load-weights.ts");
     const loader = createVllmWeightLoader(servers);
     return {
+      namesVersions: true,
+      findProblem: async (weights) => await loader.findProblem(weights),
       load: async (weights) => await loader.load(weights),
       have: () => Promise.resolve(false),
     };
   }
-  const { haveSglangWeights, loadSglangWeights } = await import("../engine/sglang/load-weights.ts");
+  const { findSglangProblem, haveSglangWeights, loadSglangWeights } =
+    await import("../engine/sglang/load-weights.ts");
   return {
+    namesVersions: true,
+    findProblem: async (weights) => await findSglangProblem(servers, weights),
     load: async (weights) => await loadSglangWeights(servers, weights),
     have: async (weights) => await haveSglangWeights(servers, weights),
   };

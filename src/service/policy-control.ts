@@ -1,4 +1,5 @@
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, Generation } from "../engine/engine.ts";
+import { RolloutError } from "../errors.ts";
 import { PolicyGate, type UpdateMode } from "../run/policy-gate.ts";
 
 /** Those who sample elsewhere: what is said of the policy here holds there as well. */
@@ -16,6 +17,9 @@ export class PolicyControl {
   readonly #others: ReadonlyMap<string, PolicyGate>;
   readonly #remote: RemoteSampling | undefined;
   #version: number | undefined;
+  /** The versions that the engine was had to load, as it names them; empty where the caller sees to that. */
+  readonly #loaded = new Set<string>();
+  #onLost: () => void = () => {};
   #isPaused = false;
   /** One call after the other: a pause that comes during an update waits for it. */
   #doing: Promise<unknown> = Promise.resolve();
@@ -47,11 +51,35 @@ export class PolicyControl {
         const version = this.#version;
         const generation = await engine.generate(request, options);
         if (version === undefined) return generation;
+        this.#refuseLost(generation, String(version));
         const policyVersion = String(version);
         const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion }));
         return { ...generation, pieces };
       },
     });
+  }
+
+  /** Told where the engine samples by weights that it was not had to load, such as a server that was restarted. */
+  whenLost(tell: () => void): void {
+    this.#onLost = tell;
+  }
+
+  /** @throws RolloutError `engine/lost-weights` where tokens are of weights that nobody announced. */
+  #refuseLost({ pieces }: Generation, version: string): void {
+    if (!this.#loaded.has(version)) return;
+    // An earlier one may be what a server said of itself a moment ago.
+    const other = pieces.find(
+      ({ tokenCount, policyVersion }) =>
+        tokenCount > 0 && policyVersion !== "" && !this.#loaded.has(policyVersion),
+    );
+    if (other === undefined) return;
+    this.#onLost();
+    throw new RolloutError(
+      "engine/lost-weights",
+      `Cannot sample the turn: the engine says that its weights are of the version ${other.policyVersion}, ` +
+        `expected ${version}, which it was had to load; was it started again?`,
+      { retryable: true },
+    );
   }
 
   /** The engine as batches see it: the one at an address, or where none is named, the service's own. */
@@ -71,6 +99,7 @@ export class PolicyControl {
   /** Takes up what an earlier start knew. */
   restore(version: number | undefined, isPaused: boolean): void {
     this.#version = version;
+    this.#loaded.clear();
     this.#isPaused = isPaused;
     if (version !== undefined) this.#remote?.announce(version);
     // Nothing is sampled yet.
@@ -115,22 +144,41 @@ export class PolicyControl {
    * that throws.
    *
    * @param check - Throws where the version is not to be taken; false where it is there already.
+   * @param update - True where it had the engine load weights under the version's name.
    */
   async update(
     version: number,
-    { check, update }: { readonly check: () => boolean; readonly update: () => Promise<void> },
+    { check, update }: { readonly check: () => boolean; readonly update: () => Promise<boolean> },
   ): Promise<void> {
     await this.#inTurn(async () => {
       if (!check()) return;
-      await this.#close("interrupt");
-      try {
-        await update();
+      await this.#whileClosed(async () => {
+        const hasLoaded = await update();
         this.#version = version;
+        if (hasLoaded) this.noteLoaded();
+        else this.#loaded.clear();
         this.#remote?.announce(version);
-      } finally {
-        if (!this.#isPaused) this.#open();
-      }
+      });
     });
+  }
+
+  /** The engine was had to load the version that was announced last. */
+  noteLoaded(): void {
+    this.#loaded.add(String(this.#version));
+  }
+
+  /** Cuts sampling short while something is done to the engine. */
+  async repair(work: () => Promise<void>): Promise<void> {
+    await this.#inTurn(async () => await this.#whileClosed(work));
+  }
+
+  async #whileClosed(work: () => Promise<void>): Promise<void> {
+    await this.#close("interrupt");
+    try {
+      await work();
+    } finally {
+      if (!this.#isPaused) this.#open();
+    }
   }
 
   async #inTurn(work: () => Promise<void>): Promise<void> {

@@ -6,6 +6,14 @@ import type { ServiceEntry } from "./service-journal.ts";
 
 /** Changes the weights of an engine. */
 export interface WeightControl {
+  /** Whether what is sampled says by which version it was loaded as: a server that lost them shows then. */
+  readonly namesVersions?: boolean;
+  /**
+   * What is wrong with the weights, seen before anything is done with them; absent where that is not known.
+   *
+   * @throws RolloutError where the engine does not answer.
+   */
+  findProblem?(weights: Weights): Promise<string | undefined>;
   /**
    * Has the engine load weights.
    *
@@ -43,6 +51,7 @@ export class PolicyWeights {
   #weights: string | undefined;
   /** Whether the engine's servers may have different weights. */
   #isMixed = false;
+  #isRegaining = false;
 
   constructor(about: {
     readonly policy: PolicyControl;
@@ -55,6 +64,26 @@ export class PolicyWeights {
     this.#control = about.control;
     this.#engineKind = about.engineKind;
     this.#append = about.append;
+    this.#policy.whenLost(() => void this.#regain());
+  }
+
+  /** Has a server that lost the weights load them again. Where it does not, what it samples next tells. */
+  async #regain(): Promise<void> {
+    const { version } = this.#policy;
+    if (this.#isRegaining || version === undefined) return;
+    this.#isRegaining = true;
+    try {
+      await this.#policy.repair(async () => {
+        const path = this.#weights;
+        // Others were announced meanwhile, or loaded by then.
+        if (this.#policy.version !== version || path === undefined || this.#isMixed) return;
+        await this.#control!.load({ path, version: String(version) });
+      });
+    } catch (error) {
+      if (!(error instanceof RolloutError)) throw error;
+    } finally {
+      this.#isRegaining = false;
+    }
   }
 
   /** Ends the sampling under way, to be gone on with; resolves once the engine is idle. */
@@ -82,6 +111,9 @@ export class PolicyWeights {
         "load any; update it yourself and announce the version without them";
       throw new ServiceError("bad-request", message);
     }
+    if (weights !== undefined && (version !== this.#policy.version || weights !== this.#weights)) {
+      await this.#refuseUnusable({ path: weights, version: String(version) });
+    }
     await this.#policy.update(version, {
       check: () => this.#isNewVersion(announced, isBusy),
       update: async () => {
@@ -89,6 +121,7 @@ export class PolicyWeights {
         await this.#append({ type: "policy", version, ...(weights !== undefined && { weights }) });
         this.#weights = weights;
         if (weights !== undefined) this.#isMixed = false;
+        return weights !== undefined && this.#control?.namesVersions === true;
       },
     });
   }
@@ -124,7 +157,11 @@ export class PolicyWeights {
     if (version === undefined || path === undefined) return;
     const weights: Weights = { path, version: String(version) };
     try {
-      if (wasLoading !== undefined || !(await control.have(weights))) await control.load(weights);
+      if (wasLoading !== undefined || !(await control.have(weights))) {
+        const problem = await control.findProblem?.(weights);
+        if (problem !== undefined) throw new RolloutError("engine/server-error", problem);
+        await control.load(weights);
+      }
     } catch (error) {
       if (!(error instanceof RolloutError)) throw error;
       throw new UsageError(
@@ -133,10 +170,26 @@ export class PolicyWeights {
         { cause: error },
       );
     }
-    if (wasLoading === undefined) return;
-    await this.#append({ type: "policy", version, weights: path });
-    this.#weights = path;
-    this.#policy.restore(version, this.#policy.isPaused);
+    if (wasLoading !== undefined) {
+      await this.#append({ type: "policy", version, weights: path });
+      this.#weights = path;
+      this.#policy.restore(version, this.#policy.isPaused);
+    }
+    if (control.namesVersions === true) this.#policy.noteLoaded();
+  }
+
+  /** Before sampling is paused: servers do not refuse all that they cannot use, and some end over it. */
+  async #refuseUnusable(weights: Weights): Promise<void> {
+    let problem: string | undefined;
+    try {
+      problem = await this.#control?.findProblem?.(weights);
+    } catch (error) {
+      if (!(error instanceof RolloutError)) throw error;
+      throw new ServiceError("engine-failed", error.message, { cause: error });
+    }
+    if (problem !== undefined) {
+      throw new ServiceError("bad-request", `"weights" is wrong: ${problem}`);
+    }
   }
 
   /** Has the engine load weights; what the journal says of it lets the next start know how far this came. */

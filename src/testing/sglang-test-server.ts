@@ -124,6 +124,7 @@ interface ServerState extends GenerateContext, ControlContext, ServerCore<Decode
 function createServerState(options: SglangTestServerOptions): ServerState {
   const { release = "0.5.23" } = options;
   let version = options.weightVersion ?? "default";
+  let modelPath = options.modelPath ?? "test-model";
   let ridCount = 0;
   const weightVersion = (): string => version;
   const core = createServerCore<DecodedRequest>(options, {
@@ -134,7 +135,10 @@ function createServerState(options: SglangTestServerOptions): ServerState {
   return {
     ...core,
     hangsOnAbort: options.hangsOnAbort ?? false,
-    modelPath: options.modelPath ?? "test-model",
+    modelPath: () => modelPath,
+    setModelPath: (changed) => {
+      modelPath = changed;
+    },
     incrementalStreaming: options.incrementalStreaming ?? false,
     traits: findRelease(SGLANG_RELEASES, { server: "SGLang", release }),
     vocabularySize: options.vocabularySize ?? Number.POSITIVE_INFINITY,

@@ -1,9 +1,8 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { seededPolicy } from "../../testing/seeded-policy.ts";
 import { startSglangTestServer } from "../../testing/sglang-test-server.ts";
+import { answeringServer, type AskedCall } from "../answering-server.fixture.ts";
 import { loadSglangWeights } from "./load-weights.ts";
 
 describe("loadSglangWeights()", () => {
@@ -32,28 +31,93 @@ describe("loadSglangWeights()", () => {
     await using one = await startSglangTestServer({
       ...{ policy: seededPolicy({ seed: 1 }), weightVersion: "7", modelPath: "/shared/step-7" },
     });
-    const refusing = createServer((request, response) => {
-      const isInfo = request.url === "/model_info";
-      const said = isInfo
-        ? { model_path: "/shared/step-7", weight_version: "7" }
-        : { success: false, message: "no such folder" };
-      response.writeHead(isInfo ? 200 : 400).end(JSON.stringify(said));
+    await using refusing = await answeringServer(({ path, body }) => {
+      if (path === "/model_info") return { body: at7 };
+      const isOld = body["model_path"] === "/shared/step-7";
+      return isOld
+        ? { body: { success: true, message: "Succeeded to update model weights." } }
+        : { status: 400, body: { success: false, message: "no such folder" } };
     });
-    refusing.listen(0, "127.0.0.1");
-    await once(refusing, "listening");
-    const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`;
-    try {
-      const urls = [one.url, url];
-      await expect(loadSglangWeights({ urls }, { path: "/w", version: "8" })).rejects.toMatchObject(
-        {
-          ...{ code: "engine/server-error", message: `Cannot load /w at ${url}: no such folder` },
-        },
-      );
-    } finally {
-      refusing.closeAllConnections();
-      refusing.close();
-    }
+    const { url } = refusing;
+    const urls = [one.url, url];
+    await expect(loadSglangWeights({ urls }, { path: "/w", version: "8" })).rejects.toMatchObject({
+      ...{ code: "engine/server-error", message: `Cannot load /w at ${url}: no such folder` },
+    });
     const info = await (await fetch(`${one.url}/model_info`)).json();
-    expect(info).toMatchObject({ weight_version: "7" });
+    expect(info).toMatchObject({ weight_version: "7", model_path: "/shared/step-7" });
+    expect(pathsOf(refusing.asked)).toEqual(["/w", "/shared/step-7"]);
+  });
+
+  test("waits for what still runs where it held the cache of the weights before, and loads again", async () => {
+    let runs = true;
+    await using server = await answeringServer(({ path }) => {
+      if (path === "/model_info") return { body: at7 };
+      if (path.startsWith("/flush_cache")) {
+        runs = false;
+        return { body: "Cache flushed." };
+      }
+      return runs ? { status: 400, body: unflushed } : { body: { success: true, message: "" } };
+    });
+    await loadSglangWeights({ urls: [server.url] }, { path: "/shared/step-8", version: "8" });
+    expect(server.asked.map(({ path }) => path)).toEqual([
+      "/model_info",
+      "/update_weights_from_disk",
+      "/flush_cache?timeout=30",
+      "/update_weights_from_disk",
+    ]);
+  });
+
+  test("gives back what a server had that loaded others and says that it has those before", async () => {
+    await using server = await answeringServer(({ path, body }) => {
+      if (path === "/model_info") return { body: at7 };
+      const isOld = body["model_path"] === "/shared/step-7";
+      return isOld ? { body: { success: true, message: "" } } : { status: 400, body: unflushed };
+    });
+    const urls = [server.url];
+    const weights = { path: "/shared/step-8", version: "8" };
+    await expect(loadSglangWeights({ urls }, weights)).rejects.toMatchObject({
+      code: "engine/server-error",
+      message: expect.stringContaining("the cache was not flushed") as string,
+    });
+    expect(pathsOf(server.asked)).toEqual([weights.path, weights.path, "/shared/step-7"]);
+  });
+
+  test("the test server answers as SGLang does where somebody's request still runs", async () => {
+    await using server = await startSglangTestServer({
+      ...{ policy: seededPolicy({ seed: 1 }), weightVersion: "7", modelPath: "/shared/step-7" },
+      tokenLatencyMs: 60_000,
+    });
+    const body = JSON.stringify({ input_ids: [1], sampling_params: { max_new_tokens: 2 } });
+    const headers = { "content-type": "application/json" };
+    const controller = new AbortController();
+    const { signal } = controller;
+    const running = fetch(`${server.url}/generate`, { method: "POST", headers, body, signal });
+    const ended = expect(running).rejects.toThrow();
+    const loads = async (): Promise<string> => await (await fetch(`${server.url}/v1/loads`)).text();
+    while (!(await loads()).includes('"num_running_reqs":1')) await setImmediate();
+    const update = { model_path: "/shared/step-8", weight_version: "8" };
+    const reply = await fetch(`${server.url}/update_weights_from_disk`, {
+      ...{ method: "POST", headers, body: JSON.stringify(update) },
+    });
+    expect([reply.status, await reply.json()]).toEqual([400, unflushed]);
+    expect(await (await fetch(`${server.url}/model_info`)).json()).toMatchObject(at7);
+    controller.abort();
+    await ended;
   });
 });
+
+const at7 = { model_path: "/shared/step-7", weight_version: "7" };
+
+/** What 0.5.23 answered when the client of a request that it sampled had left. */
+const unflushed = {
+  success: false,
+  message:
+    "Weights were updated, but the cache was not flushed because requests are still running or queued. " +
+    "Retract or finish them, then call /flush_cache.",
+  num_paused_requests: 0,
+};
+
+/** The folders that a server was told to load. */
+function pathsOf(asked: readonly AskedCall[]): readonly unknown[] {
+  return asked.flatMap(({ body }) => ("model_path" in body ? [body["model_path"]] : []));
+}

@@ -1,7 +1,9 @@
 import { RolloutError } from "../../errors.ts";
 import {
   callServer,
+  findProblemForServers,
   loadOnAll,
+  type WeightReply,
   type Weights,
   type WeightServer,
   type WeightServers,
@@ -15,6 +17,18 @@ import {
  */
 export async function loadSglangWeights(servers: WeightServers, weights: Weights): Promise<void> {
   await loadOnAll(serversOf(servers), weights);
+}
+
+/**
+ * What the folder lacks, where that can be seen from here.
+ *
+ * @throws RolloutError where a server does not say what it has.
+ */
+export async function findSglangProblem(
+  servers: WeightServers,
+  weights: Weights,
+): Promise<string | undefined> {
+  return await findProblemForServers(serversOf(servers), weights);
 }
 
 /** Whether all servers say that they have these weights. */
@@ -52,9 +66,16 @@ async function loadOne(url: string, weights: Weights, servers: WeightServers): P
   const asked = {
     method: "POST",
     path: "/update_weights_from_disk",
-    body: { model_path: weights.path, weight_version: weights.version },
+    // Without the flush, what is sampled next would be behind keys and values of the weights before.
+    body: { model_path: weights.path, weight_version: weights.version, flush_cache: true },
   } as const;
-  const { status, body } = await callServer(url, asked, servers);
+  let reply = await callServer(url, asked, servers);
+  if (isUnflushed(reply)) {
+    // It has them, under the version and path before: somebody's request that was dropped still ran.
+    await callServer(url, { method: "POST", path: `/flush_cache?timeout=${FLUSH_S}` }, servers);
+    reply = await callServer(url, asked, servers);
+  }
+  const { status, body } = reply;
   if (body?.["success"] === true) return;
   // A refusal is told in the same form, with the status 400.
   const message = body?.["message"];
@@ -64,4 +85,13 @@ async function loadOne(url: string, weights: Weights, servers: WeightServers): P
       ? `Cannot load ${weights.path} at ${url}: ${message}`
       : `Cannot load ${weights.path} at ${url}: ${asked.path} answered ${status}, expected an SGLang worker's answer`,
   );
+}
+
+/** Time for requests that nobody waits for to come to an end. */
+const FLUSH_S = 30;
+
+/** **Source:** sgl-project/sglang python/sglang/srt/managers/scheduler_components/weight_updater.py, 0.5.23. */
+function isUnflushed({ status, body }: WeightReply): boolean {
+  const message = body?.["message"];
+  return status === 400 && typeof message === "string" && message.includes("cache was not flushed");
 }

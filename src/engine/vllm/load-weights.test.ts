@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { seededPolicy } from "../../testing/seeded-policy.ts";
 import { startVllmTestServer } from "../../testing/vllm-test-server.ts";
+import { answeringServer } from "../answering-server.fixture.ts";
 import { createVllmWeightLoader } from "./load-weights.ts";
 
 const server = async (weightVersion = "default") =>
@@ -38,6 +39,40 @@ describe("createVllmWeightLoader()", () => {
     for (const { url } of [one, other]) {
       expect(await stateOf(url)).toEqual({ weight_version: "7", is_paused: false });
     }
+  });
+
+  test("does not go on behind what the weights before had cached, and gives back what it had twice", async () => {
+    let resets = 0;
+    await using server = await answeringServer(({ path }) => {
+      if (path === "/weight_info") return { body: { weight_version: "7" } };
+      if (path === "/v1/models") return { body: { data: [{ root: "/shared/step-7" }] } };
+      // As 0.32.0 answers while blocks are held: by the status all is well.
+      if (path.startsWith("/reset_prefix_cache")) return { body: { success: resets++ > 0 } };
+      return { body: {} };
+    });
+    const loader = createVllmWeightLoader({ urls: [server.url] });
+    await expect(loader.load({ path: "/shared/step-8", version: "8" })).rejects.toMatchObject({
+      code: "engine/server-error",
+      message: expect.stringContaining("did not drop what the weights before had cached") as string,
+    });
+    const told = server.asked.slice(2).map(({ path, body }) => {
+      const { new_version: version, kwargs } = body as {
+        new_version?: string;
+        kwargs?: { weights_path: string };
+      };
+      return [path, version ?? kwargs?.weights_path].filter(Boolean).join(" ");
+    });
+    const load = (step: number, ends: boolean): readonly string[] => [
+      "/update_weight_version loading",
+      `/collective_rpc /shared/step-${step}`,
+      "/reset_prefix_cache?reset_external=true",
+      ...(ends ? [`/update_weight_version ${step}`] : []),
+    ];
+    expect(told).toEqual([
+      ...["/pause?mode=abort", ...load(8, false)],
+      // Nobody samples before all is as it was: what a failed load leaves ends the server then.
+      ...["/pause?mode=abort", ...load(7, true), ...load(7, true), "/resume"],
+    ]);
   });
 
   test("says how a server is started that has no such calls", async () => {

@@ -1,6 +1,7 @@
 import { RolloutError } from "../../errors.ts";
 import {
   callServer,
+  findProblemForServers,
   loadOnAll,
   type Weights,
   type WeightServer,
@@ -10,12 +11,18 @@ import {
 /** Has vLLM's servers load weights, and knows from where they have those that it had them load. */
 export interface VllmWeightLoader {
   /**
-   * Has all servers load weights from a folder that they can read: none samples meanwhile, and what was
-   * cached by the old ones is dropped. Where one does not, all load what they had before again.
+   * Has all servers load weights from a folder that they can read: none samples meanwhile, for nobody, and
+   * what was cached by the old ones is dropped. Where one does not, all load what they had before again.
    *
    * @throws RolloutError naming the server and what it said; `engine/mixed-weights` as `loadOnAll()` does.
    */
   load(weights: Weights): Promise<void>;
+  /**
+   * What the folder lacks, where that can be seen from here.
+   *
+   * @throws RolloutError where a server does not say what it has.
+   */
+  findProblem(weights: Weights): Promise<string | undefined>;
 }
 
 /**
@@ -31,6 +38,22 @@ export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader
   const all = servers.urls.map((url): WeightServer => {
     const call = async (method: "GET" | "POST", path: string, body?: object) =>
       await callOne(url, { method, path, ...(body !== undefined && { body }) }, servers);
+    const load = async ({ path, version }: Weights): Promise<void> => {
+      // What is there while they are loaded is no version: a server that stops halfway shows.
+      await call("POST", "/update_weight_version", { new_version: loadingVersion });
+      const reload = { method: "reload_weights", kwargs: { weights_path: path } };
+      await call("POST", "/collective_rpc", reload);
+      const { success } = await call("POST", "/reset_prefix_cache?reset_external=true");
+      if (success === false) {
+        // What is sampled next would be behind keys and values of the weights before.
+        throw new RolloutError(
+          "engine/server-error",
+          `Cannot load weights at ${url}: /reset_prefix_cache did not drop what the weights before had cached`,
+        );
+      }
+      await call("POST", "/update_weight_version", { new_version: version });
+      paths.set(url, path);
+    };
     return {
       url,
       async current() {
@@ -42,23 +65,27 @@ export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader
           `Cannot load weights at ${url}: it does not say which it has, expected vLLM 0.32 or newer`,
         );
       },
-      async load({ path, version }) {
+      async pause() {
         await call("POST", "/pause?mode=abort");
-        try {
-          // What is there while they are loaded is no version: a server that stops halfway shows.
-          await call("POST", "/update_weight_version", { new_version: loadingVersion });
-          const reload = { method: "reload_weights", kwargs: { weights_path: path } };
-          await call("POST", "/collective_rpc", reload);
-          await call("POST", "/reset_prefix_cache");
-          await call("POST", "/update_weight_version", { new_version: version });
-          paths.set(url, path);
-        } finally {
-          await call("POST", "/resume");
-        }
+      },
+      load,
+      /**
+       * What was read before a load failed is taken into the next one, which may fail over it or leave a part
+       * of it: only the one after that is clean.
+       */
+      async giveBack(weights) {
+        await load(weights).catch(() => {});
+        await load(weights);
+      },
+      async resume() {
+        await call("POST", "/resume");
       },
     };
   });
-  return { load: async (weights) => await loadOnAll(all, weights) };
+  return {
+    load: async (weights) => await loadOnAll(all, weights),
+    findProblem: async (weights) => await findProblemForServers(all, weights),
+  };
 }
 
 const loadingVersion = "loading";

@@ -8,7 +8,9 @@ import type { DecodedRequest } from "./request-decoding.ts";
 /** What the control routes work with. */
 export interface ControlContext {
   readonly scheduler: RequestScheduler<DecodedRequest>;
-  readonly modelPath: string;
+  /** Where its weights are from. */
+  readonly modelPath: () => string;
+  readonly setModelPath: (path: string) => void;
   readonly contextLength: number;
   readonly weightVersion: () => string;
   readonly setWeightVersion: (version: string) => void;
@@ -49,9 +51,9 @@ export const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
 
 function sendModelInfo(exchange: HttpExchange, context: ControlContext): void {
   sendJson(exchange, {
-    model_path: context.modelPath,
-    served_model_name: context.modelPath,
-    tokenizer_path: context.modelPath,
+    model_path: context.modelPath(),
+    served_model_name: context.modelPath(),
+    tokenizer_path: context.modelPath(),
     is_generation: true,
     preferred_sampling_params: null,
     weight_version: context.weightVersion(),
@@ -65,7 +67,7 @@ function sendModelInfo(exchange: HttpExchange, context: ControlContext): void {
 
 function sendServerInfo(exchange: HttpExchange, context: ControlContext): void {
   sendJson(exchange, {
-    model_path: context.modelPath,
+    model_path: context.modelPath(),
     context_length: context.contextLength,
     max_req_input_len: context.contextLength - 1,
     max_total_num_tokens: CACHE_TOKENS,
@@ -75,7 +77,8 @@ function sendServerInfo(exchange: HttpExchange, context: ControlContext): void {
 }
 
 function sendModels(exchange: HttpExchange, context: ControlContext): void {
-  const { modelPath: id, contextLength } = context;
+  const { contextLength } = context;
+  const id = context.modelPath();
   sendJson(exchange, {
     object: "list",
     data: [
@@ -159,17 +162,37 @@ function updateWeightVersion(exchange: HttpExchange, context: ControlContext): v
   sendJson(exchange, { success: true, message, new_version: version });
 }
 
+/**
+ * As 0.5.23 was seen to answer. This server has no weights: the only folder that is not there is `/nowhere`.
+ * What runs is taken for requests whose clients left, as for those of others the real one waits.
+ */
 function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext): void {
   const body = readBody(exchange);
-  if (typeof body["model_path"] !== "string") {
-    sendJson(exchange, { success: false, message: "model_path: missing" }, { status: 400 });
-    return;
+  const refuse = (message: string): void =>
+    sendJson(exchange, { success: false, message, num_paused_requests: 0 }, { status: 400 });
+  const { model_path: path, weight_version: version, flush_cache: flush = true } = body;
+  if (typeof path !== "string") return refuse("model_path: missing");
+  const { scheduler, cache } = context;
+  if (body["abort_all_requests"] === true) scheduler.abortAll();
+  if (path === "/nowhere") {
+    return refuse(
+      "Failed to get weights iterator: Repo id must be in the form 'repo_name' or " +
+        "'namespace/repo_name': '/nowhere'. Use `repo_type` argument if needed..",
+    );
   }
-  if (body["abort_all_requests"] === true) context.scheduler.abortAll();
-  const { weight_version: version, flush_cache: flush = true } = body;
+  const queued = scheduler.pauseMode === undefined ? scheduler.waitingCount : 0;
+  if (flush === true && scheduler.runningCount + queued > 0) {
+    // It has loaded them all the same, and goes on saying that it has those before.
+    return refuse(
+      "Weights were updated, but the cache was not flushed because requests are still running or queued. " +
+        "Retract or finish them, then call /flush_cache.",
+    );
+  }
+  context.setModelPath(path);
   if (typeof version === "string") context.setWeightVersion(version);
-  if (flush === true) context.cache.clear();
-  const message = "Succeeded to update model weights.";
+  if (flush === true) cache.clear();
+  const named = typeof version === "string" ? ` Weight version updated to ${version}.` : "";
+  const message = `Succeeded to update model weights.${named}`;
   sendJson(exchange, { success: true, message, num_paused_requests: 0 });
 }
 

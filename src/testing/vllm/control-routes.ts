@@ -219,7 +219,11 @@ function updateWeightVersion(exchange: HttpExchange, context: ControlContext): v
   sendJson(exchange, { success: true, new_version: version });
 }
 
-/** Has its workers load weights; this server has none, and the only folder that is not there is `/nowhere`. */
+/**
+ * Has its workers load weights; this server has none, and the only folder that is not there is `/nowhere`. What
+ * 0.32.0 was seen to answer: the real one is without some of its weights then, and ends where it samples
+ * before others were loaded.
+ */
 function collectiveRpc(exchange: HttpExchange): void {
   const { method, kwargs } = readBody(exchange) as {
     readonly method?: unknown;
@@ -229,7 +233,10 @@ function collectiveRpc(exchange: HttpExchange): void {
     const message = "Missing 'method' in request body";
     sendError(exchange, { status: 400, message, type: "Bad Request" });
   } else if (method === "reload_weights" && kwargs?.weights_path === "/nowhere") {
-    const message = "Call to collective_rpc method failed: Cannot find any model weights";
+    const message =
+      "Call to collective_rpc method failed: Worker failed with error 'Repo id must be in the form " +
+      "'repo_name' or 'namespace/repo_name': '<path>'. Use `repo_type` argument if needed.', please check " +
+      "the stack trace above for the root cause";
     sendError(exchange, { status: 500, message, type: "InternalServerError" });
   } else sendJson(exchange, { results: [null] });
 }

@@ -1,7 +1,13 @@
-import type { FileHandle } from "node:fs/promises";
 import { open } from "node:fs/promises";
 import path from "node:path";
-import { UsageError } from "../../../errors.ts";
+import type { UsageError } from "../../../errors.ts";
+import {
+  INDEX_FILE,
+  readBytes,
+  readSafetensorsHeader,
+  SINGLE_FILE,
+  unusableWeights,
+} from "../../safetensors-header.ts";
 import type { FloatFormat } from "./float-format.ts";
 import { decodeFloats, FLOAT_BYTES, isFloatFormat } from "./float-format.ts";
 import { readOptionalJsonFields } from "./json-fields.ts";
@@ -23,10 +29,6 @@ export interface TensorDirectory {
   readonly entries: ReadonlyMap<string, TensorEntry>;
 }
 
-const SINGLE_FILE = "model.safetensors";
-const INDEX_FILE = "model.safetensors.index.json";
-/** The format's own limit. */
-const MAX_HEADER_BYTES = 100_000_000;
 /** Floats decoded at once: a few milliseconds of work. */
 const PIECE_FLOATS = 262_144;
 
@@ -41,7 +43,7 @@ const PIECE_FLOATS = 262_144;
 export async function readTensorDirectory(folder: string): Promise<TensorDirectory> {
   const entries = new Map<string, TensorEntry>();
   for (const file of await listFiles(folder)) {
-    for (const entry of await readHeader(folder, file)) entries.set(entry.name, entry);
+    for (const entry of await readEntries(folder, file)) entries.set(entry.name, entry);
   }
   return { folder, entries };
 }
@@ -57,64 +59,18 @@ async function listFiles(folder: string): Promise<readonly string[]> {
   throw index.error("weight_map", "names of files in the folder");
 }
 
-async function readHeader(folder: string, file: string): Promise<readonly TensorEntry[]> {
-  const problem = (what: string, cause?: unknown): UsageError =>
-    new UsageError(
-      `Cannot load the model in ${folder}: ${file} ${what}, expected weights in safetensors format`,
-      { cause },
-    );
-  let handle: FileHandle;
-  try {
-    handle = await open(path.join(folder, file));
-  } catch (error) {
-    throw problem("cannot be opened", error);
-  }
-  await using opened = handle;
-  const { size } = await opened.stat();
-  const headerBytes = size < 8 ? 0 : Number((await readBytes(opened, 0, 8)).readBigUInt64LE());
-  if (headerBytes < 2 || headerBytes > Math.min(MAX_HEADER_BYTES, size - 8)) {
-    throw problem("has no header");
-  }
-  const text = (await readBytes(opened, 8, headerBytes)).toString("utf8");
-  let header: Record<string, unknown>;
-  try {
-    header = JSON.parse(text) as Record<string, unknown>;
-  } catch (error) {
-    throw problem("has a header that is no JSON", error);
-  }
-  const dataStart = 8 + headerBytes;
-  return Object.entries(header)
-    .filter(([name]) => name !== "__metadata__")
-    .map(([name, value]) => {
-      const entry = toEntry(value, { name, file, dataStart, dataBytes: size - dataStart });
-      if (typeof entry !== "string") return entry;
-      throw problem(`holds tensor ${name} ${entry}`);
-    });
-}
-
-/** The entry, or what is wrong with it. */
-function toEntry(
-  value: unknown,
-  place: { name: string; file: string; dataStart: number; dataBytes: number },
-): TensorEntry | string {
-  const { dtype, shape, data_offsets: offsets } = value as Record<string, unknown>;
-  if (!isFloatFormat(dtype)) return `as ${JSON.stringify(dtype)}, not as F32, F16 or BF16`;
-  if (!isCounts(shape)) return "without a shape";
-  if (!isCounts(offsets) || offsets.length !== 2) return "without offsets";
-  const [start, end] = offsets as [number, number];
-  const bytes = shape.reduce((product, size) => product * size, 1) * FLOAT_BYTES[dtype];
-  if (end - start !== bytes || end > place.dataBytes) return "with offsets that do not fit";
-  return {
-    name: place.name,
-    file: place.file,
-    format: dtype,
-    shape,
-    start: place.dataStart + start,
-  };
-}
-
-function isCounts(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
+async function readEntries(folder: string, file: string): Promise<readonly TensorEntry[]> {
+  const tensors = await readSafetensorsHeader(folder, file);
+  return tensors.map(({ name, dtype, shape, start, end }) => {
+    const problem = (what: string): UsageError =>
+      unusableWeights(folder, file, { what: `holds tensor ${name} ${what}` });
+    if (!isFloatFormat(dtype)) {
+      throw problem(`as ${JSON.stringify(dtype)}, not as F32, F16 or BF16`);
+    }
+    const bytes = shape.reduce((product, size) => product * size, 1) * FLOAT_BYTES[dtype];
+    if (end - start !== bytes) throw problem("with offsets that do not fit");
+    return { name, file, format: dtype, shape, start };
+  });
 }
 
 /**
@@ -136,19 +92,4 @@ export async function* readTensor(
     left -= count;
     position += bytes.byteLength;
   }
-}
-
-async function readBytes(
-  handle: FileHandle,
-  position: number,
-  length: number,
-): Promise<Buffer<ArrayBuffer>> {
-  const buffer = Buffer.alloc(length);
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
-    if (bytesRead === 0) throw new UsageError("Cannot read the weights: their file ends early");
-    filled += bytesRead;
-  }
-  return buffer;
 }

@@ -1,0 +1,39 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What a server is asked, as a test reads it. */
+export interface AskedCall {
+  /** With its query. */
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Serves what a test answers, and notes what it was asked. */
+export async function answeringServer(
+  answer: (call: AskedCall) => { readonly status?: number; readonly body: unknown },
+): Promise<AsyncDisposable & { readonly url: string; readonly asked: readonly AskedCall[] }> {
+  const asked: AskedCall[] = [];
+  const server = createServer((request, response) => {
+    let text = "";
+    request.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+    request.on("end", () => {
+      const body = (text === "" ? {} : JSON.parse(text)) as AskedCall["body"];
+      const call = { path: request.url!, body };
+      asked.push(call);
+      const said = answer(call);
+      response.writeHead(said.status ?? 200).end(JSON.stringify(said.body));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
