@@ -43,6 +43,14 @@ export class JobDesk {
     this.#options.book.wake();
   }
 
+  /**
+   * Waits until nothing is drawn any more: attempts of branching groups are played meanwhile, and whoever played
+   * the last of them has not waited for it.
+   */
+  async settle(): Promise<void> {
+    await this.#beginning;
+  }
+
   /** There may be room for another group. */
   lookAgain(): void {
     this.#room?.resolve();

@@ -1549,26 +1549,34 @@ describe("startRun()", () => {
     },
   );
 
-  test("notes a task that its source gives away as the run is stopped", async () => {
-    const asked = withResolvers();
-    const given = withResolvers();
-    async function* tasks(): AsyncGenerator<Task> {
-      asked.resolve();
-      await given.promise;
-      yield environment.task("test", 7);
-    }
-    {
+  test.each<Partial<StartRunOptions["grouping"]>>([{}, { branchAt: [1] }])(
+    "notes a task that its source gives away as the run is stopped, with %o",
+    async (more) => {
+      const grouping = { size: 1, ...more };
+      const asked = withResolvers();
+      const given = withResolvers();
+      async function* tasks(): AsyncGenerator<Task> {
+        asked.resolve();
+        await given.promise;
+        yield environment.task("test", 7);
+      }
+      {
+        await using folder = await open();
+        const run = start({ source: tasksFrom(tasks()), folder, grouping });
+        await asked.promise;
+        const ended = run.interrupt();
+        // It does not end before.
+        for (let look = 0; look < 100; look++) {
+          expect(await readFile(path.join(dir, "events.jsonl"), "utf8")).not.toContain("run-ended");
+        }
+        given.resolve();
+        expect(await ended).toMatchObject({ end: "interrupted", progress: { finished: 0 } });
+      }
       await using folder = await open();
-      const run = start({ source: tasksFrom(tasks()), folder, grouping: { size: 1 } });
-      await asked.promise;
-      const ended = run.interrupt();
-      given.resolve();
-      expect(await ended).toMatchObject({ end: "interrupted", progress: { finished: 0 } });
-    }
-    await using folder = await open();
-    const groups = await all(start({ source: tasksFrom([]), folder, grouping: { size: 1 } }));
-    expect(groups.map(({ groupId }) => groupId)).toEqual(["lamp/test/7"]);
-  });
+      const groups = await all(start({ source: tasksFrom([]), folder, grouping }));
+      expect(groups.map(({ groupId }) => groupId)).toEqual(["lamp/test/7"]);
+    },
+  );
 
   test("hands out no group that is too old, or takes its old tokens out of the loss", async () => {
     const play = async (beyond: "drop" | "mask" | "mark") => {

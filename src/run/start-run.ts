@@ -185,6 +185,7 @@ class GroupRun implements LiveRun {
       this.#work(),
     );
     await Promise.all(workers);
+    await this.#desk.settle().catch((error: unknown) => this.#fail(error));
     await recording?.flush();
     if (this.#crash !== undefined) throw this.#crash.error;
     const end = this.#end();
