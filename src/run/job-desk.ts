@@ -136,7 +136,7 @@ export class JobDesk {
         onLate: () => undefined,
       });
     } catch (error) {
-      if (signal.aborted && error === signal.reason) return undefined;
+      if (signal.aborted && (error === signal.reason || isAbort(error))) return undefined;
       throw error;
     } finally {
       signal.removeEventListener("abort", onClose);
@@ -158,4 +158,9 @@ export class JobDesk {
     this.#room = undefined;
     return !this.isClosed;
   }
+}
+
+/** What Node's own functions throw whose signal is aborted. */
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
 }

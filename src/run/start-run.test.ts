@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Agent } from "../agent/agent.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
@@ -1548,6 +1549,19 @@ describe("startRun()", () => {
       expect(await run.result).toMatchObject({ end: "interrupted", progress: { finished: 1 } });
     },
   );
+
+  test("ends without complaint where a source says in its own way that it was stopped", async () => {
+    const asked = withResolvers();
+    const at = async (_: number, { signal }: { readonly signal: AbortSignal }) => {
+      asked.resolve();
+      // As Node's own timers do, among others.
+      await sleep(60_000, undefined, { signal });
+      return undefined;
+    };
+    const run = start({ source: { at }, grouping: { size: 1 } });
+    await asked.promise;
+    expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+  });
 
   test.each<Partial<StartRunOptions["grouping"]>>([{}, { branchAt: [1] }])(
     "notes a task that its source gives away as the run is stopped, with %o",
