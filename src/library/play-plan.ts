@@ -78,7 +78,7 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const run = startRun({
     setup: traceSetup(setup, parts.engine.model),
     ...{ seed, maxFailuresInRow, redactor },
-    source: sourceOf(scope, plan, setup.environment),
+    source: sourceOf(scope, plan, setup.environment, folder?.finished),
     grouping: { size: sampleCount, attempts, ...given({ branchAt: scope.branchAt }) },
     admission: { concurrency, ...given({ gate }) },
     ...{ signal: told.signal, onEpisode: told.onEpisode },
