@@ -110,6 +110,29 @@ describe("rollout()", () => {
     expect(await run.evaluation()).toMatchObject({ episodes: { planned: 6, scored: 6 } });
   });
 
+  test("hands out a group whole whose first attempt an earlier start finished", async () => {
+    const about = { ...options(), out: path.join(scratch, "begun-group"), concurrency: 1 };
+    const seen: unknown[] = [];
+    for await (const { episode, samples } of rollout(about)) {
+      seen.push(episode.rolloutId, samples);
+      break;
+    }
+    const found: unknown[] = [];
+    const groups: Record<string, readonly string[]> = {};
+    for await (const { groupId, episodes } of rollout({ ...about, group: true })) {
+      groups[groupId] = episodes.map(({ episode }) => episode.rolloutId);
+      const { episode, samples } = episodes[0]!;
+      if (found.length === 0) found.push(episode.rolloutId, samples);
+    }
+    expect(groups).toEqual({
+      "lights/test/0": ["lights/test/0#0", "lights/test/0#1"],
+      "lights/test/1": ["lights/test/1#0", "lights/test/1#1"],
+      "lights/test/2": ["lights/test/2#0", "lights/test/2#1"],
+    });
+    // Its rows are the same, read from the disk.
+    expect(found).toEqual(seen);
+  });
+
   test("keeps what a folder has beyond a number of groups that is lower now", async () => {
     const out = path.join(scratch, "fewer-groups");
     for (const groups of [4, 2]) {
