@@ -225,7 +225,10 @@ describe("startRun()", () => {
     const run = start({ engine, source, grouping: { size: 2, begun: 3 } });
     const groups = await all(run);
     expect(groups[0]!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
-    expect(await run.result).toMatchObject({ end: "finished", progress: { running: 0 } });
+    const { end, progress } = await run.result;
+    expect([end, progress.running]).toEqual(["finished", 0]);
+    // Nobody knows how many there will be: two or three.
+    expect(progress).not.toHaveProperty("planned");
     held.resolve();
   });
 
