@@ -3,6 +3,7 @@ import type { Episode } from "../episode/episode.ts";
 import { RolloutError } from "../errors.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
+import type { EpisodeGroup } from "../run/group.ts";
 import { openLoadGate } from "../run/load-gate.ts";
 import { RunFolder } from "../run/run-folder.ts";
 import type { RunProgress } from "../run/run-progress.ts";
@@ -30,18 +31,40 @@ interface PlayOptions {
  *
  * @throws RolloutError where one episode after the other fails, as the last one did.
  */
-export async function* playPlan(parts: OpenParts, options: PlayOptions): AsyncGenerator<Episode> {
+export function playPlan(parts: OpenParts, options: PlayOptions): AsyncGenerator<Episode> {
+  return play(parts, options, (put) => ({ onEpisode: put }));
+}
+
+/**
+ * The same, with all attempts at a task together: those too that an earlier start finished, where this one
+ * plays the rest of them.
+ */
+export function playGroups(parts: OpenParts, options: PlayOptions): AsyncGenerator<EpisodeGroup> {
+  return play(parts, options, (put) => ({ onGroup: put }));
+}
+
+interface Listeners {
+  readonly onEpisode?: (episode: Episode) => void;
+  readonly onGroup?: (group: EpisodeGroup) => void;
+}
+
+async function* play<Item>(
+  parts: OpenParts,
+  options: PlayOptions,
+  listen: (put: (item: Item) => void) => Listeners,
+): AsyncGenerator<Item> {
   const stop = new AbortController();
   setMaxListeners(0, stop.signal);
   const onAbort = (): void => stop.abort(options.signal?.reason);
   if (options.signal?.aborted === true) onAbort();
   options.signal?.addEventListener("abort", onAbort, { once: true });
-  const queue = new EpisodeQueue();
+  const queue = new ItemQueue<Item>();
+  const listeners = listen((item) => queue.put(item));
   const onEpisode = (episode: Episode): void => {
     failed = episode.outcome === "failed" ? episode : failed;
-    queue.put(episode);
+    listeners.onEpisode?.(episode);
   };
-  const played = playAll(parts, { ...options, signal: stop.signal, onEpisode });
+  const played = playAll(parts, { ...options, ...listeners, signal: stop.signal, onEpisode });
   let failed: Episode | undefined;
   void played.then(
     ({ end }) =>
@@ -58,7 +81,7 @@ export async function* playPlan(parts: OpenParts, options: PlayOptions): AsyncGe
   }
 }
 
-interface Told extends PlayOptions {
+interface Told extends PlayOptions, Listeners {
   readonly signal: AbortSignal;
   readonly onEpisode: (episode: Episode) => void;
 }
@@ -78,16 +101,15 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const run = startRun({
     setup: traceSetup(setup, parts.engine.model),
     ...{ seed, maxFailuresInRow, redactor },
-    source: sourceOf(scope, plan, setup.environment),
+    source: sourceOf(scope, plan, setup.environment, folder?.finished),
     grouping: { size: sampleCount, attempts, ...given({ branchAt: scope.branchAt }) },
     admission: { concurrency, ...given({ gate }) },
     ...{ signal: told.signal, onEpisode: told.onEpisode },
     ...given({ folder, onProgress: told.onProgress }),
     ...given({ player: handedOut?.player, redactor: handedOut?.redactor }),
   });
-  for await (const _ of run) {
-    // Nobody takes its groups: they are not held until it ends.
-  }
+  // Where nobody takes its groups, they are not held until it ends.
+  for await (const group of run) told.onGroup?.(group);
   return await run.result;
 }
 
@@ -132,14 +154,14 @@ function tooManyFailures({ conduct }: OpenParts, { failure }: Partial<Episode> =
   );
 }
 
-/** Episodes that wait to be taken. */
-class EpisodeQueue implements AsyncIterable<Episode> {
-  readonly #waiting: Episode[] = [];
+/** What waits to be taken. */
+class ItemQueue<Item> implements AsyncIterable<Item> {
+  readonly #waiting: Item[] = [];
   #ended: { readonly error?: unknown } | undefined;
   #wake = withResolvers();
 
-  put(episode: Episode): void {
-    this.#waiting.push(episode);
+  put(item: Item): void {
+    this.#waiting.push(item);
     this.#wake.resolve();
   }
 
@@ -148,11 +170,11 @@ class EpisodeQueue implements AsyncIterable<Episode> {
     this.#wake.resolve();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Episode> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item> {
     for (;;) {
-      const episode = this.#waiting.shift();
-      if (episode !== undefined) {
-        yield episode;
+      const item = this.#waiting.shift();
+      if (item !== undefined) {
+        yield item;
         continue;
       }
       if (this.#ended !== undefined) {

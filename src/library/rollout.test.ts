@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { verifyRun } from "../audit/verify-run.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import { refuse } from "../environment/refuse.ts";
@@ -107,6 +108,43 @@ describe("rollout()", () => {
     }
     expect(rows).toBe(6);
     expect(await run.evaluation()).toMatchObject({ episodes: { planned: 6, scored: 6 } });
+  });
+
+  test("hands out a group whole whose first attempt an earlier start finished", async () => {
+    const about = { ...options(), out: path.join(scratch, "begun-group"), concurrency: 1 };
+    const seen: unknown[] = [];
+    for await (const { episode, samples } of rollout(about)) {
+      seen.push(episode.rolloutId, samples);
+      break;
+    }
+    const found: unknown[] = [];
+    const groups: Record<string, readonly string[]> = {};
+    for await (const { groupId, episodes } of rollout({ ...about, group: true })) {
+      groups[groupId] = episodes.map(({ episode }) => episode.rolloutId);
+      const { episode, samples } = episodes[0]!;
+      if (found.length === 0) found.push(episode.rolloutId, samples);
+    }
+    expect(groups).toEqual({
+      "lights/test/0": ["lights/test/0#0", "lights/test/0#1"],
+      "lights/test/1": ["lights/test/1#0", "lights/test/1#1"],
+      "lights/test/2": ["lights/test/2#0", "lights/test/2#1"],
+    });
+    // Its rows are the same, read from the disk.
+    expect(found).toEqual(seen);
+  });
+
+  test("keeps what a folder has beyond a number of groups that is lower now", async () => {
+    const out = path.join(scratch, "fewer-groups");
+    for (const groups of [4, 2]) {
+      const about = { ...options(), out, passes: "endless", groups, format: "slime" } as const;
+      for await (const _ of rollout(about)) {
+        // What is written is looked at.
+      }
+      const { violations } = await verifyRun(out);
+      expect(violations).toEqual([]);
+      const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as object;
+      expect(summary).toMatchObject({ finished: 8, slime: { groups: 4, rows: 8 } });
+    }
   });
 
   test("samples trees, each attempt once, and writes what is to be recorded", async () => {

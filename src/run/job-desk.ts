@@ -43,6 +43,14 @@ export class JobDesk {
     this.#options.book.wake();
   }
 
+  /**
+   * Waits until nothing is drawn any more: attempts of branching groups are played meanwhile, and whoever played
+   * the last of them has not waited for it.
+   */
+  async settle(): Promise<void> {
+    await this.#beginning;
+  }
+
   /** There may be room for another group. */
   lookAgain(): void {
     this.#room?.resolve();
@@ -128,7 +136,7 @@ export class JobDesk {
         onLate: () => undefined,
       });
     } catch (error) {
-      if (signal.aborted && error === signal.reason) return undefined;
+      if (signal.aborted && (error === signal.reason || isAbort(error))) return undefined;
       throw error;
     } finally {
       signal.removeEventListener("abort", onClose);
@@ -150,4 +158,9 @@ export class JobDesk {
     this.#room = undefined;
     return !this.isClosed;
   }
+}
+
+/** What Node's own functions throw whose signal is aborted. */
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
 }

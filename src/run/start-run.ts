@@ -63,7 +63,9 @@ class GroupRun implements LiveRun {
     this.#gate = new PolicyGate(setup.engine);
     this.#setup = { ...setup, engine: this.#gate.engine };
     this.#versions = new PolicyVersions(options.staleness);
-    const planned = source.length === undefined ? undefined : source.length * size;
+    // With more attempts than are needed, nobody knows how many will come to their end.
+    const isKnown = source.length !== undefined && begun === size;
+    const planned = isKnown ? source.length * size : undefined;
     this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now: setup.now });
     this.#branches = new Branches(branchAt, folder);
     this.#book = new GroupBook({
@@ -185,6 +187,7 @@ class GroupRun implements LiveRun {
       this.#work(),
     );
     await Promise.all(workers);
+    await this.#desk.settle().catch((error: unknown) => this.#fail(error));
     await recording?.flush();
     if (this.#crash !== undefined) throw this.#crash.error;
     const end = this.#end();
