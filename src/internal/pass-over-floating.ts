@@ -1,5 +1,6 @@
 import { isMadeByOthers, isThrownByUs, placeOfThrow } from "./source-place.ts";
-import { InvariantError, describeError } from "../errors.ts";
+import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
+import { PlaybackStop } from "../outside.ts";
 
 /** Who is told, innermost last. */
 const hearers: ((line: string) => void)[] = [];
@@ -7,7 +8,8 @@ const hearers: ((line: string) => void)[] = [];
 /**
  * Keeps the process going where a promise that somebody else's code (an environment, an agent, a scorer) never
  * awaits is rejected: Node would end it, and with it every other episode. Each place is told of once. What our
- * own code threw, and nobody else's had a part in, is a bug of ours, and ends the process as before.
+ * own code threw, and nobody else's had a part in, is a bug of ours, and ends the process as before; but what it
+ * gives others in an answer's place, such as the reason of a signal, is theirs to await.
  *
  * @param say - Gets a line with the file and the line, where these are known, and what to do. Where one that
  *   was made later is there still, that is told instead.
@@ -31,11 +33,17 @@ export function passOverFloating(say: (line: string) => void): Disposable {
 
 function onRejection(reason: unknown): void {
   const isBug = reason instanceof InvariantError && !isMadeByOthers(reason);
-  if (isBug || isThrownByUs(reason)) throw reason;
+  if (isBug || (isThrownByUs(reason) && !isGivenToOthers(reason))) throw reason;
   // What the system throws, such as a request that failed, has no line of anybody's.
   const place = placeOfThrow(reason) ?? "an environment, an agent or another module of yours";
   hearers.at(-1)?.(
     `${place}: a promise that nobody awaits was rejected: ${describeError(reason)}; ` +
       "await it, or catch what it may throw",
   );
+}
+
+function isGivenToOthers(reason: unknown): boolean {
+  // An abort's reason.
+  if (reason instanceof DOMException) return true;
+  return [RolloutError, UsageError, PlaybackStop].some((kind) => reason instanceof kind);
 }

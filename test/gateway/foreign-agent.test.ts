@@ -123,6 +123,31 @@ describe("createForeignPlayer()", () => {
     expect(episode).not.toHaveProperty("reward");
   });
 
+  test.each<[what: string, hasFailed: boolean]>([
+    ["ends", false],
+    ["throws", true],
+  ])("an agent that %s before its tool has answered is told that it is over", async (_, fails) => {
+    await using open = await openDesk(0);
+    const stepping: Environment = {
+      ...desk,
+      open: async (...call) => Object.assign(await desk.open(...call), { step: never }),
+    };
+    let answer: Promise<string> | undefined;
+    const hasty = mirrored(open, {
+      async run(run) {
+        const silent = { ...run, tools: [], say: async () => undefined };
+        await shopAgent.run(silent).catch(() => {});
+        answer = run.tools[0]!.execute({});
+        // It is under way by then.
+        await new Promise((resolve) => setImmediate(resolve));
+        if (fails) throw new Error("a bug of the agent's");
+      },
+    });
+    const episode = await play(open, hasty, { environment: stepping });
+    expect(episode.failure?.code).toBe(fails ? "agent/exception" : undefined);
+    expect(await answer).toBe("Error: the conversation is over");
+  });
+
   test("a silent agent is ended with the episode's time", async () => {
     await using open = await openDesk(0);
     const hand = manualClock();

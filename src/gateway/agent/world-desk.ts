@@ -107,6 +107,8 @@ export class WorldDesk {
         return isError === undefined ? answer : { ...answer, isError };
       } catch (error) {
         if (error instanceof RolloutError) this.failure = error;
+        // The agent has ended, and whoever forgot to await the answer is not to be thrown anything.
+        if (this.#isClosed) return over;
         throw error;
       }
     })();
