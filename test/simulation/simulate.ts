@@ -54,7 +54,7 @@ export async function simulate(seed: number, scratch: string): Promise<Simulated
       const fork = await drawFork(world, scenario, { runs, dir: `/fork-${count}` });
       if (fork !== undefined) await play(fork);
     }
-    wrong.push(...checkBranches(world, runs), ...world.wrong);
+    wrong.push(...checkBranches(world, scenario, runs), ...world.wrong);
     if (scenario.isUndisturbed)
       wrong.push(...(await compareCalm(seed, { world, scenario, first })));
   } catch (error) {

@@ -27,7 +27,9 @@ describe("whole runs in simulated time", () => {
         sums.branches += branches;
         const again = `play it again with: SIMULATION_SEED=${seed} npx vitest run test/simulation`;
         if (wrong.length > 0) {
-          failed.push(`seed ${seed}; ${again}`, JSON.stringify(scenario), ...wrong);
+          const found = [`seed ${seed}; ${again}`, JSON.stringify(scenario), ...wrong];
+          failed.push(...found);
+          if (isForAll) console.log(found.join("\n"));
         }
         if (!isForAll) expect(failed).toEqual([]);
       }

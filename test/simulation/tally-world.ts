@@ -135,6 +135,10 @@ export function tallyAgent(kind: "steady" | "fickle", random: Random): Agent {
   if (kind === "steady") return agent;
   return {
     ...agent,
+    open: (start) => {
+      const policyText = random.chance(0.05) ? `${start.policyText}${whim}` : start.policyText;
+      return agent.open({ ...start, policyText });
+    },
     observe: (observed) => {
       if (random.chance(0.02)) throw new Error("a fickle agent cannot show that");
       const messages = agent.observe(observed);
