@@ -41,7 +41,7 @@ export function checkRun(
   const wrong = [
     ...checkGroups(scenario, run, found),
     ...checkEnds(found),
-    ...checkDropped(scenario, found),
+    ...checkDropped(scenario, run, found),
   ];
   const byId = new Map(episodes.map((episode) => [episode.rolloutId, episode]));
   for (const sample of samples) {
@@ -137,10 +137,15 @@ function checkEnds({ episodes, options, samples }: FinishedRun): readonly string
 }
 
 /** Nothing that was recorded is given up where everybody does as before. */
-function checkDropped({ agent }: Scenario, { events }: FinishedRun): readonly string[] {
+function checkDropped(
+  { agent }: Scenario,
+  { tornPlays }: SimulatedRun,
+  { events }: FinishedRun,
+): readonly string[] {
   if (agent === "fickle") return [];
   return events
     .filter(({ type }) => type === "recording-dropped")
+    .filter(({ attempt, rolloutId }) => !tornPlays.has(`${String(rolloutId)}:${String(attempt)}`))
     .map(({ message, rolloutId }) => `${String(rolloutId)} was begun anew: ${String(message)}`);
 }
 

@@ -10,6 +10,8 @@ export interface Scenario {
   readonly size: number;
   /** Attempts that are begun at each task. */
   readonly begun: number;
+  /** Plays of an attempt before its failure is final. */
+  readonly attempts: number;
   readonly branchAt: readonly number[];
   /** `list`: all are known from the start; `growing`: each start names more; `feed`: none comes twice. */
   readonly source: "list" | "growing" | "feed";
@@ -45,6 +47,7 @@ export function drawScenario(random: Random): Scenario {
     taskCount: isPlain ? 4 : random.between(2, 3),
     size,
     begun: size + spare,
+    attempts: isPlain ? 2 : random.between(1, 2),
     branchAt: some(0.6) ? drawPlaces(random) : [],
     source,
     keep: some(0.25) ? random.pick(filters) : undefined,

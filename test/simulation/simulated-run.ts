@@ -49,6 +49,8 @@ export class SimulatedRun {
   readonly #reported = new Set<string>();
   /** Places of groups of which it is noted that they were taken. */
   readonly #taken = new Set<number>();
+  /** Plays of which nothing but the beginning was on the disk when their process died. */
+  readonly tornPlays = new Set<string>();
   /** Groups that were handed out, each as it was last. */
   readonly handedOut = new Map<number, EpisodeGroup>();
 
@@ -95,7 +97,7 @@ export class SimulatedRun {
     let end: "finished" | "stopped" | undefined;
     const playing = (async () => {
       await using folder = await RunFolder.open(this.dir, this.#options.manifest, {
-        retryFailed: isCalm && !isUndisturbed,
+        retryFailed: !isUndisturbed && (isCalm || random.chance(0.3)),
         files,
         drawId: () => `${this.dir} ${random.next()}`,
         lock: { machine: fakeMachine({ pid: 100 + life }) },
@@ -134,7 +136,8 @@ export class SimulatedRun {
     life: { readonly isCalm: boolean; readonly troubles: number; readonly stop: AbortController },
   ): LiveRun {
     const { clock, draw, random } = this.#world;
-    const { ahead, agent, isUndisturbed, keep, redeliver, staleness, taskCount } = this.#scenario;
+    const { ahead, agent, attempts, isUndisturbed, keep, redeliver, staleness, taskCount } =
+      this.#scenario;
     const { size, begun, branchAt, seed, wanted } = this.#options;
     const { isCalm, troubles, stop } = life;
     const around: Surroundings = {
@@ -160,7 +163,7 @@ export class SimulatedRun {
         now: () => 1_000_000 + clock.now() + jump(),
         clock,
       },
-      grouping: { size, begun, attempts: 2, branchAt, ...(keep && { keep }) },
+      grouping: { size, begun, attempts, branchAt, ...(keep && { keep }) },
       admission: {
         concurrency: random.between(1, 6),
         ...(ahead < Infinity && { ahead }),
@@ -179,7 +182,8 @@ export class SimulatedRun {
           wrong.push(`${rolloutId} waited in vain for an engine that was not hung`);
         }
         const { party } = failure ?? {};
-        const isQuiet = troubles === 0 && agent === "steady";
+        // What is recorded of a failure ends an attempt once more.
+        const isQuiet = troubles === 0 && agent === "steady" && (isUndisturbed || attempts > 1);
         if (failure !== undefined && (isQuiet || party === "internal" || party === "grader")) {
           wrong.push(`${rolloutId} failed although nothing was in its way: ${failure.message}`);
         }
@@ -254,6 +258,9 @@ export class SimulatedRun {
     for (const line of this.#wholeLines("recording.jsonl")) {
       const { attempt, inputs = [], rolloutId, type } = line as unknown as WrittenLine;
       const before = latest.get(rolloutId) ?? 0;
+      const play = `${rolloutId}:${attempt}`;
+      if (type === "begin" && before < attempt) this.tornPlays.add(play);
+      if (type === "inputs") this.tornPlays.delete(play);
       latest.set(rolloutId, type === "end" ? Infinity : Math.max(before, attempt));
       for (const input of inputs) {
         const isWhole = input.type === "generation" && input.isPartial !== true;
