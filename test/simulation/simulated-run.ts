@@ -254,6 +254,7 @@ export class SimulatedRun {
     const found = new Set<string>();
     // Read as it stands, and not as the product reads it.
     const latest = new Map<string, number>();
+    const ended = new Set<string>();
     const journalled: { readonly rolloutId: string; attempt: number; promptHash: string }[] = [];
     for (const line of this.#wholeLines("recording.jsonl")) {
       const { attempt, inputs = [], rolloutId, type } = line as unknown as WrittenLine;
@@ -261,7 +262,8 @@ export class SimulatedRun {
       const play = `${rolloutId}:${attempt}`;
       if (type === "begin" && before < attempt) this.tornPlays.add(play);
       if (type === "inputs") this.tornPlays.delete(play);
-      latest.set(rolloutId, type === "end" ? Infinity : Math.max(before, attempt));
+      latest.set(rolloutId, Math.max(before, attempt));
+      if (type === "end") ended.add(play);
       for (const input of inputs) {
         const isWhole = input.type === "generation" && input.isPartial !== true;
         if (!isWhole || !("value" in input.outcome)) continue;
@@ -269,8 +271,9 @@ export class SimulatedRun {
       }
     }
     for (const { rolloutId, attempt, promptHash } of journalled) {
-      if (finished.has(rolloutId) || latest.get(rolloutId) !== attempt) continue;
-      found.add(`${rolloutId}:${attempt} ${promptHash}`);
+      const play = `${rolloutId}:${attempt}`;
+      const isLatest = latest.get(rolloutId) === attempt && !ended.has(play);
+      if (isLatest && !finished.has(rolloutId)) found.add(`${play} ${promptHash}`);
     }
     const { wanted } = this.#options;
     if (wanted.type === "fork") this.#forbidShared(wanted, found);
