@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { Failure } from "../../src/errors.ts";
 import type { EpisodeRow } from "../../src/run/run-folder.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { checkRow, drawnIn } from "./check-row.ts";
@@ -42,6 +43,7 @@ export function checkRun(
     ...checkGroups(scenario, run, found),
     ...checkEnds(found),
     ...checkDropped(scenario, run, found),
+    ...checkBlame(found),
   ];
   const byId = new Map(episodes.map((episode) => [episode.rolloutId, episode]));
   for (const sample of samples) {
@@ -134,6 +136,14 @@ function checkEnds({ episodes, options, samples }: FinishedRun): readonly string
       wrong.push(`${rolloutId} failed, and is scored`);
   }
   return wrong;
+}
+
+/** Whoever fails is somebody of the world, and never what plays it. */
+function checkBlame({ events }: FinishedRun): readonly string[] {
+  return events
+    .map(({ failure, rolloutId }) => ({ failure: failure as Failure | undefined, rolloutId }))
+    .filter(({ failure }) => failure?.party === "internal" || failure?.party === "grader")
+    .map(({ failure, rolloutId }) => `${String(rolloutId)} failed by ${failure!.message}`);
 }
 
 /** Nothing that was recorded is given up where everybody does as before. */

@@ -140,7 +140,7 @@ export function tallyAgent(kind: "steady" | "fickle", random: Random): Agent {
       return agent.open({ ...start, policyText });
     },
     observe: (observed) => {
-      if (random.chance(0.02)) throw new Error("a fickle agent cannot show that");
+      if (random.chance(0.05)) throw new Error("a fickle agent cannot show that");
       const messages = agent.observe(observed);
       if (!random.chance(0.15)) return messages;
       return messages.map((message) => ({ ...message, content: `${message.content}${whim}` }));
