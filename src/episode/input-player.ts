@@ -341,6 +341,16 @@ export class InputPlayer {
     this.stopRecording();
   }
 
+  /**
+   * The same where a failure ends the episode of which the recording knows nothing: it does not go on with
+   * this answer, which is the last that any episode asks for.
+   */
+  leaveUnlessNext(what: string): void {
+    const next = this.#past.slice(this.#place).find(({ type }) => type !== "outside");
+    if (next === undefined || (next.type === "answer" && next.what === what)) return;
+    this.leave();
+  }
+
   /** A world may catch what it is told to let pass. */
   #throwStop(): void {
     if (this.#stop !== undefined) throw this.#stop;

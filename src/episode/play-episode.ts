@@ -119,6 +119,7 @@ async function playThrough(
     } catch (error) {
       // What its world calls to clear itself away is called.
       if (error instanceof PlaybackStop) player.leave();
+      if (error instanceof RolloutError) player.leaveUnlessNext("usage");
       throw error;
     } finally {
       await disposeWorld(play, world);
@@ -205,7 +206,10 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
 
 /** What a fork shares and cannot be brought back is a failure of whoever is not repeatable. */
 function asFailure({ assignment, forkAt, player, recorder }: Play, error: unknown): RolloutError {
-  if (error instanceof RolloutError) return error;
+  if (error instanceof RolloutError) {
+    player.leaveUnlessNext("usage");
+    return error;
+  }
   const isShared = forkAt !== undefined && !recorder.isFork && !player.isReplay;
   if (!isShared || !(error instanceof ReplayDivergence)) throw error;
   player.leave();

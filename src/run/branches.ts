@@ -29,7 +29,8 @@ export class Branches {
 
   /**
    * The job with what its attempt parts from. It begins anew where the first attempt failed, for its turns
-   * are not trained then, and where its recording is lost.
+   * are not trained then, and where its recording is lost; one that began anew goes on so, though the first
+   * has been played again since.
    */
   async place(job: AttemptJob): Promise<AttemptJob> {
     const { assignment, group } = job;
@@ -39,9 +40,17 @@ export class Branches {
     if (trunk === undefined || trunk.episode.outcome === "failed") return job;
     const wanted = this.#places[(sampleIndex - 1) % this.#places.length]!;
     const fork = forkOf(trunk, wanted);
-    if (fork === undefined) return job;
+    if (fork === undefined || (await this.#hasBegunAnew(job))) return job;
     const place = { seed: fork.seed, samplingSeed: seed, forkedFrom: fork.place };
     return { group, assignment: { ...assignment, ...place }, fork };
+  }
+
+  /** Whether an earlier start began the attempt without the first one, and was stopped in the middle of it. */
+  async #hasBegunAnew({ assignment }: AttemptJob): Promise<boolean> {
+    const recorded = await this.#folder?.recordingOf(assignment.rolloutId);
+    if (recorded === undefined || recorded.hasEnded) return false;
+    if (isOfOtherRun(recorded.begin, this.#folder?.manifest.runId)) return false;
+    return recorded.begin.forkedFrom === undefined;
   }
 
   /** The first attempt as an earlier start left it. */

@@ -89,7 +89,9 @@ export async function playAttempts(
     try {
       played = await playOnce(job, { ...options, attempt, past });
     } catch (error) {
-      if (options.giveUp.aborted && !options.signal.aborted) return undefined;
+      const { giveUp, signal } = options;
+      // Whoever has its group may leave the run before this one has come to its end.
+      if (giveUp.aborted && (!signal.aborted || error === giveUp.reason)) return undefined;
       if (!(error instanceof PlaybackStop) || past === undefined) throw error;
       // What was recorded does not lead on.
       await drop(error.message);
@@ -153,7 +155,7 @@ async function playOnce(
   const start = (past?.begin.start ?? 0) + 1;
   const { groupId, groupIndex, task } = group;
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
-  const inputs = past?.inputs ?? fork?.inputs;
+  const inputs = partingFrom(fork, past?.inputs ?? fork?.inputs);
   const run = folder?.manifest.runId;
   const kept = options.keepsInputs === true ? keepInputs(inputs) : undefined;
   const written = recording?.begin({
@@ -220,6 +222,12 @@ async function playOnce(
     player.landed?.({ rolloutId, attempt });
   };
   return { episode, ...(kept && { inputs: kept.inputs }), close };
+}
+
+/** What is recorded of a fork does not say with what the policy was asked where it parts. */
+function partingFrom(fork: AttemptJob["fork"], inputs: Inputs | undefined): Inputs | undefined {
+  const { nextPromptHash } = fork?.inputs ?? {};
+  return inputs && { ...inputs, ...(nextPromptHash !== undefined && { nextPromptHash }) };
 }
 
 /** What a fork shares did not reach whoever plays it, such as another process: that may be so this once. */

@@ -117,14 +117,14 @@ export function readRecordingLine(line: Buffer, before: string): RecordingLine |
 }
 
 /** Inputs as they are written; `readInputs()` reads them. JSON-able. */
-export function writeInputs({ inputs, times }: Inputs): unknown {
-  return { times, inputs: inputs.map(writeInput) };
+export function writeInputs({ inputs, ...rest }: Inputs): unknown {
+  return { ...rest, inputs: inputs.map(writeInput) };
 }
 
 /** What `writeInputs()` made, once more. */
 export function readInputs(written: unknown): Inputs {
-  const { inputs, times } = written as Inputs;
-  return { times, inputs: inputs.map(readInput) };
+  const { inputs, ...rest } = written as Inputs;
+  return { ...rest, inputs: inputs.map(readInput) };
 }
 
 function chain(before: string, body: string): string {

@@ -58,6 +58,15 @@ export class PolicyVersions {
     for (const version of versionsOf(episode)) this.announce(version);
   }
 
+  /**
+   * Takes note of the newest version that sampled groups of earlier starts: what is announced from now on
+   * comes behind it.
+   */
+  seeEarlier(episodes: readonly Episode[]): void {
+    const versions = episodes.flatMap((episode) => versionsOf(episode));
+    if (versions.length > 0) this.announce(Math.max(...versions));
+  }
+
   /** Whether another group may be begun where so many were, and are or will be the trainer's. */
   mayBegin(offeredCount: number): boolean {
     const { max = 0, beyond, groupsPerVersion = 1 } = this.#options ?? {};

@@ -232,6 +232,26 @@ describe("startRun()", () => {
     held.resolve();
   });
 
+  test("is left with its first group while a late attempt is still coming to its end", async () => {
+    const left = withResolvers();
+    const player: AttemptPlayer = {
+      play: async (assignment, setup, options) => {
+        if (assignment.sampleIndex === 0) return await playHere.play(assignment, setup, options);
+        const { signal } = options;
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        await left.promise;
+        throw signal.reason;
+      },
+    };
+    const run = start({ player, grouping: { size: 1, begun: 2 } });
+    const groups = run[Symbol.asyncIterator]();
+    expect((await groups.next()).value.groupId).toBe("lamp/test/0");
+    const leaving = groups.return!(undefined);
+    left.resolve();
+    await leaving;
+    expect(await run.result).toMatchObject({ end: "interrupted", progress: { running: 0 } });
+  });
+
   test("ends a folder in which an earlier start had no need of all attempts", async () => {
     const options = { admission: { concurrency: 1 }, grouping: { size: 1, begun: 2 } };
     {
@@ -771,6 +791,17 @@ describe("startRun()", () => {
           },
         }),
       ],
+      [
+        "cannot show its answers any more",
+        "agent/exception",
+        (agent, isFirst) => ({
+          ...agent,
+          observe: (observed) => {
+            if (!isFirst()) throw new Error("there is nothing to see");
+            return agent.observe(observed);
+          },
+        }),
+      ],
     ])("fails alone where its agent %s", async (_, code, change) => {
       let openCount = 0;
       const { agent, ...setup } = lampSetup({ environment, engine: threeTurns() });
@@ -940,6 +971,64 @@ describe("startRun()", () => {
       expect(told).toContain(
         '"message":"the recording ends before turn 1, with which the attempt parts from another"',
       );
+    });
+
+    test("fails alone where its agent does otherwise in another start right before it parts", async () => {
+      const lone = { source: taskList(environment, { split: "test", taskIndexes: [0] }) };
+      const options = { ...lone, grouping: { ...grouping, attempts: 1 } };
+      {
+        await using folder = await open();
+        const stop = new AbortController();
+        const engine = lampEngine(async ({ sessionId }) => {
+          if (sessionId !== "lamp/test/0#1") return;
+          stop.abort(new Error("stopped"));
+          await new Promise<never>(() => {});
+        });
+        await start({ ...options, engine, folder, signal: stop.signal }).result;
+      }
+      await using folder = await open();
+      const { agent, ...setup } = setupWith(lampEngine());
+      const odd: Agent = {
+        ...agent,
+        observe: (observed) => agent.observe(observed.map((each) => ({ ...each, text: "off" }))),
+      };
+      const [group] = await all(start({ ...options, setup: { ...setup, agent: odd }, folder }));
+      expect(group!.episodes[1]).toMatchObject({
+        forkedFrom: { turnIndex: 1 },
+        failure: { code: "agent/not-repeatable" },
+        segments: [],
+      });
+    });
+
+    test("goes on with what began anew although the first one has been played again since", async () => {
+      const once = { ...grouping, attempts: 1 };
+      const lone = { source: taskList(environment, { split: "test", taskIndexes: [0] }) };
+      const options = { ...lone, grouping: once, admission: { concurrency: 1 } };
+      {
+        await using folder = await open();
+        const stop = new AbortController();
+        const engine = lampEngine(async ({ sessionId }, turn) => {
+          if (sessionId === "lamp/test/0#0") return outage;
+          if (turn === 0) return undefined;
+          stop.abort(new Error("stopped"));
+          return await new Promise<never>(() => {});
+        });
+        await start({ ...options, engine, folder, signal: stop.signal }).result;
+      }
+      const asked: string[] = [];
+      const engine = lampEngine(({ requestId }) => void asked.push(requestId));
+      await using folder = await open({ retryFailed: true });
+      const [group] = await all(start({ ...options, engine, folder }));
+      expect(group!.episodes.map(({ outcome }) => outcome)).toEqual(
+        group!.episodes.map(() => "completed"),
+      );
+      expect(group!.episodes[1]!.forkedFrom).toBeUndefined();
+      // Its first turn was on the disk.
+      expect(asked.filter((id) => id.startsWith("lamp/test/0#1"))).toEqual([
+        "lamp/test/0#1:1.2:1;",
+      ]);
+      const told = await readFile(path.join(dir, "events.jsonl"), "utf8");
+      expect(told).not.toContain("recording-dropped");
     });
 
     test("begins the others anew where the first one failed", async () => {
@@ -1667,6 +1756,26 @@ describe("startRun()", () => {
     expect(counts).toEqual([3, 3]);
     const rows = await rolloutIdsIn(dir, "episodes.jsonl");
     expect(new Set(rows).size).toBe(rows.length);
+  });
+
+  test("counts the trainer's versions from those that sampled what is handed out again", async () => {
+    const options = {
+      source: taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
+      ...{ admission: { concurrency: 1 }, redeliver: true },
+      staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
+    } as const;
+    const seen: number[] = [];
+    for (let round = 0; round < 2; round++) {
+      await using folder = await open();
+      const run = start({ ...options, folder });
+      for await (const { groupIndex } of run) {
+        seen.push(groupIndex);
+        // It leaves with the first group, which it has not taken by that.
+        if (round === 0) break;
+        run.announcePolicy(seen.length);
+      }
+    }
+    expect(seen).toEqual([0, 0, 1, 2]);
   });
 
   test("hands out no group that has become too old while it waited to be taken", async () => {

@@ -211,6 +211,7 @@ class GroupRun implements LiveRun {
     const wanted = new Set(untaken);
     const rows = this.#book.finishedBefore.filter((row) => wanted.has(row.groupIndex ?? -1));
     const found = await folder.readEpisodes(new Set(rows.map(({ rolloutId }) => rolloutId)));
+    this.#versions.seeEarlier(found);
     const byGroup = new Map<number | undefined, Episode[]>();
     for (const episode of found) {
       const others = byGroup.get(episode.groupIndex);

@@ -60,8 +60,12 @@ export class RolloutCheck {
     return [...this.#forks.flatMap((fork) => this.#checkFork(fork)), ...this.#checkNameless()];
   }
 
-  /** A fork's first turn is asked with the ids that the same turn of what it parts from was asked with. */
+  /**
+   * A fork's first turn is asked with the ids that the same turn of what it parts from was asked with. One
+   * that begins with turn 0 shares nothing that was sampled, and may be asked otherwise.
+   */
   #checkFork({ line, rolloutId, from, turnIndex }: ForkSeen) {
+    if (turnIndex === 0) return [];
     const own = this.#rollouts.get(rolloutId)?.prompts.get(turnIndex);
     const other = typeof from === "string" ? this.#rollouts.get(from)?.prompts : undefined;
     // Rows of what it parts from may stand in another folder.

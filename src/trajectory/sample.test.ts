@@ -301,7 +301,15 @@ describe("verifyFile()", () => {
       const place = { rolloutId, groupId: "t", taskId: "t", ...forkedFrom };
       return JSON.stringify(toSamples(recorder.toSegments(), place, end, {})[0]);
     };
+    // Nothing that was sampled is shared: another agent, or one that opens otherwise, may be asked.
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1, 3]);
+    recorder.beginFork();
+    recorder.appendTurn(turn([7, 99]));
+    const forkedFrom = { rolloutId: "t#0", turnIndex: 0 };
+    const opened = { rolloutId: "t#4", groupId: "t", taskId: "t", forkedFrom };
     const file = await fileOf(
+      JSON.stringify(toSamples(recorder.toSegments(), opened, end, {})[0]),
       // Forks may stand before what they part from, or without it.
       rowOf("t#2", [6, 99], "t#0"),
       rowOf("t#0", [7, 99]),
@@ -310,7 +318,7 @@ describe("verifyFile()", () => {
     );
     expect((await verifyFile(file)).violations).toEqual([
       {
-        ...{ line: 1, rule: "fork" },
+        ...{ line: 2, rule: "fork" },
         detail: 'the ids before turn 1 are not those before turn 1 of "t#0", from which t#2 parts',
       },
     ]);

@@ -37,6 +37,13 @@ export class MemoryDisk {
     return this.#names.get(file)?.bytes.toString("utf8") ?? "";
   }
 
+  /** The names of the files in a folder. */
+  namesIn(dir: string): readonly string[] {
+    return [...this.#names.keys()]
+      .filter((name) => path.dirname(name) === dir)
+      .map((name) => path.basename(name));
+  }
+
   /** The machine loses power: of what was not synced, anything may be left. */
   crash(random: Random): void {
     const names = new Map(this.#durableNames);
@@ -88,12 +95,7 @@ export class MemoryDisk {
           this.#names.set(name, inode);
         }),
       remove: (file) => call("remove", file, () => void this.#names.delete(file)),
-      list: (dir) =>
-        call("list", dir, () =>
-          [...this.#names.keys()]
-            .filter((name) => path.dirname(name) === dir)
-            .map((name) => path.basename(name)),
-        ),
+      list: (dir) => call("list", dir, () => [...this.namesIn(dir)]),
       makeFolder: (dir) => call("makeFolder", dir, () => {}),
       realPath: (file) => call("realPath", file, () => file),
       syncFolder: (dir) => call("syncFolder", dir, () => this.#syncFolder(dir)),

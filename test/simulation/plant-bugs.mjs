@@ -1,5 +1,5 @@
 // Shows that the simulation can fail: plants one bug after the other in a copy of the sources, and says how
-// many seeds it takes until one fails. Usage: node test/simulation/plant-bugs.mjs [--seeds N]
+// many seeds it takes until one fails. Usage: node test/simulation/plant-bugs.mjs [--seeds N] [--only WORDS]
 import { execFile } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -94,6 +94,79 @@ const bugs = [
     "taken.has(-1 - groupIndex);",
   ],
   [
+    "what a branch shares is trained again in its row",
+    "episode/play-episode.ts",
+    "play.recorder.beginFork();",
+    "void play.recorder;",
+  ],
+  [
+    "a branch has a user of its own",
+    "run/branches.ts",
+    "const place = { seed: fork.seed, samplingSeed: seed,",
+    "const place = { seed, samplingSeed: seed,",
+  ],
+  [
+    "branches are sampled with the seed of what they part from",
+    "run/branches.ts",
+    "const place = { seed: fork.seed, samplingSeed: seed,",
+    "const place = { seed: fork.seed, samplingSeed: fork.seed,",
+  ],
+  [
+    "branches part from a first attempt that failed",
+    "run/branches.ts",
+    'if (trunk === undefined || trunk.episode.outcome === "failed") return job;',
+    "if (trunk === undefined) return job;",
+  ],
+  [
+    "branches of a first attempt that an earlier start played begin anew",
+    "run/branches.ts",
+    "const trunk = group.trunk ?? (await this.#readTrunk(group));",
+    "const { trunk } = group;",
+  ],
+  [
+    "branches do not wait for their first attempt",
+    "run/group-book.ts",
+    "const waitForFirst = this.isBranching && !done.has(0);",
+    "const waitForFirst = false;",
+  ],
+  [
+    "a branch that began anew is given up when the first attempt is played again",
+    "run/branches.ts",
+    "if (fork === undefined || (await this.#hasBegunAnew(job))) return job;",
+    "if (fork === undefined) return job;",
+  ],
+  [
+    "what a fork shares is not in its own recording",
+    "run/play-attempts.ts",
+    "if (past === undefined && fork !== undefined) written?.add(fork.inputs);",
+    "void written;",
+  ],
+  [
+    "what an agent shows right before a branch is not looked at",
+    "episode/play-episode.ts",
+    "if (turnIndex > 0) play.player.requireNextPrompt(play.recorder.promptHash);",
+    "",
+  ],
+  [
+    "what an agent throws in what is shared is told as a fault of the recording",
+    "episode/input-player.ts",
+    'if (next === undefined || (next.type === "answer" && next.what === what)) return;',
+    "if (next !== null) return;",
+  ],
+  [
+    "a group is whole with one scored attempt too few",
+    "run/group-book.ts",
+    "reward !== undefined).length >= this.#size;",
+    "reward !== undefined).length >= Math.max(this.#size - 1, 1);",
+  ],
+  ["a task that comes once is not noted", "run/job-desk.ts", "if (isNoted) {", "if (!isNoted) {"],
+  [
+    "groups are handed out that a filter leaves out",
+    "run/group-outlet.ts",
+    "const verdict = grouping.keep === undefined || askFilter(grouping.keep, aged);",
+    "const verdict = grouping.keep === undefined || askFilter(grouping.keep, aged) || true;",
+  ],
+  [
     "the gate stays closed after new weights",
     "run/start-run.ts",
     "if (!this.#isPaused && this.#updateCount === 0) this.#openGates();",
@@ -103,7 +176,9 @@ const bugs = [
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const at = process.argv.indexOf("--seeds");
-const seeds = at < 0 ? "200" : process.argv[at + 1];
+const seeds = at < 0 ? "400" : process.argv[at + 1];
+const onlyAt = process.argv.indexOf("--only");
+const only = onlyAt < 0 ? "" : process.argv[onlyAt + 1];
 const copy = await mkdtemp(path.join(tmpdir(), "turnwright-planted-"));
 let isMissed = false;
 try {
@@ -119,6 +194,7 @@ try {
   }
   await symlink(path.join(root, "node_modules"), path.join(copy, "node_modules"));
   for (const [what, name, from, to] of bugs) {
+    if (!what.includes(only)) continue;
     const file = path.join(copy, "src", name);
     const source = await readFile(file, "utf8");
     if (!source.includes(from)) throw new Error(`Cannot plant "${what}": ${name} reads otherwise`);

@@ -188,6 +188,7 @@ export class HandOut implements AsyncDisposable {
       ...{ taskId: task.id, split: task.split, taskIndex: task.index },
       ...(samplingSeed !== undefined && { samplingSeed }),
       ...(forkedFrom && { forkedFrom }),
+      ...(past?.nextPromptHash !== undefined && { partingHash: past.nextPromptHash }),
       ...(sampling && { sampling }),
       ...(deadlineAtMs !== undefined && {
         deadlineAtMs: store.now() + (deadlineAtMs - Date.now()),

@@ -37,6 +37,8 @@ export const attemptJobSchema = z.strictObject({
   seed: z.int(),
   samplingSeed: z.int().optional(),
   forkedFrom: z.object({ rolloutId: name, turnIndex: count }).optional(),
+  /** Of the ids that the policy was asked with where it parts from there. */
+  partingHash: name.optional(),
   attempt: z.int().min(1),
   start: z.int().min(1),
   sampling: samplingSchema.optional(),

@@ -160,6 +160,7 @@ async function playOnce(
   const { job, redactor, signal, interrupt } = play;
   const { base, earlier, recording, start } = from;
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, samplingSeed, forkedFrom } = job;
+  const { partingHash } = job;
   const task = drawTask(play.setup.environment, job.split, job.taskIndex);
   if (task.id !== job.taskId) {
     throw new UsageError(
@@ -183,7 +184,9 @@ async function playOnce(
     setup,
     {
       ...{ signal, interrupt, redactor },
-      ...(past.length > 0 && { past: joinInputs(past) }),
+      ...(past.length > 0 && {
+        past: { ...joinInputs(past), ...(partingHash && { nextPromptHash: partingHash }) },
+      }),
       ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
       onInputs: (inputs) => {
         const line = writer.add(inputs);

@@ -1,0 +1,78 @@
+import type { Random } from "../../src/environment/seeded-random.ts";
+import type { EpisodeGroup } from "../../src/run/group.ts";
+import { rewardSpread } from "../../src/run/group.ts";
+import type { GroupingOptions, StartRunOptions } from "../../src/run/start-run-options.ts";
+
+/** What is played in one simulation: drawn once, and the same for each process that plays it. */
+export interface Scenario {
+  /** Tasks of the run in all. */
+  readonly taskCount: number;
+  readonly size: number;
+  /** Attempts that are begun at each task. */
+  readonly begun: number;
+  /** Plays of an attempt before its failure is final. */
+  readonly attempts: number;
+  readonly branchAt: readonly number[];
+  /** `list`: all are known from the start; `growing`: each start names more; `feed`: none comes twice. */
+  readonly source: "list" | "growing" | "feed";
+  readonly keep: GroupingOptions["keep"];
+  readonly staleness: StartRunOptions["staleness"];
+  /** Groups that may wait to be taken. */
+  readonly ahead: number;
+  readonly redeliver: boolean;
+  /** Whether the trainer leaves in the middle of a run. */
+  readonly leaves: boolean;
+  /** Who reads and shows turns: always alike, or now and then otherwise than before. */
+  readonly agent: "steady" | "fickle";
+  /** Forks that are played when the run is finished, each of an episode of the run or of a fork. */
+  readonly forkCount: number;
+  /** Whether nothing but deaths and stops disturbs the run, so that its rows are those of one without. */
+  readonly isUndisturbed: boolean;
+  /** Seeds the run. */
+  readonly seed: number;
+}
+
+const sources = ["list", "list", "growing", "feed"] as const;
+
+/** Draws what is played: one run in four is plain, the others have some of what makes runs difficult. */
+export function drawScenario(random: Random): Scenario {
+  const isPlain = random.chance(0.25);
+  const isUndisturbed = !isPlain && random.chance(0.25);
+  const some = (probability: number): boolean => !isPlain && random.chance(probability);
+  const source = isPlain ? "list" : random.pick(sources);
+  const size = isPlain ? 2 : random.between(1, 3);
+  // Which attempts are the first to end follows from the time that each takes.
+  const spare = some(0.3) && !isUndisturbed ? random.between(1, 2) : 0;
+  return {
+    taskCount: isPlain ? 4 : random.between(2, 3),
+    size,
+    begun: size + spare,
+    attempts: isPlain ? 2 : random.between(1, 2),
+    branchAt: some(0.6) ? drawPlaces(random) : [],
+    source,
+    keep: some(0.25) ? random.pick(filters) : undefined,
+    staleness: some(0.25) && !isUndisturbed ? drawStaleness(random) : undefined,
+    ahead: some(0.3) ? random.between(1, 2) : Infinity,
+    redeliver: isPlain || random.chance(0.75),
+    leaves: some(0.3),
+    agent: some(0.2) && !isUndisturbed ? "fickle" : "steady",
+    forkCount: some(0.3) ? random.between(1, 3) : 0,
+    isUndisturbed,
+    seed: random.between(0, 1000),
+  };
+}
+
+function drawPlaces(random: Random): readonly number[] {
+  return Array.from({ length: random.between(1, 2) }, () => random.between(0, 4));
+}
+
+function drawStaleness(random: Random): StartRunOptions["staleness"] {
+  const beyond = random.pick(["drop", "mask", "mark", "wait"] as const);
+  return { max: random.between(0, 2), beyond, groupsPerVersion: 1 };
+}
+
+/** What the filter says of a group follows from its rewards alone. */
+const filters: readonly ((group: EpisodeGroup) => boolean | string)[] = [
+  rewardSpread(),
+  ({ episodes }) => episodes.some(({ reward }) => (reward ?? 0) > 0) || "nobody was rewarded",
+];

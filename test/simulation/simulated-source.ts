@@ -1,0 +1,66 @@
+import type { Environment } from "../../src/environment/environment.ts";
+import {
+  taskList,
+  type Fork,
+  type SourcedTask,
+  type TaskSource,
+} from "../../src/run/task-source.ts";
+import type { Task } from "../../src/task.ts";
+import type { SimulatedWorld } from "./simulated-world.ts";
+
+/** What a run is to play, group by group; each process makes a source of it. */
+export type WantedGroups =
+  | { readonly type: "tasks"; readonly source: "list" | "growing" | "feed"; readonly count: number }
+  | {
+      readonly type: "fork";
+      readonly groupId: string;
+      readonly task: Task;
+      readonly fork: Fork;
+      readonly isRepeatable: boolean;
+    };
+
+/**
+ * The source of one process.
+ *
+ * @param isLast - Whether no further process comes: all that is wanted is given.
+ * @param noted - Ids of the groups that earlier processes noted as begun.
+ */
+export function simulatedSource(
+  wanted: WantedGroups,
+  options: {
+    readonly environment: Environment;
+    readonly world: SimulatedWorld;
+    readonly isLast: boolean;
+    readonly noted: ReadonlySet<string>;
+  },
+): TaskSource {
+  const { environment, isLast, noted, world } = options;
+  if (wanted.type === "fork") {
+    const { isRepeatable, ...given } = wanted;
+    if (!isRepeatable) return feed([given], noted, world);
+    const at = (): SourcedTask => given;
+    return { length: 1, repeatable: true, at, placeOf: () => 0 };
+  }
+  const { count, source } = wanted;
+  const countNow = source === "growing" && !isLast ? world.random.between(1, count) : count;
+  const taskIndexes = Array.from({ length: countNow }, (_, index) => index);
+  if (source !== "feed") return taskList(environment, { split: "test", taskIndexes });
+  const given = taskIndexes.map((index) => ({ task: environment.task("test", index) }));
+  return feed(given, noted, world);
+}
+
+/** Gives what was not noted yet, each once, and takes its time over it. */
+function feed(
+  given: readonly SourcedTask[],
+  noted: ReadonlySet<string>,
+  { clock, random }: SimulatedWorld,
+): TaskSource {
+  const left = given.filter(({ task, groupId = task.id }) => !noted.has(groupId));
+  return {
+    async at(_groupIndex, { signal }) {
+      // Not every source heeds its signal.
+      await clock.sleep(random.between(1, 500), random.chance(0.7) ? { signal } : {});
+      return left.shift();
+    },
+  };
+}
