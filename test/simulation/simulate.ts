@@ -112,7 +112,10 @@ async function drawFork(
   { runs, dir }: { readonly runs: readonly FinishedRun[]; readonly dir: string },
 ): Promise<SimulatedRunOptions | undefined> {
   const places = runs.flatMap((run) =>
-    run.samples.map(({ rolloutId }) => ({ from: run.options, rolloutId })),
+    run.samples
+      // What is shared would be trained nowhere.
+      .filter(({ outcome }) => outcome !== "failed")
+      .map(({ rolloutId }) => ({ from: run.options, rolloutId })),
   );
   if (places.length === 0) return undefined;
   const { from, rolloutId } = random.pick(places);
