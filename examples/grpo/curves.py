@@ -1,6 +1,6 @@
 """Draws the curves of runs of grpo.py: python curves.py OUT.svg NAME=RUN [NAME=RUN ...]
 
-Against CPU minutes, held-out reward thick, its evaluations on the way thin. Writes the same as OUT.csv.
+Held-out reward against CPU minutes; the smaller points are of fewer attempts. Writes the same as OUT.csv.
 """
 
 import csv
@@ -26,11 +26,14 @@ def draw(runs, file):
         parts.append(f'<path d="M{LEFT} {y}h{WIDTH}" stroke="#ddd"/><text x="20" y="{y + 4}">{tenth / 10}</text>')
     for index, (name, log) in enumerate(runs.items()):
         color = COLORS[index % len(COLORS)]
-        for field, style in (("watched", "1"), ("held_out", "3")):
-            points = [place(entry, entry[field]) for entry in log if field in entry]
-            parts.append(f'<polyline fill="none" stroke="{color}" stroke-width="{style}" points="{" ".join(points)}"/>')
-            parts += [f'<circle cx="{x}" cy="{y}" r="{style}" fill="{color}"/>' for x, y in (p.split(",") for p in points)]
-        parts.append(f'<text x="{LEFT + 10}" y="{TOP + 16 + 16 * index}" fill="{color}">{name}</text>')
+        points = [(place(entry, entry[field]), radius) for entry in log
+                  for field, radius in (("watched", 2), ("held_out", 4)) if field in entry]
+        line = " ".join(point for point, _ in points)
+        parts.append(f'<polyline fill="none" stroke="{color}" stroke-width="2" points="{line}"/>')
+        for point, radius in points:
+            x, y = point.split(",")
+            parts.append(f'<circle cx="{x}" cy="{y}" r="{radius}" fill="{color}"/>')
+        parts.append(f'<text x="{LEFT + 330}" y="{TOP + 190 + 16 * index}" fill="{color}">{name}</text>')
     parts.append(f'<text x="{LEFT + WIDTH - 170}" y="{TOP + HEIGHT + 24}">CPU minutes, 0 to {last:.0f}</text>')
     file.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="640" height="340" font-family="sans-serif" '
                     f'font-size="12"><rect width="640" height="340" fill="#fff"/>{"".join(parts)}</svg>\n')
