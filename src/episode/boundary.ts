@@ -75,7 +75,9 @@ export function crossBriefly<Result>(
   } catch (error) {
     throw nameThrown(watch, boundary, error);
   }
-  const promised = result;
+  const promised = Promise.resolve(result);
+  // Where the episode has been given up, nobody waits for it, and Node would end the process if it failed.
+  promised.catch(() => {});
   return crossBoundary(watch, boundary, async () => await promised);
 }
 

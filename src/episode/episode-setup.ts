@@ -4,6 +4,7 @@ import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { RolloutError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import type { Task } from "../task.ts";
 import type { User } from "../user/user.ts";
@@ -42,7 +43,12 @@ export interface EpisodeAssignment {
 export type PlayAttempt = (
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  options: { readonly signal: AbortSignal; readonly interrupt?: AbortSignal },
+  options: {
+    readonly signal: AbortSignal;
+    readonly interrupt?: AbortSignal;
+    /** Takes secrets out of what comes in, before the agent sees it. */
+    readonly redactor?: Pick<Redactor, "thrown" | "without">;
+  },
 ) => Promise<Episode>;
 
 /** Who plays, and how. One value serves any number of episodes at once. */

@@ -6,6 +6,7 @@ import type { UserSession } from "../user/user.ts";
 import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
+import type { InputPlayer } from "./input-player.ts";
 import { callParty, repeatability, tolerate, type Play } from "./play.ts";
 
 /**
@@ -57,7 +58,13 @@ function writeTools(tools: Terms["tools"]): string {
 }
 
 /** What a task is played by: what its world says of itself, else its environment, without known secrets. */
-export function termsOf({ player, setup }: Play, world: World): Terms {
+export function termsOf(
+  {
+    player,
+    setup,
+  }: Pick<Play, "setup"> & { readonly player: Pick<InputPlayer, "knowsSecrets" | "clean"> },
+  world: World,
+): Terms {
   const { environment } = setup;
   const terms = {
     tools: world.tools ?? environment.tools,

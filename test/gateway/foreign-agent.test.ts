@@ -4,8 +4,8 @@ import { storefrontUser } from "../../environments/storefront/storefront-user.ts
 import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import { InvariantError } from "../../src/errors.ts";
-import type { Environment, World } from "../../src/environment/environment.ts";
+import { InvariantError, describeStack } from "../../src/errors.ts";
+import type { Action, Environment, Step, World } from "../../src/environment/environment.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
@@ -14,6 +14,9 @@ import { findToolCallParser } from "../../src/parser/registry.ts";
 import { episodeSamples } from "../../src/run/episode-samples.ts";
 import { PolicyGate } from "../../src/run/policy-gate.ts";
 import { createClock } from "../../src/internal/clock.ts";
+import { Redactor } from "../../src/internal/redactor.ts";
+import { toolFromOpenAi } from "../../src/message.ts";
+import { toPyValue } from "../../src/python/value.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import { deskRenderer, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
@@ -49,7 +52,7 @@ const shopAgent: ForeignAgent = {
   },
 };
 
-async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}) {
+async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}, around: object = {}) {
   const task = storefront.task("test", 0);
   const assignment = { task, rolloutId: `${task.id}#2`, groupId: task.id, sampleIndex: 2, seed: 0 };
   const setup = {
@@ -63,7 +66,8 @@ async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}) {
   };
   const player = createForeignPlayer(agent);
   try {
-    return await player.play(assignment, setup, { signal: new AbortController().signal });
+    const { signal } = new AbortController();
+    return await player.play(assignment, setup, { signal, ...around });
   } finally {
     await player.close();
   }
@@ -146,6 +150,39 @@ describe("createForeignPlayer()", () => {
     const episode = await play(open, hasty, { environment: stepping });
     expect(episode.failure?.code).toBe(fails ? "agent/exception" : undefined);
     expect(await answer).toBe("Error: the conversation is over");
+  });
+
+  test("an agent is shown no key, whoever tells it", async () => {
+    await using open = await openDesk(0);
+    const key = "sk-4711-hidden";
+    const leaking: Environment = {
+      ...desk,
+      policyText: `Use ${key}.`,
+      open: async (...call) =>
+        Object.assign(await desk.open(...call), {
+          tools: [toolFromOpenAi(toPyValue({ function: { name: "look", description: key } }), "t")],
+          begin: async () => `I have ${key}.`,
+          step: async (action: Action): Promise<Step> => {
+            if (action.type === "say") return { observation: key, from: "user", source: "user" };
+            throw new Error(`401: ${key} is no key`);
+          },
+          score: async () => ({ reward: 1, details: { key } }),
+        }),
+    };
+    const seen: unknown[] = [];
+    const curious: ForeignAgent = {
+      async run({ policyText, firstUserText, tools, say }) {
+        seen.push(policyText, firstUserText, tools[0]!.description, await say("?"));
+        await tools[0]!.execute({}).catch((error: unknown) => seen.push(describeStack(error)));
+      },
+    };
+    const redactor = new Redactor([key]);
+    const { failure } = await play(open, curious, { environment: leaking }, { redactor });
+    expect(seen.slice(0, 4)).toEqual([
+      ...["Use [redacted].", "I have [redacted].", "[redacted]", "[redacted]"],
+    ]);
+    expect(JSON.stringify([seen, failure])).not.toContain(key);
+    expect(failure?.message).toContain("401: [redacted] is no key");
   });
 
   test("a silent agent is ended with the episode's time", async () => {

@@ -61,7 +61,7 @@ class Player {
   async play(
     assignment: EpisodeAssignment,
     setup: EpisodeSetup,
-    { signal, interrupt }: { readonly signal: AbortSignal; readonly interrupt?: AbortSignal },
+    { signal, interrupt, redactor }: Parameters<PlayAttempt>[2],
   ): Promise<Episode> {
     const { gateway, fetch, served } = this.#openOffice(setup);
     const baseUrl = (await served)?.url ?? inProcessUrl;
@@ -72,7 +72,9 @@ class Player {
     this.#engines.set(opened.sessionId, setup.engine);
     try {
       const place = { baseUrl, apiKey: opened.token, fetch };
-      const played = await this.#attempt(assignment, setup, { session, place, signal, interrupt });
+      const played = await this.#attempt(assignment, setup, {
+        ...{ session, place, signal, interrupt, redactor },
+      });
       await gateway.close(session);
       if (this.#crash !== undefined) throw this.#crash.error;
       const episode = describe(assignment, { session, played, startedAtMs, now: setup.now });
@@ -94,14 +96,15 @@ class Player {
       readonly place: AgentPlace;
       readonly signal: AbortSignal;
       readonly interrupt: AbortSignal | undefined;
+      readonly redactor: Parameters<PlayAttempt>[2]["redactor"];
     },
   ): Promise<PlayedAttempt> {
-    const { session, place, signal, interrupt } = around;
+    const { session, place, signal, interrupt, redactor } = around;
     using stop = startDeadline({ ms: Infinity, parents: [signal, interrupt] });
     try {
       return await playForeignAgent(
         this.#agent,
-        { assignment, setup, session, signal: stop.signal },
+        { assignment, setup, session, signal: stop.signal, redactor },
         {
           place,
           useDesk: (desk) => this.#desks.set(session, desk),

@@ -8,12 +8,14 @@ import {
   checkUsage,
   checkWorld,
 } from "../../episode/check-foreign.ts";
+import { termsOf } from "../../episode/open-world.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
 import { RolloutError, type Party } from "../../errors.ts";
 import { given } from "../../internal/given.ts";
 import { systemClock, type Clock } from "../../internal/clock.ts";
 import { startDeadline } from "../../internal/deadline.ts";
+import type { Redactor } from "../../internal/redactor.ts";
 import type { RolloutEnd, StopReason } from "../../trajectory/sample.ts";
 import { noSpending } from "../../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../../user/user.ts";
@@ -47,6 +49,8 @@ interface Attempt {
   readonly watch: CallWatch;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Takes secrets out of what the agent is told. Default: none are known. */
+  readonly redactor?: Pick<Redactor, "thrown" | "without"> | undefined;
 }
 
 /**
@@ -122,25 +126,27 @@ async function runAgent(
   play: Attempt,
   open: AgentOpening & { readonly world: World },
 ): Promise<NonNullable<Step["done"]> | Truncation> {
-  const { assignment, setup, session, signal, clock } = play;
+  const { assignment, setup, session, signal, clock, redactor } = play;
   const { place, useDesk, useHold, world } = open;
-  const { environment, limits } = setup;
+  const { limits } = setup;
   const { task } = assignment;
   const hearing = ["user", "hear the first line of", limits.userTimeoutMs] as const;
+  const clean = <Value>(value: Value): Value => redactor?.without(value) ?? value;
   const firstUserText = await cross(play, hearing, async (ended) =>
-    checkOpening(await world.begin({ signal: ended }), placeOf(play, "world.begin()")),
+    clean(checkOpening(await world.begin({ signal: ended }), placeOf(play, "world.begin()"))),
   );
   const reading = ["environment", "read the terms of", limits.toolTimeoutMs] as const;
   const about = await cross(play, reading, () => {
-    const policyText = world.policyText ?? environment.policyText;
-    return { task, policyText, firstUserText, tools: [...(world.tools ?? environment.tools)] };
+    const player = { knowsSecrets: redactor !== undefined, clean };
+    const { policyText, tools } = termsOf({ setup, player }, world);
+    return { task, policyText, firstUserText, tools: [...tools] };
   });
   const { policyText } = about;
   // The agent is one call, and what it does in the world are others meanwhile.
   const left = new AbortController();
   using stop = startDeadline({ ms: Infinity, parents: [signal, left.signal] });
   using watch = new CallWatch(stop.signal, clock);
-  const desk = new WorldDesk(about, { world, watch, limits });
+  const desk = new WorldDesk(about, { world, watch, limits, ...given({ redactor }) });
   const tools = await cross(play, reading, () => desk.tools);
   useDesk(desk);
   let trouble: unknown;

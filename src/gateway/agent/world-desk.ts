@@ -4,6 +4,7 @@ import type { CallWatch } from "../../episode/call-watch.ts";
 import { checkStep } from "../../episode/check-foreign.ts";
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import { RolloutError } from "../../errors.ts";
+import type { Redactor } from "../../internal/redactor.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { toPlainJson, toPyValue, type PlainJson, type PyDict } from "../../python/value.ts";
 import type { Task } from "../../task.ts";
@@ -40,6 +41,7 @@ export class WorldDesk {
   readonly #world: World;
   readonly #watch: CallWatch;
   readonly #limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
+  readonly #redactor: Pick<Redactor, "thrown" | "without"> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -50,12 +52,15 @@ export class WorldDesk {
       readonly world: World;
       readonly watch: CallWatch;
       readonly limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
+      /** Takes secrets out of what the agent hears. Default: none are known. */
+      readonly redactor?: Pick<Redactor, "thrown" | "without">;
     },
   ) {
     this.about = about;
     this.#world = open.world;
     this.#watch = open.watch;
     this.#limits = open.limits;
+    this.#redactor = open.redactor;
   }
 
   /** The tools, as an agent in this process takes them. */
@@ -101,11 +106,12 @@ export class WorldDesk {
       if (this.done !== undefined || this.#isClosed) return over;
       if (this.failure !== undefined) throw this.failure;
       try {
-        const { observation, isError, done } = await this.#perform(action);
+        const { observation, isError, done } = this.#clean(await this.#perform(action));
         this.done = done;
         const answer = { observation, isDone: done !== undefined };
         return isError === undefined ? answer : { ...answer, isError };
-      } catch (error) {
+      } catch (thrown) {
+        const error = this.#redactor === undefined ? thrown : this.#redactor.thrown(thrown);
         if (error instanceof RolloutError) this.failure = error;
         // The agent has ended, and whoever forgot to await the answer is not to be thrown anything.
         if (this.#isClosed) return over;
@@ -114,6 +120,10 @@ export class WorldDesk {
     })();
     this.#last = work.catch(() => {});
     return await work;
+  }
+
+  #clean(step: Step): Step {
+    return this.#redactor === undefined ? step : this.#redactor.without(step);
   }
 
   async #perform(action: Action): Promise<Step> {
