@@ -59,3 +59,11 @@ test("printRunSummary() tells of what went wrong and cost nothing", () => {
   );
   expect(describeTroubles(new RunTally({ now: () => 0 }).progress())).toBeUndefined();
 });
+
+test("printRunSummary() counts what has ended where nobody knows how many there will be", () => {
+  const tally = new RunTally({ now: () => 0 });
+  tally.episodeStarted();
+  tally.episodeFinished(episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 }));
+  const printed = printRunSummary({ progress: tally.progress(), end: "interrupted" }, folder);
+  expect(printed).toMatch(/^ *episodes +1: 1 completed, 0 truncated, 0 failed$/m);
+});

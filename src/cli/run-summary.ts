@@ -6,12 +6,12 @@ import { rowsText } from "./rows-text.ts";
 
 /** What a run came to, for people. */
 export function printRunSummary({ progress, end, slime }: RunResult, folder: RunFolder): string {
-  const { outcomes, failures, stopReasons } = progress;
+  const { finished, outcomes, failures, planned, stopReasons } = progress;
   const masked = progress.tokenCount - progress.sampledTokenCount;
   const rows: [string, string][] = [
     [
       "episodes",
-      `${progress.finished} of ${progress.planned}: ${outcomes.completed} completed, ` +
+      `${planned === undefined ? finished : `${finished} of ${planned}`}: ${outcomes.completed} completed, ` +
         `${outcomes.truncated} truncated, ${outcomes.failed} failed`,
     ],
     ["ended by", listCounts(stopReasons)],

@@ -1,6 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
+import type { Agent } from "../agent/agent.ts";
 import type { Environment } from "../environment/environment.ts";
 import { turnsIn } from "../episode/input.ts";
 import { UsageError } from "../errors.ts";
@@ -518,6 +519,34 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
       segments: [],
     });
     expect(branch!.failure?.message).toContain("step switch brings another answer");
+  });
+
+  test("fails a branch alone whose agent shows the last answer otherwise at its worker", async () => {
+    await using bench = await QueueBench.open();
+    let shownCount = 0;
+    const setup = longLampSetup();
+    const agent: Agent = {
+      ...setup.agent,
+      observe: (observed) => {
+        const [message, ...rest] = setup.agent.observe(observed);
+        const isFirst = shownCount++ === 0;
+        return isFirst ? [message!, ...rest] : [{ ...message!, content: "off" }, ...rest];
+      },
+    };
+    await bench.worker({ setup: { ...setup, agent } });
+    const handOut = await bench.handOut();
+    const run = bench.start(1, {
+      player: handOut.player(),
+      grouping: { size: 2, branchAt: [1], attempts: 1 },
+    });
+    const [group] = await all(run);
+    const [trunk, branch] = group!.episodes;
+    expect(trunk!.outcome).toBe("completed");
+    expect(branch).toMatchObject({
+      outcome: "failed",
+      failure: { party: "agent", code: "agent/not-repeatable" },
+      segments: [],
+    });
   });
 
   test("goes on where a shared place refuses what one of its workers writes", async () => {

@@ -578,6 +578,25 @@ describe("RunFolder and its manifest", () => {
     expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(started.manifest);
   });
 
+  test("a folder that lost its run.json before the first episode is the same run's", async () => {
+    const drawn = (runId: string) => ({ drawId: () => runId });
+    {
+      await using folder = await open(drawn("first"));
+      await folder.writeEvent({ ...started, manifest: folder.manifest });
+    }
+    await rm(file("run.json"));
+    {
+      await using again = await open(drawn("second"));
+      expect(again.manifest).toEqual({ ...testManifest, runId: "first" });
+    }
+    await rm(file("run.json"));
+    // With other settings it is another one.
+    const configuration = { ...testManifest.configuration, temperature: 0 };
+    const options = { retryFailed: false, ...drawn("third") };
+    await using other = await RunFolder.open(dir, { ...testManifest, configuration }, options);
+    expect(other.manifest.runId).toBe("third");
+  });
+
   test("says what to do where nothing says what was played", async () => {
     await write([testEpisode(0)]);
     await writeFile(file("run.json"), "");

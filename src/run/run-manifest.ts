@@ -64,11 +64,14 @@ export async function claimManifest(
       return { manifest, notes: [] };
     }
   }
-  if (!(await holdsAnything(files, dir, ["episodes.jsonl"]))) {
-    await writeWholeJson(file, manifest, { files });
-    return { manifest, notes: [] };
-  }
   const told = await lastStart(files, dir);
+  if (!(await holdsAnything(files, dir, ["episodes.jsonl"]))) {
+    // What is recorded of unfinished episodes names the run, and so do the tasks that were begun.
+    const runId = told !== undefined && isAlike(told, manifest) ? told.runId : undefined;
+    const begun = runId === undefined ? manifest : { ...manifest, runId };
+    await writeWholeJson(file, begun, { files });
+    return { manifest: begun, notes: [] };
+  }
   if (told === undefined) throw cannotRecover(dir, stored);
   const { identity, turnwright, configuration, runId = manifest.runId } = told;
   const recovered = { ...manifest, turnwright, configuration, runId };
@@ -194,6 +197,13 @@ async function resume(
     `${dir} was begun by a version that did not note which ${names} it played with: ` +
     "those of this start are taken for the same";
   return { manifest: completed, notes: [note] };
+}
+
+/** Whether two say that the same is played with the same. */
+function isAlike(before: RunManifest, now: RunManifest): boolean {
+  const asked = differences(before.configuration, now.configuration);
+  const found = differences(before.identity ?? {}, now.identity ?? {});
+  return asked.length === 0 && found.length === 0;
 }
 
 function requireSame(
