@@ -52,18 +52,21 @@ export async function readSafetensorsHeader(
     throw problem("cannot be opened", error);
   }
   await using opened = handle;
-  const { size } = await opened.stat();
+  const stat = await opened.stat();
+  if (!stat.isFile()) throw problem("is no file");
+  const { size } = stat;
   const headerBytes = size < 8 ? 0 : Number((await readBytes(opened, 0, 8)).readBigUInt64LE());
   if (headerBytes < 2 || headerBytes > Math.min(MAX_HEADER_BYTES, size - 8)) {
     throw problem("has no header");
   }
   const text = (await readBytes(opened, 8, headerBytes)).toString("utf8");
-  let header: Record<string, unknown>;
+  let header: unknown;
   try {
-    header = JSON.parse(text) as Record<string, unknown>;
+    header = JSON.parse(text);
   } catch (error) {
     throw problem("has a header that is no JSON", error);
   }
+  if (typeof header !== "object" || header === null) throw problem("has a header without tensors");
   const dataStart = 8 + headerBytes;
   return Object.entries(header)
     .filter(([name]) => name !== "__metadata__")

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile, mkdir } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -119,6 +119,58 @@ describe("findWeightsProblem()", () => {
       `tensor layers.0.up is missing, which ${before} has`,
     );
   });
+
+  test("lacks nothing where it has all but what trainers do not write", async () => {
+    const config = { architectures: ["Glm4MoeForCausalLM"], num_hidden_layers: 2 };
+    const own: Shapes = { embed: [8, 4], "model.layers.1.up": [6, 4] };
+    const published = await folder("published", {
+      config,
+      shapes: {
+        ...own,
+        "model.layers.2.up": [6, 4],
+        "mtp.fc": [4, 8],
+        "model.layers.1.self_attn.rotary_emb.inv_freq": [2],
+      },
+    });
+    const fsdp = { ...config, architectures: ["FSDPGlm4MoeForCausalLM"] };
+    const trained = await folder("trained", { config: fsdp, shapes: own });
+    expect(await findWeightsProblem(trained, published)).toBeUndefined();
+    const { embed, ...rest } = own;
+    const incomplete = await folder("incomplete", { config, shapes: rest });
+    expect(embed).toBeDefined();
+    expect(await findWeightsProblem(incomplete, published)).toContain("tensor embed is missing");
+  });
+
+  test("does not ask for what lies beside the weights of the server in another form", async () => {
+    const files = {
+      "model.safetensors": safetensors(whole),
+      "consolidated.safetensors": safetensors({ "tok_embeddings.weight": [80, 40] }),
+    };
+    const before = await folder("a", { files });
+    expect(await findWeightsProblem(await folder("b"), before)).toBeUndefined();
+  });
+
+  test("names what is called like such a file and is none", async () => {
+    const before = await folder("a");
+    const directory = await folder("b");
+    await mkdir(path.join(directory, "old.safetensors"));
+    expect(await findWeightsProblem(directory, before)).toContain("old.safetensors is no file");
+    const size = Buffer.alloc(8);
+    size.writeBigUInt64LE(4n);
+    const files = { "model.safetensors": Buffer.concat([size, Buffer.from("null")]) };
+    expect(await findWeightsProblem(await folder("c", { files }), before)).toContain(
+      "model.safetensors has a header without tensors",
+    );
+  });
+
+  test.skipIf(process.getuid?.() === 0)(
+    "leaves to the server what only the server may read",
+    async () => {
+      const [before, secret] = [await folder("a"), await folder("b")];
+      await chmod(path.join(secret, "model.safetensors"), 0);
+      expect(await findWeightsProblem(secret, before)).toBeUndefined();
+    },
+  );
 
   test("takes the same weights under other names, and a tied head written out or left out", async () => {
     const before = await folder("a", { shapes: { ...whole, "layers.0.up": [3, 8], gate: [3, 8] } });

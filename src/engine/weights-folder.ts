@@ -1,7 +1,12 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
-import { INDEX_FILE, readSafetensorsHeader, type TensorHeader } from "./safetensors-header.ts";
+import {
+  INDEX_FILE,
+  readSafetensorsHeader,
+  SINGLE_FILE,
+  type TensorHeader,
+} from "./safetensors-header.ts";
 
 /**
  * What a folder lacks to be loaded in the place of other weights, where that can be seen from here: nothing
@@ -19,13 +24,20 @@ export async function findWeightsProblem(
   try {
     const tensors = await readTensors(folder);
     if (tensors === undefined) return undefined;
-    const others = before === undefined ? undefined : await readTensors(before).catch(() => {});
+    const others =
+      before === undefined ? undefined : await readTensors(before, "least").catch(() => {});
     if (others === undefined) return undefined;
     return await findDifference({ folder, tensors }, { folder: before!, tensors: others });
   } catch (error) {
-    if (error instanceof UsageError) return error.message;
-    throw error;
+    if (!(error instanceof UsageError)) throw error;
+    // Files that only the server may read, such as those of another user, are not seen from here.
+    return isForbidden(error.cause) ? undefined : error.message;
   }
+}
+
+function isForbidden(cause: unknown): boolean {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  return code === "EACCES" || code === "EPERM";
 }
 
 type Tensors = ReadonlyMap<string, TensorHeader>;
@@ -33,9 +45,14 @@ type Tensors = ReadonlyMap<string, TensorHeader>;
 /**
  * Lists what a folder has; undefined where it cannot be seen or has no such files.
  *
+ * @param extent - Without an index a server reads all files; "least": those it cannot do without, as some
+ *   publishers lay the same weights beside them in a form of their own (`consolidated.safetensors`).
  * @throws UsageError where a file is torn or missing.
  */
-async function readTensors(folder: string): Promise<Tensors | undefined> {
+async function readTensors(
+  folder: string,
+  extent: "all" | "least" = "all",
+): Promise<Tensors | undefined> {
   // A name that the server knows is no folder here.
   if (!path.isAbsolute(folder)) return undefined;
   let names: readonly string[];
@@ -44,7 +61,8 @@ async function readTensors(folder: string): Promise<Tensors | undefined> {
   } catch {
     return undefined;
   }
-  const files = names.filter((name) => name.endsWith(".safetensors"));
+  const all = names.filter((name) => name.endsWith(".safetensors"));
+  const files = extent === "least" && all.includes(SINGLE_FILE) ? [SINGLE_FILE] : all;
   const listed = names.includes(INDEX_FILE) ? await readIndex(folder) : undefined;
   const tensors = new Map<string, TensorHeader>();
   for (const file of listed === undefined ? files : new Set(listed.values())) {
@@ -109,18 +127,45 @@ async function findDifference(now: Folder, before: Folder): Promise<string | und
     );
   }
   const tiesHead = [config, other].some((each) => each?.["tie_word_embeddings"] === true);
-  const lacks = [...before.tensors.keys()].find(
-    (name) => !now.tensors.has(name) && !(tiesHead && name === "lm_head.weight"),
+  const counts = layerCountOf(other);
+  const needed = new Map(
+    [...before.tensors].filter(
+      ([name]) => !isSpare(name, counts) && !(tiesHead && name === "lm_head.weight"),
+    ),
   );
+  const lacks = [...needed.keys()].find((name) => !now.tensors.has(name));
   // Some write the same weights under other names, several in one.
-  if (lacks === undefined || countFloats(now) >= countFloats(before)) return undefined;
+  if (lacks === undefined || countFloats(now.tensors) >= countFloats(needed)) return undefined;
   return (
     `Cannot load the model in ${now.folder}: tensor ${lacks} is missing, which ${before.folder} has, from ` +
     "which the server has its weights"
   );
 }
 
-function countFloats({ tensors }: Folder): number {
+/**
+ * Whether a tensor is one that many published folders have and trainers do not write: layers that guess
+ * further tokens, behind those that the configuration counts, and tables that are computed. Without them a
+ * server samples the same.
+ *
+ * **Source:** huggingface/transformers, `_keys_to_ignore_on_load_unexpected` of deepseek_v3, glm4_moe, qwen3_next.
+ */
+function isSpare(name: string, layerCount: number): boolean {
+  const layer = /^(?:(?:model|language_model)\.)*layers\.(\d+)\./.exec(name)?.[1];
+  return (
+    name.endsWith("rotary_emb.inv_freq") ||
+    /^(?:model\.)?mtp\./.test(name) ||
+    (layer !== undefined && Number(layer) >= layerCount)
+  );
+}
+
+/** Infinite where it is not said. */
+function layerCountOf(config: Readonly<Record<string, unknown>> | undefined): number {
+  const text = config?.["text_config"] as Readonly<Record<string, unknown>> | null | undefined;
+  const count = config?.["num_hidden_layers"] ?? text?.["num_hidden_layers"];
+  return typeof count === "number" ? count : Infinity;
+}
+
+function countFloats(tensors: Tensors): number {
   let count = 0;
   for (const { shape } of tensors.values()) count += shape.reduce((all, size) => all * size, 1);
   return count;
@@ -140,5 +185,6 @@ async function readConfig(folder: string): Promise<Readonly<Record<string, unkno
 function architectureOf(config: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const architectures = config?.["architectures"];
   const [first] = Array.isArray(architectures) ? (architectures as unknown[]) : [];
-  return typeof first === "string" ? first : undefined;
+  // A model that is split over processes by FSDP2 names its class so.
+  return typeof first === "string" ? first.replace(/^FSDP/, "") : undefined;
 }

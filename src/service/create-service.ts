@@ -4,7 +4,6 @@ import { hostname } from "node:os";
 import path from "node:path";
 import type { Engine } from "../engine/engine.ts";
 import type { ReloadableEngine } from "../engine/reference/index.ts";
-import { RolloutError, UsageError } from "../errors.ts";
 import { createEngine, type Variables } from "../setup/create-engine.ts";
 import type { EngineConfig } from "../setup/engine-config.ts";
 import type { LockOptions } from "../run/run-lock.ts";
@@ -21,6 +20,7 @@ import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
 import { engineAddress } from "./engine-address.ts";
 import type { RemotePlayers, RolloutServiceOptions } from "./rollout-service-options.ts";
 import { RolloutService } from "./rollout-service.ts";
+import { inProcessWeights } from "./in-process-weights.ts";
 import type { ServiceConfig } from "./service-settings.ts";
 
 /** A service with the parts that it plays with. */
@@ -212,19 +212,5 @@ async function weightLoader(
     findProblem: async (weights) => await findSglangProblem(servers, weights),
     load: async (weights) => await loadSglangWeights(servers, weights),
     have: async (weights) => await haveSglangWeights(servers, weights),
-  };
-}
-
-function inProcessWeights(engine: ReloadableEngine): RolloutServiceOptions["weights"] {
-  return {
-    async load({ path, version }) {
-      try {
-        await engine.loadWeights(path, version);
-      } catch (cause) {
-        if (!(cause instanceof UsageError)) throw cause;
-        throw new RolloutError("engine/server-error", cause.message, { cause });
-      }
-    },
-    have: () => Promise.resolve(false),
   };
 }

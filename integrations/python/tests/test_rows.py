@@ -126,9 +126,14 @@ def test_tasks_as_prompts_for_slime(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["slime_tasks", "--tasks", "0-1,7"])
     slime_tasks.main()
     assert [json.loads(line)["prompt"] for line in capsys.readouterr().out.splitlines()] == ["0", "1", "7"]
-    for wrong in ("", "1,1", "a", "3-x", "2-1"):
+    for wrong in ("", "1,1", "a", "3-x", "2-1", "5,7-6"):
         with pytest.raises(ValueError):
             slime_tasks.indexes_of(wrong)
+    monkeypatch.setattr("sys.argv", ["slime_tasks", "--tasks", "5,7-6"])
+    with pytest.raises(SystemExit):
+        slime_tasks.main()
+    told = capsys.readouterr()
+    assert told.out == "" and "Cannot read '7-6': the range ends before it begins" in told.err
 
 
 def test_tasks_as_rows_of_data_sets(capsys, monkeypatch):
@@ -139,3 +144,7 @@ def test_tasks_as_rows_of_data_sets(capsys, monkeypatch):
     first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert (first["extra_info"]["index"], first["task_index"], first["label"]) == (4, 4, "4")
     assert second["prompt"] == [{"role": "user", "content": "7"}]
+    monkeypatch.setattr("sys.argv", ["tasks", "--tasks", "train"])
+    with pytest.raises(SystemExit):
+        tasks.main()
+    assert "Cannot read 'train': expected an index or a range" in capsys.readouterr().err

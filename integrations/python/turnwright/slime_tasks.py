@@ -18,7 +18,10 @@ def indexes_of(text: str) -> list[int]:
         first, _, last = part.partition("-")
         if not first.isdecimal() or (last and not last.isdecimal()):
             raise ValueError(f"Cannot read {part!r}: expected an index or a range such as 0-499")
-        found += range(int(first), int(last or first) + 1)
+        indexes = range(int(first), int(last or first) + 1)
+        if not indexes:
+            raise ValueError(f"Cannot read {part!r}: the range ends before it begins")
+        found += indexes
     if len(set(found)) < len(found) or not found:
         raise ValueError(f"Cannot use {text!r}: it names no task, or one twice")
     return found
@@ -29,7 +32,11 @@ def main() -> None:
     parser.add_argument("--split", default="train")
     parser.add_argument("--tasks", required=True, help="such as 0-499")
     arguments = parser.parse_args()
-    for index in indexes_of(arguments.tasks):
+    try:
+        indexes = indexes_of(arguments.tasks)
+    except ValueError as error:
+        parser.error(str(error))
+    for index in indexes:
         print(json.dumps({"prompt": str(index), "metadata": {"split": arguments.split}}))
 
 

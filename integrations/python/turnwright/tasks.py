@@ -24,7 +24,12 @@ def task_row(index: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Writes tasks as data sets of trainers take them.")
     parser.add_argument("--tasks", required=True, help="such as 0-499")
-    for index in indexes_of(parser.parse_args().tasks):
+    arguments = parser.parse_args()
+    try:
+        indexes = indexes_of(arguments.tasks)
+    except ValueError as error:
+        parser.error(str(error))
+    for index in indexes:
         print(json.dumps(task_row(index)))
 
 

@@ -1,0 +1,30 @@
+import path from "node:path";
+import type { ReloadableEngine } from "../engine/reference/index.ts";
+import { findWeightsProblem } from "../engine/weights-folder.ts";
+import { describeError, RolloutError, UsageError } from "../errors.ts";
+import type { WeightControl } from "./policy-weights.ts";
+
+/** Changes the weights of an engine in this process, which has the ones before where it does not load others. */
+export function inProcessWeights(engine: Pick<ReloadableEngine, "loadWeights">): WeightControl {
+  return {
+    findProblem: async ({ path: folder }) => await findWeightsProblem(path.resolve(folder)),
+    async load({ path: folder, version }) {
+      try {
+        await engine.loadWeights(folder, version);
+      } catch (cause) {
+        if (cause instanceof UsageError) {
+          throw new RolloutError("engine/server-error", cause.message, { cause });
+        }
+        if (!isOfTheDisk(cause)) throw cause;
+        const message = `Cannot load the model in ${folder}: ${describeError(cause)}`;
+        throw new RolloutError("engine/server-error", message, { cause });
+      }
+    },
+    have: () => Promise.resolve(false),
+  };
+}
+
+/** Whether reading a file failed, such as of somebody else's or on a share that is gone. */
+function isOfTheDisk(cause: unknown): boolean {
+  return cause instanceof Error && "syscall" in cause;
+}
