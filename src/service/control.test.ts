@@ -218,6 +218,38 @@ describe("steering the service", () => {
     expect(loaded).toHaveLength(2);
   });
 
+  test("sampling stays paused where a server that lost the weights cannot be given them, nor the others theirs", async () => {
+    let has = "default";
+    let isBroken = false;
+    const engine = lampEngine();
+    await using service = await openLamps(dir, {
+      engine: {
+        ...engine,
+        async generate(...call) {
+          const generation = await engine.generate(...call);
+          const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion: has }));
+          return { ...generation, pieces };
+        },
+      },
+      weights: {
+        ...weightControl(async ({ version }) => {
+          if (isBroken) throw new RolloutError("engine/mixed-weights", "b has others");
+          has = version;
+        }),
+        namesVersions: true,
+      },
+    });
+    const call = caller(service);
+    await call("POST", "/v1/policy", { version: 4, weights: "/step-4" });
+    [has, isBroken] = ["default", true];
+    await call("POST", "/v1/batches", { ...twoLamps, tasks: [1], samples: 1 });
+    while (service.health.state !== "paused") await new Promise((resolve) => setImmediate(resolve));
+    expect((await call("POST", "/v1/resume")).status).toBe(502);
+    isBroken = false;
+    expect((await call("POST", "/v1/policy", { version: 5, weights: "/step-5" })).status).toBe(200);
+    expect((await call("POST", "/v1/resume")).status).toBe(200);
+  });
+
   test("servers that were left with different weights sample nothing before all have loaded the same", async () => {
     const mixed = new RolloutError("engine/mixed-weights", "b could not be given back what it had");
     let failure: RolloutError | undefined = mixed;

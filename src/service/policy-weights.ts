@@ -77,7 +77,12 @@ export class PolicyWeights {
         const path = this.#weights;
         // Others were announced meanwhile, or loaded by then.
         if (this.#policy.version !== version || path === undefined || this.#isMixed) return;
-        await this.#control!.load({ path, version: String(version) });
+        try {
+          await this.#control!.load({ path, version: String(version) });
+        } catch (error) {
+          await this.#holdWhereMixed(error);
+          throw error;
+        }
       });
     } catch (error) {
       if (!(error instanceof RolloutError)) throw error;
@@ -201,12 +206,17 @@ export class PolicyWeights {
       // An outage is told and gone on from.
       if (!(error instanceof RolloutError)) throw error;
       if (error.code !== mixedWeights) await this.#append({ type: "policy-kept" });
-      else
-        await this.#policy.holdAfterUpdate(() => this.#append({ type: "paused", isPaused: true }));
-      this.#isMixed ||= error.code === mixedWeights;
+      await this.#holdWhereMixed(error);
       const message = this.#isMixed ? `${error.message}. ${mixedMessage}` : error.message;
       throw new ServiceError("engine-failed", message, { cause: error });
     }
+  }
+
+  /** Within a change of the policy: nothing is sampled while servers may have different weights. */
+  async #holdWhereMixed(error: unknown): Promise<void> {
+    if (!(error instanceof RolloutError) || error.code !== mixedWeights) return;
+    this.#isMixed = true;
+    await this.#policy.holdAfterUpdate(() => this.#append({ type: "paused", isPaused: true }));
   }
 
   #isNewVersion(
