@@ -795,6 +795,8 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(`[data-token="${61 * ids.length - 1}"]`).waitFor();
     // Who looks at the beginning is left there.
     await strip.evaluate((box) => (box.scrollTop = 48));
+    // The page hears of the scrolling by the next frame.
+    await page.locator('[data-token="0"]').waitFor();
     await append(1);
     await page.getByText("Being played: 62 turns so far").waitFor();
     expect(await strip.evaluate((box) => box.scrollTop)).toBe(48);
