@@ -781,6 +781,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(".state-running").waitFor();
     await page.locator(`[data-running="${firstId}"]`).click();
     await page.getByText("Being played: 1 turn so far").waitFor();
+    await page.locator(`[data-token="${ids.length - 1}"]`).waitFor();
     const shown = async () => (await shownTokens(page)).map(({ index }) => index);
     expect(await shown()).toEqual(ids.map((_, index) => index));
     expect(await page.locator(".turn .said-tool .text").innerText()).toBe(turn.answer);
