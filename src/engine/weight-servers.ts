@@ -40,8 +40,13 @@ export async function findProblemForServers(
   servers: readonly WeightServer[],
   { path }: Weights,
 ): Promise<string | undefined> {
+  // Most have theirs from one folder, and listing that of a large model takes its time.
+  const compared = new Set<string>();
   for (const server of servers) {
-    const problem = await findWeightsProblem(path, (await server.current()).path);
+    const { path: before } = await server.current();
+    if (compared.has(before)) continue;
+    compared.add(before);
+    const problem = await findWeightsProblem(path, before);
     if (problem !== undefined) return problem;
   }
   return undefined;

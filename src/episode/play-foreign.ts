@@ -7,7 +7,7 @@ import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
-import { failedEpisode } from "./failed-episode.ts";
+import { failedEpisode } from "./unplayed-episode.ts";
 
 /**
  * Plays an attempt by `EpisodeSetup.play`, which is anybody's: whatever it throws, or returns that is no

@@ -2,7 +2,7 @@ import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { turnsIn, type Inputs } from "../episode/input.ts";
 import { PlaybackStop } from "../outside.ts";
-import { failedEpisode } from "../episode/failed-episode.ts";
+import { failedEpisode } from "../episode/unplayed-episode.ts";
 import { RolloutError, UsageError, describeStack, type Failure } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";

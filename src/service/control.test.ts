@@ -50,6 +50,19 @@ function weightControl(load: WeightControl["load"]): WeightControl {
   return { load, have: () => Promise.resolve(false) };
 }
 
+/** An engine that names the version that it has with each piece. */
+function lampEngineThatHas(version: () => string): Engine {
+  const engine = lampEngine();
+  return {
+    ...engine,
+    async generate(...call) {
+      const generation = await engine.generate(...call);
+      const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion: version() }));
+      return { ...generation, pieces };
+    },
+  };
+}
+
 /** Samples the first half of each turn, then waits to be cut short; what is left comes at once. */
 function halting(): { readonly engine: Engine; readonly isHalted: Promise<void> } {
   const halted = withResolvers();
@@ -183,16 +196,8 @@ describe("steering the service", () => {
   test("what a server samples that lost the weights is played again, once it has loaded them again", async () => {
     let has = "default";
     const loaded: string[] = [];
-    const engine = lampEngine();
     await using service = await openLamps(dir, {
-      engine: {
-        ...engine,
-        async generate(...call) {
-          const generation = await engine.generate(...call);
-          const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion: has }));
-          return { ...generation, pieces };
-        },
-      },
+      engine: lampEngineThatHas(() => has),
       attempts: 3,
       weights: {
         ...weightControl(async ({ path, version }) => {
@@ -221,16 +226,8 @@ describe("steering the service", () => {
   test("sampling stays paused where a server that lost the weights cannot be given them, nor the others theirs", async () => {
     let has = "default";
     let isBroken = false;
-    const engine = lampEngine();
     await using service = await openLamps(dir, {
-      engine: {
-        ...engine,
-        async generate(...call) {
-          const generation = await engine.generate(...call);
-          const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion: has }));
-          return { ...generation, pieces };
-        },
-      },
+      engine: lampEngineThatHas(() => has),
       weights: {
         ...weightControl(async ({ version }) => {
           if (isBroken) throw new RolloutError("engine/mixed-weights", "b has others");

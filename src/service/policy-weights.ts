@@ -77,12 +77,7 @@ export class PolicyWeights {
         const path = this.#weights;
         // Others were announced meanwhile, or loaded by then.
         if (this.#policy.version !== version || path === undefined || this.#isMixed) return;
-        try {
-          await this.#control!.load({ path, version: String(version) });
-        } catch (error) {
-          await this.#holdWhereMixed(error);
-          throw error;
-        }
+        await this.#loadOrHold({ path, version: String(version) });
       });
     } catch (error) {
       if (!(error instanceof RolloutError)) throw error;
@@ -201,22 +196,27 @@ export class PolicyWeights {
   async #load(version: number, weights: string): Promise<void> {
     await this.#append({ type: "policy-loading", version, weights });
     try {
-      await this.#control!.load({ path: weights, version: String(version) });
+      await this.#loadOrHold({ path: weights, version: String(version) });
     } catch (error) {
       // An outage is told and gone on from.
       if (!(error instanceof RolloutError)) throw error;
       if (error.code !== mixedWeights) await this.#append({ type: "policy-kept" });
-      await this.#holdWhereMixed(error);
       const message = this.#isMixed ? `${error.message}. ${mixedMessage}` : error.message;
       throw new ServiceError("engine-failed", message, { cause: error });
     }
   }
 
   /** Within a change of the policy: nothing is sampled while servers may have different weights. */
-  async #holdWhereMixed(error: unknown): Promise<void> {
-    if (!(error instanceof RolloutError) || error.code !== mixedWeights) return;
-    this.#isMixed = true;
-    await this.#policy.holdAfterUpdate(() => this.#append({ type: "paused", isPaused: true }));
+  async #loadOrHold(weights: Weights): Promise<void> {
+    try {
+      await this.#control!.load(weights);
+    } catch (error) {
+      if (error instanceof RolloutError && error.code === mixedWeights) {
+        this.#isMixed = true;
+        await this.#policy.holdAfterUpdate(() => this.#append({ type: "paused", isPaused: true }));
+      }
+      throw error;
+    }
   }
 
   #isNewVersion(

@@ -27,16 +27,24 @@ def indexes_of(text: str) -> list[int]:
     return found
 
 
+def add_tasks(parser: argparse.ArgumentParser) -> None:
+    """The option that `indexes_of` reads; what it refuses is told as argparse tells it."""
+
+    def read(text: str) -> list[int]:
+        try:
+            return indexes_of(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    parser.add_argument("--tasks", required=True, type=read, help="such as 0-499")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Writes tasks as slime's --prompt-data takes them.")
     parser.add_argument("--split", default="train")
-    parser.add_argument("--tasks", required=True, help="such as 0-499")
+    add_tasks(parser)
     arguments = parser.parse_args()
-    try:
-        indexes = indexes_of(arguments.tasks)
-    except ValueError as error:
-        parser.error(str(error))
-    for index in indexes:
+    for index in arguments.tasks:
         print(json.dumps({"prompt": str(index), "metadata": {"split": arguments.split}}))
 
 

@@ -12,7 +12,7 @@ import argparse
 import json
 from typing import Any
 
-from .slime_tasks import indexes_of
+from .slime_tasks import add_tasks
 
 
 def task_row(index: int) -> dict[str, Any]:
@@ -23,13 +23,8 @@ def task_row(index: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Writes tasks as data sets of trainers take them.")
-    parser.add_argument("--tasks", required=True, help="such as 0-499")
-    arguments = parser.parse_args()
-    try:
-        indexes = indexes_of(arguments.tasks)
-    except ValueError as error:
-        parser.error(str(error))
-    for index in indexes:
+    add_tasks(parser)
+    for index in parser.parse_args().tasks:
         print(json.dumps(task_row(index)))
 
 

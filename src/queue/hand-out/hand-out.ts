@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Queue, QueueEvents } from "bullmq";
 import type { EpisodeAssignment } from "../../episode/episode-setup.ts";
-import { failedEpisode } from "../../episode/failed-episode.ts";
+import { failedEpisode, unplayedEpisode } from "../../episode/unplayed-episode.ts";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
@@ -22,7 +22,6 @@ import { HandedJob, type HandedSetup } from "./handed-job.ts";
 import { JobBook } from "./job-book.ts";
 import type { HandOutNews } from "./hand-out-news.ts";
 import { RemotePolicy } from "./remote-policy.ts";
-import { unplayedEpisode } from "./unplayed-episode.ts";
 
 /** What is handed out, and by what. */
 export interface HandOutOptions {

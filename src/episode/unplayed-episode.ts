@@ -4,11 +4,36 @@ import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
 
+/** By what an episode was to be played, and since when, milliseconds since the epoch. */
+interface Start {
+  readonly setup: Pick<EpisodeSetup, "environment" | "now">;
+  readonly startedAtMs: number;
+}
+
 /** An episode that failed, and of which nothing else is known. */
 export function failedEpisode(
   failure: RolloutError,
   assignment: EpisodeAssignment,
-  { setup, startedAtMs }: { readonly setup: EpisodeSetup; readonly startedAtMs: number },
+  start: Start,
+): Episode {
+  const end = { outcome: "failed", stopReason: "failure", failure: failure.toFailure() } as const;
+  return emptyEpisode(end, assignment, start);
+}
+
+/** An episode that was interrupted before anybody began to play it. */
+export function unplayedEpisode(
+  assignment: EpisodeAssignment,
+  setup: Pick<EpisodeSetup, "environment" | "now">,
+): Episode {
+  const end = { outcome: "aborted", stopReason: "interrupted" } as const;
+  const startedAtMs = setup.now();
+  return { ...emptyEpisode(end, assignment, { setup, startedAtMs }), durationMs: 0 };
+}
+
+function emptyEpisode(
+  end: Pick<Episode, "outcome" | "stopReason" | "failure">,
+  assignment: EpisodeAssignment,
+  { setup, startedAtMs }: Start,
 ): Episode {
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, task, attempt = 1 } = assignment;
   return {
@@ -24,9 +49,7 @@ export function failedEpisode(
     attempt,
     ...(groupIndex === undefined ? {} : { groupIndex }),
     ...(assignment.forkedFrom && { forkedFrom: assignment.forkedFrom }),
-    outcome: "failed",
-    stopReason: "failure",
-    failure: failure.toFailure(),
+    ...end,
     counts: countEpisode([], [], 0, undefined),
     userUsage: noSpending,
     startedAtMs,
