@@ -2,6 +2,7 @@ import { type Random, seededRandom } from "../../src/environment/seeded-random.t
 import { drawPlans, orderStatus, type Plan } from "./draw-plans.ts";
 import type { Goal, GoalEnd, Wish } from "./goal.ts";
 import type { Customer, Order, Product, ShopRecords } from "./shop.ts";
+import { sparseRecord } from "./sparse-record.ts";
 import { colors, kinds, type Split, Words } from "./words.ts";
 
 /** What a storefront task consists of. JSON-able. */
@@ -65,13 +66,13 @@ interface Drawing {
 }
 
 function drawOrder(status: Order["status"], { random, words, products }: Drawing): Order {
-  const items: Record<string, string> = {};
+  const items: [string, string][] = [];
   for (let count = random.between(1, 2); count > 0; count--) {
     const product = drawProduct(random, words);
     products.push(product);
     const available = Object.entries(product.items).filter(([, id]) => id !== "sold out");
     const [color, itemId] = random.pick(available);
-    items[itemId] = `${color} ${product.name} ${product.kind}`;
+    items.push([itemId, `${color} ${product.name} ${product.kind}`]);
   }
   return {
     id: words.orderId(),
@@ -80,7 +81,7 @@ function drawOrder(status: Order["status"], { random, words, products }: Drawing
     daysSinceDelivery: status === "delivered" ? random.between(1, 30) : 0,
     address: words.address(),
     total: `$${random.between(10, 199)}`,
-    items,
+    items: sparseRecord(items),
     returnedIds: [],
   };
 }

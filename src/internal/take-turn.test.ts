@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { takeTurn } from "./take-turn.ts";
+import { isTurnOver, takeTurn } from "./take-turn.ts";
 
 function work(ms: number): void {
   const end = performance.now() + ms;
@@ -58,4 +58,52 @@ test("takeTurn() counts the work of all callbacks of one round together", async 
   workedByRound.push(worked);
   expect(workedByRound.reduce((sum, count) => sum + count, 0)).toBe(40);
   expect(Math.max(...workedByRound)).toBeLessThanOrEqual(10);
+});
+
+test("whoever is called works on, promise after promise, before the next is called", async () => {
+  const order: string[] = [];
+  await Promise.all(
+    ["a", "b", "c"].map(async (name) => {
+      await takeTurn();
+      for (let step = 0; step < 5; step++) {
+        order.push(`${name}${step}`);
+        // What is left of a turn asks for no other, and may wait for promises as it likes.
+        if (isTurnOver()) await takeTurn();
+        for (let hop = 0; hop < 10; hop++) await Promise.resolve();
+      }
+    }),
+  );
+  expect(order).toEqual(
+    ["a", "b", "c"].flatMap((name) => [0, 1, 2, 3, 4].map((n) => `${name}${n}`)),
+  );
+});
+
+test("whoever loses a turn is called first in the next round, and only once", async () => {
+  const order: string[] = [];
+  const long = async (): Promise<void> => {
+    await takeTurn();
+    for (let part = 0; part < 3; part++) {
+      order.push(`long ${part}`);
+      work(4);
+      await takeTurn();
+    }
+  };
+  const short = async (name: string): Promise<void> => {
+    await takeTurn();
+    order.push(name);
+  };
+  await Promise.all([long(), short("a"), short("b")]);
+  expect(order).toEqual(["long 0", "long 1", "a", "b", "long 2"]);
+});
+
+test("who comes while others wait joins the line, a turn or none", async () => {
+  const order: string[] = [];
+  await new Promise(setImmediate);
+  const first = takeTurn().then(() => order.push("first"));
+  expect(isTurnOver()).toBe(true);
+  const second = takeTurn().then(() => order.push("second"));
+  await Promise.all([first, second]);
+  expect(order).toEqual(["first", "second"]);
+  await new Promise(setImmediate);
+  expect(isTurnOver()).toBe(false);
 });

@@ -1,62 +1,89 @@
-import { setImmediate as nextLoop } from "node:timers/promises";
-
 /** Longest stretch of paced work in one round of the event loop, in milliseconds. */
 const stretchMs = 3;
 
-const waiting: (() => void)[] = [];
+/** Who wait for their first turn, or lost one twice. */
+let line: (() => void)[] = [];
+/** Of the next in line. */
+let nextInLine = 0;
+/** Who lost their turn when the round was over. They are called first in the next one. */
+let cutShort: (() => void)[] = [];
+/** Whether the next to be called will be, in this round or in the next. */
 let isServing = false;
+/** Whether what runs now was called, and whether it may be called first if it loses its turn. */
+let called: "no" | "in line" | "first" = "no";
 /** When this round's first paced work began; absent where there was none yet. */
 let roundStartedAt: number | undefined;
 
 /**
  * Waits for a turn on the event loop. Whoever is about to work for a good part of a millisecond
- * calls it first: a thousand episodes that wake up together then take their turns a few at a time,
+ * calls it first: a thousand episodes that wake up together then take their turns one after the other,
  * and the loop gets round to sockets, timers and signals in between.
+ *
+ * Whoever is called works on up to its next wait for the world outside before the next is called: what it
+ * made on its way is garbage by then, where all that a thousand had half done would have to be kept.
  *
  * The queue belongs to the thread, as the event loop does.
  */
-export async function takeTurn(): Promise<void> {
-  await new Promise<void>((resolve) => {
-    waiting.push(resolve);
-    if (!isServing) void serve();
+export function takeTurn(): Promise<void> {
+  return new Promise<void>((resolve) => {
+    (called === "in line" ? cutShort : line).push(resolve);
+    if (isServing) return;
+    isServing = true;
+    callNextLater();
   });
 }
 
 /**
- * Whether there is a turn to wait for. Where there is not, whoever goes on at once, without an `await` in
- * between, spares itself the way through the queue: `if (isTurnOver()) await takeTurn();`
+ * Whether there is a turn to wait for: the round is over, or what runs now was not called and others wait.
+ * Where there is none, whoever goes on at once, without an `await` in between, spares itself the way
+ * through the queue: `if (isTurnOver()) await takeTurn();`
  */
 export function isTurnOver(): boolean {
-  return isServing || isRoundOver();
+  return isRoundOver() || (isServing && called === "no");
 }
 
-async function serve(): Promise<void> {
-  isServing = true;
-  let next = 0;
-  while (next < waiting.length) {
-    if (isRoundOver()) {
-      waiting.splice(0, next);
-      next = 0;
-      await nextLoop();
-      continue;
-    }
-    waiting[next++]!();
-    // Lets the one that was called work up to its next wait.
-    await Promise.resolve();
-    await Promise.resolve();
+/** Calls one of those who wait, and the next when Node has run all that this led to, promise after promise. */
+function callNext(): void {
+  called = "no";
+  if (isRoundOver()) {
+    setImmediate(callNext);
+    return;
   }
-  waiting.length = 0;
-  isServing = false;
+  const first = cutShort.shift();
+  const next = first ?? line[nextInLine++];
+  if (next === undefined) {
+    line = [];
+    nextInLine = 0;
+    isServing = false;
+    return;
+  }
+  if (nextInLine === longestServed) {
+    line = line.slice(nextInLine);
+    nextInLine = 0;
+  }
+  called = first === undefined ? "in line" : "first";
+  next();
+  // A tick that is asked for here would come before the promise that was just kept.
+  queueMicrotask(callNextLater);
 }
+
+function callNextLater(): void {
+  process.nextTick(callNext);
+}
+
+/** How many of the line were called before their places are cleared away. */
+const longestServed = 1024;
 
 /** Several callbacks of one round, such as a thousand timers at once, share its stretch. */
 function isRoundOver(): boolean {
   if (roundStartedAt === undefined) {
     roundStartedAt = performance.now();
-    setImmediate(() => {
-      roundStartedAt = undefined;
-    });
+    setImmediate(startRound);
     return false;
   }
   return performance.now() - roundStartedAt >= stretchMs;
+}
+
+function startRound(): void {
+  roundStartedAt = undefined;
 }

@@ -1623,8 +1623,10 @@ describe("startRun()", () => {
     async (how) => {
       const clock = manualClock();
       const played = withResolvers();
+      const asked = withResolvers();
       async function* tasks(): AsyncGenerator<Task> {
         yield environment.task("test", 0);
+        asked.resolve();
         await new Promise<never>(() => {});
       }
       const stop = new AbortController();
@@ -1633,7 +1635,7 @@ describe("startRun()", () => {
         setup: { ...setupWith(lampEngine()), clock: createClock(clock) },
         onEpisode: () => played.resolve(),
       });
-      await played.promise;
+      await Promise.all([played.promise, asked.promise]);
       if (how === "stop") stop.abort(new DOMException("stopped", "AbortError"));
       else void run.interrupt();
       await clock.untilSleeping(5000);
