@@ -44,10 +44,22 @@ export function seal<Value>(
   return value;
 }
 
-function membersOf(value: object): readonly (readonly [unknown, unknown])[] {
+/** What a plain value holds, by its keys. */
+export function membersOf(value: object): readonly (readonly [unknown, unknown])[] {
   if (value instanceof Map) return [...value] as [unknown, unknown][];
   if (value instanceof Set) return Array.from(value as Set<unknown>, (held) => [held, held]);
   return Object.entries(value);
+}
+
+/** Freezes a value without what it holds, where it is no view of another. */
+export function sealAlone(value: object): void {
+  const isOwn = [Map.prototype, Set.prototype].includes(
+    Object.getPrototypeOf(value) as typeof Map.prototype,
+  );
+  const isView = (value instanceof Map || value instanceof Set) && !isOwn;
+  if (isView || sealed.has(value) || !Reflect.preventExtensions(value)) return;
+  sealed.add(value);
+  freeze(value);
 }
 
 function replaceMember(value: object, key: unknown, held: unknown): void {
