@@ -75,7 +75,7 @@ const operations: { readonly [name: string]: (state: State, key: string, n: numb
     const fresh = { n, tags: [] };
     byName[key] = fresh;
     map.set(key, fresh);
-    list.push(byName[key]!);
+    list.push(byName[key]);
     list.at(-1)!.tags.push(key);
   },
   mapWriteTags: ({ map }, key, n) => map.get(key)?.tags.push(String(n)),
