@@ -2,20 +2,20 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EpisodeState } from "./episode-state.ts";
 
-interface Record {
+interface Item {
   n: number;
   tags: string[];
 }
 
 interface State {
-  byName: { [name: string]: Record };
-  list: Record[];
-  map: Map<string, Record>;
+  byName: { [name: string]: Item };
+  list: Item[];
+  map: Map<string, Item>;
   set: Set<string>;
 }
 
 function makeState(): State {
-  const record = (n: number): Record => ({ n, tags: [`tag ${n}`] });
+  const record = (n: number): Item => ({ n, tags: [`tag ${n}`] });
   return {
     byName: { a: record(1), b: record(2) },
     list: [record(3), record(4), record(5)],
@@ -164,6 +164,20 @@ describe("EpisodeState", () => {
       expect(state.view.list.at(-1)).toEqual({ n: 1, tags: ["x", "y"] });
     }
     expect(defaults).toEqual({ n: 1, tags: ["x"] });
+  });
+
+  test("takes Maps and lists that a call brings in, those too that their author froze", async () => {
+    const map = Object.freeze(new Map([["a", { n: 1, tags: [] }]]));
+    const state = new EpisodeState<Record<string, unknown>>({ map });
+    const list = [new Map([["b", new Set([1])]])];
+    await state.change(
+      async (draft) => void (draft["list"] = list),
+      () => true,
+    );
+    const [held] = state.view["list"] as typeof list;
+    expect([...held!.get("b")!]).toEqual([1]);
+    expect(() => list.pop()).toThrow(TypeError);
+    expect([...(state.close()["map"] as typeof map)]).toEqual([["a", { n: 1, tags: [] }]]);
   });
 
   test("leaves what is held at two places one thing", async () => {

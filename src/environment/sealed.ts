@@ -56,8 +56,9 @@ export function sealAlone(value: object): void {
   const isOwn = [Map.prototype, Set.prototype].includes(
     Object.getPrototypeOf(value) as typeof Map.prototype,
   );
-  const isView = (value instanceof Map || value instanceof Set) && !isOwn;
-  if (isView || sealed.has(value) || !Reflect.preventExtensions(value)) return;
+  const isCollection = value instanceof Map || value instanceof Set;
+  const isView = isCollection ? !isOwn : !Reflect.preventExtensions(value);
+  if (isView || sealed.has(value)) return;
   sealed.add(value);
   freeze(value);
 }
@@ -71,7 +72,9 @@ function replaceMember(value: object, key: unknown, held: unknown): void {
 }
 
 function freeze(value: object): void {
-  if (value instanceof Map || value instanceof Set) {
+  // One that its author froze takes no members of its own.
+  const isCollection = value instanceof Map || value instanceof Set;
+  if (isCollection && Object.isExtensible(value)) {
     for (const method of ["set", "add", "delete", "clear"]) {
       if (method in value) Object.defineProperty(value, method, { value: refuseWrite });
     }
