@@ -1,4 +1,5 @@
 import { RolloutError } from "../errors.ts";
+import { given } from "../internal/given.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { GenerateRequest, Generation } from "./engine.ts";
 import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
@@ -73,12 +74,13 @@ function showNumber(value: unknown): string {
  * Checks what any engine returned for a turn, whoever wrote it: ids of the vocabulary, a credible
  * logprob for each, pieces that add up, a reason for the end.
  *
+ * @returns a copy of what a generation has, and of nothing else: the engine may use its lists again.
  * @throws RolloutError `engine/bad-reply`, or `engine/nan` where a logprob is not a number, with what
  *   was sampled as discarded.
  */
 export function checkGeneration(generation: Generation, request: GenerateRequest): Generation {
   const problem = findGenerationProblem(generation, request);
-  if (problem === undefined) return generation;
+  if (problem === undefined) return copyOf(generation);
   const { requestId } = request;
   const { outputIds, discarded } = (isObject(generation) ? generation : {}) as Partial<Generation>;
   const sampled = Array.isArray(outputIds) ? { tokenCount: outputIds.length } : {};
@@ -93,6 +95,19 @@ export function checkGeneration(generation: Generation, request: GenerateRequest
       discarded: [...before, { requestId, reason: problem.message, ...sampled }],
     },
   );
+}
+
+function copyOf(generation: Generation): Generation {
+  const { outputIds, logprobs, finish, pieces, discarded } = generation;
+  const { promptTokenCount, cachedTokenCount, queueMs } = generation;
+  return {
+    outputIds: [...outputIds],
+    logprobs: [...logprobs],
+    finish: { ...finish },
+    pieces: pieces.map((piece) => ({ ...piece })),
+    ...given({ promptTokenCount, cachedTokenCount, queueMs }),
+    discarded: discarded.map((entry) => ({ ...entry })),
+  };
 }
 
 /** Nothing is taken for granted: the engine may be anyone's. */

@@ -35,11 +35,12 @@ export class MapView extends Map<unknown, unknown> {
   override set(key: unknown, value: unknown): this {
     const own = this.#own();
     const kept = this.#draft.unwrap(value);
+    const place = { raw: own, key };
     if (own.has(key)) {
       const before = own.get(key);
-      this.#draft.note(() => own.set(key, before), kept);
+      this.#draft.note(() => own.set(key, before), kept, place);
     } else {
-      this.#draft.note(() => own.delete(key), kept);
+      this.#draft.note(() => own.delete(key), kept, place);
     }
     own.set(key, kept);
     return this;

@@ -2,20 +2,20 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EpisodeState } from "./episode-state.ts";
 
-interface Record {
+interface Item {
   n: number;
   tags: string[];
 }
 
 interface State {
-  byName: { [name: string]: Record };
-  list: Record[];
-  map: Map<string, Record>;
+  byName: { [name: string]: Item };
+  list: Item[];
+  map: Map<string, Item>;
   set: Set<string>;
 }
 
 function makeState(): State {
-  const record = (n: number): Record => ({ n, tags: [`tag ${n}`] });
+  const record = (n: number): Item => ({ n, tags: [`tag ${n}`] });
   return {
     byName: { a: record(1), b: record(2) },
     list: [record(3), record(4), record(5)],
@@ -71,6 +71,14 @@ const operations: { readonly [name: string]: (state: State, key: string, n: numb
   setAdd: ({ set }, key) => set.add(key),
   setDelete: ({ set }, key) => set.delete(key),
   setClear: ({ set }) => set.clear(),
+  share({ byName, list, map }, key, n) {
+    const fresh = { n, tags: [] };
+    byName[key] = fresh;
+    map.set(key, fresh);
+    list.push(byName[key]);
+    list.at(-1)!.tags.push(key);
+  },
+  mapWriteTags: ({ map }, key, n) => map.get(key)?.tags.push(String(n)),
   each({ byName }, _, n) {
     for (const record of Object.values(byName)) record.tags = [...record.tags, String(n)];
   },
@@ -144,6 +152,78 @@ describe("EpisodeState", () => {
     expect(defaults).toEqual({ n: 1, tags: ["x"] });
   });
 
+  test("takes what is brought in and read at once for nobody else's", async () => {
+    const defaults = { n: 1, tags: ["x"] };
+    for (const state of [new EpisodeState(makeState()), new EpisodeState(makeState())]) {
+      await change(state, (draft) => {
+        draft.byName["c"] = defaults;
+        expect(draft.byName["c"]).toEqual({ n: 1, tags: ["x"] });
+        draft.list.push(defaults);
+      });
+      await change(state, ({ byName }) => void byName["c"]!.tags.push("y"));
+      expect(state.view.list.at(-1)).toEqual({ n: 1, tags: ["x", "y"] });
+    }
+    expect(defaults).toEqual({ n: 1, tags: ["x"] });
+  });
+
+  test("takes Maps and lists that a call brings in, those too that their author froze", async () => {
+    const map = Object.freeze(new Map([["a", { n: 1, tags: [] }]]));
+    const state = new EpisodeState<Record<string, unknown>>({ map });
+    const list = [new Map([["b", new Set([1])]])];
+    await state.change(
+      async (draft) => void (draft["list"] = list),
+      () => true,
+    );
+    const [held] = state.view["list"] as typeof list;
+    expect([...held!.get("b")!]).toEqual([1]);
+    expect(() => list.pop()).toThrow(TypeError);
+    expect([...(state.close()["map"] as typeof map)]).toEqual([["a", { n: 1, tags: [] }]]);
+  });
+
+  test("leaves what is held at two places one thing", async () => {
+    const ann = { n: 1, tags: [] as string[] };
+    const list = [ann];
+    const make = () => ({ ...makeState(), list, map: new Map([["ann", ann]]) });
+    for (const base of [make(), make()]) {
+      const state = new EpisodeState(base);
+      await change(state, (draft) => {
+        draft.list[0]!.n = 5;
+        draft.byName["ann"] = draft.map.get("ann")!;
+      });
+      const fresh = { n: 7, tags: [] };
+      await change(state, ({ byName, list: all }) => {
+        byName["fresh"] = fresh;
+        all.push(fresh);
+      });
+      await change(state, ({ byName, map }) => {
+        byName["ann"]!.tags.push("x");
+        byName["fresh"]!.n = 8;
+        map.set("late", byName["fresh"]!);
+      });
+      await change(state, ({ map }) => void map.get("late")!.tags.push("no"), false);
+      const closed = state.close();
+      const wanted = { n: 5, tags: ["x"] };
+      expect([closed.list[0], closed.map.get("ann"), closed.byName["ann"]]).toEqual(
+        Array.from({ length: 3 }, () => wanted),
+      );
+      expect([closed.list[1], closed.map.get("late")]).toEqual([
+        { n: 8, tags: [] },
+        { n: 8, tags: [] },
+      ]);
+      expect(base.list).toEqual([{ n: 1, tags: [] }]);
+    }
+  });
+
+  test("finds what is held twice in parts that other states had one by one", async () => {
+    const ann = { n: 1, tags: [] as string[] };
+    const people = new Map([["ann", ann]]);
+    void new EpisodeState({ ...makeState(), map: people });
+    const state = new EpisodeState({ ...makeState(), map: people, byName: { owner: ann } });
+    await change(state, ({ byName }) => void (byName["owner"]!.n = 2));
+    expect(state.close().map.get("ann")?.n).toBe(2);
+    expect(ann.n).toBe(1);
+  });
+
   test("is written by nobody between calls and after the end", async () => {
     const state = new EpisodeState(makeState());
     const { view } = state;
@@ -172,7 +252,7 @@ describe("EpisodeState", () => {
       },
       () => true,
     );
-    expect(state.close().next?.next?.n).toBe(1);
+    expect(state.close().next?.next?.n).toBe(2);
   });
 });
 

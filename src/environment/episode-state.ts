@@ -1,11 +1,13 @@
 import { MapView, SetView } from "./collection-view.ts";
 import { objectView } from "./object-view.ts";
+import { holdsTwice } from "./holds-twice.ts";
 import { isPlain, seal } from "./sealed.ts";
 import { StateDraft, type Part } from "./state-draft.ts";
 
 /**
  * One episode's state, changed by calls that are taken whole or not at all. What it starts from may be
  * shared by all episodes and large: it is frozen, and a part of it is copied when it is first written.
+ * A state that holds something at two places is copied whole, so that it stays one thing.
  * Plain objects, lists, Maps and Sets are treated so; an instance of a class is passed as it is.
  */
 export class EpisodeState<State> {
@@ -15,7 +17,10 @@ export class EpisodeState<State> {
 
   constructor(initial: State) {
     this.initial = seal(initial);
-    this.#draft = isPlain(initial) ? new StateDraft(initial, viewOf) : undefined;
+    // A part that is held twice would become two when it is written in one place.
+    this.#draft = isPlain(initial)
+      ? new StateDraft(initial, viewOf, !holdsTwice(initial))
+      : undefined;
   }
 
   /** What is there, as tools are given it: to be read, also later, and written while a call lasts. */

@@ -1,3 +1,4 @@
+import { putMember } from "./copy-graph.ts";
 import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
 type Members = Record<PropertyKey, unknown>;
@@ -45,23 +46,11 @@ export function objectView(part: Part, draft: StateDraft): object {
 function setMember(own: Members, key: PropertyKey, value: unknown, draft: StateDraft): void {
   if (Object.hasOwn(own, key)) {
     const before = own[key];
-    draft.note(() => put(own, key, before), value);
+    draft.note(() => putMember(own, key, before), value, { raw: own, key });
   } else {
-    draft.note(() => delete own[key], value);
+    draft.note(() => delete own[key], value, { raw: own, key });
   }
-  put(own, key, value);
-}
-
-/** Also for a key such as `__proto__`, which is a name like any other. */
-function put(own: Members, key: PropertyKey, value: unknown): void {
-  if (key !== "__proto__") own[key] = value;
-  else
-    Object.defineProperty(own, key, {
-      value,
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
+  putMember(own, key, value);
 }
 
 function removeMember(own: Members, key: PropertyKey, draft: StateDraft): void {
@@ -73,7 +62,7 @@ function removeMember(own: Members, key: PropertyKey, draft: StateDraft): void {
     draft.note(() => {
       // In its old place among the others.
       for (const name of Reflect.ownKeys(own)) delete own[name];
-      for (const name of Reflect.ownKeys(before)) put(own, name, before[name]);
+      for (const name of Reflect.ownKeys(before)) putMember(own, name, before[name]);
     });
   }
   delete own[key];
@@ -93,10 +82,11 @@ function setItem(own: unknown[], key: PropertyKey, value: unknown, draft: StateD
   }
   const item = own[key as never];
   const isNew = !Object.hasOwn(own, key);
-  draft.note(() => {
+  const undo = (): void => {
     if (isNew) Reflect.deleteProperty(own, key);
     else own[key as never] = item;
     own.length = before;
-  }, value);
+  };
+  draft.note(undo, value, { raw: own, key });
   own[key as never] = value;
 }

@@ -44,10 +44,23 @@ export function seal<Value>(
   return value;
 }
 
-function membersOf(value: object): readonly (readonly [unknown, unknown])[] {
+/** What a plain value holds, by its keys. */
+export function membersOf(value: object): readonly (readonly [unknown, unknown])[] {
   if (value instanceof Map) return [...value] as [unknown, unknown][];
   if (value instanceof Set) return Array.from(value as Set<unknown>, (held) => [held, held]);
   return Object.entries(value);
+}
+
+/** Freezes a value without what it holds, where it is no view of another. */
+export function sealAlone(value: object): void {
+  const isOwn = [Map.prototype, Set.prototype].includes(
+    Object.getPrototypeOf(value) as typeof Map.prototype,
+  );
+  const isCollection = value instanceof Map || value instanceof Set;
+  const isView = isCollection ? !isOwn : !Reflect.preventExtensions(value);
+  if (isView || sealed.has(value)) return;
+  sealed.add(value);
+  freeze(value);
 }
 
 function replaceMember(value: object, key: unknown, held: unknown): void {
@@ -59,7 +72,9 @@ function replaceMember(value: object, key: unknown, held: unknown): void {
 }
 
 function freeze(value: object): void {
-  if (value instanceof Map || value instanceof Set) {
+  // One that its author froze takes no members of its own.
+  const isCollection = value instanceof Map || value instanceof Set;
+  if (isCollection && Object.isExtensible(value)) {
     for (const method of ["set", "add", "delete", "clear"]) {
       if (method in value) Object.defineProperty(value, method, { value: refuseWrite });
     }

@@ -1,4 +1,5 @@
-import { isPlain, isSealed, refuseWrite, seal } from "./sealed.ts";
+import { copyGraph, copyOf, memberOf, putMember } from "./copy-graph.ts";
+import { isPlain, isSealed, refuseWrite, seal, sealAlone } from "./sealed.ts";
 
 /** A part of an episode's state: what all share, and the episode's own copy once it was written. */
 export interface Part {
@@ -13,9 +14,16 @@ export interface Part {
   readonly held: Map<unknown, Part>;
 }
 
+/** Where a write put something. */
+interface Place {
+  readonly raw: object;
+  readonly key: unknown;
+}
+
 /**
  * An episode's view of a state that others share. A part is copied when it is first written, once in
  * an episode, with those that hold it; writes are remembered, so that those of a call can be taken back.
+ * What a call brings in is copied when it ends, so that nothing of it is anybody else's.
  */
 export class StateDraft {
   /** Whether writes are taken: while a call lasts. */
@@ -26,12 +34,23 @@ export class StateDraft {
   readonly #root: Part;
   /** How to take back what was written since `begin()`, latest last. */
   #undo: (() => void)[] = [];
-  /** What a call brought into the state that was not there before. */
-  #added: object[] = [];
+  /** The episode's own, which nobody else has. */
+  readonly #mine = new WeakSet();
+  /** Where the call under way put what was not there before. */
+  #added: Place[] = [];
+  /** What it put into Sets. */
+  #addedToSets: object[] = [];
+  /** What it brought in, with the copies that the state keeps of it. */
+  #copies = new Map<object, object>();
 
-  constructor(base: object, makeView: (part: Part, draft: StateDraft) => object) {
+  /** @param isShared - Whether others may have the base. Where not, it is changed as it is. */
+  constructor(
+    base: object,
+    makeView: (part: Part, draft: StateDraft) => object,
+    isShared: boolean,
+  ) {
     this.#makeView = makeView;
-    this.#root = this.#find(base, undefined, undefined);
+    this.#root = this.#find(isShared ? base : this.#take(base), undefined, undefined);
   }
 
   get view(): object {
@@ -46,6 +65,8 @@ export class StateDraft {
   begin(): void {
     this.#undo = [];
     this.#added = [];
+    this.#addedToSets = [];
+    this.#copies = new Map();
     this.isOpen = true;
   }
 
@@ -53,12 +74,49 @@ export class StateDraft {
   end(isKept: boolean): void {
     this.isOpen = false;
     if (!isKept) for (const undo of this.#undo.toReversed()) undo();
-    // From here on nobody outside may change what is in the state, and a later call copies it.
-    else {
-      const unwrap = (held: unknown): unknown => this.unwrap(held);
-      const skip = (held: object): boolean => this.#byOwn.has(held);
-      for (const one of this.#added) seal(one, { unwrap, skip });
+    else this.#keepAdded();
+  }
+
+  /** From here on nobody outside has what is in the state: whoever brought it may have it elsewhere. */
+  #keepAdded(): void {
+    for (const { raw, key } of this.#added) {
+      // What is no part of the state is copied with what holds it.
+      if (!this.#mine.has(raw)) continue;
+      const held = memberOf(raw, key);
+      const own = this.#take(held);
+      if (own !== held) putMember(raw, key, own);
     }
+    const unwrap = (held: unknown): unknown => this.#read(held);
+    const skip = (held: object): boolean => this.#mine.has(held) || this.#byOwn.has(held);
+    for (const one of this.#addedToSets) seal(one, { unwrap, skip });
+    // Whoever writes there later believes that it is the state.
+    for (const one of this.#copies.keys()) sealAlone(one);
+  }
+
+  /** The episode's own copy of a value that may be somebody else's too; itself where it is its own. */
+  #take<Value>(value: Value): Value {
+    return copyGraph(value, {
+      copies: this.#copies,
+      read: (held) => this.#read(held) as object,
+      isKept: (held) => this.#mine.has(held),
+      onCopy: (held, copy) => {
+        this.#mine.add(copy);
+        const part = this.#byOwn.get(held);
+        if (part === undefined) return;
+        // It was read while the call lasted.
+        part.own = copy;
+        this.#byOwn.delete(held);
+        this.#byOwn.set(copy, part);
+      },
+    });
+  }
+
+  /** What a view is of; any other value is itself. */
+  #read(value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    const part = this.#byView.get(value);
+    // It may be moved and then written: the episode's own copy is the same one wherever it is.
+    return part === undefined ? value : this.own(part);
   }
 
   /** A held value as a tool is given it. */
@@ -76,17 +134,17 @@ export class StateDraft {
 
   /** A value as it is kept, of one that a tool wrote. */
   unwrap(value: unknown): unknown {
-    if (typeof value !== "object" || value === null) return value;
-    const part = this.#byView.get(value);
-    // It may be moved and then written: the episode's own copy is the same one wherever it is.
-    if (part !== undefined) return this.own(part);
-    return value;
+    const held = this.#read(value);
+    // Nobody changes it any more, so that its copy is as good while the call lasts.
+    return isPlain(held) && isSealed(held) ? this.#take(held) : held;
   }
 
-  /** Takes note of a write: `undo` takes it back, `added` is what it brought. */
-  note(undo: () => void, added?: unknown): void {
+  /** Takes note of a write: `undo` takes it back, `added` is what it brought, to `place` or into a Set. */
+  note(undo: () => void, added?: unknown, place?: Place): void {
     this.#undo.push(undo);
-    if (isPlain(added) && !isSealed(added)) this.#added.push(added);
+    if (!isPlain(added) || this.#mine.has(added)) return;
+    if (place === undefined) this.#addedToSets.push(added);
+    else this.#added.push(place);
   }
 
   /** The episode's own copy of a part, made where there is none. */
@@ -94,6 +152,7 @@ export class StateDraft {
     if (part.own !== undefined) return part.own;
     const own = copyOf(part.base);
     part.own = own;
+    this.#mine.add(own);
     this.#byOwn.set(own, part);
     const { holder, key } = part;
     // It may have been taken out of where it was found.
@@ -123,20 +182,4 @@ export class StateDraft {
 /** A part as it is. */
 export function rawOf({ base, own }: Part): object {
   return own ?? base;
-}
-
-function copyOf(base: object): object {
-  if (Array.isArray(base)) return base.slice();
-  if (base instanceof Map) return new Map(base);
-  if (base instanceof Set) return new Set(base);
-  return Object.assign(Object.create(Object.getPrototypeOf(base) as object | null) as object, base);
-}
-
-function memberOf(raw: object, key: unknown): unknown {
-  return raw instanceof Map ? raw.get(key) : (raw as Record<PropertyKey, unknown>)[key as string];
-}
-
-function putMember(raw: object, key: unknown, value: unknown): void {
-  if (raw instanceof Map) raw.set(key, value);
-  else (raw as Record<PropertyKey, unknown>)[key as string] = value;
 }

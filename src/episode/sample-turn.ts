@@ -125,8 +125,8 @@ async function generate(play: Play, request: GenerateRequest): Promise<Sampled> 
           if (isCalling) holdTime(play, isHeld);
         },
       });
-      const isEmpty = checkGeneration(reply, request).outputIds.length === 0;
-      if (!isEmpty || interrupt?.aborted === true) return reply;
+      const checked = checkGeneration(reply, request);
+      if (checked.outputIds.length > 0 || interrupt?.aborted === true) return checked;
       throw time.expired ? hungEngine(call.what) : emptyReply(call.what);
     });
     const isPartial =

@@ -281,12 +281,10 @@ export class Gateway implements AsyncDisposable {
     }
   }
 
+  /** @throws ClientError `invalid` for what is no reward, `finished` where the session is over. */
   async reward(session: GatewaySession, reward: SessionReward): Promise<void> {
-    if (!isReward(reward.reward)) {
-      throw new ClientError("invalid", "Cannot use the reward: expected a number", {
-        place: "reward",
-      });
-    }
+    requireReward(reward);
+    requireOpen(session);
     session.reward = reward;
     await this.#journal?.reward(session, reward);
   }
@@ -295,16 +293,20 @@ export class Gateway implements AsyncDisposable {
    * Ends a session: what is being sampled is given up, what was sampled is scored and handed on.
    *
    * @returns its episode.
+   * @throws ClientError as `reward()` does.
    */
   async finish(
     session: GatewaySession,
     end: { readonly reward?: SessionReward; readonly failure?: Failure } = {},
   ): Promise<Episode> {
-    if (session.isFinished) {
-      throw new ClientError("finished", `Session ${session.identity.sessionId} is finished`);
-    }
-    if (end.reward !== undefined) await this.reward(session, end.reward);
+    if (end.reward !== undefined) requireReward(end.reward);
+    requireOpen(session);
+    // From here on it is over: whoever asks once more while this goes on is not to end it twice.
     session.finish();
+    if (end.reward !== undefined) {
+      session.reward = end.reward;
+      await this.#journal?.reward(session, end.reward);
+    }
     await Promise.allSettled([...(this.#running.get(session) ?? [])]);
     const scored = end.failure === undefined ? await this.#score(session) : end;
     const episode = toEpisode(session, { ...scored, atMs: this.#now() }, this.#options.rows);
@@ -413,6 +415,21 @@ export class Gateway implements AsyncDisposable {
 interface KeptReply {
   readonly feed: ReplyFeed;
   readonly settle: (node: TurnNode<GatewayTurn> | undefined) => void;
+}
+
+function requireReward({ reward, details }: SessionReward): void {
+  if (!isReward(reward)) {
+    const message = "Cannot use the reward: expected a number";
+    throw new ClientError("invalid", message, { place: "reward" });
+  }
+  const unwritten = whyNotJson(details);
+  if (unwritten === undefined) return;
+  const message = `Cannot use the reward's details: they cannot be written as JSON (${unwritten})`;
+  throw new ClientError("invalid", message, { place: "details" });
+}
+
+function requireOpen({ isFinished, identity }: GatewaySession): void {
+  if (isFinished) throw new ClientError("finished", `Session ${identity.sessionId} is finished`);
 }
 
 function scoredSession(session: GatewaySession): ScoredSession {

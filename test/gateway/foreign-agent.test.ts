@@ -19,7 +19,13 @@ import { toolFromOpenAi } from "../../src/message.ts";
 import { toPyValue } from "../../src/python/value.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
-import { deskRenderer, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+import {
+  deskEngine,
+  deskRenderer,
+  openDesk,
+  storefront,
+  type OpenDesk,
+} from "./storefront-desk.fixture.ts";
 
 /** An agent as somebody might have written it. */
 const shopAgent: ForeignAgent = {
@@ -183,6 +189,68 @@ describe("createForeignPlayer()", () => {
     ]);
     expect(JSON.stringify([seen, failure])).not.toContain(key);
     expect(failure?.message).toContain("401: [redacted] is no key");
+  });
+
+  test("what is sampled when the agent has ended is given up before the grader is asked", async () => {
+    await using open = await openDesk(0);
+    const asked: string[] = [];
+    let isLate = false;
+    let release = (): void => {};
+    const talking = deskEngine(await deskRenderer(), () => "One moment.");
+    const engine: Engine = {
+      ...talking,
+      async generate(request, options = {}) {
+        if (isLate) {
+          asked.push("turn");
+          await new Promise<void>((resolve) => (release = resolve));
+        }
+        return await talking.generate(request, options);
+      },
+    };
+    const environment: Environment = {
+      ...desk,
+      async open(...how) {
+        const world = await desk.open(...how);
+        return {
+          begin: async (options) => await world.begin(options),
+          step: async (action, options) => await world.step(action, options),
+          async score(options) {
+            asked.push("score");
+            release();
+            // Whoever waits for the turn has it by now, if anybody is to have it.
+            await late;
+            return await world.score(options);
+          },
+          userUsage: () => world.userUsage(),
+          [Symbol.asyncDispose]: async () => await world[Symbol.asyncDispose](),
+        };
+      },
+    };
+    let late: Promise<string> | undefined;
+    const episode = await play(
+      open,
+      {
+        async run({ baseUrl, apiKey, fetch, firstUserText }) {
+          const openai = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey, fetch, maxRetries: 0 });
+          const messages = [{ role: "user" as const, content: firstUserText }];
+          const ask = async () =>
+            await openai.chat.completions.create({ model: "policy", messages });
+          await ask();
+          isLate = true;
+          late = ask().then(
+            () => "answered",
+            () => "refused",
+          );
+          while (asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+        },
+      },
+      { engine, environment },
+    );
+    expect(asked).toEqual(["turn", "score"]);
+    expect(await late).toBe("refused");
+    expect(episode).toMatchObject({ outcome: "completed", stopReason: "finished" });
+    expect(episode.tree).toHaveLength(1);
+    expect(episodeSamples(episode).flatMap(({ turns }) => turns)).toHaveLength(1);
   });
 
   test("a silent agent is ended with the episode's time", async () => {

@@ -127,6 +127,27 @@ describe("a gateway with a run's folder", () => {
     expect(await verifyRun(dir)).toMatchObject({ samples: 3, violations: [] });
   });
 
+  test("ends a session once, though it is asked for twice at a time, and takes no reward behind that", async () => {
+    await using run = await start();
+    const { sessionId } = await run.gateway.openSession({ taskId: "t" });
+    const session = run.gateway.store.byId(sessionId)!;
+    const unwritten = { reward: 1, details: { count: 1n } };
+    const bad = run.gateway.finish(session, { reward: unwritten });
+    await expect(bad).rejects.toMatchObject({ kind: "invalid" });
+    const ends = await Promise.allSettled([
+      run.gateway.finish(session, { reward: { reward: 1 } }),
+      run.gateway.finish(session, { reward: { reward: 0 } }),
+      run.gateway.reward(session, { reward: 0 }),
+    ]);
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+    for (const end of ends.slice(1)) {
+      expect(end).toMatchObject({ reason: { kind: "finished" } });
+    }
+    const lines = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).trim().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as Episode).reward)).toEqual([1]);
+    expect(await verifyRun(dir)).toMatchObject({ episodes: 1, violations: [] });
+  });
+
   test("keeps what was sampled of a session that nobody scored, and says that it is not scored", async () => {
     await using run = await start();
     const { sessionId } = await run.gateway.openSession({ taskId: "t" });

@@ -175,6 +175,8 @@ async function runAgent(
   } finally {
     isRunning = false;
   }
+  // What is sampled from here on nobody acts on: it is none of what is scored.
+  session.finish();
   left.abort(new DOMException("the agent has ended", "AbortError"));
   await desk.close();
   if (desk.failure !== undefined) throw desk.failure;

@@ -1,0 +1,68 @@
+import { isPlain, membersOf } from "./sealed.ts";
+
+/** How a value is copied. */
+export interface CopyOptions {
+  /** What was copied before, with its copy; grows with what is copied now. */
+  readonly copies: Map<object, object>;
+  /** What a held value stands for. */
+  readonly read: (held: object) => object;
+  /** Whether that is kept rather than copied. */
+  readonly isKept: (held: object) => boolean;
+  readonly onCopy: (held: object, copy: object) => void;
+}
+
+/**
+ * Copies a value with all that it holds, so that what was held at two places is so in the copy. What a Set
+ * holds and instances of classes stay as they are.
+ */
+export function copyGraph<Value>(
+  value: Value,
+  { copies, read, isKept, onCopy }: CopyOptions,
+): Value {
+  const waiting: object[] = [];
+  const take = (given: unknown): unknown => {
+    if (!isPlain(given)) return given;
+    const held = read(given);
+    if (isKept(held)) return held;
+    const known = copies.get(held);
+    if (known !== undefined) return known;
+    const copy = copyOf(held);
+    copies.set(held, copy);
+    onCopy(held, copy);
+    if (!(copy instanceof Set)) waiting.push(copy);
+    return copy;
+  };
+  const taken = take(value);
+  for (let copy = waiting.pop(); copy !== undefined; copy = waiting.pop()) {
+    for (const [key, held] of membersOf(copy)) {
+      const own = take(held);
+      if (own !== held) putMember(copy, key, own);
+    }
+  }
+  return taken as Value;
+}
+
+/** A copy of a plain value that holds what it holds. */
+export function copyOf(base: object): object {
+  if (Array.isArray(base)) return base.slice();
+  if (base instanceof Map) return new Map(base);
+  if (base instanceof Set) return new Set(base);
+  return Object.setPrototypeOf({ ...base }, Object.getPrototypeOf(base) as object | null) as object;
+}
+
+/** What an object has under a key of its own, or a Map under a key. */
+export function memberOf(raw: object, key: unknown): unknown {
+  if (raw instanceof Map) return raw.get(key);
+  const name = key as string;
+  return Object.hasOwn(raw, name) ? (raw as Record<string, unknown>)[name] : undefined;
+}
+
+/** Also for a key such as `__proto__`, which is a name like any other. */
+export function putMember(raw: object, key: unknown, value: unknown): void {
+  if (raw instanceof Map) raw.set(key, value);
+  else if (key !== "__proto__") (raw as Record<PropertyKey, unknown>)[key as string] = value;
+  else {
+    const property = { value, enumerable: true, writable: true, configurable: true };
+    Object.defineProperty(raw, key, property);
+  }
+}
