@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Agent, Intent } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -12,7 +13,7 @@ import { scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
 import type { Episode } from "./episode.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
-import type { Input, Inputs } from "./input.ts";
+import { inputsBefore, type Input, type Inputs } from "./input.ts";
 import { RecordingEnd, ReplayDivergence } from "./input-player.ts";
 import { lamp, lampTask, preparedEngine, switchCall, type Reply } from "./lamp-episode.fixture.ts";
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
@@ -51,6 +52,26 @@ interface Playing {
   readonly engine?: Engine;
   readonly now?: () => number;
   readonly limits?: EpisodeLimits;
+  readonly agent?: Agent;
+}
+
+const caller = toolCallingAgent({
+  parser: findToolCallParser("qwen25"),
+  toolUsePolicy: toolUsePolicies.many,
+});
+
+/** Refuses whatever the second turn calls, for this reason. */
+function refusing(why: Pick<Extract<Intent, { type: "refuse" }>, "status" | "observation">): Agent {
+  return {
+    ...caller,
+    read(turn) {
+      const reading = caller.read(turn);
+      const [first] = reading.intents;
+      if (turn.turnIndex !== 1 || first === undefined) return reading;
+      const { callId } = first;
+      return { ...reading, intents: [{ type: "refuse", name: "switch", callId, ...why }] };
+    },
+  };
 }
 
 /** Time goes on with each reading. */
@@ -60,7 +81,14 @@ function ticking(from = 1000): () => number {
 }
 
 async function play(
-  { environment = repeatableLamp, user, engine, now = ticking(), limits = defaultLimits }: Playing,
+  {
+    environment = repeatableLamp,
+    user,
+    engine,
+    now = ticking(),
+    limits = defaultLimits,
+    agent = caller,
+  }: Playing,
   options: Partial<PlayEpisodeOptions> & { readonly start?: number } = {},
 ): Promise<{
   readonly episode: Episode;
@@ -73,10 +101,7 @@ async function play(
     user: user ?? countingUser().user,
     engine: engine ?? preparedEngine(replies),
     renderer: characterRenderer(),
-    agent: toolCallingAgent({
-      parser: findToolCallParser("qwen25"),
-      toolUsePolicy: toolUsePolicies.many,
-    }),
+    agent,
     sampling: {},
     limits,
     now,
@@ -99,7 +124,7 @@ async function play(
 }
 
 /** Neither engine nor model nor clock is there. */
-const nothing: Required<Omit<Playing, "limits">> = {
+const nothing: Required<Omit<Playing, "limits" | "agent">> = {
   environment: repeatableLamp,
   user: llmUser({
     model: { name: "clerk", complete: () => Promise.reject(new Error("there is no model")) },
@@ -443,6 +468,32 @@ describe("an episode and its recording", () => {
       );
       expect(episode).toMatchObject({ failure: { code: "agent/not-repeatable" }, segments: [] });
       expect(cleared).toEqual(["cleared"]);
+    });
+
+    test.each([
+      ["You switched nothing.", "the policy is asked with other ids than before"],
+      // It may as well count as an error what it did not, and show the policy the same.
+      ["One call a turn.", "the conversation ends by its format errors where it went on"],
+    ])("blames an agent that meets a limit by reading otherwise: %s", async (shown, why) => {
+      const about = { limits: { ...defaultLimits, maxFormatErrors: 1 } };
+      const before = refusing({ status: "extra-call", observation: "One call a turn." });
+      const { episode: trunk, batches } = await play({ ...about, agent: before });
+      expect(trunk.turns).toHaveLength(3);
+      const { episode } = await play(
+        {
+          ...{ ...nothing, ...about, now: ticking() },
+          agent: refusing({ status: "invalid-json", observation: shown }),
+        },
+        { past: inputsBefore(joined(batches), forkAt)!, forkAt, start: 2 },
+      );
+      expect(episode).toMatchObject({
+        outcome: "failed",
+        failure: { party: "agent", code: "agent/not-repeatable" },
+        segments: [],
+      });
+      expect(episode.failure?.message).toContain(
+        `Cannot part lamp/test/0#0 from another rollout with turn 2: ${why}`,
+      );
     });
 
     test.each([

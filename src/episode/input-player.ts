@@ -168,16 +168,27 @@ export class InputPlayer {
   async generation(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
     this.#throwStop();
     if (!this.isPlaying) return await this.#sample(promptHash, live);
+    const input = this.#nextGeneration(promptHash);
+    this.#place += 1;
+    const { isLate = false, isPartial } = input;
+    return { generation: open(input.outcome), isLate, ...(isPartial && { isPartial }) };
+  }
+
+  /** Holds a prompt to what the policy was asked with next when this was recorded. */
+  requirePrompt(promptHash: string): void {
+    if (this.isPlaying) this.#nextGeneration(promptHash);
+    else this.requireNextPrompt(promptHash);
+  }
+
+  #nextGeneration(promptHash: string): Extract<Input, { type: "generation" }> {
     const input = this.#past[this.#place]!;
     // All that was answered so far is as before: it is the agent who makes something else of it.
     if (input.type !== "generation") {
       const what = `the episode comes to a policy call where it came to ${nameOf(input)}`;
-      throw this.#diverge("agent", what);
+      throw this.diverge("agent", what);
     }
     if (input.promptHash !== promptHash) throw this.#otherPrompt(promptHash, input.promptHash);
-    this.#place += 1;
-    const { isLate = false, isPartial } = input;
-    return { generation: open(input.outcome), isLate, ...(isPartial && { isPartial }) };
+    return input;
   }
 
   /** Holds the first prompt of a fork's own to what the other was asked with in its place. */
@@ -188,7 +199,7 @@ export class InputPlayer {
 
   #otherPrompt(promptHash: string, before: string): PlaybackStop {
     const hashes = `their hash is ${promptHash} and was ${before}`;
-    return this.#diverge("agent", `the policy is asked with other ids than before: ${hashes}`);
+    return this.diverge("agent", `the policy is asked with other ids than before: ${hashes}`);
   }
 
   async #sample(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
@@ -234,7 +245,7 @@ export class InputPlayer {
     const recorded = this.#findOutside(index);
     if (recorded !== undefined) {
       if (recorded.what !== what) {
-        throw this.#diverge(this.#party, `${what} is called where ${recorded.what} was`);
+        throw this.diverge(this.#party, `${what} is called where ${recorded.what} was`);
       }
       this.#skipOutsides();
       this.#bound ??= bound;
@@ -242,7 +253,7 @@ export class InputPlayer {
       return plainCopy(open(recorded.outcome as Outcome<Result>));
     }
     if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
-      throw this.#diverge(this.#party, `${what} is called, which was not called before`);
+      throw this.diverge(this.#party, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
     try {
@@ -304,7 +315,7 @@ export class InputPlayer {
       this.#endAnswer(what);
       const hash = hashOf(value);
       if (hash === outcome.hash) return value;
-      throw this.#diverge(this.#party, `${what} brings another answer: ${brief(value)}`);
+      throw this.diverge(this.#party, `${what} brings another answer: ${brief(value)}`);
     }
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
@@ -362,7 +373,8 @@ export class InputPlayer {
     return isUser ? "user" : "environment";
   }
 
-  #diverge(party: Party, message: string): PlaybackStop {
+  /** What is thrown where the episode comes out otherwise than before. */
+  diverge(party: Party, message: string): PlaybackStop {
     this.#stop ??= new ReplayDivergence(party, message);
     return this.#stop;
   }
@@ -383,7 +395,7 @@ export class InputPlayer {
   #endAnswer(what: string): void {
     const input = this.#past[this.#place];
     if (input?.type === "outside") {
-      throw this.#diverge(this.#party, `${what} no longer calls ${input.what}`);
+      throw this.diverge(this.#party, `${what} no longer calls ${input.what}`);
     }
     this.#place += 1;
   }
@@ -420,7 +432,7 @@ export class InputPlayer {
       if (input.type === "answer" && input.what === what) return input;
       // What is done next follows from what the agent makes of a turn.
       const where = `the episode comes to ${what} where it came to ${nameOf(input)}`;
-      throw this.#diverge("agent", where);
+      throw this.diverge("agent", where);
     }
     return undefined;
   }
