@@ -8,6 +8,8 @@ import { RolloutError, UsageError } from "../errors.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { toSamples } from "../trajectory/sample.ts";
+import { verifySample } from "../trajectory/verify-sample.ts";
 import { llmUser } from "../user/llm-user.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
@@ -172,6 +174,45 @@ describe("an episode and its recording", () => {
     expect(episode.turns.map(({ text }) => text)).toEqual(["One moment, please."]);
     const again = await play(nothing, { past: joined([past, recorded]), atEnd: "replay" });
     expect(again.episode).toEqual(episode);
+  });
+
+  test("has no turn where it was interrupted before the first id", async () => {
+    const interrupt = new AbortController();
+    const engine: Engine = {
+      ...preparedEngine([]),
+      async generate(request, options) {
+        interrupt.abort();
+        const finish = { type: "length" } as const;
+        const piece = {
+          requestId: "a",
+          tokenCount: 0,
+          policyVersion: "1",
+          finish: "abort",
+        } as const;
+        const nothingYet = preparedEngine([{ outputIds: [], pieces: [piece], finish }]);
+        return await nothingYet.generate(request, options);
+      },
+    };
+    const { episode: left, recorded } = await play({ engine }, { interrupt: interrupt.signal });
+    expect(left).toMatchObject({ outcome: "aborted", stopReason: "interrupted", turns: [] });
+    expect(left.counts).toMatchObject({ turnCount: 0, sampledTokenCount: 0 });
+    expect(left.segments[0]?.turns).toEqual([]);
+    const { inputs, times } = recorded;
+    const past = { inputs, times: [...times, times[0]! + defaultLimits.episodeTimeoutMs] };
+    const { user, asked } = countingUser();
+    asked.count = 1;
+    const { episode, recorded: more } = await play(
+      { ...nothing, user, now: ticking() },
+      { past: stored(past), start: 2 },
+    );
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline", turns: [] });
+    expect(episode.segments.map(({ turns, lossMask }) => [turns, lossMask.includes(1)])).toEqual([
+      [[], false],
+    ]);
+    const [row] = toSamples(episode.segments, episode, episode, {});
+    expect(verifySample(JSON.parse(JSON.stringify(row)))).toEqual([]);
+    const again = await play(nothing, { past: joined([past, more]), atEnd: "replay", start: 2 });
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
   test("is played again to the byte, with no engine, model or clock", async () => {
