@@ -1820,13 +1820,20 @@ describe("startRun()", () => {
   });
 
   test("hands out no group that has become too old while it waited to be taken", async () => {
-    const run = start({ staleness: { max: 1, beyond: "drop" } });
+    await using folder = await open();
+    const told = async (): Promise<Record<string, unknown>> =>
+      JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8")) as Record<string, unknown>;
+    const run = start({ staleness: { max: 1, beyond: "drop" }, folder });
     run.announcePolicy(1);
     await run.result;
     expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
+    const atEnd = await told();
+    expect(atEnd["groups"]).toEqual({ finished: 3, leftOut: 0 });
     run.announcePolicy(3);
     expect(await all(run)).toEqual([]);
     expect(run.progress().groups).toEqual({ finished: 0, leftOut: 3 });
+    // What the run says of itself follows, and nothing else of it changes.
+    expect(await told()).toEqual({ ...atEnd, groups: { finished: 0, leftOut: 3 } });
   });
 
   test("samples nothing while one of several updates of the policy is under way", async () => {
