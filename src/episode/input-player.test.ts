@@ -453,6 +453,46 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
+  test.each([true, false])(
+    "fails a tool that awaits no call through outside: %s",
+    async (repeatable) => {
+      let answer = (): void => {};
+      const environment: Environment = {
+        ...repeatableLamp,
+        repeatable,
+        async open(task, options) {
+          const world = await repeatableLamp.open(task, options);
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            if (action.type !== "call") return await step(action, call);
+            void options.outside!("log", async () => {
+              await new Promise<void>((resolve) => (answer = resolve));
+            });
+            return await step(action, call);
+          };
+          return world;
+        },
+      };
+      const { episode, recorded } = await play({ environment });
+      answer();
+      expect(episode.turns).toHaveLength(2);
+      expect(episode).toMatchObject({
+        outcome: "failed",
+        failure: {
+          ...{ party: "environment", code: "environment/outside-not-awaited" },
+          message:
+            "Cannot use the answer of step switch: it came before that of log, which was called through " +
+            'outside, expected it to wait (await outside("log", …)), or the episode could not be played again',
+        },
+      });
+      const again = await play(
+        { ...nothing, environment },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    },
+  );
+
   describe("of a fork", () => {
     const forkAt = 2;
     /** What is shared, with its outside calls and answers. */

@@ -256,6 +256,7 @@ export class InputPlayer {
       throw this.diverge(this.#party, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
+    this.#awaited.set(index, what);
     try {
       const given = await work();
       const why = whyNotJson(given);
@@ -271,10 +272,28 @@ export class InputPlayer {
       const error = this.#cleanThrown(thrown);
       this.#note({ type: "outside", index, what, outcome: { error: toRecordedError(error) } });
       throw error;
+    } finally {
+      this.#awaited.delete(index);
     }
   }
 
-  #playedOutsides = new Set<number>();
+  /**
+   * What ends behind the answer that it was called for stands behind that in the recording, where nobody who
+   * plays it again looks for it. What the user cost is asked for after a call came too late, too.
+   */
+  #requireAwaited(what: string): void {
+    const [left] = this.#awaited.values();
+    if (left === undefined || what === "usage") return;
+    throw new RolloutError(
+      `${this.#party}/outside-not-awaited`,
+      `Cannot use the answer of ${what}: it came before that of ${left}, which was called through outside, ` +
+        `expected it to wait (await outside("${left}", …)), or the episode could not be played again`,
+    );
+  }
+
+  /** Calls through `outside` that are under way, by their place among those that began. */
+  readonly #awaited = new Map<number, string>();
+  readonly #playedOutsides = new Set<number>();
 
   /** Calls that run at once end in any order: each is found by its place among those that began. */
   #findOutside(index: number): Extract<Input, { type: "outside" }> | undefined {
@@ -409,6 +428,7 @@ export class InputPlayer {
     try {
       const value = this.clean(await work());
       this.#throwStop();
+      this.#requireAwaited(what);
       if (!repeatable) this.#noteOutcome({ type: "answer", what }, value);
       else if (this.#onInputs !== undefined) {
         this.#note({ type: "answer", what, outcome: { hash: hashOf(value) } });
