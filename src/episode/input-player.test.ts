@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Agent, Intent } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -7,12 +8,14 @@ import { RolloutError, UsageError } from "../errors.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { toSamples } from "../trajectory/sample.ts";
+import { verifySample } from "../trajectory/verify-sample.ts";
 import { llmUser } from "../user/llm-user.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
 import type { Episode } from "./episode.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
-import type { Input, Inputs } from "./input.ts";
+import { inputsBefore, type Input, type Inputs } from "./input.ts";
 import { RecordingEnd, ReplayDivergence } from "./input-player.ts";
 import { lamp, lampTask, preparedEngine, switchCall, type Reply } from "./lamp-episode.fixture.ts";
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
@@ -51,6 +54,26 @@ interface Playing {
   readonly engine?: Engine;
   readonly now?: () => number;
   readonly limits?: EpisodeLimits;
+  readonly agent?: Agent;
+}
+
+const caller = toolCallingAgent({
+  parser: findToolCallParser("qwen25"),
+  toolUsePolicy: toolUsePolicies.many,
+});
+
+/** Refuses whatever the second turn calls, for this reason. */
+function refusing(why: Pick<Extract<Intent, { type: "refuse" }>, "status" | "observation">): Agent {
+  return {
+    ...caller,
+    read(turn) {
+      const reading = caller.read(turn);
+      const [first] = reading.intents;
+      if (turn.turnIndex !== 1 || first === undefined) return reading;
+      const { callId } = first;
+      return { ...reading, intents: [{ type: "refuse", name: "switch", callId, ...why }] };
+    },
+  };
 }
 
 /** Time goes on with each reading. */
@@ -60,7 +83,14 @@ function ticking(from = 1000): () => number {
 }
 
 async function play(
-  { environment = repeatableLamp, user, engine, now = ticking(), limits = defaultLimits }: Playing,
+  {
+    environment = repeatableLamp,
+    user,
+    engine,
+    now = ticking(),
+    limits = defaultLimits,
+    agent = caller,
+  }: Playing,
   options: Partial<PlayEpisodeOptions> & { readonly start?: number } = {},
 ): Promise<{
   readonly episode: Episode;
@@ -73,10 +103,7 @@ async function play(
     user: user ?? countingUser().user,
     engine: engine ?? preparedEngine(replies),
     renderer: characterRenderer(),
-    agent: toolCallingAgent({
-      parser: findToolCallParser("qwen25"),
-      toolUsePolicy: toolUsePolicies.many,
-    }),
+    agent,
     sampling: {},
     limits,
     now,
@@ -99,7 +126,7 @@ async function play(
 }
 
 /** Neither engine nor model nor clock is there. */
-const nothing: Required<Omit<Playing, "limits">> = {
+const nothing: Required<Omit<Playing, "limits" | "agent">> = {
   environment: repeatableLamp,
   user: llmUser({
     model: { name: "clerk", complete: () => Promise.reject(new Error("there is no model")) },
@@ -147,6 +174,45 @@ describe("an episode and its recording", () => {
     expect(episode.turns.map(({ text }) => text)).toEqual(["One moment, please."]);
     const again = await play(nothing, { past: joined([past, recorded]), atEnd: "replay" });
     expect(again.episode).toEqual(episode);
+  });
+
+  test("has no turn where it was interrupted before the first id", async () => {
+    const interrupt = new AbortController();
+    const engine: Engine = {
+      ...preparedEngine([]),
+      async generate(request, options) {
+        interrupt.abort();
+        const finish = { type: "length" } as const;
+        const piece = {
+          requestId: "a",
+          tokenCount: 0,
+          policyVersion: "1",
+          finish: "abort",
+        } as const;
+        const nothingYet = preparedEngine([{ outputIds: [], pieces: [piece], finish }]);
+        return await nothingYet.generate(request, options);
+      },
+    };
+    const { episode: left, recorded } = await play({ engine }, { interrupt: interrupt.signal });
+    expect(left).toMatchObject({ outcome: "aborted", stopReason: "interrupted", turns: [] });
+    expect(left.counts).toMatchObject({ turnCount: 0, sampledTokenCount: 0 });
+    expect(left.segments[0]?.turns).toEqual([]);
+    const { inputs, times } = recorded;
+    const past = { inputs, times: [...times, times[0]! + defaultLimits.episodeTimeoutMs] };
+    const { user, asked } = countingUser();
+    asked.count = 1;
+    const { episode, recorded: more } = await play(
+      { ...nothing, user, now: ticking() },
+      { past: stored(past), start: 2 },
+    );
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline", turns: [] });
+    expect(episode.segments.map(({ turns, lossMask }) => [turns, lossMask.includes(1)])).toEqual([
+      [[], false],
+    ]);
+    const [row] = toSamples(episode.segments, episode, episode, {});
+    expect(verifySample(JSON.parse(JSON.stringify(row)))).toEqual([]);
+    const again = await play(nothing, { past: joined([past, more]), atEnd: "replay", start: 2 });
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
   test("is played again to the byte, with no engine, model or clock", async () => {
@@ -387,6 +453,46 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
+  test.each([true, false])(
+    "fails a tool that awaits no call through outside: %s",
+    async (repeatable) => {
+      let answer = (): void => {};
+      const environment: Environment = {
+        ...repeatableLamp,
+        repeatable,
+        async open(task, options) {
+          const world = await repeatableLamp.open(task, options);
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            if (action.type !== "call") return await step(action, call);
+            void options.outside!("log", async () => {
+              await new Promise<void>((resolve) => (answer = resolve));
+            });
+            return await step(action, call);
+          };
+          return world;
+        },
+      };
+      const { episode, recorded } = await play({ environment });
+      answer();
+      expect(episode.turns).toHaveLength(2);
+      expect(episode).toMatchObject({
+        outcome: "failed",
+        failure: {
+          ...{ party: "environment", code: "environment/outside-not-awaited" },
+          message:
+            "Cannot use the answer of step switch: it came before that of log, which was called through " +
+            'outside, expected it to wait (await outside("log", …)), or the episode could not be played again',
+        },
+      });
+      const again = await play(
+        { ...nothing, environment },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    },
+  );
+
   describe("of a fork", () => {
     const forkAt = 2;
     /** What is shared, with its outside calls and answers. */
@@ -443,6 +549,32 @@ describe("an episode and its recording", () => {
       );
       expect(episode).toMatchObject({ failure: { code: "agent/not-repeatable" }, segments: [] });
       expect(cleared).toEqual(["cleared"]);
+    });
+
+    test.each([
+      ["You switched nothing.", "the policy is asked with other ids than before"],
+      // It may as well count as an error what it did not, and show the policy the same.
+      ["One call a turn.", "the conversation ends by its format errors where it went on"],
+    ])("blames an agent that meets a limit by reading otherwise: %s", async (shown, why) => {
+      const about = { limits: { ...defaultLimits, maxFormatErrors: 1 } };
+      const before = refusing({ status: "extra-call", observation: "One call a turn." });
+      const { episode: trunk, batches } = await play({ ...about, agent: before });
+      expect(trunk.turns).toHaveLength(3);
+      const { episode } = await play(
+        {
+          ...{ ...nothing, ...about, now: ticking() },
+          agent: refusing({ status: "invalid-json", observation: shown }),
+        },
+        { past: inputsBefore(joined(batches), forkAt)!, forkAt, start: 2 },
+      );
+      expect(episode).toMatchObject({
+        outcome: "failed",
+        failure: { party: "agent", code: "agent/not-repeatable" },
+        segments: [],
+      });
+      expect(episode.failure?.message).toContain(
+        `Cannot part lamp/test/0#0 from another rollout with turn 2: ${why}`,
+      );
     });
 
     test.each([

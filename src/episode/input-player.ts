@@ -168,16 +168,27 @@ export class InputPlayer {
   async generation(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
     this.#throwStop();
     if (!this.isPlaying) return await this.#sample(promptHash, live);
+    const input = this.#nextGeneration(promptHash);
+    this.#place += 1;
+    const { isLate = false, isPartial } = input;
+    return { generation: open(input.outcome), isLate, ...(isPartial && { isPartial }) };
+  }
+
+  /** Holds a prompt to what the policy was asked with next when this was recorded. */
+  requirePrompt(promptHash: string): void {
+    if (this.isPlaying) this.#nextGeneration(promptHash);
+    else this.requireNextPrompt(promptHash);
+  }
+
+  #nextGeneration(promptHash: string): Extract<Input, { type: "generation" }> {
     const input = this.#past[this.#place]!;
     // All that was answered so far is as before: it is the agent who makes something else of it.
     if (input.type !== "generation") {
       const what = `the episode comes to a policy call where it came to ${nameOf(input)}`;
-      throw this.#diverge("agent", what);
+      throw this.diverge("agent", what);
     }
     if (input.promptHash !== promptHash) throw this.#otherPrompt(promptHash, input.promptHash);
-    this.#place += 1;
-    const { isLate = false, isPartial } = input;
-    return { generation: open(input.outcome), isLate, ...(isPartial && { isPartial }) };
+    return input;
   }
 
   /** Holds the first prompt of a fork's own to what the other was asked with in its place. */
@@ -188,7 +199,7 @@ export class InputPlayer {
 
   #otherPrompt(promptHash: string, before: string): PlaybackStop {
     const hashes = `their hash is ${promptHash} and was ${before}`;
-    return this.#diverge("agent", `the policy is asked with other ids than before: ${hashes}`);
+    return this.diverge("agent", `the policy is asked with other ids than before: ${hashes}`);
   }
 
   async #sample(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
@@ -234,7 +245,7 @@ export class InputPlayer {
     const recorded = this.#findOutside(index);
     if (recorded !== undefined) {
       if (recorded.what !== what) {
-        throw this.#diverge(this.#party, `${what} is called where ${recorded.what} was`);
+        throw this.diverge(this.#party, `${what} is called where ${recorded.what} was`);
       }
       this.#skipOutsides();
       this.#bound ??= bound;
@@ -242,9 +253,10 @@ export class InputPlayer {
       return plainCopy(open(recorded.outcome as Outcome<Result>));
     }
     if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
-      throw this.#diverge(this.#party, `${what} is called, which was not called before`);
+      throw this.diverge(this.#party, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
+    this.#awaited.set(index, what);
     try {
       const given = await work();
       const why = whyNotJson(given);
@@ -260,10 +272,28 @@ export class InputPlayer {
       const error = this.#cleanThrown(thrown);
       this.#note({ type: "outside", index, what, outcome: { error: toRecordedError(error) } });
       throw error;
+    } finally {
+      this.#awaited.delete(index);
     }
   }
 
-  #playedOutsides = new Set<number>();
+  /**
+   * What ends behind the answer that it was called for stands behind that in the recording, where nobody who
+   * plays it again looks for it. What the user cost is asked for after a call came too late, too.
+   */
+  #requireAwaited(what: string): void {
+    const [left] = this.#awaited.values();
+    if (left === undefined || what === "usage") return;
+    throw new RolloutError(
+      `${this.#party}/outside-not-awaited`,
+      `Cannot use the answer of ${what}: it came before that of ${left}, which was called through outside, ` +
+        `expected it to wait (await outside("${left}", …)), or the episode could not be played again`,
+    );
+  }
+
+  /** Calls through `outside` that are under way, by their place among those that began. */
+  readonly #awaited = new Map<number, string>();
+  readonly #playedOutsides = new Set<number>();
 
   /** Calls that run at once end in any order: each is found by its place among those that began. */
   #findOutside(index: number): Extract<Input, { type: "outside" }> | undefined {
@@ -304,7 +334,7 @@ export class InputPlayer {
       this.#endAnswer(what);
       const hash = hashOf(value);
       if (hash === outcome.hash) return value;
-      throw this.#diverge(this.#party, `${what} brings another answer: ${brief(value)}`);
+      throw this.diverge(this.#party, `${what} brings another answer: ${brief(value)}`);
     }
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
@@ -362,7 +392,8 @@ export class InputPlayer {
     return isUser ? "user" : "environment";
   }
 
-  #diverge(party: Party, message: string): PlaybackStop {
+  /** What is thrown where the episode comes out otherwise than before. */
+  diverge(party: Party, message: string): PlaybackStop {
     this.#stop ??= new ReplayDivergence(party, message);
     return this.#stop;
   }
@@ -383,7 +414,7 @@ export class InputPlayer {
   #endAnswer(what: string): void {
     const input = this.#past[this.#place];
     if (input?.type === "outside") {
-      throw this.#diverge(this.#party, `${what} no longer calls ${input.what}`);
+      throw this.diverge(this.#party, `${what} no longer calls ${input.what}`);
     }
     this.#place += 1;
   }
@@ -397,6 +428,7 @@ export class InputPlayer {
     try {
       const value = this.clean(await work());
       this.#throwStop();
+      this.#requireAwaited(what);
       if (!repeatable) this.#noteOutcome({ type: "answer", what }, value);
       else if (this.#onInputs !== undefined) {
         this.#note({ type: "answer", what, outcome: { hash: hashOf(value) } });
@@ -420,7 +452,7 @@ export class InputPlayer {
       if (input.type === "answer" && input.what === what) return input;
       // What is done next follows from what the agent makes of a turn.
       const where = `the episode comes to ${what} where it came to ${nameOf(input)}`;
-      throw this.#diverge("agent", where);
+      throw this.diverge("agent", where);
     }
     return undefined;
   }

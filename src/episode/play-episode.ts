@@ -286,9 +286,26 @@ async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
   return end;
 }
 
-/** What a fork shares went on under the limits of the time, and is not scored as if it had ended. */
-function requireSameLimits({ assignment, forkAt }: Play, { outcome, stopReason }: TurnsEnd): void {
+/**
+ * What a fork shares went on under the limits of the time, and is not scored as if it had ended.
+ *
+ * @throws ReplayDivergence where the agent may have come to its limit by reading otherwise than before, and
+ *   UsageError where only a smaller limit can be why.
+ */
+function requireSameLimits(play: Play, { outcome, stopReason }: TurnsEnd): void {
   if (outcome !== "truncated" || stopReason === "deadline") return;
+  const { assignment, forkAt, player, recorder } = play;
+  // How many turns there are, and how long one is, is no matter of the agent's.
+  const isCounted = stopReason === "max-turns" || stopReason === "length";
+  if (!isCounted) player.requirePrompt(recorder.promptHash);
+  // It may count as errors what it did not, and show the policy the same.
+  if (stopReason === "format-errors") {
+    throw player.diverge(
+      "agent",
+      "the conversation ends by its format errors where it went on, expected an agent that reads the " +
+        "same turns alike, and no smaller limit (max-format-errors)",
+    );
+  }
   throw new UsageError(
     `Cannot part ${assignment.rolloutId} from another rollout with turn ${forkAt}: a limit ends the ` +
       `conversation before (${stopReason}), expected the limits that it was played with, or larger ones`,

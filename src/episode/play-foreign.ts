@@ -1,5 +1,4 @@
-import { InvariantError, type RolloutError } from "../errors.ts";
-import { withDeadline } from "../internal/deadline.ts";
+import { InvariantError, RolloutError } from "../errors.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
@@ -7,11 +6,13 @@ import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
-import { failedEpisode } from "./unplayed-episode.ts";
+import { left, leaveMs, playWithinTime } from "./play-within-time.ts";
+import { failedEpisode, unplayedEpisode } from "./unplayed-episode.ts";
 
 /**
  * Plays an attempt by `EpisodeSetup.play`, which is anybody's: whatever it throws, or returns that is no
- * episode, is a failure of the agent's, and takes nothing else with it.
+ * episode, and that it returns nothing in time, is a failure of the agent's, and takes nothing else with it.
+ * An attempt that was interrupted and is not handed over in time is `aborted` with nothing.
  *
  * @throws the signal's reason where the caller aborts, and InvariantError on our own bugs.
  */
@@ -23,10 +24,12 @@ export async function playForeign(
 ): Promise<Episode> {
   const startedAtMs = setup.now();
   try {
-    const work = async (): Promise<unknown> => await play(assignment, setup, options);
-    const { signal } = options;
-    // Whoever heeds no signal is not waited for.
-    const episode = await withDeadline(work, { ms: Infinity, signal, onLate: () => undefined });
+    const episode = await playWithinTime(play, assignment, setup, options);
+    // What it has nobody knows: the next start begins anew.
+    if (episode === left) {
+      setup.onTrouble?.(noAnswer(assignment, setup));
+      return unplayedEpisode(assignment, setup);
+    }
     const why = whyNoEpisode(episode, assignment, { setup, options });
     if (why === undefined) return episode as Episode;
     throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
@@ -112,6 +115,15 @@ function isFormat(format: unknown): boolean {
   if (firstError === undefined) return true;
   const span = isRow(firstError) ? firstError["tokenSpan"] : undefined;
   return Array.isArray(span) && span.length === 2 && span.every(isCount);
+}
+
+function noAnswer({ rolloutId }: EpisodeAssignment, { agent, limits }: EpisodeSetup): RolloutError {
+  return new RolloutError(
+    "agent/timeout",
+    `Cannot leave ${rolloutId} with what agent ${agent.strategy} has: no answer within ${leaveMs(limits)} ms ` +
+      "of the interruption, expected its episode, aborted (a play() that does not heed options.interrupt?)",
+    { retryable: true },
+  );
 }
 
 /** @throws InvariantError on our own bugs. */

@@ -36,7 +36,7 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   const askedAtMs = play.player.now();
   try {
     const sampled = await takeGeneration(play, turnIndex, room.tokens);
-    if (sampled === undefined) return interrupted;
+    if ("type" in sampled) return sampled;
     const { generation, isLate, isPartial } = sampled;
     const isShort =
       generation.finish.type === "length" && generation.outputIds.length < room.tokens;
@@ -52,20 +52,22 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   }
 }
 
-const interrupted: Sampling = {
+type Ended = Extract<Sampling, { type: "ended" }>;
+
+const interrupted: Ended = {
   type: "ended",
   end: { outcome: "aborted", stopReason: "interrupted" },
 };
 
 /**
- * Takes a turn's generation, with its parts joined where sampling was interrupted and went on later;
- * nothing where the policy may be asked for nothing more and there is none.
+ * Takes a turn's generation, with its parts joined where sampling was interrupted and went on later; why
+ * there is no turn, where the policy may be asked for nothing more and no id was sampled.
  */
 async function takeGeneration(
   play: Play,
   turnIndex: number,
   roomTokens: number,
-): Promise<Sampled | undefined> {
+): Promise<Sampled | Ended> {
   const { interrupt, player, recorder } = play;
   const promptHash = recorder.promptHash;
   let before: Sampled | undefined;
@@ -73,11 +75,11 @@ async function takeGeneration(
     if (!player.isPlaying && interrupt?.aborted === true) {
       // What was done since the last turn is not done again by whoever goes on from here.
       if (before === undefined) player.flush();
-      return before;
+      return before === undefined || isEmpty(before) ? interrupted : before;
     }
     // Interrupted when its time was nearly over: there may be none left to go on in.
     if (before !== undefined && isTimeOver(play)) {
-      return { generation: before.generation, isLate: true };
+      return isEmpty(before) ? ended("deadline") : { generation: before.generation, isLate: true };
     }
     const part = before;
     let sampled: Sampled;
@@ -91,7 +93,7 @@ async function takeGeneration(
       });
     } catch (error) {
       // There is no room behind what was sampled before: that is the turn.
-      const isTurn = part !== undefined && part.generation.outputIds.length > 0;
+      const isTurn = part !== undefined && !isEmpty(part);
       if (isTurn && isPromptTooLong(error)) return { generation: part.generation, isLate: false };
       throw error;
     }
@@ -103,7 +105,12 @@ async function takeGeneration(
   }
 }
 
-function ended(stopReason: TurnsEnd["stopReason"]): Sampling {
+/** Interrupted before its first id: a turn of which nothing was sampled is none. */
+function isEmpty({ generation }: Pick<Sampled, "generation">): boolean {
+  return generation.outputIds.length === 0;
+}
+
+function ended(stopReason: TurnsEnd["stopReason"]): Ended {
   return { type: "ended", end: { outcome: "truncated", stopReason } };
 }
 
@@ -125,8 +132,8 @@ async function generate(play: Play, request: GenerateRequest): Promise<Sampled> 
           if (isCalling) holdTime(play, isHeld);
         },
       });
-      const checked = checkGeneration(reply, request);
-      if (checked.outputIds.length > 0 || interrupt?.aborted === true) return checked;
+      const generation = checkGeneration(reply, request);
+      if (!isEmpty({ generation }) || interrupt?.aborted === true) return generation;
       throw time.expired ? hungEngine(call.what) : emptyReply(call.what);
     });
     const isPartial =

@@ -6,6 +6,7 @@ import { verifyExport } from "../audit/exported/verify-export.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { writeEveryKindRun } from "./every-kind-run.fixture.ts";
 import type { ExportNote } from "./exporter.ts";
+import { describeError } from "../errors.ts";
 import { exportRun } from "./export-run.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 
@@ -280,7 +281,9 @@ describe("exportRun() and versions", () => {
 });
 
 test("exportRun() refuses what is no run's folder", async () => {
-  await expect(exportRun("/nowhere", "trl")).rejects.toThrow(
+  const error: unknown = await exportRun("/nowhere", "trl").catch((thrown: unknown) => thrown);
+  // As the command line prints it: once, not in the system's words as well.
+  expect(describeError(error)).toBe(
     "Cannot read /nowhere/run.json: no such file, expected a run's folder",
   );
 });

@@ -41,8 +41,9 @@ async function readFound(
     manifest = JSON.parse(await readFile(file, "utf8")) as Partial<RunManifest>;
   } catch (error) {
     const isAbsent = (error as NodeJS.ErrnoException).code === "ENOENT";
-    const what = isAbsent ? "no such file, expected a run's folder" : describeError(error);
-    throw new UsageError(`Cannot read ${file}: ${what}`, { cause: error });
+    if (isAbsent)
+      throw new UsageError(`Cannot read ${file}: no such file, expected a run's folder`);
+    throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
   }
   const found = (manifest.found ?? {}) as {
     plan?: Partial<PlanRecord>;

@@ -92,13 +92,14 @@ export async function answerTurn(
   }
 }
 
-/** What the agent can do nothing about. */
+/** What the agent can do nothing about, but for a conversation that it may shorten. */
 function setbackOf(error: unknown): SessionSetback | undefined {
+  if (error instanceof ClientError && error.kind === "too-long") return contextFull;
   if (!(error instanceof RolloutError)) return undefined;
-  return error.code === "engine/prompt-too-long"
-    ? { type: "limit", stopReason: "context-full" }
-    : { type: "failure", error };
+  return error.code === "engine/prompt-too-long" ? contextFull : { type: "failure", error };
 }
+
+const contextFull: SessionSetback = { type: "limit", stopReason: "context-full" };
 
 function isOwnBug(error: unknown, session: GatewaySession, request: ClientRequest): boolean {
   const isExpected =

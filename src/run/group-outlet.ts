@@ -15,6 +15,8 @@ export interface GroupOutletOptions extends Pick<
   readonly tally: RunTally;
   /** Told when there may be room for another group. */
   readonly onRoom: () => void;
+  /** Told of a group that was counted as finished, and has been left out when it was to be taken. */
+  readonly onWithdrawn: () => Promise<void>;
 }
 
 /** Where groups that have ended wait to be taken. */
@@ -102,12 +104,13 @@ export class GroupOutlet {
 
   /** The group as it is handed out, for it has aged while it waited; nothing where it is too old by now. */
   async #stillDue(group: EpisodeGroup): Promise<EpisodeGroup | undefined> {
-    const { tally, versions } = this.#options;
+    const { onWithdrawn, tally, versions } = this.#options;
     const aged = this.#aged(group);
     const reason = versions.reasonToDrop(aged);
     if (reason === undefined) return versions.mark(aged);
     tally.groupWithdrawn();
     await this.#leaveOut(aged, reason);
+    await onWithdrawn();
     return undefined;
   }
 

@@ -199,8 +199,11 @@ async function playOnce(
     }),
   });
   const played = await playing.catch((error: unknown) => {
-    if (past !== undefined || forkedFrom === undefined) throw error;
-    const failure = toForkFailure(error, { rolloutId, forkedFrom });
+    if (forkedFrom === undefined) throw error;
+    // It begins anew then.
+    if (past !== undefined && error instanceof PlaybackStop) throw error;
+    const isOwn = group.trunk?.episode.rolloutId === forkedFrom.rolloutId;
+    const failure = toForkFailure(error, { rolloutId, forkedFrom, isOwn });
     troubles.push(failure);
     return failedEpisode(failure, { ...assignment, attempt, start }, { setup, startedAtMs });
   });
@@ -230,11 +233,21 @@ function partingFrom(fork: AttemptJob["fork"], inputs: Inputs | undefined): Inpu
   return inputs && { ...inputs, ...(nextPromptHash !== undefined && { nextPromptHash }) };
 }
 
-/** What a fork shares did not reach whoever plays it, such as another process: that may be so this once. */
+/**
+ * What a fork shares did not reach whoever plays it, such as another process: that may be so this once. A
+ * branch of the run's own has no settings by which it could be refused: nobody can start with others.
+ */
 function toForkFailure(
   error: unknown,
-  { rolloutId, forkedFrom }: { readonly rolloutId: string; readonly forkedFrom: ForkPlace },
+  {
+    rolloutId,
+    forkedFrom,
+    isOwn,
+  }: { readonly rolloutId: string; readonly forkedFrom: ForkPlace; readonly isOwn: boolean },
 ): RolloutError {
+  if (error instanceof UsageError && isOwn) {
+    return new RolloutError("internal/playback", error.message, { cause: error });
+  }
   if (!(error instanceof PlaybackStop)) throw error;
   const { rolloutId: from, turnIndex } = forkedFrom;
   const message = `Cannot part ${rolloutId} from ${from} with turn ${turnIndex}: ${error.message}`;

@@ -10,7 +10,7 @@ import type { Environment, World } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
 import { inputsBefore, type Input } from "../episode/input.ts";
-import { defaultLimits } from "../episode/limits.ts";
+import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { RolloutError, UsageError } from "../errors.ts";
@@ -712,6 +712,47 @@ describe("startRun()", () => {
       expect(branch!.failure?.message).toMatch(
         /^Cannot part lamp\/test\/0#1 from lamp\/test\/0#0 with turn 1: the policy is asked with other ids/,
       );
+    });
+
+    test.each<[what: string, limits: Partial<EpisodeLimits>, code: string]>([
+      ["its agent's format errors", { maxFormatErrors: 1 }, "agent/not-repeatable"],
+      // As an engine has that was started anew with less room.
+      ["what its engine has room for", { maxContextTokens: 60 }, "internal/playback"],
+    ])("fails alone where it meets a limit before its turn: %s", async (_, fewer, code) => {
+      const setup = setupWith(lampEngine());
+      const { agent } = setup;
+      let readCount = 0;
+      const odd: Agent = {
+        ...agent,
+        read: (turn) => {
+          const reading = agent.read(turn);
+          const [called] = reading.intents;
+          if (turn.turnIndex > 0 || called === undefined || fewer.maxFormatErrors === undefined) {
+            return reading;
+          }
+          const about = { name: "switch", callId: called.callId, observation: "No." };
+          const status = readCount++ === 0 ? "extra-call" : "invalid-json";
+          return { ...reading, intents: [{ type: "refuse", status, ...about }] };
+        },
+      };
+      const player: AttemptPlayer = {
+        play: async (assignment, given, options) => {
+          const limits =
+            assignment.sampleIndex === 0 ? given.limits : { ...given.limits, ...fewer };
+          return await playHere.play(assignment, { ...given, limits }, options);
+        },
+      };
+      const [group] = await all(
+        start({
+          setup: { ...setup, agent: odd },
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [1], attempts: 1 },
+          player,
+        }),
+      );
+      const [trunk, branch] = group!.episodes;
+      expect(trunk!.outcome).toBe("completed");
+      expect(branch).toMatchObject({ outcome: "failed", failure: { code }, segments: [] });
     });
 
     test("has what came from outside as it came, whatever the first attempt's world made of it", async () => {
@@ -1781,13 +1822,20 @@ describe("startRun()", () => {
   });
 
   test("hands out no group that has become too old while it waited to be taken", async () => {
-    const run = start({ staleness: { max: 1, beyond: "drop" } });
+    await using folder = await open();
+    const told = async (): Promise<Record<string, unknown>> =>
+      JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8")) as Record<string, unknown>;
+    const run = start({ staleness: { max: 1, beyond: "drop" }, folder });
     run.announcePolicy(1);
     await run.result;
     expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
+    const atEnd = await told();
+    expect(atEnd["groups"]).toEqual({ finished: 3, leftOut: 0 });
     run.announcePolicy(3);
     expect(await all(run)).toEqual([]);
     expect(run.progress().groups).toEqual({ finished: 0, leftOut: 3 });
+    // What the run says of itself follows, and nothing else of it changes.
+    expect(await told()).toEqual({ ...atEnd, groups: { finished: 0, leftOut: 3 } });
   });
 
   test("samples nothing while one of several updates of the policy is under way", async () => {

@@ -48,6 +48,8 @@ class GroupRun implements LiveRun {
   readonly #clock: Clock;
   readonly result: Promise<RunResult>;
   #recording: RecordingJournal | undefined;
+  /** Writes what the run came to, once it has ended: groups that wait then may still be left out. */
+  #summarise: (() => Promise<void>) | undefined;
   #failuresInRow = 0;
   #isPaused = false;
   /** Updates of the policy that are under way. */
@@ -78,7 +80,8 @@ class GroupRun implements LiveRun {
     });
     const [book, tally, versions] = [this.#book, this.#tally, this.#versions];
     const onRoom = (): void => this.#desk.lookAgain();
-    this.#outlet = new GroupOutlet({ ...options, versions, tally, onRoom });
+    const onWithdrawn = async (): Promise<void> => await this.#summarise?.();
+    this.#outlet = new GroupOutlet({ ...options, versions, tally, onRoom, onWithdrawn });
     this.#desk = new JobDesk({ ...options, book, outlet: this.#outlet, versions });
     // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
@@ -252,8 +255,13 @@ class GroupRun implements LiveRun {
     const slime = await folder.writeSlime(this.#slimeAttempts());
     await folder.pruneRecording((rolloutId) => this.#book.howEnded(rolloutId));
     await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
-    const progress = this.#tally.progress();
-    await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
+    const { elapsedMs, sampledTokensPerSecond } = this.#tally.progress();
+    const atEnd = { elapsedMs, sampledTokensPerSecond };
+    this.#summarise = async () => {
+      const progress = { ...this.#tally.progress(), ...atEnd };
+      await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
+    };
+    await this.#summarise();
     return slime;
   }
 

@@ -1,4 +1,13 @@
-import { lstat, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  lstat,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -81,6 +90,37 @@ test("writeWhole() lets each of several who write at once write a file of its ow
   await writing;
   expect(await readFile(file, "utf8")).toBe("first first first first ");
   expect(await readdir(dir)).toEqual(["a.json"]);
+});
+
+test("writeWhole() takes away what killed writers left, and nothing of a living one's", async () => {
+  const old = new Date(Date.now() - 2 * 3_600_000);
+  const left = ["a.json.next", "a.json.2.next", "a.json.3.next", "b.json.next"];
+  for (const name of left) {
+    await writeFile(path.join(dir, name), "half");
+    if (name !== "a.json.2.next") await utimes(path.join(dir, name), old, old);
+  }
+  await writeWhole(file, "new");
+  expect((await readdir(dir)).toSorted()).toEqual(["a.json", "a.json.2.next", "b.json.next"]);
+  expect(await readFile(file, "utf8")).toBe("new");
+});
+
+test("writeWhole() puts nothing in the place of a file when it was taken for a killed writer", async () => {
+  const wait = createDeferred();
+  async function* slow() {
+    yield Buffer.from("slow");
+    await wait.promise;
+  }
+  const writing = writeWhole(file, slow());
+  const name = path.join(dir, "a.json.next");
+  await vi.waitFor(async () => expect(await readFile(name, "utf8")).toBe("slow"));
+  await rm(name);
+  await writeFile(name, "another's half");
+  wait.resolve();
+  await expect(writing).rejects.toThrow(
+    `Cannot write ${file}: nothing was written for an hour, and another writer has taken`,
+  );
+  expect(await readdir(dir)).toEqual(["a.json.next"]);
+  expect(await readFile(name, "utf8")).toBe("another's half");
 });
 
 test("writeWhole() removes nothing of another's where its last step fails", async () => {

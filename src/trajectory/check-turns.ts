@@ -20,6 +20,10 @@ export function checkTurns(parts: SampleParts): Violation[] {
       const detail = `turns[${index}].finish is ${quote(turn["finish"])}, expected stop or length`;
       found.push({ rule: "finish", detail });
     }
+    if (turn.start === turn.end && turn["droppedStopId"] === undefined) {
+      const detail = `turns[${index}] has no id that the policy sampled, expected no such turn`;
+      found.push({ rule: "turns", detail });
+    }
     found.push(...checkDroppedStop(turn, index));
   });
   return found;

@@ -76,6 +76,20 @@ describe("toSamples()", () => {
     expect(verifySample(row)).toEqual([]);
   });
 
+  test("holds no turn of which nothing was sampled", () => {
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment([1]);
+    recorder.appendTurn({ ...generation([], [], "7"), finish: { type: "length" } });
+    const end = { outcome: "truncated", stopReason: "deadline" } as const;
+    const [row] = toSamples(recorder.toSegments(), identity, end, {});
+    expect(verifySample(row)).toEqual([
+      {
+        rule: "turns",
+        detail: expect.stringContaining("turns[0] has no id that the policy sampled"),
+      },
+    ]);
+  });
+
   test("masks a close that nobody sampled", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1]);

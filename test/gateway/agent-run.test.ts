@@ -241,6 +241,33 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(full.samples).toEqual([]);
   });
 
+  test.each([
+    { asks: "/v1/messages/count_tokens", throws: false, stopReason: "finished" },
+    { asks: "/v1/messages/count_tokens", throws: true, failure: "agent/exception" },
+    { asks: "/v1/messages", throws: false, stopReason: "finished" },
+    { asks: "/v1/messages", throws: true, stopReason: "context-full" },
+  ])("a conversation that is too long is that request's answer: %o", async (asked) => {
+    const { asks, throws, stopReason, failure } = asked;
+    const messages = Array.from({ length: 5000 }, () => ({ role: "user", content: "Go on." }));
+    const agent: ForeignAgent = {
+      run: async (run) => {
+        await (await ask(run, run.firstUserText)).json();
+        const { status } = await run.fetch(run.baseUrl + asks, {
+          method: "POST",
+          headers: { authorization: `Bearer ${run.apiKey}` },
+          body: JSON.stringify({ model: "m", max_tokens: 9, messages }),
+        });
+        expect(status).toBe(400);
+        if (throws) throw new Error("too long for me");
+      },
+    };
+    const { episode } = await playOne(agent);
+    expect(episode.turns).toHaveLength(1);
+    if (failure !== undefined) return expect(episode.failure).toMatchObject({ code: failure });
+    const outcome = stopReason === "finished" ? "completed" : "truncated";
+    expect(episode).toMatchObject({ outcome, stopReason, reward: 0 });
+  });
+
   test("a program in another process hears, calls, says, and is scored", async () => {
     const file = path.join(dir, "agent.mjs");
     await writeFile(file, program);

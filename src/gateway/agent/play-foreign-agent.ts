@@ -183,7 +183,10 @@ async function runAgent(
   const { setback } = session;
   // What the policy was not able to do is not the agent's failure, whatever the agent makes of it.
   if (setback?.type === "failure") throw setback.error;
-  if (setback?.type === "limit") return setback.stopReason;
+  // Whoever has sampled turns and comes to an end of its own may have shortened or left a conversation.
+  const hasFinished = trouble === undefined && session.tree.nodes.length > 0;
+  const isLeft = setback?.type === "limit" && setback.stopReason === "context-full" && hasFinished;
+  if (setback?.type === "limit" && !isLeft) return setback.stopReason;
   const isLate = trouble instanceof RolloutError && trouble.code === "agent/timeout";
   if (isLate && isAsking) return "deadline";
   if (trouble !== undefined) throw trouble;

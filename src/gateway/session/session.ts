@@ -55,7 +55,7 @@ export class GatewaySession {
   /** Ends what is being sampled. */
   readonly stop = new AbortController();
   reward: SessionReward | undefined;
-  /** Absent where the last request was answered. */
+  /** Why the last request for a turn brought none; absent where it brought one, or was never made. */
   setback: SessionSetback | undefined;
   lastUsedAt: number;
   activeCount = 0;
@@ -136,7 +136,6 @@ export class GatewaySession {
   requireFits({ messages: { length } }: Pick<AskedTurn, "messages">): void {
     const most = Math.min(this.#limits.maxContextTokens, mostMessages);
     if (length < most) return;
-    this.setback = { type: "limit", stopReason: "context-full" };
     const message = `prompt is too long: at least ${length} tokens > ${most - 1} maximum`;
     throw new ClientError("too-long", message);
   }
@@ -150,7 +149,6 @@ export class GatewaySession {
     const { maxContextTokens, maxTokensPerTurn, maxSessionTokens } = this.#limits;
     const inContext = maxContextTokens - promptTokenCount;
     if (inContext <= 0) {
-      this.setback = { type: "limit", stopReason: "context-full" };
       // Claude Code shortens its conversation on just these words.
       const message = `prompt is too long: ${promptTokenCount} tokens > ${maxContextTokens - 1} maximum`;
       throw new ClientError("too-long", message);

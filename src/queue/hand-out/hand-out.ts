@@ -8,7 +8,7 @@ import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { UsageError } from "../../errors.ts";
 import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
-import { jobIdOf, type AttemptJob } from "../job/attempt-job.ts";
+import { jobIdOf, requireNames, type AttemptJob } from "../job/attempt-job.ts";
 import { LineWriter } from "../job/job-recording.ts";
 import { PayloadError, sendPayload, type Payload } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
@@ -174,6 +174,8 @@ export class HandOut implements AsyncDisposable {
   ): Promise<AttemptJob> {
     const { rolloutId, groupId, groupIndex, sampleIndex, task, seed } = assignment;
     const { samplingSeed, forkedFrom, attempt = 1, start = 1 } = assignment;
+    const named = { rolloutId, groupId, taskId: task.id, split: task.split };
+    requireNames({ ...named, ...(forkedFrom && { forkedFrom }) });
     const { store, run } = this.#options;
     const { version } = this.policy;
     const place = { rolloutId, attempt, isFork: forkedFrom !== undefined };
@@ -182,9 +184,8 @@ export class HandOut implements AsyncDisposable {
       ...{ job: 1, run, handOut: this.#token, terms: this.#termsHash },
       policyRevision: this.policy.revision,
       ...(version !== undefined && { policyVersion: version }),
-      ...{ rolloutId, groupId, sampleIndex, seed, attempt, start },
+      ...{ ...named, taskIndex: task.index, sampleIndex, seed, attempt, start },
       ...(groupIndex !== undefined && { groupIndex }),
-      ...{ taskId: task.id, split: task.split, taskIndex: task.index },
       ...(samplingSeed !== undefined && { samplingSeed }),
       ...(forkedFrom && { forkedFrom }),
       ...(past?.nextPromptHash !== undefined && { partingHash: past.nextPromptHash }),

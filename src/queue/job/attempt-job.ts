@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { UsageError } from "../../errors.ts";
 import { hashOfPayload, payloadSchema } from "./payload.ts";
 
-const name = z.string().min(1).max(1_000);
+/** Names travel with at most so many characters. */
+const maxNameLength = 1_000;
+const name = z.string().min(1).max(maxNameLength);
 const count = z.int().min(0);
 
 /** How tokens are drawn where a job says otherwise than its run. */
@@ -50,6 +53,32 @@ export const attemptJobSchema = z.strictObject({
 
 /** One play of one attempt, as it travels to a worker. JSON-able. */
 export type AttemptJob = z.infer<typeof attemptJobSchema>;
+
+/**
+ * Holds the names in a job to what workers take.
+ *
+ * @throws UsageError naming the first that is too long, or empty.
+ */
+export function requireNames(
+  job: Pick<AttemptJob, "rolloutId" | "groupId" | "taskId" | "split" | "forkedFrom">,
+): void {
+  const { rolloutId, groupId, taskId, split, forkedFrom } = job;
+  const names = {
+    taskId,
+    split,
+    groupId,
+    rolloutId,
+    "forkedFrom.rolloutId": forkedFrom?.rolloutId,
+  };
+  for (const [field, value] of Object.entries(names)) {
+    if (value === undefined || (value.length > 0 && value.length <= maxNameLength)) continue;
+    const shown = rolloutId.length > 100 ? `${rolloutId.slice(0, 100)}…` : rolloutId;
+    throw new UsageError(
+      `Cannot hand out ${shown}: its ${field} has ${value.length} characters, and names of 1 to ` +
+        `${maxNameLength} travel to workers; give the environment's task, or the group, another id`,
+    );
+  }
+}
 
 /** What a job goes on from, by its hash: `""` for nothing. Lines are of no use behind anything else. */
 export function baseOf({ past }: Pick<AttemptJob, "past">): string {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { UsageError } from "../../errors.ts";
 import { testEpisode } from "../../run/run-folder.fixture.ts";
 import type { AttemptJob } from "./attempt-job.ts";
-import { attemptJobSchema, jobIdOf } from "./attempt-job.ts";
+import { attemptJobSchema, requireNames, jobIdOf } from "./attempt-job.ts";
 import { answerSchema, readResult } from "./attempt-result.ts";
 
 const episode = { ...testEpisode(3), format: 2, attempt: 1 } as const;
@@ -80,4 +81,20 @@ test("the same play of the same attempt has the same id, whoever hands it out", 
   expect(jobIdOf({ rolloutId: "shop/test/4#0", attempt: 1 })).toBe(id);
   expect(jobIdOf({ rolloutId: "shop/test/4#0", attempt: 2 })).not.toBe(id);
   expect(jobIdOf({ scope: "b2", rolloutId: "shop/test/4#0", attempt: 1 })).not.toBe(id);
+});
+
+test("a job whose names are too long for workers is refused with the field, its length and the limit", () => {
+  const rolloutId = `${"long/".repeat(300)}#0`;
+  expect(() => requireNames(job)).not.toThrow();
+  expect(() => requireNames({ ...job, rolloutId })).toThrow(
+    `Cannot hand out ${"long/".repeat(20)}…: its rolloutId has 1502 characters, and names of 1 to 1000 travel ` +
+      "to workers; give the environment's task, or the group, another id",
+  );
+  const forkedFrom = { rolloutId, turnIndex: 1 };
+  expect(() => requireNames({ ...job, forkedFrom })).toThrow("its forkedFrom.rolloutId has 1502");
+  for (const field of ["groupId", "taskId", "split"]) {
+    expect(() => requireNames({ ...job, [field]: "x".repeat(1000) })).not.toThrow();
+    expect(() => requireNames({ ...job, [field]: "x".repeat(1001) })).toThrow(UsageError);
+    expect(() => requireNames({ ...job, [field]: "" })).toThrow(`its ${field} has 0 characters`);
+  }
 });

@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { RolloutError } from "../errors.ts";
+import { createClock } from "../internal/clock.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import type { EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
+import { lamp, lampTask, preparedEngine, says } from "./lamp-episode.fixture.ts";
+import { defaultLimits } from "./limits.ts";
+import { playEpisode } from "./play-episode.ts";
+import { playForeign } from "./play-foreign.ts";
+import { leaveMs, longestPlayMs } from "./play-within-time.ts";
+
+const assignment = {
+  ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
+  ...{ sampleIndex: 0, seed: 0 },
+};
+
+/** Plays an attempt by a player of somebody's, in a time that moves when it is told to. */
+function start(play: PlayAttempt, own: Partial<EpisodeSetup> = {}) {
+  const time = manualClock();
+  const troubles: RolloutError[] = [];
+  const [stop, interrupt] = [new AbortController(), new AbortController()];
+  const setup: EpisodeSetup = {
+    ...{ environment: lamp(), engine: preparedEngine([says("Goodbye!")]) },
+    user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+    renderer: characterRenderer(),
+    agent: toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies.many,
+    }),
+    ...{ sampling: {}, limits: defaultLimits, now: () => 1000, clock: createClock(time) },
+    onTrouble: (trouble) => troubles.push(trouble),
+    ...own,
+  };
+  const options = { signal: stop.signal, interrupt: interrupt.signal };
+  const played = playForeign(play, assignment, setup, options);
+  return { played, time, troubles, stop, interrupt };
+}
+
+test("a player who never answers fails the attempt when no play can take longer", async () => {
+  let told: AbortSignal | undefined;
+  const { played, time, troubles } = start(
+    async (_assignment, _setup, { signal }) => await new Promise(() => void (told = signal)),
+  );
+  const ms = longestPlayMs(defaultLimits);
+  expect(ms).toBe(30 * 60_000 + 60_000 + 10_000 + 3 * (60_000 + 120_000));
+  await time.advance(ms - 1);
+  expect(told!.aborted).toBe(false);
+  await time.advance(1);
+  expect(await played).toMatchObject({
+    outcome: "failed",
+    failure: {
+      ...{ party: "agent", code: "agent/timeout" },
+      message:
+        `Cannot play lamp/test/0#0 as agent tool-calling: no answer within ${ms} ms, expected an episode ` +
+        "(a forgotten resolve in its play(), or one that heeds no signal?)",
+    },
+  });
+  expect(told!.aborted).toBe(true);
+  expect(troubles.map(({ code, retryable }) => [code, retryable])).toEqual([
+    ["agent/timeout", true],
+  ]);
+});
+
+test("the time for which the policy is held is none of the player's", async () => {
+  let goOn = (): void => {};
+  const engine = preparedEngine([says("Goodbye!")]);
+  const { played, time } = start(
+    async (...asked) => {
+      await asked[1].engine.generate({ requestId: "r;" } as never, {});
+      return await new Promise(() => {});
+    },
+    {
+      engine: {
+        ...engine,
+        async generate(request, options) {
+          options?.onHeld?.(true);
+          await new Promise<void>((resolve) => (goOn = resolve));
+          options?.onHeld?.(false);
+          return await engine.generate({ ...request, promptIds: [] }, options);
+        },
+      },
+    },
+  );
+  const ms = longestPlayMs(defaultLimits);
+  let isOver = false;
+  void played.then(() => (isOver = true));
+  await time.advance(2 * ms);
+  expect(isOver).toBe(false);
+  goOn();
+  await time.advance(0);
+  await time.advance(ms);
+  expect(await played).toMatchObject({ failure: { code: "agent/timeout" } });
+});
+
+test("a player who ignores an interruption is waited for as long as leaving can take", async () => {
+  let told: AbortSignal | undefined;
+  const { played, time, troubles, interrupt } = start(
+    async (_assignment, _setup, { signal }) => await new Promise(() => void (told = signal)),
+  );
+  await time.advance(1000);
+  interrupt.abort();
+  await time.advance(leaveMs(defaultLimits));
+  expect(await played).toMatchObject({
+    ...{ outcome: "aborted", stopReason: "interrupted", turns: [], segments: [] },
+  });
+  expect(told!.aborted).toBe(true);
+  expect(troubles).toMatchObject([{ code: "agent/timeout" }]);
+  expect(troubles[0]!.message).toContain("no answer within 550000 ms of the interruption");
+});
+
+test("a player who heeds an interruption keeps what it has", async () => {
+  const { played, interrupt } = start(async (...asked) => {
+    await Promise.resolve();
+    interrupt.abort();
+    return await playEpisode(...asked);
+  });
+  expect(await played).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+});
+
+test("a stop waits for nobody", async () => {
+  const { played, stop } = start(async () => await new Promise(() => {}));
+  stop.abort(new Error("stopped"));
+  await expect(played).rejects.toThrow("stopped");
+});
