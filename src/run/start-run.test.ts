@@ -309,6 +309,31 @@ describe("startRun()", () => {
     expect(await drawn(5)).toEqual(ids.slice(0, 5));
   });
 
+  test.each([
+    ["a group that was begun", { concurrency: 1, leaves: true }],
+    ["a group that nobody took", { concurrency: 4, leaves: false }],
+  ])("mixes no attempts at two tasks where the source gives others: %s", async (_, how) => {
+    const source = (index: number) =>
+      taskList(environment, { split: "test", taskIndexes: [index] });
+    {
+      await using folder = await open();
+      const stop = new AbortController();
+      const run = start({
+        ...{ source: source(0), folder, redeliver: true, signal: stop.signal },
+        admission: { concurrency: how.concurrency },
+        onEpisode: () => how.leaves && stop.abort(),
+      });
+      await run.result;
+    }
+    await using folder = await open();
+    const run = start({ source: source(1), folder, redeliver: true });
+    await expect(all(run)).rejects.toThrow(
+      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
+        "lamp/test/1 there now; start with the same tasks in the same order",
+    );
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).not.toContain("lamp/test/1#1");
+  });
+
   test("goes on with the groups of an endless source after a stop", async () => {
     const source = () => endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
     const seen: string[] = [];

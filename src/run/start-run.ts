@@ -6,7 +6,7 @@ import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
-import { GroupBook, type AttemptJob, type OpenGroup } from "./group-book.ts";
+import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./group-book.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
@@ -226,8 +226,13 @@ class GroupRun implements LiveRun {
       const known = tasks.get(groupIndex);
       // Any other source would give the task of a group that is still to come.
       const mayAsk = known === undefined && source.repeatable === true;
-      const task = mayAsk ? (await source.at(groupIndex, options))?.task : known;
+      const sourced = mayAsk ? await source.at(groupIndex, options) : undefined;
+      const task = sourced?.task ?? known;
       if (first === undefined || task === undefined) continue;
+      if (sourced !== undefined) {
+        const { groupId = sourced.task.id } = sourced;
+        requireSameGroup(groupId, { groupIndex, earlier: episodes });
+      }
       const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
       this.#outlet.offeredCount += 1;
       const group = { groupId: first.groupId, groupIndex, task, episodes: inOrder };
