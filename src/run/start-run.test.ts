@@ -334,6 +334,22 @@ describe("startRun()", () => {
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).not.toContain("lamp/test/1#1");
   });
 
+  test("takes no folder in which a run was started since it was opened", async () => {
+    {
+      await using folder = await open();
+      const run = start({ folder, admission: { concurrency: 1 } });
+      for await (const _ of run) void run.interrupt();
+      expect(() => start({ folder })).toThrow(
+        "another was started in it since it was opened, and would be played once more",
+      );
+    }
+    await using folder = await open();
+    await start({ folder }).result;
+    const ids = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(ids.length).toBe(6);
+    expect(new Set(ids).size).toBe(6);
+  });
+
   test("goes on with the groups of an endless source after a stop", async () => {
     const source = () => endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
     const seen: string[] = [];

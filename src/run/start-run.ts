@@ -85,6 +85,7 @@ class GroupRun implements LiveRun {
     for (const { signal } of [this.#stop, this.#interruption]) {
       signal.addEventListener("abort", () => this.#desk.close(), { once: true });
     }
+    folder?.claimRun();
     this.result = this.#run();
     // Whoever iterates is told there.
     this.result.catch(() => {});
