@@ -583,6 +583,39 @@ describe("startRun()", () => {
     expect(turns).toContain("lamp/test/4#0:1");
   });
 
+  test("goes on with a task whose data JSON cannot say as it was, or does not begin it", async () => {
+    const seen: unknown[] = [];
+    const lit = new Set(["kitchen"]);
+    const withSets: Environment = {
+      ...environment,
+      task: (split, index) => ({ ...environment.task(split, index), data: { lit } }),
+      async open(task, options) {
+        seen.push((task.data as { lit: unknown }).lit);
+        return await environment.open(task, options);
+      },
+    };
+    const play = async (stopsAt: number, task?: Task) => {
+      await using folder = await open();
+      const stop = new AbortController();
+      const given = task ?? withSets.task("test", 3);
+      const engine = lampEngine((_, turn) => void (turn === stopsAt && stop.abort()));
+      const run = start({
+        source: tasksFrom(folder.finished.length > 0 || stopsAt > 1 ? [] : [given]),
+        setup: lampSetup({ environment: withSets, engine }),
+        ...{ folder, signal: stop.signal, admission: { concurrency: 1 } },
+      });
+      return await run.result;
+    };
+    await expect(play(0, { ...withSets.task("test", 3), id: "mine" })).rejects.toThrow(
+      "Cannot begin mine: it has what JSON cannot say, such as a function, a Map or a Date, and lamp has no " +
+        "such task",
+    );
+    await play(1);
+    expect((await play(9)).progress.finished).toBe(2);
+    expect(seen.length).toBeGreaterThan(1);
+    for (const each of seen) expect(each).toBe(lit);
+  });
+
   test("plays no task of a start with other settings that came to nothing", async () => {
     const first = pushedTasks();
     first.push({ task: environment.task("test", 5), groupId: "other" });

@@ -10,6 +10,7 @@ import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
+import { recallTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
@@ -201,7 +202,9 @@ class GroupRun implements LiveRun {
   async #takeUp(): Promise<void> {
     const { folder, redeliver = false, source } = this.#options;
     if (folder === undefined || (source.repeatable === true && !redeliver)) return;
-    const { begun, finished, leftOut, taken } = await folder.readGroups();
+    const { begun: noted, finished, leftOut, taken } = await folder.readGroups();
+    const { environment } = this.#setup;
+    const begun = noted.map((group) => ({ ...group, task: recallTask(group, environment) }));
     const isUntaken = (groupIndex: number): boolean =>
       !taken.has(groupIndex) && !leftOut.has(groupIndex);
     const untaken = this.#book.wholeBefore.filter((groupIndex) => isUntaken(groupIndex));
