@@ -24,6 +24,7 @@ import { readUserConfig } from "../setup/user-config.ts";
 import { runSettings, type RunSettings } from "../setup/run-config.ts";
 import { given } from "../internal/given.ts";
 import { completeSettings } from "../setup/setting.ts";
+import { describeIdentity, type NamedParts } from "../setup/run-identity.ts";
 import { toRunScope } from "../setup/run-scope.ts";
 import { planRun, type RunPlan } from "../run/plan-run.ts";
 import type { EngineDescription } from "../engine/engine.ts";
@@ -43,6 +44,8 @@ export interface OpenParts extends AsyncDisposable {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly conduct: ConductConfig;
   readonly engine: EngineDescription;
+  /** By what the run that is written is known again; see `describeIdentity()`. */
+  readonly identity: () => Promise<Readonly<Record<string, string>>>;
   /** Knows the secrets that the settings name; those of parts that were given are theirs. */
   readonly redactor: Redactor;
   /** Who plays elsewhere, and where that is written; absent where this process plays. */
@@ -86,8 +89,13 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const conduct = readConductConfig(values, engineOf(options, values));
     const sampling = readSampling(values);
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now };
+    const identity = async () => ({
+      ...(await describeIdentity(namedIn(options, values), { ...parts, engine: description })),
+      ...namesOfGiven(options, parts),
+    });
     return {
       ...{ values, plan, conduct, engine: description, redactor: redactorOf(options, values) },
+      identity,
       setup: { ...parts, ...given({ clock: options.clock, play }) },
       [Symbol.asyncDispose]: close,
     };
@@ -95,6 +103,30 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     await close();
     throw error;
   }
+}
+
+/** The parts that settings name; of the others nothing can be looked up. */
+function namedIn(options: RolloutOptions, values: RunSettings): NamedParts {
+  const { agent, engine, environment, renderer, user } = options;
+  return {
+    ...(!isPart(engine) && { engine: readEngineConfig(values) }),
+    ...(renderer === undefined && { renderer: readRendererConfig(values, values.engine) }),
+    ...(!isPart(environment) && { environment: readEnvironmentConfig(values) }),
+    ...(!isPart(agent) && { agent: readAgentConfig(values, values.seed) }),
+    ...(!isPart(user) && { user: readUserConfig(userValues(values)) }),
+  };
+}
+
+/** What is known of parts that are given: what they call themselves. */
+function namesOfGiven(
+  options: RolloutOptions,
+  { agent, environment, user }: Pick<EpisodeSetup, "agent" | "environment" | "user">,
+): Readonly<Record<string, string>> {
+  return {
+    ...(isPart(options.environment) && { environment: environment.name }),
+    ...(isPart(options.agent) && { agent: agent.strategy }),
+    ...(isPart(options.user) && { user: user.strategy }),
+  };
 }
 
 function redactorOf(options: RolloutOptions, values: RunSettings): Redactor {
@@ -119,6 +151,7 @@ async function openQueuedParts(options: RolloutOptions): Promise<OpenParts> {
     handedOut,
     redactor: createRunRedactor(config, process.env),
     engine: manifest.found["engine"] as EngineDescription,
+    identity: async () => manifest.identity ?? {},
     [Symbol.asyncDispose]: async () => await handedOut[Symbol.asyncDispose](),
   };
 }

@@ -2,16 +2,12 @@ import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import { RolloutError } from "../errors.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { EpisodeGroup } from "../run/group.ts";
 import { openLoadGate } from "../run/load-gate.ts";
 import { RunFolder } from "../run/run-folder.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
-import { readAgentConfig } from "../setup/agent-config.ts";
-import { fingerprintAgent } from "../setup/run-identity.ts";
-import { hashOf } from "../setup/fingerprint.ts";
 import { describePlan, sourceOf } from "../setup/run-passes.ts";
 import { readScopeConfig } from "../setup/scope-config.ts";
 import { given } from "../internal/given.ts";
@@ -118,21 +114,13 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
   const { plan, setup, values, engine, conduct } = parts;
   const { environment, renderer } = setup;
   const { configuration, settings } = describeSettings(values);
-  const tools = environment.tools.map(({ openai }) => openai);
   const scope = readScopeConfig(values);
   const planned = describePlan(scope, { environment: environment.name, ...plan.scope });
   const manifest = {
     format: 1,
     turnwright: await readVersion(),
     configuration,
-    identity: {
-      engine: engine.kind,
-      ...given({ servedModel: engine.model }),
-      chatTemplate: renderer.card.templateHash,
-      tools: hashOf(stringifyPythonJson(tools, { ensureAscii: false })),
-      policyText: hashOf(environment.policyText),
-      ...given({ agentModule: await fingerprintAgent(readAgentConfig(values, plan.scope.seed)) }),
-    },
+    identity: await parts.identity(),
     found: {
       ...{ engine, template: renderer.card, plan: planned, settings },
       vocabularySize: renderer.codec.vocabularySize,

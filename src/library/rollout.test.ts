@@ -1,16 +1,25 @@
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { appendFile, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { verifyRun } from "../audit/verify-run.ts";
+import type { Engine } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import { refuse } from "../environment/refuse.ts";
+import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
 import { evaluate } from "./evaluate.ts";
 import { readRun } from "./read-run.ts";
+import type { RolloutOptions } from "./rollout-options.ts";
 import { rollout } from "./rollout.ts";
+
+const smallModelFolder = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
+/** Its `<|im_end|>`. */
+const smallModelEndId = 2939;
 
 const renderer = characterRenderer();
 
@@ -165,6 +174,48 @@ describe("rollout()", () => {
     const bare = path.join(scratch, "bare");
     for await (const _ of rollout({ ...settings, out: bare, record: "none" }));
     expect(await recordedBytes(bare)).toBe(0);
+  });
+
+  test("goes on in no folder with another environment, model or module than it was played with", async () => {
+    const modelDir = path.join(scratch, "model");
+    await cp(smallModelFolder, modelDir, { recursive: true });
+    const module = path.join(scratch, "lights.mjs");
+    const source = `export default {
+      name: "lights", source: "here", splits: { test: 1 }, tools: [], policyText: "",
+      task: (split, index) =>
+        ({ id: "lights/test/0", environment: "lights", split, index, instruction: "On!", data: {} }),
+      open: async () => ({ score: async () => ({ reward: 1 }), close: async () => {} }),
+    };`;
+    await writeFile(module, source);
+    const engine: Engine = {
+      ...preparedEngine([]),
+      generate: async (...call) =>
+        await preparedEngine([{ outputIds: [smallModelEndId] }]).generate(...call),
+    };
+    const play = async (parts: Partial<RolloutOptions>): Promise<void> => {
+      const out = path.join(scratch, `changed ${parts.out}`);
+      for await (const _ of rollout({ engine, attempts: 1, maxTurns: 1, ...parts, out }));
+    };
+    const byName = { environment: module, model: modelDir, out: "named" };
+    const given = { environment, renderer, user: scriptedUser({ lines: ["On!"] }), out: "given" };
+    for (const parts of [byName, given]) {
+      await play(parts);
+      await play(parts);
+    }
+    await expect(
+      play({ ...given, environment: { ...environment, name: "lamps" } }),
+    ).rejects.toThrow('environment was "lights" and is "lamps"');
+    await expect(play({ ...given, user: { ...given.user, strategy: "other" } })).rejects.toThrow(
+      'user was "scripted" and is "other"',
+    );
+    await expect(play({ ...given, renderer: { ...renderer, stopTokenIds: [1] } })).rejects.toThrow(
+      "what its episodes were played with has changed: stopTokens was",
+    );
+    await appendFile(path.join(modelDir, "tokenizer.json"), "\n");
+    await expect(play(byName)).rejects.toThrow("has changed: tokenizer was");
+    await cp(smallModelFolder, modelDir, { recursive: true });
+    await writeFile(module, source.replace("reward: 1", "reward: 0"));
+    await expect(play(byName)).rejects.toThrow("has changed: environmentData was");
   });
 
   test("hands out and writes no secret that the settings name", async () => {

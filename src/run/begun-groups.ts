@@ -1,18 +1,17 @@
 import path from "node:path";
-import type { Task } from "../task.ts";
 import { parseJson } from "./episode-row.ts";
 import type { Files } from "./files.ts";
 import { scanLines } from "./line-ranges.ts";
+import type { NotedTask } from "./noted-task.ts";
 import { isOfOtherRun, readInputs, writeInputs } from "./recording-line.ts";
 import { storageError } from "./storage-error.ts";
 import type { Fork } from "./task-source.ts";
 import { droppedType, eventsFile, startedType } from "./told-episodes.ts";
 
 /** A group that an earlier start began with a task that its source may not give again. */
-export interface BegunGroup {
+export interface BegunGroup extends NotedTask {
   readonly groupIndex: number;
   readonly groupId: string;
-  readonly task: Task;
   /** Absent where its attempts begin anew. */
   readonly fork?: Fork;
 }
@@ -71,7 +70,8 @@ class GroupNotes implements ToldGroups {
     this.#runId = runId;
   }
 
-  note({ type, groupIndex, groupId = "", task, fork, rolloutIds, manifest }: GroupEvent): void {
+  note(event: GroupEvent): void {
+    const { type, groupIndex, groupId = "", task, fork, rolloutIds, manifest } = event;
     if (type === startedType) {
       this.#isForeign = isOfOtherRun({ run: textOf(manifest?.runId) }, this.#runId);
     }
@@ -81,7 +81,8 @@ class GroupNotes implements ToldGroups {
     if (groupId !== "") this.#placeOf.set(groupId, groupIndex);
     if (type === "group-taken") this.taken.add(groupIndex);
     if (type === "group-begun" && groupId !== "" && task !== undefined) {
-      this.begun.push({ groupIndex, groupId, task, ...(fork && { fork: readFork(fork) }) });
+      const noted = { task, ...(event.isDrawnAgain === true && { isDrawnAgain: true as const }) };
+      this.begun.push({ groupIndex, groupId, ...noted, ...(fork && { fork: readFork(fork) }) });
     }
     if (type !== "group-finished" && type !== "group-left-out") return;
     const [now, before] =

@@ -239,6 +239,7 @@ export class GroupBook {
     };
     // Each of its attempts listens to it.
     setMaxListeners(0, group.giveUp.signal);
+    requireSameGroup(groupId, about);
     const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
     const waitForFirst = this.isBranching && !done.has(0);
     this.#openCount += 1;
@@ -309,6 +310,27 @@ export class GroupBook {
     if (outcome === "failed") this.#failed.add(rolloutId);
     else this.#done.add(rolloutId);
   }
+}
+
+/**
+ * Attempts at two tasks are no group: a source that gives others than it gave to an earlier start is refused.
+ *
+ * @param groupId - Which group the source has in that place now.
+ * @throws UsageError where attempts of another one are finished there.
+ */
+export function requireSameGroup(
+  groupId: string,
+  place: { readonly groupIndex: number; readonly earlier: readonly FinishedEpisode[] },
+): void {
+  const { groupIndex, earlier } = place;
+  const stranger = earlier.find(
+    ({ rolloutId, sampleIndex }) => rolloutId !== `${groupId}#${sampleIndex}`,
+  );
+  if (stranger === undefined) return;
+  throw new UsageError(
+    `Cannot go on with group ${groupIndex}: ${stranger.rolloutId} is finished in its place, and the source ` +
+      `of tasks gives ${groupId} there now; start with the same tasks in the same order, or in another folder`,
+  );
 }
 
 /** A source may be anyone's. */

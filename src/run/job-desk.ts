@@ -4,6 +4,7 @@ import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import { begunEvent } from "./begun-groups.ts";
 import type { AttemptJob, GroupBook } from "./group-book.ts";
 import type { GroupOutlet } from "./group-outlet.ts";
+import { noteTask } from "./noted-task.ts";
 import type { PolicyVersions } from "./staleness.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 
@@ -109,8 +110,12 @@ export class JobDesk {
     const { group, fork, isNoted } = begun;
     if (isNoted) {
       const { groupIndex, groupId, task } = group;
-      const noted = begunEvent({ groupIndex, groupId, task, ...(fork && { fork }) });
-      await folder?.writeEvent({ ...noted, atMs: setup.now() });
+      const { environment, now } = setup;
+      if (folder !== undefined) {
+        const noted = noteTask(task, environment);
+        const event = begunEvent({ groupIndex, groupId, ...noted, ...(fork && { fork }) });
+        await folder.writeEvent({ ...event, atMs: now() });
+      }
     }
     return "begun";
   }

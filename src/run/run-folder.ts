@@ -1,6 +1,7 @@
 import { assertOwnFolder } from "./assert-own-folder.ts";
 import path from "node:path";
 import type { Episode } from "../episode/episode.ts";
+import { UsageError } from "../errors.ts";
 import { writeSlimeFile, type SlimeAttempt, type SlimeSummary } from "../sink/slime-file.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
@@ -83,6 +84,7 @@ export class RunFolder implements AsyncDisposable {
   /** Whose inputs it keeps. */
   readonly record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
+  #isPlayed = false;
   #finishedRecordings: Promise<RecordingIndex> | undefined;
 
   private constructor(
@@ -207,6 +209,21 @@ export class RunFolder implements AsyncDisposable {
       await this[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  /**
+   * To be called by whoever plays a run in it: what this holds of earlier starts is that of its opening.
+   *
+   * @throws UsageError where a run was played in it since it was opened.
+   */
+  claimRun(): void {
+    if (this.#isPlayed) {
+      throw new UsageError(
+        `Cannot start a run in ${this.dir}: another was started in it since it was opened, and would be played ` +
+          "once more; dispose of this RunFolder and open the folder again for each start",
+      );
+    }
+    this.#isPlayed = true;
   }
 
   /**

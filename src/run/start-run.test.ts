@@ -309,6 +309,47 @@ describe("startRun()", () => {
     expect(await drawn(5)).toEqual(ids.slice(0, 5));
   });
 
+  test.each([
+    ["a group that was begun", { concurrency: 1, leaves: true }],
+    ["a group that nobody took", { concurrency: 4, leaves: false }],
+  ])("mixes no attempts at two tasks where the source gives others: %s", async (_, how) => {
+    const source = (index: number) =>
+      taskList(environment, { split: "test", taskIndexes: [index] });
+    {
+      await using folder = await open();
+      const stop = new AbortController();
+      const run = start({
+        ...{ source: source(0), folder, redeliver: true, signal: stop.signal },
+        admission: { concurrency: how.concurrency },
+        onEpisode: () => how.leaves && stop.abort(),
+      });
+      await run.result;
+    }
+    await using folder = await open();
+    const run = start({ source: source(1), folder, redeliver: true });
+    await expect(all(run)).rejects.toThrow(
+      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
+        "lamp/test/1 there now; start with the same tasks in the same order",
+    );
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).not.toContain("lamp/test/1#1");
+  });
+
+  test("takes no folder in which a run was started since it was opened", async () => {
+    {
+      await using folder = await open();
+      const run = start({ folder, admission: { concurrency: 1 } });
+      for await (const _ of run) void run.interrupt();
+      expect(() => start({ folder })).toThrow(
+        "another was started in it since it was opened, and would be played once more",
+      );
+    }
+    await using folder = await open();
+    await start({ folder }).result;
+    const ids = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(ids.length).toBe(6);
+    expect(new Set(ids).size).toBe(6);
+  });
+
   test("goes on with the groups of an endless source after a stop", async () => {
     const source = () => endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
     const seen: string[] = [];
@@ -540,6 +581,39 @@ describe("startRun()", () => {
     // The turn that was recorded is not sampled again.
     expect(turns).not.toContain("lamp/test/4#0:0");
     expect(turns).toContain("lamp/test/4#0:1");
+  });
+
+  test("goes on with a task whose data JSON cannot say as it was, or does not begin it", async () => {
+    const seen: unknown[] = [];
+    const lit = new Set(["kitchen"]);
+    const withSets: Environment = {
+      ...environment,
+      task: (split, index) => ({ ...environment.task(split, index), data: { lit } }),
+      async open(task, options) {
+        seen.push((task.data as { lit: unknown }).lit);
+        return await environment.open(task, options);
+      },
+    };
+    const play = async (stopsAt: number, task?: Task) => {
+      await using folder = await open();
+      const stop = new AbortController();
+      const given = task ?? withSets.task("test", 3);
+      const engine = lampEngine((_, turn) => void (turn === stopsAt && stop.abort()));
+      const run = start({
+        source: tasksFrom(folder.finished.length > 0 || stopsAt > 1 ? [] : [given]),
+        setup: lampSetup({ environment: withSets, engine }),
+        ...{ folder, signal: stop.signal, admission: { concurrency: 1 } },
+      });
+      return await run.result;
+    };
+    await expect(play(0, { ...withSets.task("test", 3), id: "mine" })).rejects.toThrow(
+      "Cannot begin mine: it has what JSON cannot say, such as a function, a Map or a Date, and lamp has no " +
+        "such task",
+    );
+    await play(1);
+    expect((await play(9)).progress.finished).toBe(2);
+    expect(seen.length).toBeGreaterThan(1);
+    for (const each of seen) expect(each).toBe(lit);
   });
 
   test("plays no task of a start with other settings that came to nothing", async () => {

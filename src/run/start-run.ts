@@ -6,10 +6,11 @@ import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
-import { GroupBook, type AttemptJob, type OpenGroup } from "./group-book.ts";
+import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./group-book.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
+import { recallTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
@@ -88,6 +89,7 @@ class GroupRun implements LiveRun {
     for (const { signal } of [this.#stop, this.#interruption]) {
       signal.addEventListener("abort", () => this.#desk.close(), { once: true });
     }
+    folder?.claimRun();
     this.result = this.#run();
     // Whoever iterates is told there.
     this.result.catch(() => {});
@@ -203,7 +205,9 @@ class GroupRun implements LiveRun {
   async #takeUp(): Promise<void> {
     const { folder, redeliver = false, source } = this.#options;
     if (folder === undefined || (source.repeatable === true && !redeliver)) return;
-    const { begun, finished, leftOut, taken } = await folder.readGroups();
+    const { begun: noted, finished, leftOut, taken } = await folder.readGroups();
+    const { environment } = this.#setup;
+    const begun = noted.map((group) => ({ ...group, task: recallTask(group, environment) }));
     const isUntaken = (groupIndex: number): boolean =>
       !taken.has(groupIndex) && !leftOut.has(groupIndex);
     const untaken = this.#book.wholeBefore.filter((groupIndex) => isUntaken(groupIndex));
@@ -229,8 +233,13 @@ class GroupRun implements LiveRun {
       const known = tasks.get(groupIndex);
       // Any other source would give the task of a group that is still to come.
       const mayAsk = known === undefined && source.repeatable === true;
-      const task = mayAsk ? (await source.at(groupIndex, options))?.task : known;
+      const sourced = mayAsk ? await source.at(groupIndex, options) : undefined;
+      const task = sourced?.task ?? known;
       if (first === undefined || task === undefined) continue;
+      if (sourced !== undefined) {
+        const { groupId = sourced.task.id } = sourced;
+        requireSameGroup(groupId, { groupIndex, earlier: episodes });
+      }
       const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
       this.#outlet.offeredCount += 1;
       const group = { groupId: first.groupId, groupIndex, task, episodes: inOrder };

@@ -15,7 +15,12 @@ import type { RunConfig } from "./run-config.ts";
 import type { EnvironmentConfig } from "./scope-config.ts";
 import { given } from "../internal/given.ts";
 
-/** What a run plays with, as it was made of its configuration. */
+/** What a run's settings name; whatever is left out was given to a program as it is. */
+export type NamedParts = Partial<
+  Pick<RunConfig, "environment" | "engine" | "renderer" | "agent" | "user">
+>;
+
+/** What a run plays with, as it was made of its configuration or given. */
 interface RunParts {
   readonly environment: Environment;
   readonly renderer: Renderer;
@@ -28,30 +33,40 @@ interface RunParts {
  * elsewhere.
  */
 export async function describeIdentity(
-  config: RunConfig,
+  named: NamedParts,
   { environment, renderer, engine }: RunParts,
 ): Promise<Readonly<Record<string, string>>> {
-  const { variables } = config.renderer;
-  const modelDir = await findModelFolder(config.renderer.modelDir);
   const { card, codec, stopTokenIds } = renderer;
-  const { specialTokens } = await readModelFolder(modelDir);
   const tools = environment.tools.map((tool) => tool.openai);
   return {
     engine: engine.kind,
-    ...(await describeModel(config.engine, engine)),
-    tokenizer: await fingerprintFiles(modelDir, ["tokenizer.json"]),
+    ...(await describeModel(named.engine, engine)),
+    ...(await describeModelFolder(named.renderer)),
     vocabularySize: String(codec.vocabularySize),
     stopTokens: stopTokenIds.join(" "),
     chatTemplate: card.templateHash,
-    templateVariables: hashJson(new Map([...Object.entries(specialTokens), ...variables])),
     tools: hashJson(tools),
     policyText: hashOf(environment.policyText),
     ...given({
-      environmentData: await fingerprintEnvironment(config.environment),
-      agentModule: await fingerprintAgent(config.agent),
-      fewShotFile: await fingerprintGiven(fewShotFileOf(config)),
-      userScript: await fingerprintGiven(userScriptOf(config)),
+      environmentData: await fingerprintEnvironment(named.environment),
+      agentModule: await fingerprintAgent(named.agent),
+      fewShotFile: await fingerprintGiven(fewShotFileOf(named)),
+      userScript: await fingerprintGiven(userScriptOf(named)),
     }),
+  };
+}
+
+/** Nothing of a renderer that was given: it need not come from a folder. */
+async function describeModelFolder(
+  config: RunConfig["renderer"] | undefined,
+): Promise<Readonly<Record<string, string>>> {
+  if (config === undefined) return {};
+  const modelDir = await findModelFolder(config.modelDir);
+  const { specialTokens } = await readModelFolder(modelDir);
+  const variables = new Map([...Object.entries(specialTokens), ...config.variables]);
+  return {
+    tokenizer: await fingerprintFiles(modelDir, ["tokenizer.json"]),
+    templateVariables: hashJson(variables),
   };
 }
 
@@ -61,10 +76,10 @@ function hashJson(value: PyDict | readonly PyValue[]): string {
 
 /** A server's model is known by its name, one that is computed here by its weights. */
 async function describeModel(
-  config: EngineConfig,
+  config: EngineConfig | undefined,
   { model }: EngineDescription,
 ): Promise<Readonly<Record<string, string>>> {
-  switch (config.kind) {
+  switch (config?.kind) {
     case "reference": {
       const { modelDir } = config;
       const names = await listFiles(modelDir, "");
@@ -78,11 +93,12 @@ async function describeModel(
   }
 }
 
-/** Absent where the environment is a part of this package. */
-async function fingerprintEnvironment({
-  name,
-  dataDir,
-}: EnvironmentConfig): Promise<string | undefined> {
+/** Absent where the environment is a part of this package, or was given. */
+async function fingerprintEnvironment(
+  config: EnvironmentConfig | undefined,
+): Promise<string | undefined> {
+  if (config === undefined) return undefined;
+  const { name, dataDir } = config;
   if (isModulePath(name)) return await fingerprintModule(path.resolve(name));
   if (!isTauName(name)) return undefined;
   const dir = await bundleDir(dataDir);
@@ -91,9 +107,12 @@ async function fingerprintEnvironment({
   return await fingerprintFiles(dir, [...(await listFiles(dir, domain)), ...besides]);
 }
 
-/** Absent where the agent is a part of this package, or a program: that is known by its command line. */
-export async function fingerprintAgent(agent: RunConfig["agent"]): Promise<string | undefined> {
-  return agent.strategy === "module"
+/**
+ * Absent where the agent is a part of this package, was given, or is a program: that is known by its command
+ * line.
+ */
+async function fingerprintAgent(agent: NamedParts["agent"]): Promise<string | undefined> {
+  return agent?.strategy === "module"
     ? await fingerprintModule(path.resolve(agent.file))
     : undefined;
 }
@@ -111,10 +130,10 @@ async function fingerprintGiven(file: string | undefined): Promise<string | unde
   return file === undefined ? undefined : await fingerprintFile(file);
 }
 
-function fewShotFileOf({ agent }: RunConfig): string | undefined {
-  return agent.strategy === "few-shot" ? agent.examples.file : undefined;
+function fewShotFileOf({ agent }: NamedParts): string | undefined {
+  return agent?.strategy === "few-shot" ? agent.examples.file : undefined;
 }
 
-function userScriptOf({ user }: RunConfig): string | undefined {
-  return user.strategy === "scripted" ? user.scriptFile : undefined;
+function userScriptOf({ user }: NamedParts): string | undefined {
+  return user?.strategy === "scripted" ? user.scriptFile : undefined;
 }

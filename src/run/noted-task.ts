@@ -1,0 +1,66 @@
+import type { Environment } from "../environment/environment.ts";
+import { UsageError } from "../errors.ts";
+import { whyNotJson } from "../internal/why-not-json.ts";
+import type { Task } from "../task.ts";
+import { drawTask } from "./plan-run.ts";
+
+/** A task as the folder keeps it for later starts. JSON-able. */
+export interface NotedTask {
+  readonly task: Task;
+  /** Its data cannot be written: a later start draws the task from the environment once more. */
+  readonly isDrawnAgain?: true;
+}
+
+/**
+ * How a task is noted whose source may not give it again: as it is where JSON says all of it.
+ *
+ * @throws UsageError where JSON does not, and the environment does not have the task either.
+ */
+export function noteTask(task: Task, environment: Environment): NotedTask {
+  if (isWhollyJson(task)) return { task };
+  if (hasTask(environment, task)) return { task: { ...task, data: null }, isDrawnAgain: true };
+  throw new UsageError(
+    `Cannot begin ${task.id}: it has what JSON cannot say, such as a function, a Map or a Date, and ` +
+      `${environment.name} has no such task to draw it from, so that a later start could not go on with it; ` +
+      "give its data as plain JSON, or play without a folder",
+  );
+}
+
+/**
+ * The task that was noted.
+ *
+ * @throws UsageError where it is to be drawn from the environment, and that gives another one now.
+ */
+export function recallTask({ task, isDrawnAgain }: NotedTask, environment: Environment): Task {
+  if (isDrawnAgain !== true) return task;
+  const drawn = drawTask(environment, task.split, task.index);
+  if (drawn.id === task.id) return drawn;
+  throw new UsageError(
+    `Cannot go on with ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
+      `${drawn.id} now; bring back what was there or choose another folder`,
+  );
+}
+
+function hasTask(environment: Environment, { id, index, split }: Task): boolean {
+  try {
+    return drawTask(environment, split, index).id === id;
+  } catch (error) {
+    if (error instanceof UsageError) return false;
+    throw error;
+  }
+}
+
+/** Whether a value is the same when it has been written as JSON and read; members without a value may go. */
+function isWhollyJson(value: unknown): boolean {
+  return whyNotJson(value) === undefined && isPlain(value);
+}
+
+function isPlain(value: unknown): boolean {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return true;
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value !== "object") return false;
+  if (Array.isArray(value)) return value.every(isPlain);
+  const kind: unknown = Object.getPrototypeOf(value);
+  if (kind !== Object.prototype && kind !== null) return false;
+  return Object.values(value).every((member) => member === undefined || isPlain(member));
+}
