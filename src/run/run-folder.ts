@@ -1,6 +1,7 @@
 import { assertOwnFolder } from "./assert-own-folder.ts";
 import path from "node:path";
 import type { Episode } from "../episode/episode.ts";
+import { UsageError } from "../errors.ts";
 import { writeSlimeFile, type SlimeAttempt, type SlimeSummary } from "../sink/slime-file.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
@@ -84,6 +85,7 @@ export class RunFolder implements AsyncDisposable {
   readonly record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
   #finishedRecordings: Promise<RecordingIndex> | undefined;
+  #isStarted = false;
 
   private constructor(
     about: Pick<RunFolder, "dir" | "manifest" | "finished" | "branchAt" | "notes">,
@@ -207,6 +209,22 @@ export class RunFolder implements AsyncDisposable {
       await this[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  /**
+   * To be called by the one start that goes on in the folder: what is finished was looked up when it was
+   * opened, and another start would play all that again which the first one finished.
+   *
+   * @throws UsageError where one has begun.
+   */
+  beginStart(): void {
+    if (this.#isStarted) {
+      throw new UsageError(
+        `Cannot start another run in ${this.dir}: it was opened for one start; dispose of it when that has ` +
+          "ended, and open it again",
+      );
+    }
+    this.#isStarted = true;
   }
 
   /**

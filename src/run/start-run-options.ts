@@ -62,7 +62,10 @@ export interface StartRunOptions {
   readonly admission: AdmissionOptions;
   /** Default: groups of any age are handed out. */
   readonly staleness?: StalenessOptions;
-  /** Where the run is written, and goes on after a stop; absent: nothing is written. */
+  /**
+   * Where the run is written, and goes on after a stop; absent: nothing is written. It is opened anew for each
+   * start.
+   */
   readonly folder?: RunFolder;
   /** Who plays its attempts. Default: this process. */
   readonly player?: AttemptPlayer;

@@ -117,6 +117,10 @@ async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly Episod
   return found.toSorted((one, other) => one.groupIndex - other.groupIndex);
 }
 
+function attemptsAt(task: number): readonly string[] {
+  return [0, 1].map((sampleIndex) => `lamp/test/${task}#${sampleIndex}`);
+}
+
 const outage = new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true });
 
 describe("startRun()", () => {
@@ -1959,6 +1963,26 @@ describe("startRun()", () => {
       "play lamp/test/0#1 1 of 1",
       "landed lamp/test/0#1 1 true",
     ]);
+  });
+
+  test("starts no second run in a folder as it was opened for the first", async () => {
+    await using folder = await open();
+    const run = start({ folder });
+    const again = /^Cannot start another run in .*: it was opened for one start/;
+    expect(() => start({ folder })).toThrow(again);
+    await run.interrupt();
+    expect(() => start({ folder })).toThrow(again);
+    await folder[Symbol.asyncDispose]();
+    await using next = await open();
+    await all(start({ folder: next }));
+    const ids = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(ids.toSorted()).toEqual([0, 1, 2].flatMap((task) => attemptsAt(task)));
+  });
+
+  test("a start that is refused has not begun in its folder", async () => {
+    await using folder = await open();
+    expect(() => start({ folder, grouping: { size: 0 } })).toThrow("size is 0");
+    expect(await all(start({ folder }))).toHaveLength(3);
   });
 
   test("says what it cannot start with", () => {

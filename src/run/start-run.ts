@@ -80,6 +80,7 @@ class GroupRun implements LiveRun {
     const onRoom = (): void => this.#desk.lookAgain();
     this.#outlet = new GroupOutlet({ ...options, versions, tally, onRoom });
     this.#desk = new JobDesk({ ...options, book, outlet: this.#outlet, versions });
+    folder?.beginStart();
     // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
     for (const { signal } of [this.#stop, this.#interruption]) {
