@@ -42,6 +42,7 @@ function checkTurns(
         ids.every((id, index) => id === tokenIds[index]),
     );
     if (answer === undefined) found.push(`ids ${start} to ${end} were never sampled`);
+    if (answer?.isMixed === true) found.push(`turn ${turnIndex} was sampled by mixed weights`);
     const seed = seedOf(turnIndex);
     if (answer !== undefined && answer.seed !== seed) {
       found.push(`turn ${turnIndex} was sampled with the seed ${answer.seed}, expected ${seed}`);
