@@ -58,6 +58,22 @@ export class SimulatedQueue {
     for (const worker of this.#workers) worker.freeze(0);
   }
 
+  dump(): unknown {
+    const keys = this.store.keys;
+    return keys
+      .map((key) => [
+        key,
+        this.store.get(key) ?? JSON.stringify(this.store.hgetall(key)).slice(0, 600),
+      ])
+      .concat([
+        [
+          "workers",
+          this.#workers.size,
+          [...this.#workers].map((p) => [p.isDead, p.isFrozen]),
+        ] as never,
+      ]);
+  }
+
   /** All processes of it end. */
   end(): void {
     this.#isOver = true;
@@ -143,7 +159,7 @@ export class SimulatedQueue {
       });
       if (!this.#isCalm) this.#befallWorker({ process, worker, store, replace });
     } catch (error) {
-      if (!(error instanceof UsageError)) throw error;
+      if (!(error instanceof UsageError)) wrong.push(`a worker cannot begin: ${String(error)}`);
       process.die();
       replace(1000);
     }

@@ -16,6 +16,7 @@ import { describeNoWorker } from "../run/no-worker.ts";
 import { forgetRun, parseRunEntry, runSilenceMs, type RunEntry } from "../run/run-entry.ts";
 import { hashTerms, type RunTerms } from "../run/run-terms.ts";
 import { queueName, runAliveKey, runsKey } from "../store/keys.ts";
+import { beginWith } from "../store/begin-with.ts";
 import { blockMs, type QueueStore } from "../store/queue-store.ts";
 import { within } from "../store/within.ts";
 import { HandedJob, type HandedSetup } from "./handed-job.ts";
@@ -122,10 +123,12 @@ export class HandOut implements AsyncDisposable {
     const { store, run, place, isMarked = false } = options;
     const probe = place && `probe/${run}`;
     if (place !== undefined) await writeProbe(place, run);
-    const policy = await begin(() => RemotePolicy.open(store, run, { isMarked }));
+    const policy = await beginWith("hand out by", () =>
+      RemotePolicy.open(store, run, { isMarked }),
+    );
     const handOut = new HandOut(options, { policy, probe });
     try {
-      await begin(() => handOut.#enter());
+      await beginWith("hand out by", () => handOut.#enter());
     } catch (error) {
       await handOut[Symbol.asyncDispose]();
       throw error;
@@ -345,20 +348,6 @@ async function writeProbe(place: SharedPlace, run: string): Promise<void> {
     throw new UsageError(`Cannot use --shared ${place.shown}: ${describeError(error)}`, {
       cause: error,
     });
-  }
-}
-
-/** What is said to the store first: one that takes nothing is told of before anything is played. */
-async function begin<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(
-      `Cannot hand out by the queue's store, which takes nothing now: ${describeError(error)}; start again ` +
-        "when it does",
-      { cause: error },
-    );
   }
 }
 

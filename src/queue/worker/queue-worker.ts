@@ -11,6 +11,7 @@ import { forgetWorker, writeWorker } from "../run/worker-entry.ts";
 import { queueName } from "../store/keys.ts";
 import type { News } from "../store/news.ts";
 import type { QueueStore } from "../store/queue-store.ts";
+import { beginWith } from "../store/begin-with.ts";
 import { within } from "../store/within.ts";
 import { RunLane } from "./run-lane.ts";
 import { WorkerTally } from "./worker-tally.ts";
@@ -88,12 +89,21 @@ export class QueueWorker implements AsyncDisposable {
     promise.catch(() => {});
   }
 
-  /** Starts a worker: it plays whatever there is until it is drained. */
+  /**
+   * Starts a worker: it plays whatever there is until it is drained.
+   *
+   * @throws UsageError where the store takes nothing.
+   */
   static async start(options: QueueWorkerOptions): Promise<QueueWorker> {
     const worker = new QueueWorker(options);
-    await worker.#giveSign();
+    await beginWith("work for", () => worker.#giveSign());
     worker.#stopListening = options.store.listen((news) => worker.#hear(news));
-    await worker.#join();
+    try {
+      await beginWith("work for", () => worker.#join());
+    } catch (error) {
+      await worker[Symbol.asyncDispose]();
+      throw error;
+    }
     worker.#beatOn();
     worker.#watchOn();
     worker.#loop = worker.#work().catch((error: unknown) => worker.#fail(error));
