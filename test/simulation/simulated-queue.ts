@@ -58,22 +58,6 @@ export class SimulatedQueue {
     for (const worker of this.#workers) worker.freeze(0);
   }
 
-  dump(): unknown {
-    const keys = this.store.keys;
-    return keys
-      .map((key) => [
-        key,
-        this.store.get(key) ?? JSON.stringify(this.store.hgetall(key)).slice(0, 600),
-      ])
-      .concat([
-        [
-          "workers",
-          this.#workers.size,
-          [...this.#workers].map((p) => [p.isDead, p.isFrozen]),
-        ] as never,
-      ]);
-  }
-
   /** All processes of it end. */
   end(): void {
     this.#isOver = true;

@@ -137,9 +137,6 @@ export class SimulatedRun {
     const mostMs = this.#queue === undefined ? limitMs : clock.now() + queueLimitMs;
     try {
       await clock.run(() => isOver || process.isDead, mostMs);
-    } catch (error) {
-      console.log(number, isCalm, JSON.stringify(this.#queue?.dump(), null, 1));
-      throw error;
     } finally {
       clock.onActivity = () => {};
     }
