@@ -181,7 +181,7 @@ export class SimulatedRun {
     this.#steer(run, life);
     if (more.chance(0.3)) this.#meddle(run, life);
     const leavesEarly = !isCalm && leaves && random.chance(0.5);
-    await this.trainer.take(run, leavesEarly ? "leaves" : this.#drawMode(isCalm));
+    await this.trainer.take(run, leavesEarly ? "leaves" : this.#drawMode(isCalm), process.clock);
     const { end, progress } = await run.result;
     if (progress.finished - progress.resumed !== life.told.size) {
       const count = progress.finished - progress.resumed;

@@ -1,3 +1,4 @@
+import type { Clock } from "../../src/internal/clock.ts";
 import type { EpisodeGroup } from "../../src/run/group.ts";
 import type { LiveRun } from "../../src/run/live-run.ts";
 import type { Scenario } from "./scenario.ts";
@@ -30,9 +31,9 @@ export class SimulatedTrainer {
     this.#options = options;
   }
 
-  /** Takes what one start hands out. */
-  async take(run: LiveRun, mode: TakingMode): Promise<void> {
-    const { clock, random } = this.#world;
+  /** Takes what one start hands out, in the time of its process. */
+  async take(run: LiveRun, mode: TakingMode, clock: Clock): Promise<void> {
+    const { random } = this.#world;
     const handedNow = new Set<number>();
     switch (mode) {
       case "never":
@@ -40,33 +41,42 @@ export class SimulatedTrainer {
         return;
       case "late":
         await clock.sleep(random.between(1, 60_000));
-        await this.#takeAll(run, handedNow, {});
+        await this.#takeAll(run, handedNow, { clock });
         return;
       case "two":
-        await Promise.all([this.#takeAll(run, handedNow, {}), this.#takeAll(run, handedNow, {})]);
+        await Promise.all([
+          this.#takeAll(run, handedNow, { clock }),
+          this.#takeAll(run, handedNow, { clock }),
+        ]);
         return;
       case "throws":
-        await this.#takeAll(run, handedNow, { most: random.between(1, 2), throws: true }).catch(
-          (error: unknown) => {
-            if (!(error instanceof TrainerError)) throw error;
-          },
-        );
+        await this.#takeAll(run, handedNow, {
+          clock,
+          most: random.between(1, 2),
+          throws: true,
+        }).catch((error: unknown) => {
+          if (!(error instanceof TrainerError)) throw error;
+        });
         return;
       case "hesitates":
-        await this.#hesitate(run, handedNow);
+        await this.#hesitate(run, handedNow, clock);
         return;
       case "leaves":
-        await this.#takeAll(run, handedNow, { most: random.between(1, 2) });
+        await this.#takeAll(run, handedNow, { clock, most: random.between(1, 2) });
         return;
       case "all":
-        await this.#takeAll(run, handedNow, {});
+        await this.#takeAll(run, handedNow, { clock });
     }
   }
 
   async #takeAll(
     run: LiveRun,
     handedNow: Set<number>,
-    { most = Infinity, throws = false }: { readonly most?: number; readonly throws?: boolean },
+    {
+      clock,
+      most = Infinity,
+      throws = false,
+    }: { readonly clock: Clock; readonly most?: number; readonly throws?: boolean },
   ): Promise<void> {
     const { random } = this.#world;
     let last: number | undefined;
@@ -76,7 +86,7 @@ export class SimulatedTrainer {
       this.#note(group, handedNow);
       last = group.groupIndex;
       // Trainers take their time, and change the weights.
-      if (random.chance(0.5)) await this.#world.clock.sleep(random.between(1, 2000));
+      if (random.chance(0.5)) await clock.sleep(random.between(1, 2000));
       this.#announce(run);
       if (handedNow.size < most) continue;
       if (throws) throw new TrainerError("the trainer fails");
@@ -85,8 +95,8 @@ export class SimulatedTrainer {
     if (last !== undefined) this.#taken.add(last);
   }
 
-  async #hesitate(run: LiveRun, handedNow: Set<number>): Promise<void> {
-    const { clock, random } = this.#world;
+  async #hesitate(run: LiveRun, handedNow: Set<number>, clock: Clock): Promise<void> {
+    const { random } = this.#world;
     const groups = run[Symbol.asyncIterator]();
     const first = await groups.next();
     if (first.done === true) return;
