@@ -117,6 +117,10 @@ async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly Episod
   return found.toSorted((one, other) => one.groupIndex - other.groupIndex);
 }
 
+function attemptsAt(task: number): readonly string[] {
+  return [0, 1].map((sampleIndex) => `lamp/test/${task}#${sampleIndex}`);
+}
+
 const outage = new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true });
 
 describe("startRun()", () => {
@@ -2083,6 +2087,12 @@ describe("startRun()", () => {
       "play lamp/test/0#1 1 of 1",
       "landed lamp/test/0#1 1 true",
     ]);
+  });
+
+  test("a start that is refused has not begun in its folder", async () => {
+    await using folder = await open();
+    expect(() => start({ folder, grouping: { size: 0 } })).toThrow("size is 0");
+    expect(await all(start({ folder }))).toHaveLength(3);
   });
 
   test("says what it cannot start with", () => {

@@ -35,13 +35,16 @@ function checkTurns(
 ): readonly string[] {
   const found: string[] = [];
   for (const { turnIndex, start, end, finish } of turns) {
-    const answer = sampled.find(
-      ({ attempt, ids }) =>
-        attempt === episode.attempt &&
-        ids.length === end &&
-        ids.every((id, index) => id === tokenIds[index]),
-    );
+    const isAnswer = ({ attempt, ids }: SampledTurn): boolean =>
+      attempt === episode.attempt &&
+      ids.length === end &&
+      ids.every((id, index) => id === tokenIds[index]);
+    // Of what a worker sampled that was thought dead, the same may have been sampled once more.
+    const answer =
+      sampled.find((turn) => !turn.isMixed && isAnswer(turn)) ??
+      sampled.find((turn) => isAnswer(turn));
     if (answer === undefined) found.push(`ids ${start} to ${end} were never sampled`);
+    if (answer?.isMixed === true) found.push(`turn ${turnIndex} was sampled by mixed weights`);
     const seed = seedOf(turnIndex);
     if (answer !== undefined && answer.seed !== seed) {
       found.push(`turn ${turnIndex} was sampled with the seed ${answer.seed}, expected ${seed}`);

@@ -4,7 +4,8 @@ import type { EpisodeRow } from "../../src/run/run-folder.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { checkRow, drawnIn } from "./check-row.ts";
 import type { Scenario } from "./scenario.ts";
-import { samplingSeed, type SimulatedRun, type SimulatedRunOptions } from "./simulated-run.ts";
+import type { SimulatedRun, SimulatedRunOptions } from "./simulated-run.ts";
+import { samplingSeed } from "./simulated-setup.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 
 /** What a run has left on the disk. */
@@ -84,11 +85,11 @@ function checkGroups(
     const reason = leftOut.get(groupIndex);
     const mayBeLeftOut = keep !== undefined || staleness?.beyond === "drop";
     if (reason !== undefined && !mayBeLeftOut) wrong.push(`group ${groupIndex} is left out`);
-    if (redeliver && reason === undefined && !run.handedOut.has(groupIndex)) {
+    if (redeliver && reason === undefined && !run.trainer.handedOut.has(groupIndex)) {
       wrong.push(`group ${groupIndex} was never handed out`);
     }
   }
-  for (const episode of [...run.handedOut.values()].flatMap((group) => group.episodes)) {
+  for (const episode of [...run.trainer.handedOut.values()].flatMap((group) => group.episodes)) {
     if (episode.outcome === "failed") continue;
     const rows = samples.filter(({ rolloutId }) => rolloutId === episode.rolloutId);
     const idsOf = (parts: readonly { readonly tokenIds: readonly number[] }[]): string =>

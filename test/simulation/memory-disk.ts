@@ -37,6 +37,11 @@ export class MemoryDisk {
     return this.#names.get(file)?.bytes.toString("utf8") ?? "";
   }
 
+  /** What a crash leaves of a file at least, as text. */
+  durableText(file: string): string {
+    return this.#durableNames.get(file)?.durable.toString("utf8") ?? "";
+  }
+
   /** The names of the files in a folder. */
   namesIn(dir: string): readonly string[] {
     return [...this.#names.keys()]

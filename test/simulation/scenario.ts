@@ -1,6 +1,7 @@
 import type { Random } from "../../src/environment/seeded-random.ts";
 import type { EpisodeGroup } from "../../src/run/group.ts";
 import { rewardSpread } from "../../src/run/group.ts";
+import type { QueueScenario } from "./simulated-queue.ts";
 import type { GroupingOptions, StartRunOptions } from "../../src/run/start-run-options.ts";
 
 /** What is played in one simulation: drawn once, and the same for each process that plays it. */
@@ -30,12 +31,14 @@ export interface Scenario {
   readonly isUndisturbed: boolean;
   /** Seeds the run. */
   readonly seed: number;
+  /** Who plays its attempts; absent where that is the run's own process. */
+  readonly queue: QueueScenario | undefined;
 }
 
 const sources = ["list", "list", "growing", "feed"] as const;
 
 /** Draws what is played: one run in four is plain, the others have some of what makes runs difficult. */
-export function drawScenario(random: Random): Scenario {
+export function drawScenario(random: Random, more: Random): Scenario {
   const isPlain = random.chance(0.25);
   const isUndisturbed = !isPlain && random.chance(0.25);
   const some = (probability: number): boolean => !isPlain && random.chance(probability);
@@ -43,10 +46,11 @@ export function drawScenario(random: Random): Scenario {
   const size = isPlain ? 2 : random.between(1, 3);
   // Which attempts are the first to end follows from the time that each takes.
   const spare = some(0.3) && !isUndisturbed ? random.between(1, 2) : 0;
+  const queue = more.chance(queueShare) ? drawQueue(more) : undefined;
   return {
     taskCount: isPlain ? 4 : random.between(2, 3),
     size,
-    begun: size + spare,
+    begun: queue === undefined ? size + spare : size,
     attempts: isPlain ? 2 : random.between(1, 2),
     branchAt: some(0.6) ? drawPlaces(random) : [],
     source,
@@ -59,6 +63,19 @@ export function drawScenario(random: Random): Scenario {
     forkCount: some(0.3) ? random.between(1, 3) : 0,
     isUndisturbed,
     seed: random.between(0, 1000),
+    queue,
+  };
+}
+
+/** Of so many runs workers play the attempts. */
+const queueShare = Number(process.env["SIMULATION_QUEUE"] ?? 0.1);
+
+function drawQueue(random: Random): QueueScenario {
+  return {
+    workerCount: random.between(1, 3),
+    concurrency: random.between(1, 4),
+    leaseMs: random.pick([5000, 15_000]),
+    hasPlace: random.chance(0.7),
   };
 }
 

@@ -33,8 +33,8 @@ export interface Simulated {
  */
 export async function simulate(seed: number, scratch: string): Promise<Simulated> {
   const random = seededRandom(`simulation/${seed}`);
-  const scenario = drawScenario(random);
-  const world = new SimulatedWorld(random);
+  const scenario = drawScenario(random, seededRandom(`parts/${seed}`));
+  const world = new SimulatedWorld(random, seed);
   using _pace = simulatePace(seededRandom(`pace/${seed}`), () => world.clock.note());
   let lives = 0;
   const wrong: string[] = [];
@@ -156,9 +156,9 @@ async function compareCalm(
     readonly first: SimulatedRunOptions;
   },
 ): Promise<readonly string[]> {
-  const calm = new SimulatedWorld(seededRandom(`calm/${seed}`));
+  const calm = new SimulatedWorld(seededRandom(`calm/${seed}`), seed);
   using _pace = simulatePace(seededRandom(`pace/${seed}`), () => calm.clock.note());
-  await new SimulatedRun(calm, scenario, first).play(0);
+  await new SimulatedRun(calm, { ...scenario, queue: undefined }, first).play(0);
   const [stopped, whole] = [world, calm].map(({ disk }) => disk.text(`${first.dir}/samples.jsonl`));
   if (stopped === whole) return calm.wrong;
   return [...calm.wrong, "the rows are not those of a run that nothing stops"];

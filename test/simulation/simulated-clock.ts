@@ -8,11 +8,13 @@ export class SimulatedClock implements Clock {
   #waitCount = 0;
   /** Counts what happens: while it rises, something is left to do. */
   #activity = 0;
+  /** Told whenever something happens. */
+  onActivity = (): void => {};
 
   readonly now = (): number => this.#nowMs;
 
   readonly after = (ms: number, callback: () => void): (() => void) => {
-    this.#activity += 1;
+    this.note();
     const id = this.#waitCount++;
     if (ms !== Infinity) this.#waits.set(id, { dueMs: this.#nowMs + ms, callback });
     return () => this.#waits.delete(id);
@@ -34,11 +36,7 @@ export class SimulatedClock implements Clock {
   /** Something happened. */
   note(): void {
     this.#activity += 1;
-  }
-
-  /** Drops all waits: whoever waited is dead. */
-  clear(): void {
-    this.#waits.clear();
+    this.onActivity();
   }
 
   /**

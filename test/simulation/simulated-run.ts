@@ -1,18 +1,20 @@
 import path from "node:path";
 import type { Input } from "../../src/episode/input.ts";
-import { defaultLimits } from "../../src/episode/limits.ts";
 import { UsageError } from "../../src/errors.ts";
-import type { EpisodeGroup } from "../../src/run/group.ts";
+import type { Episode } from "../../src/episode/episode.ts";
+import type { AttemptPlayer } from "../../src/run/attempt-player.ts";
 import type { LiveRun } from "../../src/run/live-run.ts";
 import { fakeMachine } from "../../src/run/machine.fixture.ts";
 import { RunFolder, type RunManifest } from "../../src/run/run-folder.ts";
 import { startRun } from "../../src/run/start-run.ts";
-import { characterRenderer } from "../../src/testing/character-renderer.ts";
 import { ProcessDeath, type DiskFault } from "./memory-disk.ts";
 import type { Scenario } from "./scenario.ts";
+import { SimulatedProcess } from "./simulated-process.ts";
+import { SimulatedQueue } from "./simulated-queue.ts";
+import { simulatedSetup } from "./simulated-setup.ts";
 import { simulatedSource, type WantedGroups } from "./simulated-source.ts";
+import { SimulatedTrainer, type TakingMode } from "./simulated-trainer.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
-import { tallyAgent, tallyEnvironment, tallyUser, type Surroundings } from "./tally-world.ts";
 
 /** How a run is played besides what the scenario says. */
 export interface SimulatedRunOptions {
@@ -29,8 +31,8 @@ export interface SimulatedRunOptions {
 /** No wait is as long as this, a hundred times over. */
 const limitMs = 1e9;
 
-/** The base of the sampling seeds. */
-export const samplingSeed = 7;
+/** Workers give signs of life without end: what has not come to its end after so long hangs. */
+const queueLimitMs = 2 * 3_600_000;
 
 /** A line of `recording.jsonl`, as far as it is looked at. */
 interface WrittenLine {
@@ -40,24 +42,47 @@ interface WrittenLine {
   readonly inputs?: readonly Input[];
 }
 
+/** One process that plays the run, from its start to its death or the run's end. */
+interface Life {
+  /** Counts them, from 0. */
+  readonly number: number;
+  readonly process: SimulatedProcess;
+  /** The last one meets no more trouble: it has to bring the run to its end. */
+  readonly isCalm: boolean;
+  readonly troubles: number;
+  readonly stop: AbortController;
+  /** What its disk does, and did. */
+  readonly disk: {
+    callCount: number;
+    faultCount: number;
+    hasOpened: boolean;
+    /** It has given the folder back. */
+    hasLeft: boolean;
+  };
+  /** Episodes of which this start told. */
+  readonly told: Set<string>;
+}
+
 /** A run in a folder, which one process after the other plays. */
 export class SimulatedRun {
   readonly #world: SimulatedWorld;
   readonly #scenario: Scenario;
   readonly #options: SimulatedRunOptions;
+  readonly #queue: SimulatedQueue | undefined;
   /** Episodes of which somebody was told that they are finished. */
   readonly #reported = new Set<string>();
-  /** Places of groups of which it is noted that they were taken. */
-  readonly #taken = new Set<number>();
   /** Plays of which nothing but the beginning was on the disk when their process died. */
   readonly tornPlays = new Set<string>();
-  /** Groups that were handed out, each as it was last. */
-  readonly handedOut = new Map<number, EpisodeGroup>();
+  /** Who takes its groups. */
+  readonly trainer: SimulatedTrainer;
 
   constructor(world: SimulatedWorld, scenario: Scenario, options: SimulatedRunOptions) {
     this.#world = world;
     this.#scenario = scenario;
     this.#options = options;
+    this.trainer = new SimulatedTrainer(world, scenario, options);
+    const name = path.basename(options.dir);
+    this.#queue = scenario.queue && new SimulatedQueue(world, scenario, name);
   }
 
   get dir(): string {
@@ -66,103 +91,156 @@ export class SimulatedRun {
 
   /** Has process after process play it until it is at its end; resolves to how many these were. */
   async play(troubledLives: number): Promise<number> {
-    for (let life = 0; ; life++) {
-      // The last life meets no more trouble: it has to bring the run to its end.
-      if (await this.#live(life, life >= troubledLives)) return life + 1;
-      if (life > 12) throw new Error(`${this.dir} does not come to its end`);
+    this.#queue?.start();
+    try {
+      for (let life = 0; ; life++) {
+        if (await this.#live(life, life >= troubledLives)) return life + 1;
+        if (life > 12) throw new Error(`${this.dir} does not come to its end`);
+        // Workers play on meanwhile.
+        if (this.#queue !== undefined) await this.#pass(this.#world.random.between(0, 30_000));
+      }
+    } finally {
+      this.#queue?.end();
     }
   }
 
-  /** One process, from its start to its death or the run's end. */
-  async #live(life: number, isCalm: boolean): Promise<boolean> {
-    const { clock, disk, random } = this.#world;
+  async #pass(ms: number): Promise<void> {
+    const { clock } = this.#world;
+    let isOver = false;
+    clock.after(ms, () => (isOver = true));
+    await clock.run(() => isOver, Infinity);
+  }
+
+  /** One process, from its start to its death or the run's end; whether that is the run's. */
+  async #live(number: number, isCalm: boolean): Promise<boolean> {
+    const { clock, disk, random, wrong } = this.#world;
     const { isUndisturbed } = this.#scenario;
-    const troubles = isCalm || isUndisturbed ? 0 : random.next();
-    const state = { isDead: false, callCount: 0, faultCount: 0 };
-    const stop = new AbortController();
-    const deathCall = isCalm || random.chance(0.3) ? Infinity : random.between(1, 260);
-    const files = disk.files((operation, file): DiskFault => {
-      clock.note();
-      state.callCount += 1;
-      if (state.isDead || state.callCount > deathCall) {
-        state.isDead = true;
-        return "crash";
-      }
-      if (troubles === 0 || file.endsWith("run.lock")) return undefined;
-      if (operation === "write" && random.chance(0.01 * troubles)) return "short";
-      if (!random.chance(0.002 * troubles)) return undefined;
-      state.faultCount += 1;
-      return "fail";
-    });
+    const life: Life = {
+      ...{ number, isCalm, process: new SimulatedProcess(clock) },
+      troubles: isCalm || isUndisturbed ? 0 : random.next(),
+      stop: new AbortController(),
+      disk: { callCount: 0, faultCount: 0, hasOpened: false, hasLeft: false },
+      told: new Set(),
+    };
+    const { process, stop } = life;
+    if (isCalm) this.#queue?.calm();
     let end: "finished" | "stopped" | undefined;
-    const playing = (async () => {
-      await using folder = await RunFolder.open(this.dir, this.#options.manifest, {
-        retryFailed: !isUndisturbed && (isCalm || random.chance(0.3)),
-        files,
-        drawId: () => `${this.dir} ${random.next()}`,
-        lock: { machine: fakeMachine({ pid: 100 + life }) },
-      });
-      this.#lookInto(folder);
-      if (random.chance(0.2)) await this.#tryAsSecond(life);
-      const run = this.#start(folder, { isCalm, troubles, stop });
-      this.#steer(run, isCalm, stop);
-      await this.#takeAll(run, !isCalm && this.#scenario.leaves && random.chance(0.5));
-      end = (await run.result).end === "finished" ? "finished" : "stopped";
-    })();
     let failure: unknown;
     let isOver = false;
-    void playing
+    void this.#playOnce(life)
+      .then((found) => (end = found))
       .catch((error: unknown) => (failure = error))
       .finally(() => {
         isOver = true;
         clock.note();
       });
-    await clock.run(() => isOver || state.isDead, limitMs);
-    if (state.isDead) {
+    const mostMs = this.#queue === undefined ? limitMs : clock.now() + queueLimitMs;
+    try {
+      await clock.run(() => isOver || process.isDead, mostMs);
+    } finally {
+      clock.onActivity = () => {};
+    }
+    if (process.isDead) {
       // Nothing of a dead process happens any more.
       stop.abort(new ProcessDeath("the process is dead"));
-      clock.clear();
       if (random.chance(0.5)) disk.crash(random);
       return false;
     }
-    if (failure !== undefined && !(failure instanceof UsageError && state.faultCount > 0)) {
-      throw failure as Error;
+    life.disk.hasLeft = true;
+    // What it had in mind for later is not done any more.
+    process.die();
+    if (life.disk.hasOpened && disk.namesIn(this.dir).includes("run.lock")) {
+      wrong.push("the folder's lock is still there");
     }
+    if (failure !== undefined && !this.#isExpected(failure, life)) throw failure as Error;
     return end === "finished" && isCalm;
   }
 
-  #start(
-    folder: RunFolder,
-    life: { readonly isCalm: boolean; readonly troubles: number; readonly stop: AbortController },
-  ): LiveRun {
-    const { clock, draw, random } = this.#world;
-    const { ahead, agent, attempts, isUndisturbed, keep, redeliver, staleness, taskCount } =
-      this.#scenario;
-    const { size, begun, branchAt, seed, wanted } = this.#options;
-    const { isCalm, troubles, stop } = life;
-    const around: Surroundings = {
-      ...{ random, clock, troubles },
-      draw: isUndisturbed ? () => 0 : draw,
+  /** Whether a start may end by this. */
+  #isExpected(failure: unknown, { disk, isCalm }: Life): boolean {
+    if (!(failure instanceof UsageError)) return false;
+    if (disk.faultCount > 0) return true;
+    return !isCalm && /^Cannot (?:reach|hand out by|use --shared)/.test(failure.message);
+  }
+
+  async #playOnce(life: Life): Promise<"finished" | "stopped"> {
+    const { more, random } = this.#world;
+    const { isCalm, process } = life;
+    const { isUndisturbed, leaves } = this.#scenario;
+    await using folder = await RunFolder.open(this.dir, this.#options.manifest, {
+      retryFailed: !isUndisturbed && (isCalm || random.chance(0.3)),
+      files: this.#world.disk.files(this.#diskOf(life)),
+      drawId: () => `${this.dir} ${random.next()}`,
+      lock: { machine: fakeMachine({ pid: 100 + life.number }) },
+    });
+    life.disk.hasOpened = true;
+    this.#lookInto(folder);
+    if (random.chance(0.2)) await this.#tryAsSecond(life.number);
+    await using handOut = await this.#queue?.handOut(process, life.troubles);
+    const run = this.#start(folder, life, handOut?.player());
+    this.#steer(run, life);
+    if (more.chance(0.3)) this.#meddle(run, life);
+    const leavesEarly = !isCalm && leaves && random.chance(0.5);
+    await this.trainer.take(run, leavesEarly ? "leaves" : this.#drawMode(isCalm), process.clock);
+    const { end, progress } = await run.result;
+    if (progress.finished - progress.resumed !== life.told.size) {
+      const count = progress.finished - progress.resumed;
+      this.#world.wrong.push(`${count} episodes are counted, and ${life.told.size} were told of`);
+    }
+    return end === "finished" ? "finished" : "stopped";
+  }
+
+  #drawMode(isCalm: boolean): TakingMode {
+    const { more } = this.#world;
+    const { ahead, staleness } = this.#scenario;
+    if (more.chance(0.6)) return "all";
+    if (isCalm) return more.pick(["late", "two"]);
+    // A run that has no room for groups that nobody takes waits for whoever takes them.
+    const waits = ahead < Infinity || staleness !== undefined;
+    return more.pick(
+      waits ? ["throws", "late", "two"] : ["throws", "late", "two", "never", "hesitates"],
+    );
+  }
+
+  #diskOf({
+    disk,
+    process,
+    isCalm,
+    troubles,
+  }: Life): (operation: string, file: string) => DiskFault {
+    const { clock, random, wrong } = this.#world;
+    const deathCall = isCalm || random.chance(0.3) ? Infinity : random.between(1, 260);
+    return (operation, file) => {
+      clock.note();
+      if (disk.hasLeft)
+        wrong.push(`${operation} of ${file} by a process that gave the folder back`);
+      disk.callCount += 1;
+      if (process.isDead || disk.callCount > deathCall) {
+        process.die();
+        return "crash";
+      }
+      if (troubles === 0 || file.endsWith("run.lock")) return undefined;
+      if (operation === "write" && random.chance(0.01 * troubles)) return "short";
+      if (!random.chance(0.002 * troubles)) return undefined;
+      disk.faultCount += 1;
+      return "fail";
     };
-    const environment = tallyEnvironment(taskCount, around);
-    const jump = (): number => (!isUndisturbed && random.chance(0.01) ? 3_600_000 : 0);
+  }
+
+  #start(folder: RunFolder, life: Life, player: AttemptPlayer | undefined): LiveRun {
+    const { random } = this.#world;
+    const { ahead, attempts, keep, redeliver, staleness } = this.#scenario;
+    const { size, begun, branchAt, seed, wanted } = this.#options;
+    const { isCalm, process, stop } = life;
+    const setup = simulatedSetup(this.#world, this.#scenario, life);
+    const { environment } = setup;
+    const { clock } = process;
     return startRun({
       source: simulatedSource(wanted, {
-        ...{ environment, world: this.#world, isLast: isCalm },
+        ...{ environment, world: this.#world, isLast: isCalm, clock },
         noted: this.#notedGroups(),
       }),
-      setup: {
-        environment,
-        user: tallyUser(around),
-        engine: this.#world.engine(troubles),
-        renderer: characterRenderer(),
-        agent: tallyAgent(agent, random),
-        sampling: { seed: samplingSeed },
-        limits: { ...defaultLimits, maxTurns: 6 },
-        // Clocks of machines jump.
-        now: () => 1_000_000 + clock.now() + jump(),
-        clock,
-      },
+      setup,
       grouping: { size, begun, attempts, branchAt, ...(keep && { keep }) },
       admission: {
         concurrency: random.between(1, 6),
@@ -170,84 +248,46 @@ export class SimulatedRun {
       },
       ...(staleness && { staleness }),
       folder,
+      ...(player && { player }),
       seed,
       redeliver,
       maxFailuresInRow: 1000,
       signal: stop.signal,
-      onEpisode: ({ failure, outcome, reward, rolloutId }) => {
-        const { hungCount, wrong } = this.#world;
-        if (outcome !== "failed") this.#reported.add(rolloutId);
-        else if (reward !== undefined) wrong.push(`${rolloutId} failed and is scored`);
-        if (failure?.code === "engine/timeout" && hungCount === 0) {
-          wrong.push(`${rolloutId} waited in vain for an engine that was not hung`);
-        }
-        const { party } = failure ?? {};
-        // What is recorded of a failure ends an attempt once more.
-        const isQuiet = troubles === 0 && agent === "steady" && (isUndisturbed || attempts > 1);
-        if (failure !== undefined && (isQuiet || party === "internal" || party === "grader")) {
-          wrong.push(`${rolloutId} failed although nothing was in its way: ${failure.message}`);
-        }
-        if (party === "agent" && agent === "steady") {
-          wrong.push(`${rolloutId}: ${failure!.message}, and its agent does as before`);
-        }
-      },
+      onEpisode: (episode) => this.#hear(episode, life),
     });
   }
 
-  /** Takes the groups as they come: each at least once, and none again once that is noted. */
-  async #takeAll(run: LiveRun, leavesEarly: boolean): Promise<void> {
-    const { random, wrong } = this.#world;
-    const { redeliver, staleness } = this.#scenario;
-    const most = leavesEarly ? random.between(1, 2) : Infinity;
-    const handedNow = new Set<number>();
-    let last: number | undefined;
-    for await (const group of run) {
-      const { groupIndex } = group;
-      // Whoever is given another one has taken the last.
-      if (last !== undefined) this.#taken.add(last);
-      if (handedNow.has(groupIndex) || (redeliver && this.#taken.has(groupIndex))) {
-        wrong.push(`group ${groupIndex} was taken and is handed out again`);
-      }
-      wrong.push(...this.#checkGroup(group));
-      handedNow.add(groupIndex);
-      this.handedOut.set(groupIndex, group);
-      last = groupIndex;
-      // Trainers take their time, and change the weights.
-      if (random.chance(0.5)) await this.#world.clock.sleep(random.between(1, 2000));
-      if (staleness !== undefined) {
-        this.#world.version += 1;
-        run.announcePolicy(this.#world.version);
-      }
-      if (handedNow.size >= most) return;
+  /** An episode is told of. */
+  #hear({ failure, outcome, reward, rolloutId }: Episode, { told, troubles }: Life): void {
+    const { disk, hungCount, wrong } = this.#world;
+    const { agent, attempts, isUndisturbed, queue } = this.#scenario;
+    if (told.has(rolloutId)) wrong.push(`${rolloutId} is told of twice`);
+    told.add(rolloutId);
+    const durable = disk.durableText(path.join(this.dir, "episodes.jsonl"));
+    if (!durable.includes(`"rolloutId":"${rolloutId}"`)) {
+      wrong.push(`${rolloutId} is told of, and a crash would lose it`);
     }
-    if (last !== undefined) this.#taken.add(last);
-  }
-
-  /** A group that is handed out is whole, and nothing spoke against it. */
-  #checkGroup(group: EpisodeGroup): readonly string[] {
-    const { begun, size } = this.#options;
-    const { episodes, groupId } = group;
-    const found: string[] = [];
-    const places = episodes.map(({ sampleIndex }) => sampleIndex);
-    if (places.some((place, index) => place <= (places[index - 1] ?? -1))) {
-      found.push(`${groupId} is handed out with the attempts ${places.join()}`);
+    if (outcome !== "failed") this.#reported.add(rolloutId);
+    else if (reward !== undefined) wrong.push(`${rolloutId} failed and is scored`);
+    if (failure?.code === "engine/timeout" && hungCount === 0) {
+      wrong.push(`${rolloutId} waited in vain for an engine that was not hung`);
     }
-    const scored = episodes.filter(({ reward }) => reward !== undefined);
-    if (scored.length < size && episodes.length < begun) {
-      found.push(`${groupId} is handed out with ${episodes.length} attempts`);
+    const { party } = failure ?? {};
+    const isCalm = troubles === 0 && (queue === undefined || isUndisturbed);
+    // What is recorded of a failure ends an attempt once more.
+    const isQuiet = isCalm && agent === "steady" && (isUndisturbed || attempts > 1);
+    if (failure !== undefined && (isQuiet || party === "internal" || party === "grader")) {
+      wrong.push(`${rolloutId} failed although nothing was in its way: ${failure.message}`);
     }
-    if (episodes.some((episode) => episode.groupId !== groupId)) {
-      found.push(`${groupId} is handed out with another group's attempts`);
+    if (party === "agent" && agent === "steady") {
+      wrong.push(`${rolloutId}: ${failure!.message}, and its agent does as before`);
     }
-    if ((this.#scenario.keep?.(group) ?? true) !== true) {
-      found.push(`${groupId} is handed out, and the filter says otherwise`);
-    }
-    return found;
   }
 
   /** What was reported is there; what was journalled must not be sampled again. */
   #lookInto(folder: RunFolder): void {
     const finished = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
+    if (finished.size < folder.finished.length) this.#world.wrong.push("an episode is there twice");
     for (const rolloutId of this.#reported) {
       if (!finished.has(rolloutId)) this.#world.wrong.push(`${rolloutId} was reported and is lost`);
     }
@@ -277,7 +317,8 @@ export class SimulatedRun {
     }
     const { wanted } = this.#options;
     if (wanted.type === "fork") this.#forbidShared(wanted, found);
-    this.#world.journalled = found;
+    // Workers whose attempt another one has by now play on for a while.
+    this.#world.journalled = this.#queue === undefined ? found : new Set();
   }
 
   /** Nor is what forks share. */
@@ -322,8 +363,9 @@ export class SimulatedRun {
   }
 
   /** Weights change, runs are paused, interrupted and stopped at moments of their own. */
-  #steer(run: LiveRun, isCalm: boolean, stop: AbortController): void {
-    const { clock, random } = this.#world;
+  #steer(run: LiveRun, { isCalm, process, stop }: Life): void {
+    const { random } = this.#world;
+    const { clock } = process;
     if (isCalm) return;
     const count = this.#scenario.isUndisturbed ? 0 : random.between(0, 3);
     for (let index = 0; index < count; index++) {
@@ -332,6 +374,7 @@ export class SimulatedRun {
         const version = this.#world.version + 1;
         // An update that waited is overtaken by one that did not: weights do not go back.
         const update = async (): Promise<void> => {
+          if (mode !== "finish") this.#world.updateCount += 1;
           this.#world.version = Math.max(this.#world.version, version);
         };
         void run.updatePolicy(version, update, mode).catch(() => {});
@@ -339,7 +382,7 @@ export class SimulatedRun {
     }
     if (random.chance(0.2)) {
       clock.after(random.between(1, 4000), () => {
-        void run.pause(random.pick(["hold", "interrupt"] as const));
+        void run.pause(random.pick(["hold", "interrupt"] as const)).catch(() => {});
         clock.after(random.between(1, 3000), () => run.resume());
       });
     }
@@ -349,5 +392,25 @@ export class SimulatedRun {
     if (random.chance(0.2)) {
       clock.after(random.between(1, 4000), () => stop.abort(new Error("stopped")));
     }
+  }
+
+  /** The same, in the middle of whatever happens: at any call of the disk, and any wait. */
+  #meddle(run: LiveRun, { isCalm, process, stop }: Life): void {
+    const { clock, more } = this.#world;
+    let left = more.between(0, 400);
+    clock.onActivity = () => {
+      left -= 1;
+      if (left > 0 || process.isDead) return;
+      left = more.between(1, 400);
+      const deed = more.pick(
+        isCalm ? (["pause"] as const) : (["pause", "interrupt", "stop"] as const),
+      );
+      if (deed === "interrupt") void run.interrupt().catch(() => {});
+      else if (deed === "stop") stop.abort(new Error("stopped"));
+      else {
+        void run.pause(more.pick(["hold", "interrupt"] as const)).catch(() => {});
+        process.clock.after(more.between(1, 3000), () => run.resume());
+      }
+    };
   }
 }

@@ -1,4 +1,6 @@
 import type { Environment } from "../../src/environment/environment.ts";
+import type { Random } from "../../src/environment/seeded-random.ts";
+import type { Clock } from "../../src/internal/clock.ts";
 import {
   taskList,
   type Fork,
@@ -30,30 +32,32 @@ export function simulatedSource(
   options: {
     readonly environment: Environment;
     readonly world: SimulatedWorld;
+    readonly clock: Clock;
     readonly isLast: boolean;
     readonly noted: ReadonlySet<string>;
   },
 ): TaskSource {
-  const { environment, isLast, noted, world } = options;
+  const { clock, environment, isLast, noted, world } = options;
+  const { random } = world;
   if (wanted.type === "fork") {
     const { isRepeatable, ...given } = wanted;
-    if (!isRepeatable) return feed([given], noted, world);
+    if (!isRepeatable) return feed([given], noted, { clock, random });
     const at = (): SourcedTask => given;
     return { length: 1, repeatable: true, at, placeOf: () => 0 };
   }
   const { count, source } = wanted;
-  const countNow = source === "growing" && !isLast ? world.random.between(1, count) : count;
+  const countNow = source === "growing" && !isLast ? random.between(1, count) : count;
   const taskIndexes = Array.from({ length: countNow }, (_, index) => index);
   if (source !== "feed") return taskList(environment, { split: "test", taskIndexes });
   const given = taskIndexes.map((index) => ({ task: environment.task("test", index) }));
-  return feed(given, noted, world);
+  return feed(given, noted, { clock, random });
 }
 
 /** Gives what was not noted yet, each once, and takes its time over it. */
 function feed(
   given: readonly SourcedTask[],
   noted: ReadonlySet<string>,
-  { clock, random }: SimulatedWorld,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
 ): TaskSource {
   const left = given.filter(({ task, groupId = task.id }) => !noted.has(groupId));
   return {

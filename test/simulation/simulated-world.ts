@@ -1,6 +1,12 @@
-import type { Engine, GenerateRequest, Generation } from "../../src/engine/engine.ts";
-import type { Random } from "../../src/environment/seeded-random.ts";
+import type {
+  Engine,
+  GenerateOptions,
+  GenerateRequest,
+  Generation,
+} from "../../src/engine/engine.ts";
+import { seededRandom, type Random } from "../../src/environment/seeded-random.ts";
 import { RolloutError } from "../../src/errors.ts";
+import type { Clock } from "../../src/internal/clock.ts";
 import { hashIds } from "../../src/trajectory/rolling-hash.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
@@ -14,11 +20,15 @@ export interface SampledTurn {
   /** The prompt, and what was sampled behind it. */
   readonly ids: readonly number[];
   readonly seed: number | undefined;
+  /** Whether the weights changed meanwhile, by whoever had said that nothing is sampled. */
+  readonly isMixed: boolean;
 }
 
 /** What all processes of a simulation share: time, the disk, the engine and its weights. */
 export class SimulatedWorld {
   readonly random: Random;
+  /** Chance of its own for what was drawn later, so that what a seed plays besides stays as it was. */
+  readonly more: Random;
   readonly clock = new SimulatedClock();
   readonly disk: MemoryDisk;
   /** What the engine sampled, by session: to compare the rows with. */
@@ -30,11 +40,14 @@ export class SimulatedWorld {
   /** Policy calls that hung. */
   hungCount = 0;
   version = 1;
+  /** Updates of the weights during which nothing is sampled. */
+  updateCount = 0;
   turnCount = 0;
   #drawCount = 0;
 
-  constructor(random: Random) {
+  constructor(random: Random, seed: number) {
     this.random = random;
+    this.more = seededRandom(`more/${seed}`);
     this.disk = new MemoryDisk(() => this.clock.now());
   }
 
@@ -45,13 +58,13 @@ export class SimulatedWorld {
   };
 
   /** What the policy samples follows from the prompt and the seed; when, and what goes wrong, does not. */
-  engine(troubles: number): Engine {
-    const { clock, random } = this;
+  engine(troubles: number, clock: Clock): Engine {
+    const { random } = this;
     return {
       kind: "simulated",
       generate: async (request, options): Promise<Generation> => {
         this.#requireNew(request);
-        const { version } = this;
+        const { updateCount, version } = this;
         const wanted = restOfTurn(request.promptIds, request.sampling.seed);
         let count = wanted.length;
         const ms = random.between(1, 900);
@@ -63,11 +76,12 @@ export class SimulatedWorld {
           this.hungCount += 1;
           await clock.sleep(5e6, { signal: options!.signal! });
         }
-        const isCut = await this.#waitOrCut(ms, options?.cutShort, options?.signal);
+        const isCut = await this.#waitOrCut(ms, { ...options, clock });
         if (isCut) count = random.between(0, wanted.length - 1);
         const outputIds = wanted.slice(0, count);
         const isLying = fate > 1 - 0.02 * troubles;
-        if (!isLying) this.#note(request, outputIds);
+        const isMixed = updateCount !== this.updateCount;
+        if (!isLying) this.#note(request, { outputIds, isMixed });
         return {
           outputIds: isLying ? outputIds.map((id) => id + 0x20_0000) : outputIds,
           logprobs: outputIds.map((id) => -(id % 7) / 8),
@@ -98,12 +112,11 @@ export class SimulatedWorld {
 
   async #waitOrCut(
     ms: number,
-    cutShort: AbortSignal | undefined,
-    signal: AbortSignal | undefined,
+    { clock, cutShort, signal }: GenerateOptions & { readonly clock: Clock },
   ): Promise<boolean> {
     if (cutShort?.aborted === true) return true;
     return await new Promise<boolean>((resolve, reject) => {
-      const callOff = this.clock.after(ms, () => end(() => resolve(false)));
+      const callOff = clock.after(ms, () => end(() => resolve(false)));
       const onCut = (): void => end(() => resolve(true));
       const onAbort = (): void => end(() => reject(signal!.reason as Error));
       const end = (settle: () => void): void => {
@@ -118,7 +131,10 @@ export class SimulatedWorld {
     });
   }
 
-  #note(request: GenerateRequest, outputIds: readonly number[]): void {
+  #note(
+    request: GenerateRequest,
+    { outputIds, isMixed }: { readonly outputIds: readonly number[]; readonly isMixed: boolean },
+  ): void {
     const { sessionId, promptIds, sampling } = request;
     this.turnCount += 1;
     const known = this.sampled.get(sessionId) ?? [];
@@ -127,6 +143,7 @@ export class SimulatedWorld {
       promptLength: promptIds.length,
       ids: [...promptIds, ...outputIds],
       seed: sampling.seed,
+      isMixed,
     });
     this.sampled.set(sessionId, known);
   }

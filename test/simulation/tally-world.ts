@@ -4,17 +4,17 @@ import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import type { Environment } from "../../src/environment/environment.ts";
 import type { Random } from "../../src/environment/seeded-random.ts";
 import { RolloutError } from "../../src/errors.ts";
+import type { Clock } from "../../src/internal/clock.ts";
 import { toolFromOpenAi } from "../../src/message.ts";
 import type { Outside } from "../../src/outside.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
 import { toPyValue } from "../../src/python/value.ts";
 import { isLeaving, textOfLine, type User, type UserLine } from "../../src/user/user.ts";
-import type { SimulatedClock } from "./simulated-clock.ts";
 
 /** What the parts of a world have from their process. */
 export interface Surroundings {
   readonly random: Random;
-  readonly clock: SimulatedClock;
+  readonly clock: Clock;
   /** How much goes wrong, from 0 to 1. */
   readonly troubles: number;
   /** Draws what nobody can repeat. */

@@ -6,7 +6,7 @@ import { failedEpisode, unplayedEpisode } from "../../episode/unplayed-episode.t
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
-import { UsageError } from "../../errors.ts";
+import { UsageError, describeError } from "../../errors.ts";
 import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
 import { jobIdOf, requireNames, type AttemptJob } from "../job/attempt-job.ts";
 import { LineWriter } from "../job/job-recording.ts";
@@ -16,6 +16,7 @@ import { describeNoWorker } from "../run/no-worker.ts";
 import { forgetRun, parseRunEntry, runSilenceMs, type RunEntry } from "../run/run-entry.ts";
 import { hashTerms, type RunTerms } from "../run/run-terms.ts";
 import { queueName, runAliveKey, runsKey } from "../store/keys.ts";
+import { beginWith } from "../store/begin-with.ts";
 import { blockMs, type QueueStore } from "../store/queue-store.ts";
 import { within } from "../store/within.ts";
 import { HandedJob, type HandedSetup } from "./handed-job.ts";
@@ -68,9 +69,10 @@ export class HandOut implements AsyncDisposable {
   readonly #eventsClient: QueueStore["redis"];
   readonly #token = randomUUID();
   readonly #termsHash: string;
-  readonly #startedAtMs = Date.now();
+  readonly #startedAtMs: number;
   readonly #probe: string | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  /** Calls the next look off. */
+  #callOff = (): void => {};
   #noWorker: string | undefined;
   #isClosing = false;
   /** Another process hands it out: nothing in the store is this one's any more. */
@@ -86,6 +88,7 @@ export class HandOut implements AsyncDisposable {
     this.#probe = open.probe;
     this.#termsHash = hashTerms(options.terms);
     const { store, run, place } = options;
+    this.#startedAtMs = store.wallNow();
     const { Queue: BullQueue, QueueEvents: BullEvents } = store.bullmq;
     this.#queue = new BullQueue(queueName(run), {
       ...store.bullOptions,
@@ -114,21 +117,33 @@ export class HandOut implements AsyncDisposable {
   /**
    * Begins to hand out a run, or goes on with it: what workers played meanwhile is taken.
    *
-   * @throws UsageError where the shared place cannot be written.
+   * @throws UsageError where the shared place or the store cannot be written.
    */
   static async open(options: HandOutOptions): Promise<HandOut> {
     const { store, run, place, isMarked = false } = options;
     const probe = place && `probe/${run}`;
-    if (place !== undefined) await place.write(`probe/${run}`, Buffer.from(run));
-    const policy = await RemotePolicy.open(store, run, { isMarked });
+    if (place !== undefined) await writeProbe(place, run);
+    const policy = await beginWith("hand out by", () =>
+      RemotePolicy.open(store, run, { isMarked }),
+    );
     const handOut = new HandOut(options, { policy, probe });
-    await handOut.#queue.waitUntilReady();
-    // Whoever handed it out before has lost it.
-    await store.redis.set(runAliveKey(run), handOut.#token, "PX", runSilenceMs);
-    await handOut.#writeEntry();
-    await store.publish({ type: "run", run });
+    try {
+      await beginWith("hand out by", () => handOut.#enter());
+    } catch (error) {
+      await handOut[Symbol.asyncDispose]();
+      throw error;
+    }
     handOut.#tend();
     return handOut;
+  }
+
+  /** Says to the store that this process hands the run out; whoever handed it out before has lost it. */
+  async #enter(): Promise<void> {
+    const { store, run } = this.#options;
+    await this.#queue.waitUntilReady();
+    await store.redis.set(runAliveKey(run), this.#token, "PX", runSilenceMs);
+    await this.#writeEntry();
+    await store.publish({ type: "run", run });
   }
 
   /** Has workers play attempts of the run. */
@@ -191,7 +206,7 @@ export class HandOut implements AsyncDisposable {
       ...(past?.nextPromptHash !== undefined && { partingHash: past.nextPromptHash }),
       ...(sampling && { sampling }),
       ...(deadlineAtMs !== undefined && {
-        deadlineAtMs: store.now() + (deadlineAtMs - Date.now()),
+        deadlineAtMs: store.now() + (deadlineAtMs - store.wallNow()),
       }),
       ...(sent && { past: sent }),
     };
@@ -209,6 +224,7 @@ export class HandOut implements AsyncDisposable {
       return await sendPayload(text, {
         ...{ place: this.#options.place, name },
         what: `what is recorded of ${place.rolloutId}`,
+        clock: this.#options.store.clock,
       });
     } catch (error) {
       if (error instanceof PayloadError) throw new UsageError(error.message);
@@ -220,8 +236,8 @@ export class HandOut implements AsyncDisposable {
 
   /** Looks after the run every now and then until it is closed. */
   #tend(): void {
-    const { everyMs = 2_000 } = this.#options;
-    this.#timer = setTimeout(() => {
+    const { everyMs = 2_000, store } = this.#options;
+    this.#callOff = store.clock.after(everyMs, () => {
       this.#tending = this.#look()
         .catch((error: unknown) => {
           if (error instanceof UsageError) this.#book.fail(error);
@@ -230,7 +246,7 @@ export class HandOut implements AsyncDisposable {
         .finally(() => {
           if (!this.#isClosing && !this.#isLost) this.#tend();
         });
-    }, everyMs);
+    });
   }
 
   async #look(): Promise<void> {
@@ -267,7 +283,12 @@ export class HandOut implements AsyncDisposable {
           typeof value === "number" ? [[name, value]] : [],
         ),
       ),
-      ...{ host: hostname(), pid: process.pid, startedAtMs: this.#startedAtMs, atMs: Date.now() },
+      ...{
+        host: hostname(),
+        pid: process.pid,
+        startedAtMs: this.#startedAtMs,
+        atMs: store.wallNow(),
+      },
       ...{ waiting: this.#book.count, landed: this.#book.landedCount },
       ...(this.#probe !== undefined && { probe: this.#probe }),
     };
@@ -283,16 +304,18 @@ export class HandOut implements AsyncDisposable {
   /** Calls back what nobody waits for any more, and leaves the rest to the next start. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
-    clearTimeout(this.#timer);
+    const { clock } = this.#options.store;
+    this.#callOff();
     this.policy.stop();
     // A store that is away now is left as it is: whoever goes on with the run sees to it.
-    await within(farewellMs, this.#leave());
+    await within(farewellMs, this.#leave(), clock);
     // What it waits for in the store need not come to its end.
     this.#eventsClient.disconnect();
     await this.#events.close().catch(() => {});
     await within(
       farewellMs,
       this.#queue.close().catch(() => {}),
+      clock,
     );
   }
 
@@ -314,6 +337,18 @@ export class HandOut implements AsyncDisposable {
     } catch {
       // It is away in this very moment.
     }
+  }
+}
+
+/** Workers know by it that their place is the same. */
+async function writeProbe(place: SharedPlace, run: string): Promise<void> {
+  try {
+    await place.write(`probe/${run}`, Buffer.from(run));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`Cannot use --shared ${place.shown}: ${describeError(error)}`, {
+      cause: error,
+    });
   }
 }
 

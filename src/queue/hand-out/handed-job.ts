@@ -24,7 +24,7 @@ export class HandedJob {
   readonly groupLeft: number;
   readonly #result = withResolvers<Episode>();
   readonly promise: Promise<Episode> = this.#result.promise;
-  /** When it was put into the queue last, by the process's clock; absent while it is on its way. */
+  /** When it was put into the queue last, by the store's `clock`; absent while it is on its way. */
   addedAtMs: number | undefined;
   /** Its answer is being read. */
   isReading = false;

@@ -2,6 +2,7 @@ import type { Queue } from "bullmq";
 import type { Episode } from "../../episode/episode.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import { answerSchema, type Answer } from "../job/attempt-result.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { cancelledKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
@@ -147,7 +148,7 @@ export class JobBook {
   async #takeAnswer(handed: HandedJob, value: unknown): Promise<void> {
     const read = answerSchema.safeParse(value);
     const verdict = read.success
-      ? await judgeAnswer(handed, read.data, this.#place)
+      ? await judgeAnswer(handed, read.data, { place: this.#place, clock: this.#store.clock })
       : ({ type: "again", reason: "the answer is of another form than expected" } as const);
     // It may have been cancelled meanwhile.
     if (this.#handed.get(handed.id) !== handed) return;
@@ -203,7 +204,7 @@ export class JobBook {
       }
     }
     // What was called off by mistake waits until somebody looks after it.
-    if (reason === undefined) handed.addedAtMs = performance.now();
+    if (reason === undefined) handed.addedAtMs = this.#store.clock.now();
     else this.#add(handed);
   }
 
@@ -254,7 +255,7 @@ export class JobBook {
     if (this.#lookedAfter.length === 0) this.#lookedAfter = [...this.#handed.keys()];
     const next = this.#lookedAfter.slice(0, lookedAfterTogether);
     this.#lookedAfter = this.#lookedAfter.slice(lookedAfterTogether);
-    const now = performance.now();
+    const now = this.#store.clock.now();
     return next.filter((id) => {
       const addedAtMs = this.#handed.get(id)?.addedAtMs;
       return addedAtMs !== undefined && now - addedAtMs > graceMs;
@@ -274,10 +275,15 @@ export class JobBook {
   async close(): Promise<void> {
     const error = new DOMException("the run is closed", "AbortError");
     for (const handed of [...this.#handed.values()]) this.#cancel(handed, error);
-    const late = new Promise((resolve) => setTimeout(resolve, closeMs).unref());
-    while (this.#pending.size > 0) {
-      const done = Promise.allSettled([...this.#pending]).then(() => "done");
-      if ((await Promise.race([done, late])) !== "done") return;
+    const late = withResolvers();
+    const callOff = this.#store.clock.after(closeMs, () => late.resolve());
+    try {
+      while (this.#pending.size > 0) {
+        const done = Promise.allSettled([...this.#pending]).then(() => "done");
+        if ((await Promise.race([done, late.promise])) !== "done") return;
+      }
+    } finally {
+      callOff();
     }
   }
 
@@ -298,7 +304,7 @@ export class JobBook {
           .splice(0, addedTogether)
           .filter((handed) => this.#handed.get(handed.id) === handed);
         await this.#addSome(some);
-        const now = performance.now();
+        const now = this.#store.clock.now();
         for (const handed of some) handed.addedAtMs = now;
       }
     } finally {

@@ -1,4 +1,5 @@
 import { InvariantError, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
+import type { Clock } from "../../internal/clock.ts";
 import { PlaybackStop } from "../../outside.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";
@@ -26,12 +27,12 @@ export type Verdict =
 export async function judgeAnswer(
   handed: HandedJob,
   answer: Answer,
-  place: SharedPlace | undefined,
+  { place, clock }: { readonly place: SharedPlace | undefined; readonly clock: Clock },
 ): Promise<Verdict> {
   if (answer.type === "not-played") return notPlayed(answer, handed.job);
   let text: string;
   try {
-    text = await takePayload(answer.result, place);
+    text = await takePayload(answer.result, place, clock);
   } catch (error) {
     if (!(error instanceof PayloadError)) throw error;
     return { type: "again", reason: error.message };

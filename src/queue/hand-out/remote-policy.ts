@@ -76,7 +76,7 @@ export class RemotePolicy {
 
   async #change(change: Partial<Pick<PolicyState, "gate" | "version">>): Promise<void> {
     // The next process that hands the run out may find a store that lost what this one wrote.
-    const revision = Math.max(this.#state.revision + 1, Date.now());
+    const revision = Math.max(this.#state.revision + 1, this.#store.wallNow());
     this.#state = { ...this.#state, ...change, revision };
     const written = this.#writing.then(async () => {
       await this.#store.redis.set(policyKey(this.#run), JSON.stringify(this.#state));
@@ -95,9 +95,9 @@ export class RemotePolicy {
     try {
       while (!this.#isClosed && (await this.#isAwaited(revision))) {
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, lookAgainMs);
+          const callOff = this.#store.clock.after(lookAgainMs, resolve);
           news.wake = () => {
-            clearTimeout(timer);
+            callOff();
             resolve();
           };
         });

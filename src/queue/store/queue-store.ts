@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from "../../internal/clock.ts";
 import { readVariable } from "../../internal/read-variable.ts";
 import type { Redis, RedisOptions } from "ioredis";
 import { UsageError, describeError } from "../../errors.ts";
@@ -18,6 +19,12 @@ export interface StoreOptions {
   readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
   /** How long the first connection may take. Default 10 000. */
   readonly connectMs?: number;
+  /** What speaks to the store. Default: the packages, which are loaded then. */
+  readonly clients?: StoreClients;
+  /** In which whoever uses the store waits. Default: the machine's. */
+  readonly clock?: Clock;
+  /** This machine's time, milliseconds since the epoch. Default: `Date.now`. */
+  readonly wallNow?: () => number;
 }
 
 /** Nothing heard for so long after a command: the connection is dead, whatever TCP thinks. */
@@ -30,6 +37,10 @@ export const blockMs = 5_000;
 export class QueueStore implements AsyncDisposable {
   readonly redis: Redis;
   readonly bullmq: StoreClients["bullmq"];
+  /** In which those wait who use the store. */
+  readonly clock: Clock;
+  /** This machine's time, milliseconds since the epoch. */
+  readonly wallNow: () => number;
   readonly #subscriber: Redis;
   readonly #listeners = new Set<(news: News) => void>();
   #isThere = true;
@@ -38,6 +49,8 @@ export class QueueStore implements AsyncDisposable {
   private constructor(clients: StoreClients, redis: Redis, options: StoreOptions) {
     this.redis = redis;
     this.bullmq = clients.bullmq;
+    this.clock = options.clock ?? systemClock;
+    this.wallNow = options.wallNow ?? Date.now;
     this.#subscriber = redis.duplicate();
     const onContact = (isThere: boolean, why?: string): void => {
       if (isThere === this.#isThere) return;
@@ -61,7 +74,7 @@ export class QueueStore implements AsyncDisposable {
    * @throws UsageError where its packages are missing, its password is wrong, or it does not answer.
    */
   static async connect(config: QueueConfig, options: StoreOptions = {}): Promise<QueueStore> {
-    const clients = await loadStoreClients();
+    const clients = options.clients ?? (await loadStoreClients());
     const redis = new clients.Redis(config.url, redisOptions(config, options));
     let last: unknown;
     redis.on("error", (error: unknown) => (last = error));
@@ -74,7 +87,8 @@ export class QueueStore implements AsyncDisposable {
       const subscribed = store.#subscriber.subscribe(newsChannel);
       const begun = Promise.all([chosen, store.readClock(), subscribed]);
       begun.catch(() => {});
-      if (!(await within(connectMs, begun))) throw last ?? new Error("it does not answer");
+      if (!(await within(connectMs, begun, store.clock)))
+        throw last ?? new Error("it does not answer");
     } catch (error) {
       await store[Symbol.asyncDispose]();
       const { protocol, host } = new URL(config.url);
@@ -89,14 +103,14 @@ export class QueueStore implements AsyncDisposable {
 
   /** The store's time, which all agree on: milliseconds since the epoch, as of the last `readClock()`. */
   now(): number {
-    return Date.now() + this.#aheadMs;
+    return this.wallNow() + this.#aheadMs;
   }
 
   /** Finds out how far the store's clock is ahead of this machine's. */
   async readClock(): Promise<void> {
-    const askedAtMs = Date.now();
+    const askedAtMs = this.wallNow();
     const [seconds, microseconds] = await this.redis.time();
-    const heardAtMs = Date.now();
+    const heardAtMs = this.wallNow();
     const thereMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
     this.#aheadMs = thereMs - (askedAtMs + heardAtMs) / 2;
   }

@@ -1,12 +1,18 @@
+import type { Clock } from "../../internal/clock.ts";
+
 /** Waits for work that a store may never answer, for so long at most; whether it came to its end. */
-export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
+export async function within(
+  ms: number,
+  work: Promise<unknown>,
+  clock: Pick<Clock, "after">,
+): Promise<boolean> {
+  let callOff = (): void => {};
   const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
+    callOff = clock.after(ms, () => resolve(false));
   });
   try {
     return await Promise.race([work.then(() => true), late]);
   } finally {
-    clearTimeout(timer);
+    callOff();
   }
 }

@@ -4,6 +4,7 @@ import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { playEpisode } from "../../episode/play-episode.ts";
 import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
+import type { Clock } from "../../internal/clock.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { drawTask } from "../../run/plan-run.ts";
 import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
@@ -27,6 +28,8 @@ export interface JobPlay {
   /** Whether a recording is kept for another worker to go on from. */
   readonly isRecorded: boolean;
   readonly redactor: Redactor;
+  /** In which the place is waited for. */
+  readonly clock: Clock;
   /** Aborted, nobody needs it, or another has it by now. */
   readonly signal: AbortSignal;
   /** Aborted, it ends with what it has. */
@@ -79,7 +82,7 @@ async function playRecorded(
   const { id, job, place, isRecorded, worker } = play;
   const sent = await takePast(play);
   const recording =
-    isRecorded && place !== undefined ? await openRecording(place, { id, job }) : undefined;
+    isRecorded && place !== undefined ? await openRecording(place, play) : undefined;
   state.recording = recording;
   const deliveries = Math.max(play.deliveries, recording?.number ?? 1);
   const base = sent ?? [];
@@ -110,6 +113,7 @@ async function playRecorded(
     place: play.sharesResults ? place : undefined,
     name: `results/${job.run}/${id}`,
     what: `the result of ${job.rolloutId}`,
+    clock: play.clock,
   });
   return {
     answer: { answer: 1, type: "played", handOut: job.handOut, worker, result: payload },
@@ -120,7 +124,7 @@ async function playRecorded(
 /** A place that takes no recording costs whoever goes on with the attempt some turns, and nobody the run. */
 async function openRecording(
   place: SharedPlace,
-  about: Pick<JobPlay, "id" | "job">,
+  about: Pick<JobPlay, "id" | "job" | "clock">,
 ): Promise<SharedRecording | undefined> {
   try {
     return await openSharedRecording(place, about);
@@ -136,10 +140,10 @@ async function forget(recording: SharedRecording | undefined): Promise<void> {
 }
 
 /** What the job goes on from; an attempt that has no need of it begins anew where it cannot be had. */
-async function takePast({ job, place }: JobPlay): Promise<readonly Inputs[] | undefined> {
+async function takePast({ job, place, clock }: JobPlay): Promise<readonly Inputs[] | undefined> {
   if (job.past === undefined) return undefined;
   try {
-    const sent = readPast(await takePayload(job.past, place), job);
+    const sent = readPast(await takePayload(job.past, place, clock), job);
     if (sent !== undefined) return sent;
   } catch (error) {
     if (!(error instanceof PayloadError) || job.forkedFrom !== undefined) throw error;

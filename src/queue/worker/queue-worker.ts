@@ -11,6 +11,7 @@ import { forgetWorker, writeWorker } from "../run/worker-entry.ts";
 import { queueName } from "../store/keys.ts";
 import type { News } from "../store/news.ts";
 import type { QueueStore } from "../store/queue-store.ts";
+import { beginWith } from "../store/begin-with.ts";
 import { within } from "../store/within.ts";
 import { RunLane } from "./run-lane.ts";
 import { WorkerTally } from "./worker-tally.ts";
@@ -60,22 +61,26 @@ export class QueueWorker implements AsyncDisposable {
   /** Why runs are not played, by run. */
   readonly #refused = new Map<string, string>();
   readonly #plays = new Set<Promise<void>>();
-  readonly #startedAtMs = Date.now();
+  readonly #startedAtMs: number;
   readonly #fail: (error: unknown) => void;
   #loop: Promise<void> = Promise.resolve();
   #joining: Promise<void> = Promise.resolve();
   #wake = withResolvers();
   #isDraining = false;
-  #lastContactMs = performance.now();
+  #hasLeft = false;
+  #lastContactMs: number;
   #isCutOff = false;
-  #beat: NodeJS.Timeout | undefined;
-  #watch: NodeJS.Timeout | undefined;
+  /** Call off the next sign of life, and the next look at when the last one arrived. */
+  #callOffBeat = (): void => {};
+  #callOffWatch = (): void => {};
   #stopListening = (): void => {};
 
   private constructor(options: QueueWorkerOptions) {
     const { name, leaseMs = 15_000, setup } = options;
     this.#options = options;
     this.#leaseMs = leaseMs;
+    this.#startedAtMs = options.store.wallNow();
+    this.#lastContactMs = options.store.clock.now();
     this.name = name ?? `${hostname()}-${randomUUID().slice(0, 6)}`;
     this.#setup = { ...setup, onTurn: (turn) => this.#tally.turnEnded(turn) };
     const { promise, reject } = withResolvers<never>();
@@ -84,14 +89,23 @@ export class QueueWorker implements AsyncDisposable {
     promise.catch(() => {});
   }
 
-  /** Starts a worker: it plays whatever there is until it is drained. */
+  /**
+   * Starts a worker: it plays whatever there is until it is drained.
+   *
+   * @throws UsageError where the store takes nothing.
+   */
   static async start(options: QueueWorkerOptions): Promise<QueueWorker> {
     const worker = new QueueWorker(options);
-    await worker.#giveSign();
+    await beginWith("work for", () => worker.#giveSign());
     worker.#stopListening = options.store.listen((news) => worker.#hear(news));
-    await worker.#join();
+    try {
+      await beginWith("work for", () => worker.#join());
+    } catch (error) {
+      await worker[Symbol.asyncDispose]();
+      throw error;
+    }
     worker.#beatOn();
-    worker.#watch = setInterval(() => worker.#checkContact(), worker.#leaseMs / 20);
+    worker.#watchOn();
     worker.#loop = worker.#work().catch((error: unknown) => worker.#fail(error));
     return worker;
   }
@@ -109,23 +123,26 @@ export class QueueWorker implements AsyncDisposable {
     this.#isDraining = true;
     this.#wake.resolve();
     // A store that does not answer is not waited for: what cannot be given back comes back by itself.
-    await within(farewellMs, this.#loop);
+    const { clock } = this.#options.store;
+    await within(farewellMs, this.#loop, clock);
     await within(
       farewellMs,
       this.#giveSign().catch(() => {}),
+      clock,
     );
-    await within(withinMs, Promise.allSettled([...this.#plays]));
+    await within(withinMs, Promise.allSettled([...this.#plays]), clock);
     for (const lane of this.#lanes.values()) lane.giveBack();
-    await within(farewellMs, Promise.allSettled([...this.#plays]));
+    await within(farewellMs, Promise.allSettled([...this.#plays]), clock);
   }
 
   /** Gives back what is played, and leaves. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.drain({ withinMs: 0 });
-    clearTimeout(this.#beat);
-    clearInterval(this.#watch);
+    this.#hasLeft = true;
+    this.#callOffBeat();
+    this.#callOffWatch();
     this.#stopListening();
-    await within(farewellMs, this.#leave());
+    await within(farewellMs, this.#leave(), this.#options.store.clock);
   }
 
   async #leave(): Promise<void> {
@@ -139,13 +156,13 @@ export class QueueWorker implements AsyncDisposable {
   async #work(): Promise<void> {
     while (!this.#isDraining) {
       if (this.#plays.size < this.#options.concurrency && (await this.#takeOne())) continue;
-      const timer = setTimeout(() => {
+      const callOff = this.#options.store.clock.after(lookAgainMs, () => {
         for (const lane of this.#lanes.values()) lane.isEmpty = false;
         this.#wake.resolve();
-      }, lookAgainMs);
+      });
       await this.#wake.promise;
       this.#wake = withResolvers();
-      clearTimeout(timer);
+      callOff();
     }
   }
 
@@ -229,7 +246,7 @@ export class QueueWorker implements AsyncDisposable {
       this.#note(`leaves run ${run}`);
     }
     for (const entry of runs) {
-      if (isForgotten(entry, Date.now())) await this.#forget(entry);
+      if (isForgotten(entry, store.wallNow())) await this.#forget(entry);
       if (!entry.isAlive) continue;
       const lane = this.#lanes.get(entry.run);
       if (lane !== undefined) {
@@ -288,13 +305,23 @@ export class QueueWorker implements AsyncDisposable {
   }
 
   #beatOn(): void {
-    this.#beat = setTimeout(() => {
+    const { clock } = this.#options.store;
+    this.#callOffBeat = clock.after(this.#leaseMs / beatsPerLease, () => {
       void this.#keepUp()
         .catch(() => {
           // The store is away: whoever sees to the contact acts.
         })
-        .finally(() => this.#beatOn());
-    }, this.#leaseMs / beatsPerLease);
+        .finally(() => {
+          if (!this.#hasLeft) this.#beatOn();
+        });
+    });
+  }
+
+  #watchOn(): void {
+    this.#callOffWatch = this.#options.store.clock.after(this.#leaseMs / 20, () => {
+      this.#checkContact();
+      this.#watchOn();
+    });
   }
 
   async #keepUp(): Promise<void> {
@@ -309,7 +336,7 @@ export class QueueWorker implements AsyncDisposable {
 
   async #giveSign(): Promise<void> {
     const { store, concurrency, terms, setup } = this.#options;
-    const askedAtMs = performance.now();
+    const askedAtMs = store.clock.now();
     const playing = [...this.#lanes].map(([run, lane]) => [run, lane.playingCount] as const);
     await writeWorker(
       store,
@@ -320,7 +347,7 @@ export class QueueWorker implements AsyncDisposable {
         state: this.#isDraining ? "draining" : "working",
         playing: Object.fromEntries(playing.filter(([, count]) => count > 0)),
         ...this.#tally.read(),
-        ...{ startedAtMs: this.#startedAtMs, atMs: Date.now() },
+        ...{ startedAtMs: this.#startedAtMs, atMs: store.wallNow() },
         refuses: Object.fromEntries(this.#refused),
       },
       this.#leaseMs,
@@ -334,7 +361,7 @@ export class QueueWorker implements AsyncDisposable {
 
   /** Others count on it that nothing lands of what a worker samples behind its last sign of life. */
   #checkContact(): void {
-    const silentMs = performance.now() - this.#lastContactMs;
+    const silentMs = this.#options.store.clock.now() - this.#lastContactMs;
     if (silentMs >= this.#leaseMs) for (const lane of this.#lanes.values()) lane.lose();
     if (this.#isCutOff || silentMs < this.#leaseMs * cutOffShare) return;
     this.#isCutOff = true;

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { Job, Worker } from "bullmq";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
-import { systemClock } from "../../internal/clock.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { PolicyGate } from "../../run/policy-gate.ts";
 import { attemptJobSchema, type AttemptJob } from "../job/attempt-job.ts";
@@ -161,7 +160,7 @@ export class RunLane implements AsyncDisposable {
   }
 
   async #play(job: Job, playing: PlayingJob): Promise<void> {
-    const { worker, place, redactor } = this.#options;
+    const { worker, place, redactor, store } = this.#options;
     const parsed = attemptJobSchema.safeParse(job.data);
     const unfit = parsed.success ? this.#unfitFor(parsed.data) : "the job is of another form";
     const callOff = parsed.success ? this.#endAt(parsed.data.deadlineAtMs, playing) : () => {};
@@ -176,7 +175,7 @@ export class RunLane implements AsyncDisposable {
         if (data.policyRevision > this.#state.revision) await this.follow();
         const sampling = (data.sampling ?? this.entry.sampling) as SamplingParameters;
         played = await playJob({
-          ...{ id: playing.id, job: data, worker, place, redactor },
+          ...{ id: playing.id, job: data, worker, place, redactor, clock: store.clock },
           deliveries: Math.max(1, job.attemptsStarted),
           setup: { ...this.#setup, sampling },
           isRecorded: this.entry.isRecorded,
@@ -199,7 +198,7 @@ export class RunLane implements AsyncDisposable {
     if (deadlineAtMs === undefined) return () => {};
     const leftMs = deadlineAtMs - this.#options.store.now();
     const end = (): void => stop.abort(new Stopped("cancelled"));
-    return systemClock.after(Math.max(0, leftMs), end);
+    return this.#options.store.clock.after(Math.max(0, leftMs), end);
   }
 
   #unfitFor(job: AttemptJob): string | undefined {
@@ -219,7 +218,7 @@ export class RunLane implements AsyncDisposable {
         if (!isRefusal(error)) throw error;
       }
       playing.stop.signal.throwIfAborted();
-      await systemClock.sleep(askAgainMs);
+      await this.#options.store.clock.sleep(askAgainMs);
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Inputs } from "../../episode/input.ts";
+import type { Clock } from "../../internal/clock.ts";
 import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
 import { readLines, type ReadLines } from "../job/job-recording.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
@@ -30,7 +31,11 @@ export interface SharedRecording {
  */
 export async function openSharedRecording(
   { recordings }: SharedPlace,
-  { id, job }: { readonly id: string; readonly job: AttemptJob },
+  {
+    id,
+    job,
+    clock,
+  }: { readonly id: string; readonly job: AttemptJob; readonly clock: Pick<Clock, "after"> },
 ): Promise<SharedRecording | undefined> {
   if (recordings === undefined) return undefined;
   const folder = `recordings/${job.run}/${id}`;
@@ -53,7 +58,7 @@ export async function openSharedRecording(
     gathered += `${line}\n`;
     if (isScheduled) return;
     isScheduled = true;
-    setTimeout(() => void flush(), gatherMs).unref();
+    clock.after(gatherMs, () => void flush());
   };
   return {
     number,

@@ -1,0 +1,182 @@
+import type { Queue, Worker } from "bullmq";
+import { describe, expect, test } from "vitest";
+import { memoryClients, plainLine } from "./memory-clients.fixture.ts";
+import { MemoryStore } from "./memory-store.fixture.ts";
+import { QueueStore } from "./queue-store.ts";
+import { missingStore, startStore } from "./store-server.fixture.ts";
+
+/** A store, and where its time goes on when it is asked to. */
+interface Opened extends AsyncDisposable {
+  readonly store: QueueStore;
+  /** Lets locks of one millisecond, and the time between two checks, come to their end. */
+  pass(): Promise<void>;
+}
+
+async function openReal(): Promise<Opened> {
+  const server = await startStore();
+  const store = await QueueStore.connect({ url: server.url });
+  return {
+    store,
+    pass: async () => await new Promise((resolve) => setTimeout(resolve, 30)),
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openMemory(): Promise<Opened> {
+  let nowMs = 0;
+  const memory = new MemoryStore(() => nowMs);
+  const clients = memoryClients(plainLine(memory));
+  const store = await QueueStore.connect({ url: "redis://memory" }, { clients });
+  return {
+    store,
+    pass: async () => {
+      nowMs += 30;
+      await Promise.resolve();
+    },
+    [Symbol.asyncDispose]: async () => await store[Symbol.asyncDispose](),
+  };
+}
+
+const kinds = [
+  ["a real store", openReal, missingStore !== undefined],
+  ["the store in memory", openMemory, false],
+] as const;
+
+/** What a promise comes to, with the code of what is thrown. */
+async function outcome(work: Promise<unknown>): Promise<unknown> {
+  return await work.catch((error: unknown) => {
+    const { code, message } = error as { readonly code?: number; readonly message: string };
+    return `thrown: ${String(code ?? message)}`;
+  });
+}
+
+async function openQueue({ store }: Opened): Promise<{ queue: Queue; worker: Worker }> {
+  const queue = new store.bullmq.Queue("run-r", store.bullOptions);
+  const worker = new store.bullmq.Worker("run-r", null, {
+    ...store.bullOptions,
+    autorun: false,
+    lockDuration: 60_000,
+    stalledInterval: 1,
+    maxStalledCount: 1_000_000,
+  });
+  await queue.waitUntilReady();
+  await worker.waitUntilReady();
+  return { queue, worker };
+}
+
+const job = (jobId: string, priority: number, data: object = {}) => ({
+  name: "attempt",
+  data,
+  opts: { jobId, priority, removeOnComplete: false, removeOnFail: false, stackTraceLimit: 0 },
+});
+
+const dealWith = { block: false };
+
+describe.each(kinds)("%s", (_name, open, isMissing) => {
+  test.skipIf(isMissing)("keeps texts, hashes and sets", async () => {
+    await using opened = await open();
+    const { redis } = opened.store;
+    await redis.set("a", "1", "PX", 60_000);
+    await redis.hset("h", "f", "x");
+    await redis.hset("h", "g", "y");
+    await redis.multi().sadd("s", "m", "n").expire("s", 100).exec();
+    const pipeline = redis.pipeline();
+    pipeline.hmget("h", "f", "none");
+    expect({
+      get: await redis.get("a"),
+      gone: await redis.get("b"),
+      mget: await redis.mget(["a", "b"]),
+      all: await redis.hgetall("h"),
+      none: await redis.hgetall("i"),
+      members: await redis.smismember("s", "m", "o"),
+      piped: await pipeline.exec(),
+      removed: [
+        await redis.srem("s", "m", "o"),
+        await redis.hdel("h", "f"),
+        await redis.del("a", "q"),
+      ],
+      left: [await redis.hexists("h", "f"), await redis.hexists("h", "g"), await redis.get("a")],
+    }).toEqual({
+      get: "1",
+      gone: null,
+      mget: ["1", null],
+      all: { f: "x", g: "y" },
+      none: {},
+      members: [1, 0],
+      piped: [[null, ["x", null]]],
+      removed: [1, 1, 1],
+      left: [0, 1, null],
+    });
+  });
+
+  test.skipIf(isMissing)(
+    "gives jobs by their priority, each once, and says who holds them",
+    async () => {
+      await using opened = await open();
+      const { queue, worker } = await openQueue(opened);
+      await queue.addBulk([job("a", 2, { n: 1 }), job("b", 2), job("c", 1), job("a", 2, { n: 9 })]);
+      const first = await worker.getNextJob("t1", dealWith);
+      const second = await worker.getNextJob("t2", dealWith);
+      await (await queue.getJob("b"))!.changePriority({ priority: 1 });
+      expect([first?.id, second?.id, second?.data, second?.attemptsStarted]).toEqual([
+        "c",
+        "a",
+        { n: 1 },
+        1,
+      ]);
+      expect(await queue.remove("a")).toBe(0);
+      expect(await outcome(second.moveToCompleted({}, "other", false))).toBe("thrown: -6");
+      await second.moveToWait("t2");
+      expect(await outcome(second.moveToWait("t2"))).toBe("thrown: -2");
+      const order = [
+        await worker.getNextJob("t3", dealWith),
+        await worker.getNextJob("t4", dealWith),
+      ];
+      expect(order.map((taken) => [taken?.id, taken?.attemptsStarted])).toEqual([
+        ["b", 1],
+        ["a", 2],
+      ]);
+      expect(await worker.getNextJob("t5", dealWith)).toBeUndefined();
+      await order[0]!.moveToCompleted({ done: 1 }, "t3", false);
+      expect(await outcome(order[0]!.moveToCompleted({}, "t3", false))).toBe("thrown: -2");
+      const { redis } = opened.store;
+      const fields = ["name", "returnvalue", "failedReason", "stc"] as const;
+      const asked = redis.pipeline();
+      asked.hmget(queue.toKey("b"), ...fields);
+      expect(await asked.exec()).toEqual([[null, ["attempt", '{"done":1}', null, null]]]);
+      expect(await redis.hget(queue.toKey("b"), "finishedOn")).toMatch(/^\d+$/);
+      expect([await queue.remove("b"), await queue.remove("never")]).toEqual([1, 1]);
+      expect(await outcome(order[0]!.moveToCompleted({}, "t3", false))).toBe("thrown: -1");
+      await queue.obliterate({ force: true });
+      expect(await redis.hget(queue.toKey("a"), "name")).toBeNull();
+      expect(await outcome(order[1]!.moveToCompleted({}, "t4", false))).toBe("thrown: -1");
+      await worker.close(true);
+      await queue.close();
+    },
+  );
+
+  test.skipIf(isMissing)("brings back what nobody holds any more, before all others", async () => {
+    await using opened = await open();
+    const { queue, worker } = await openQueue(opened);
+    await queue.addBulk([job("a", 1), job("b", 1)]);
+    const lost = await worker.getNextJob("t1", dealWith);
+    // The lock ends with its next renewal, which is for one millisecond.
+    expect(await worker.extendJobLocks(["a"], ["t1"], 1)).toEqual([]);
+    await opened.pass();
+    expect(await worker.extendJobLocks(["a", "b"], ["t1", "t9"], 60_000)).toEqual(["a", "b"]);
+    // Seen twice without a lock.
+    for (let round = 0; round < 2; round++) {
+      await worker.startStalledCheckTimer();
+      await opened.pass();
+    }
+    const again = await worker.getNextJob("t2", dealWith);
+    expect([lost?.id, again?.id, again?.attemptsStarted]).toEqual(["a", "a", 2]);
+    expect(await opened.store.redis.hget(queue.toKey("a"), "stc")).toBe("1");
+    expect(await outcome(lost.moveToCompleted({}, "t1", false))).toBe("thrown: -6");
+    await worker.close(true);
+    await queue.close();
+  });
+});
