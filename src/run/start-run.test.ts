@@ -117,10 +117,6 @@ async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly Episod
   return found.toSorted((one, other) => one.groupIndex - other.groupIndex);
 }
 
-function attemptsAt(task: number): readonly string[] {
-  return [0, 1].map((sampleIndex) => `lamp/test/${task}#${sampleIndex}`);
-}
-
 const outage = new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true });
 
 describe("startRun()", () => {
