@@ -24,7 +24,7 @@ const logprob = fc.double({ min: -9_000, max: -1e-9, noNaN: true });
 
 /** What one turn samples, and what happens behind it. */
 const turn = fc.record({
-  sampled: fc.array(fc.record({ id, logprob }), { maxLength: 6 }),
+  sampled: fc.array(fc.record({ id, logprob }), { minLength: 1, maxLength: 6 }),
   cut: fc.nat(),
   after: fc.constantFrom("answered", "closed", "dropped", "rewritten"),
   answer: ids,
@@ -72,8 +72,8 @@ function record(prompt: readonly number[], turns: readonly Turn[]) {
     row.sent.push([...row.ids]);
     const generation = toGeneration(played);
     recorder.appendTurn(generation);
-    const { after, answer, sampled } = played;
-    const isDropped = after === "dropped" && sampled.length > 0;
+    const { after, answer } = played;
+    const isDropped = after === "dropped";
     const kept = isDropped ? generation.outputIds.slice(0, -1) : generation.outputIds;
     row.sampled.push(...kept.map((_, index) => row.ids.length + index));
     row.ids.push(...kept);
