@@ -286,11 +286,14 @@ async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
   return end;
 }
 
+/** A limit that ends what a fork shares where it went on. */
+export class SmallerLimit extends UsageError {}
+
 /**
  * What a fork shares went on under the limits of the time, and is not scored as if it had ended.
  *
  * @throws ReplayDivergence where the agent may have come to its limit by reading otherwise than before, and
- *   UsageError where only a smaller limit can be why.
+ *   SmallerLimit where only that can be why.
  */
 function requireSameLimits(play: Play, { outcome, stopReason }: TurnsEnd): void {
   if (outcome !== "truncated" || stopReason === "deadline") return;
@@ -306,7 +309,7 @@ function requireSameLimits(play: Play, { outcome, stopReason }: TurnsEnd): void 
         "same turns alike, and no smaller limit (max-format-errors)",
     );
   }
-  throw new UsageError(
+  throw new SmallerLimit(
     `Cannot part ${assignment.rolloutId} from another rollout with turn ${forkAt}: a limit ends the ` +
       `conversation before (${stopReason}), expected the limits that it was played with, or larger ones`,
   );

@@ -3,6 +3,7 @@ import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { turnsIn, type Inputs } from "../episode/input.ts";
 import { PlaybackStop } from "../outside.ts";
 import { failedEpisode } from "../episode/unplayed-episode.ts";
+import { SmallerLimit } from "../episode/play-episode.ts";
 import { RolloutError, UsageError, describeStack, type Failure } from "../errors.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";
@@ -245,7 +246,7 @@ function toForkFailure(
     isOwn,
   }: { readonly rolloutId: string; readonly forkedFrom: ForkPlace; readonly isOwn: boolean },
 ): RolloutError {
-  if (error instanceof UsageError && isOwn) {
+  if (error instanceof SmallerLimit && isOwn) {
     return new RolloutError("internal/playback", error.message, { cause: error });
   }
   if (!(error instanceof PlaybackStop)) throw error;

@@ -289,6 +289,9 @@ describe("runRollouts()", () => {
       await using folder = await open();
       await playLamps(folder, lamps(3), { signal });
       expect(getEventListeners(signal, "abort")).toHaveLength(0);
+    }
+    {
+      await using folder = await open();
       await folder[Symbol.asyncDispose]();
       await expect(playLamps(folder, lamps(4), { signal })).rejects.toThrow("it is closed");
     }
