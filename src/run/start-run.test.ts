@@ -2085,6 +2085,29 @@ describe("startRun()", () => {
     ]);
   });
 
+  test("an interruption lets nobody sample while the policy's weights change", async () => {
+    const told: string[] = [];
+    const settled = withResolvers();
+    const player: AttemptPlayer = {
+      ...playHere,
+      pause: async () => {
+        told.push("pause");
+        await settled.promise;
+      },
+      resume: () => void told.push("resume"),
+    };
+    const run = start({ player });
+    const updated = run.updatePolicy(2, async () => {
+      told.push("update");
+      await Promise.resolve();
+    });
+    const ended = run.interrupt();
+    settled.resolve();
+    await updated;
+    await ended;
+    expect(told).toEqual(["pause", "update", "resume"]);
+  });
+
   test("a start that is refused has not begun in its folder", async () => {
     await using folder = await open();
     expect(() => start({ folder, grouping: { size: 0 } })).toThrow("size is 0");

@@ -159,7 +159,9 @@ class GroupRun implements LiveRun {
 
   async interrupt(): Promise<RunResult> {
     this.#interruption.abort();
-    this.#openGates();
+    this.#isPaused = false;
+    // Where weights are being changed, whoever waits for that ends when it is done.
+    this.#openGate();
     return await this.result;
   }
 

@@ -42,8 +42,8 @@ const bugs = [
   [
     "a turn that was cut short counts as whole when it goes on",
     "episode/sample-turn.ts",
-    "if (sampled.isPartial !== true) return before;",
-    "return before;",
+    "if (sampled.isPartial !== true) return {",
+    "return {",
   ],
   [
     "an interrupted turn is asked for from its start",
@@ -172,6 +172,89 @@ const bugs = [
     "if (!this.#isPaused && this.#updateCount === 0) this.#openGates();",
     "void this.#isPaused;",
   ],
+  ["a folder serves a second start", "run/run-folder.ts", "this.#isStarted = true;", ""],
+  [
+    "an episode is told of before it is on the disk",
+    "run/start-run.ts",
+    "const episodeHash = await folder?.writeEpisode(episode);",
+    "onEpisode?.(episode); const episodeHash = await folder?.writeEpisode(episode);",
+  ],
+  [
+    "the lock stays when a folder is given back",
+    "run/run-folder.ts",
+    "await using _lock = this.#lock;",
+    "",
+  ],
+];
+
+/** The same, where workers play the attempts: counted in runs that are handed out. */
+const queueBugs = [
+  [
+    "a job that the store lost is not put there again",
+    "queue/hand-out/job-book.ts",
+    "if (name === null || name === undefined) this.#add(handed);",
+    "if (name === null || name === undefined) continue;",
+  ],
+  [
+    "an answer of which no news came is not looked for",
+    "queue/hand-out/job-book.ts",
+    "else if (finishedOn !== null) this.take(handed.id, parse(returned));",
+    "else if (finishedOn !== null) continue;",
+  ],
+  [
+    "an answer that goes on from other inputs than those of now is taken",
+    "queue/job/attempt-result.ts",
+    "if (read.data.base !== baseOf(job)) {",
+    "if (read.data.base === job) {",
+  ],
+  [
+    "an attempt that an earlier start had interrupted counts as this one's",
+    "queue/hand-out/judge-answer.ts",
+    'if (result.episode.outcome === "aborted" && !handed.isInterrupted) {',
+    'if (result.episode.outcome === "none") {',
+  ],
+  [
+    "updates do not wait for workers",
+    "queue/hand-out/remote-policy.ts",
+    "await this.#settled(this.#state.revision);",
+    "",
+  ],
+  [
+    "workers do not look up whether the policy may be asked",
+    "queue/worker/run-lane.ts",
+    'if (state.gate === "open") {',
+    'if (state.gate !== "none") {',
+  ],
+  [
+    "a worker that stood still hands on what it sampled meanwhile",
+    "queue/worker/watch-engine-lease.ts",
+    "      watch();\n",
+    "      void watch;\n",
+  ],
+  [
+    "what an answer says of its inputs is not recorded",
+    "queue/hand-out/judge-answer.ts",
+    "for (const part of parts) told.onInputs?.(part);",
+    "void parts;",
+  ],
+  [
+    "a worker does not give back what it plays when it leaves",
+    "queue/worker/queue-worker.ts",
+    "    for (const lane of this.#lanes.values()) lane.giveBack();\n    await within",
+    "    await within",
+  ],
+  [
+    "locks of what is played are not renewed",
+    "queue/worker/queue-worker.ts",
+    "      await lane.renew();\n",
+    "",
+  ],
+  [
+    "a refusal of the store ends its worker",
+    "queue/worker/run-lane.ts",
+    "if (isRefusal(error)) return undefined;",
+    "",
+  ],
 ];
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
@@ -193,13 +276,15 @@ try {
     await cp(path.join(root, name), path.join(copy, name), { recursive: true });
   }
   await symlink(path.join(root, "node_modules"), path.join(copy, "node_modules"));
-  for (const [what, name, from, to] of bugs) {
+  for (const bug of [...bugs, ...queueBugs]) {
+    const [what, name, from, to] = bug;
     if (!what.includes(only)) continue;
+    const env = queueBugs.includes(bug) ? { SIMULATION_QUEUE: "1" } : {};
     const file = path.join(copy, "src", name);
     const source = await readFile(file, "utf8");
     if (!source.includes(from)) throw new Error(`Cannot plant "${what}": ${name} reads otherwise`);
     await writeFile(file, source.replace(from, to));
-    const seed = await firstFailure();
+    const seed = await firstFailure(env);
     await writeFile(file, source);
     isMissed ||= seed === undefined;
     console.log(
@@ -213,13 +298,13 @@ try {
 }
 process.exitCode = isMissed ? 1 : 0;
 
-/** The first seed that fails; nothing where none does. */
-function firstFailure() {
+/** The first seed that fails; nothing where none does. `env` says what else is played. */
+function firstFailure(env) {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
       ["node_modules/vitest/vitest.mjs", "run", "test/simulation"],
-      { cwd: copy, env: { ...process.env, SIMULATION_SEEDS: seeds }, maxBuffer: 2 ** 26 },
+      { cwd: copy, env: { ...process.env, ...env, SIMULATION_SEEDS: seeds }, maxBuffer: 2 ** 26 },
       (_error, stdout, stderr) => {
         const match = /seed (\d+); play it again/.exec(stdout + stderr);
         resolve(match === null ? undefined : Number(match[1]));

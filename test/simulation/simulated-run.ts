@@ -179,6 +179,7 @@ export class SimulatedRun {
     await using handOut = await this.#queue?.handOut(process, life.troubles);
     const run = this.#start(folder, life, handOut?.player());
     this.#steer(run, life);
+    if (more.chance(0.1)) this.#tryAgain(folder, life);
     if (more.chance(0.3)) this.#meddle(run, life);
     const leavesEarly = !isCalm && leaves && random.chance(0.5);
     await this.trainer.take(run, leavesEarly ? "leaves" : this.#drawMode(isCalm), process.clock);
@@ -188,6 +189,16 @@ export class SimulatedRun {
       this.#world.wrong.push(`${count} episodes are counted, and ${life.told.size} were told of`);
     }
     return end === "finished" ? "finished" : "stopped";
+  }
+
+  /** As it was opened, a folder serves one start. */
+  #tryAgain(folder: RunFolder, life: Life): void {
+    try {
+      void this.#start(folder, life, undefined).interrupt();
+      this.#world.wrong.push("two runs in one folder at once");
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+    }
   }
 
   #drawMode(isCalm: boolean): TakingMode {

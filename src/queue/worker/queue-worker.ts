@@ -14,6 +14,7 @@ import type { QueueStore } from "../store/queue-store.ts";
 import { beginWith } from "../store/begin-with.ts";
 import { within } from "../store/within.ts";
 import { RunLane } from "./run-lane.ts";
+import { watchEngineLease } from "./watch-engine-lease.ts";
 import { WorkerTally } from "./worker-tally.ts";
 
 /** What a worker plays with, and how much. */
@@ -82,7 +83,11 @@ export class QueueWorker implements AsyncDisposable {
     this.#startedAtMs = options.store.wallNow();
     this.#lastContactMs = options.store.clock.now();
     this.name = name ?? `${hostname()}-${randomUUID().slice(0, 6)}`;
-    this.#setup = { ...setup, onTurn: (turn) => this.#tally.turnEnded(turn) };
+    this.#setup = {
+      ...setup,
+      engine: watchEngineLease(setup.engine, () => this.#checkContact()),
+      onTurn: (turn) => this.#tally.turnEnded(turn),
+    };
     const { promise, reject } = withResolvers<never>();
     this.failed = promise;
     this.#fail = reject;
