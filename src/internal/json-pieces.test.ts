@@ -16,6 +16,32 @@ describe("jsonPieces()", () => {
     );
   });
 
+  test("writes lists of stretches that repeat an item as JSON.stringify() does", () => {
+    const item = fc.oneof(
+      fc.constantFrom(
+        0,
+        -0,
+        1,
+        NaN,
+        "",
+        "1",
+        "\ud83e",
+        '"',
+        "a text that is too long to be repeated",
+      ),
+      fc.constantFrom(null, true, undefined, [1], { a: "b" }),
+      fc.double(),
+    );
+    const stretch = fc.tuple(item, fc.integer({ min: 1, max: 70 }));
+    fc.assert(
+      fc.property(fc.array(stretch), fc.integer({ min: 1, max: 200 }), (stretches, limit) => {
+        const list = stretches.flatMap(([one, count]) => new Array<unknown>(count).fill(one));
+        expect(joined(list, limit)).toBe(JSON.stringify(list));
+        expect(joined({ list }, limit)).toBe(JSON.stringify({ list }));
+      }),
+    );
+  });
+
   test.each([
     ["members that JSON does not know", { a: undefined, b: () => 1, c: Symbol("c"), d: 1 }],
     ["items that JSON does not know", [undefined, () => 1, Symbol("c"), 1]],

@@ -25,17 +25,58 @@ export function isLight(value: unknown, limit: number = defaultLimit): boolean {
 }
 
 function* listPieces(items: readonly unknown[], limit: number): Generator<string> {
-  yield "[";
+  let separator = "[";
   for (let start = 0; start < items.length;) {
-    let end = start;
-    let budget = limit;
-    while (end < items.length && (budget = weigh(items[end], budget)) >= 0) end++;
-    if (end === start) yield* jsonPieces(items[end++], limit);
-    else yield JSON.stringify(items.slice(start, end)).slice(1, -1);
-    if (end < items.length) yield ",";
+    const runEnd = endOfRun(items, start, limit);
+    let end = runEnd;
+    let text: string | undefined;
+    if (runEnd - start >= shortestRun) {
+      text = `${JSON.stringify(items[start])},`.repeat(runEnd - start).slice(0, -1);
+    } else {
+      end = endOfMixed(items, start, limit);
+      if (end > start) text = JSON.stringify(items.slice(start, end)).slice(1, -1);
+    }
+    if (text !== undefined) yield separator + text;
+    else {
+      yield separator;
+      yield* jsonPieces(items[end++], limit);
+    }
+    separator = ",";
     start = end;
   }
-  yield "]";
+  yield separator === "[" ? "[]" : "]";
+}
+
+/** How often one item must be repeated to be spelled once: masks and the names of versions are such. */
+const shortestRun = 16;
+
+/** Where the same number or text is no longer repeated, at most `limit` items away. */
+function endOfRun(items: readonly unknown[], start: number, limit: number): number {
+  const item = items[start];
+  const isShort = typeof item === "string" && item.length <= charactersPerUnit;
+  if (typeof item !== "number" && !isShort) return start;
+  const most = Math.min(start + limit, items.length);
+  let end = start + 1;
+  while (end < most && items[end] === item) end++;
+  return end;
+}
+
+/** Where the next piece of items that are not repeated ends: `start` where one is too heavy for a piece. */
+function endOfMixed(items: readonly unknown[], start: number, limit: number): number {
+  let budget = limit;
+  let end = start;
+  while (end < items.length) {
+    const item = items[end];
+    budget = typeof item === "number" ? budget - 1 : weigh(item, budget);
+    if (budget < 0) break;
+    end++;
+    const isLookedAt = items[end] === item && items[end + shortestRun - 2] === item;
+    if (isLookedAt && endOfRun(items, end - 1, shortestRun) - end + 1 === shortestRun) {
+      // The run is a piece of its own.
+      return end - 1;
+    }
+  }
+  return end;
 }
 
 function* memberPieces(

@@ -1,6 +1,7 @@
 import { createHash, hash } from "node:crypto";
 import { isLight, jsonPieces } from "../internal/json-pieces.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
+import { utf8Bytes } from "../internal/utf8-bytes.ts";
 
 /** A line of JSON, ready to be written. */
 export interface EncodedLine {
@@ -17,14 +18,14 @@ const blockLength = 64 * 1024;
 export async function encodeLine(value: unknown): Promise<EncodedLine> {
   if (isTurnOver()) await takeTurn();
   if (isLight(value)) {
-    const line = Buffer.from(`${JSON.stringify(value) ?? "null"}\n`);
+    const line = utf8Bytes(`${JSON.stringify(value) ?? "null"}\n`);
     return { blocks: [line], hash: hash("sha256", line.subarray(0, -1), "hex") };
   }
   const blocks: Uint8Array[] = [];
   const whole = createHash("sha256");
   let text = "";
   const encode = (): void => {
-    const bytes = Buffer.from(text);
+    const bytes = utf8Bytes(text);
     whole.update(bytes);
     blocks.push(bytes);
     text = "";

@@ -1,6 +1,7 @@
 import type { Inputs } from "../episode/input.ts";
 import type { Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import { utf8Bytes } from "../internal/utf8-bytes.ts";
 import type { JsonlJournal } from "./jsonl-journal.ts";
 import {
   type BeginLine,
@@ -118,9 +119,9 @@ function encodeBlocks(texts: readonly string[]): readonly Uint8Array[] {
   for (const text of texts) {
     block += text;
     if (block.length < blockLength) continue;
-    blocks.push(Buffer.from(block));
+    blocks.push(utf8Bytes(block));
     block = "";
   }
-  if (block !== "") blocks.push(Buffer.from(block));
+  if (block !== "") blocks.push(utf8Bytes(block));
   return blocks;
 }
