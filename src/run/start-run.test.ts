@@ -607,13 +607,47 @@ describe("startRun()", () => {
       return await run.result;
     };
     await expect(play(0, { ...withSets.task("test", 3), id: "mine" })).rejects.toThrow(
-      "Cannot begin mine: it has what JSON cannot say, such as a function, a Map or a Date, and lamp has no " +
-        "such task",
+      "Cannot begin mine: it has what JSON cannot say, such as a function, a Map or a Date, and lamp does " +
+        "not draw the same task",
     );
     await play(1);
     expect((await play(9)).progress.finished).toBe(2);
     expect(seen.length).toBeGreaterThan(1);
     for (const each of seen) expect(each).toBe(lit);
+  });
+
+  test("does not begin a task that is another than the environment draws under its name", async () => {
+    const isEven = (count: number): boolean => count % 2 === 0;
+    const withMaps: Environment = {
+      ...environment,
+      // Each time another Map, and another function of the same text.
+      task: (split, index) => ({
+        ...environment.task(split, index),
+        data: { lit: new Map([["kitchen", { watts: 40 }]]), isFine: (x: number) => isEven(x) },
+      }),
+    };
+    const own = withMaps.task("test", 3);
+    const begin = async (task: Task) => {
+      await using folder = await open();
+      const run = start({
+        source: tasksFrom([task]),
+        setup: lampSetup({ environment: withMaps, engine: lampEngine() }),
+        folder,
+      });
+      return (await run.result).end;
+    };
+    for (const other of [
+      { ...own, instruction: "Turn the lamp on, and be quick." },
+      { ...own, data: { ...(own.data as object), lit: new Map([["kitchen", { watts: 60 }]]) } },
+      { ...own, data: { ...(own.data as object), level: 2 } },
+      { ...own, data: { ...(own.data as object), isFine: () => true } },
+    ]) {
+      await expect(begin(other)).rejects.toThrow(
+        "Cannot begin lamp/test/3: it has what JSON cannot say, such as a function, a Map or a Date",
+      );
+      await rm(dir, { recursive: true });
+    }
+    expect(await begin(own)).toBe("finished");
   });
 
   test("plays no task of a start with other settings that came to nothing", async () => {
