@@ -232,6 +232,30 @@ describe("startRun()", () => {
     held.resolve();
   });
 
+  test("gives slime the attempts that were handed out, where more were begun than are needed", async () => {
+    const engine = lampEngine(({ sessionId, requestId }) => {
+      if (sessionId === "lamp/test/0#0") return outage;
+      // It is never needed.
+      return sessionId === "lamp/test/1#1" && requestId.includes(":1:")
+        ? new Promise(() => {})
+        : undefined;
+    });
+    await using folder = await open({ format: "slime" });
+    const admission = { concurrency: 3 };
+    const grouping = { size: 2, begun: 4, attempts: 1 };
+    const run = start({ engine, folder, grouping, admission });
+    const groups = await all(run);
+    expect(groups.map(({ episodes }) => episodes.length >= 2)).toEqual([true, true, true]);
+    const rows = await readFile(path.join(dir, "samples.slime.jsonl"), "utf8");
+    const given = rows.trimEnd().split("\n");
+    const scored = groups.flatMap(({ episodes }) =>
+      episodes.filter(({ reward }) => reward !== undefined).map(({ rolloutId }) => rolloutId),
+    );
+    const ids = given.map((line) => (JSON.parse(line) as { session_id: string }).session_id);
+    expect(ids).toEqual(scored);
+    expect((await run.result).slime).toEqual({ groups: 3, rows: 6 });
+  });
+
   test("is left with its first group while a late attempt is still coming to its end", async () => {
     const left = withResolvers();
     const player: AttemptPlayer = {

@@ -263,7 +263,8 @@ class GroupRun implements LiveRun {
     if (folder === undefined) return undefined;
     const ids = this.#book.rolloutIds;
     if (end === "finished") await folder.sortSamples(Array.from(ids, (id = "") => id));
-    const slime = await folder.writeSlime(this.#slimeAttempts());
+    const { size } = this.#options.grouping;
+    const slime = await folder.writeSlime(this.#slimeAttempts(), { size });
     await folder.pruneRecording((rolloutId) => this.#book.howEnded(rolloutId));
     await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
     const { elapsedMs, sampledTokensPerSecond } = this.#tally.progress();
