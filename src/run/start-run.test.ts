@@ -256,6 +256,24 @@ describe("startRun()", () => {
     expect((await run.result).slime).toEqual({ groups: 3, rows: 6 });
   });
 
+  test("makes a group whole of those that the file has first, whoever's event is written first", async () => {
+    await using folder = await open();
+    const writeEvent = folder.writeEvent.bind(folder);
+    const rounds = [200];
+    vi.spyOn(folder, "writeEvent").mockImplementation(async (event) => {
+      const count = event.type === "episode-finished" ? (rounds.pop() ?? 0) : 0;
+      for (let round = 0; round < count; round++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await writeEvent(event);
+    });
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const run = start({ folder, source, grouping: { size: 1, begun: 2 } });
+    const [group] = await all(run);
+    const [first] = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(group!.episodes.map(({ rolloutId }) => rolloutId)).toEqual([first]);
+  });
+
   test("is left with its first group while a late attempt is still coming to its end", async () => {
     const left = withResolvers();
     const player: AttemptPlayer = {
