@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
+import { isAlike } from "../internal/is-alike.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Task } from "../task.ts";
 import { drawTask } from "./plan-run.ts";
@@ -14,14 +16,14 @@ export interface NotedTask {
 /**
  * How a task is noted whose source may not give it again: as it is where JSON says all of it.
  *
- * @throws UsageError where JSON does not, and the environment does not have the task either.
+ * @throws UsageError where JSON does not, and the environment does not have the very task either.
  */
 export function noteTask(task: Task, environment: Environment): NotedTask {
   if (isWhollyJson(task)) return { task };
   if (hasTask(environment, task)) return { task: { ...task, data: null }, isDrawnAgain: true };
   throw new UsageError(
     `Cannot begin ${task.id}: it has what JSON cannot say, such as a function, a Map or a Date, and ` +
-      `${environment.name} has no such task to draw it from, so that a later start could not go on with it; ` +
+      `${environment.name} does not draw the same task, so that a later start could not go on with it; ` +
       "give its data as plain JSON, or play without a folder",
   );
 }
@@ -34,16 +36,20 @@ export function noteTask(task: Task, environment: Environment): NotedTask {
 export function recallTask({ task, isDrawnAgain }: NotedTask, environment: Environment): Task {
   if (isDrawnAgain !== true) return task;
   const drawn = drawTask(environment, task.split, task.index);
-  if (drawn.id === task.id) return drawn;
+  const { data: _drawn, ...now } = drawn;
+  const { data: _noted, ...before } = task;
+  if (isDeepStrictEqual(JSON.parse(JSON.stringify(now)), before)) return drawn;
+  const change = drawn.id === task.id ? "another" : drawn.id;
   throw new UsageError(
     `Cannot go on with ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
-      `${drawn.id} now; bring back what was there or choose another folder`,
+      `${change} now; bring back what was there or choose another folder`,
   );
 }
 
-function hasTask(environment: Environment, { id, index, split }: Task): boolean {
+/** Whether the environment draws the task as it was given: under its name there may be a variant of it. */
+function hasTask(environment: Environment, task: Task): boolean {
   try {
-    return drawTask(environment, split, index).id === id;
+    return isAlike(drawTask(environment, task.split, task.index), task);
   } catch (error) {
     if (error instanceof UsageError) return false;
     throw error;

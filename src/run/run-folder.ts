@@ -2,7 +2,12 @@ import { assertOwnFolder } from "./assert-own-folder.ts";
 import path from "node:path";
 import type { Episode } from "../episode/episode.ts";
 import { UsageError } from "../errors.ts";
-import { writeSlimeFile, type SlimeAttempt, type SlimeSummary } from "../sink/slime-file.ts";
+import {
+  writeSlimeFile,
+  type SlimeAttempt,
+  type SlimeChoice,
+  type SlimeSummary,
+} from "../sink/slime-file.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
@@ -339,11 +344,15 @@ export class RunFolder implements AsyncDisposable {
    *
    * @returns what it holds; `undefined` where none is asked for.
    */
-  async writeSlime(attempts: readonly SlimeAttempt[]): Promise<SlimeSummary | undefined> {
+  async writeSlime(
+    attempts: readonly SlimeAttempt[],
+    choice: SlimeChoice = {},
+  ): Promise<SlimeSummary | undefined> {
     if (this.slimeFile === undefined) return undefined;
     await this.#lock.confirm();
     const sources = { episodesFile: this.#episodes.path, samplesFile: this.#samples.path };
-    return await writeSlimeFile(this.slimeFile, attempts, { ...sources, files: this.#files });
+    const files = this.#files;
+    return await writeSlimeFile(this.slimeFile, attempts, { ...sources, ...choice, files });
   }
 
   /**

@@ -236,6 +236,48 @@ describe("startRun()", () => {
     held.resolve();
   });
 
+  test("gives slime the attempts that were handed out, where more were begun than are needed", async () => {
+    const engine = lampEngine(({ sessionId, requestId }) => {
+      if (sessionId === "lamp/test/0#0") return outage;
+      // It is never needed.
+      return sessionId === "lamp/test/1#1" && requestId.includes(":1:")
+        ? new Promise(() => {})
+        : undefined;
+    });
+    await using folder = await open({ format: "slime" });
+    const admission = { concurrency: 3 };
+    const grouping = { size: 2, begun: 4, attempts: 1 };
+    const run = start({ engine, folder, grouping, admission });
+    const groups = await all(run);
+    expect(groups.map(({ episodes }) => episodes.length >= 2)).toEqual([true, true, true]);
+    const rows = await readFile(path.join(dir, "samples.slime.jsonl"), "utf8");
+    const given = rows.trimEnd().split("\n");
+    const scored = groups.flatMap(({ episodes }) =>
+      episodes.filter(({ reward }) => reward !== undefined).map(({ rolloutId }) => rolloutId),
+    );
+    const ids = given.map((line) => (JSON.parse(line) as { session_id: string }).session_id);
+    expect(ids).toEqual(scored);
+    expect((await run.result).slime).toEqual({ groups: 3, rows: 6 });
+  });
+
+  test("makes a group whole of those that the file has first, whoever's event is written first", async () => {
+    await using folder = await open();
+    const writeEvent = folder.writeEvent.bind(folder);
+    const rounds = [200];
+    vi.spyOn(folder, "writeEvent").mockImplementation(async (event) => {
+      const count = event.type === "episode-finished" ? (rounds.pop() ?? 0) : 0;
+      for (let round = 0; round < count; round++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await writeEvent(event);
+    });
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const run = start({ folder, source, grouping: { size: 1, begun: 2 } });
+    const [group] = await all(run);
+    const [first] = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(group!.episodes.map(({ rolloutId }) => rolloutId)).toEqual([first]);
+  });
+
   test("is left with its first group while a late attempt is still coming to its end", async () => {
     const left = withResolvers();
     const player: AttemptPlayer = {
@@ -611,13 +653,47 @@ describe("startRun()", () => {
       return await run.result;
     };
     await expect(play(0, { ...withSets.task("test", 3), id: "mine" })).rejects.toThrow(
-      "Cannot begin mine: it has what JSON cannot say, such as a function, a Map or a Date, and lamp has no " +
-        "such task",
+      "Cannot begin mine: it has what JSON cannot say, such as a function, a Map or a Date, and lamp does " +
+        "not draw the same task",
     );
     await play(1);
     expect((await play(9)).progress.finished).toBe(2);
     expect(seen.length).toBeGreaterThan(1);
     for (const each of seen) expect(each).toBe(lit);
+  });
+
+  test("does not begin a task that is another than the environment draws under its name", async () => {
+    const isEven = (count: number): boolean => count % 2 === 0;
+    const withMaps: Environment = {
+      ...environment,
+      // Each time another Map, and another function of the same text.
+      task: (split, index) => ({
+        ...environment.task(split, index),
+        data: { lit: new Map([["kitchen", { watts: 40 }]]), isFine: (x: number) => isEven(x) },
+      }),
+    };
+    const own = withMaps.task("test", 3);
+    const begin = async (task: Task) => {
+      await using folder = await open();
+      const run = start({
+        source: tasksFrom([task]),
+        setup: lampSetup({ environment: withMaps, engine: lampEngine() }),
+        folder,
+      });
+      return (await run.result).end;
+    };
+    for (const other of [
+      { ...own, instruction: "Turn the lamp on, and be quick." },
+      { ...own, data: { ...(own.data as object), lit: new Map([["kitchen", { watts: 60 }]]) } },
+      { ...own, data: { ...(own.data as object), level: 2 } },
+      { ...own, data: { ...(own.data as object), isFine: () => true } },
+    ]) {
+      await expect(begin(other)).rejects.toThrow(
+        "Cannot begin lamp/test/3: it has what JSON cannot say, such as a function, a Map or a Date",
+      );
+      await rm(dir, { recursive: true });
+    }
+    expect(await begin(own)).toBe("finished");
   });
 
   test("plays no task of a start with other settings that came to nothing", async () => {

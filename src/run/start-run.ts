@@ -263,7 +263,8 @@ class GroupRun implements LiveRun {
     if (folder === undefined) return undefined;
     const ids = this.#book.rolloutIds;
     if (end === "finished") await folder.sortSamples(Array.from(ids, (id = "") => id));
-    const slime = await folder.writeSlime(this.#slimeAttempts());
+    const { size } = this.#options.grouping;
+    const slime = await folder.writeSlime(this.#slimeAttempts(), { size });
     await folder.pruneRecording((rolloutId) => this.#book.howEnded(rolloutId));
     await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
     const { elapsedMs, sampledTokensPerSecond } = this.#tally.progress();
@@ -367,12 +368,14 @@ class GroupRun implements LiveRun {
       close();
       tally.episodeFinished(episode);
       isCounted = true;
+      if (played.inputs !== undefined) job.group.trunk = trunkOf(episode, played.inputs);
+      // At once, so that those make a group whole that the file has first, as for a later start.
+      const whole = this.#book.add(job.group, episode);
       const event = episodeEvent("episode-finished", episode, setup.now());
       await folder?.writeEvent({ ...event, episodeHash });
       this.#countFailure(episode);
       onEpisode?.(episode);
-      if (played.inputs !== undefined) job.group.trunk = trunkOf(episode, played.inputs);
-      await this.#finishAttempt(job.group, episode);
+      if (whole !== undefined) await this.#conclude(job.group, whole);
     } finally {
       if (!isCounted) tally.episodeLeft();
       onProgress?.(tally.progress());
@@ -386,13 +389,9 @@ class GroupRun implements LiveRun {
     this.#stop.abort(new DOMException("too many episodes failed in a row", "AbortError"));
   }
 
-  async #finishAttempt(open: OpenGroup, episode: Episode): Promise<void> {
-    const group = this.#book.add(open, episode);
-    if (group === undefined) return;
-    await this.#outlet.conclude({
-      ...group,
-      episodes: await this.#withEarlier(open, group.episodes),
-    });
+  async #conclude(open: OpenGroup, group: EpisodeGroup): Promise<void> {
+    const episodes = await this.#withEarlier(open, group.episodes);
+    await this.#outlet.conclude({ ...group, episodes });
   }
 
   /** Attempts that an earlier start finished are read back, so that the group is whole. */

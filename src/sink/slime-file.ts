@@ -20,6 +20,15 @@ export interface SlimeSummary {
   readonly leftOut?: Readonly<Partial<Record<SlimeOmission, number>>>;
 }
 
+/** How a run's slime rows are chosen. */
+export interface SlimeChoice {
+  /**
+   * Attempts of a group, where more are begun: the group has the rows of those that were the first to be scored,
+   * as it was handed out. Default: of all.
+   */
+  readonly size?: number;
+}
+
 /** The files of a run that its slime rows are made of. */
 export interface SlimeSources {
   readonly episodesFile: string;
@@ -33,14 +42,14 @@ export interface SlimeSources {
 export async function writeSlimeFile(
   file: string,
   attempts: readonly SlimeAttempt[],
-  { files, ...sources }: SlimeSources & { readonly files?: Files },
+  { files, size = Infinity, ...sources }: SlimeSources & SlimeChoice & { readonly files?: Files },
 ): Promise<SlimeSummary> {
   let groups = 0;
   let rows = 0;
   const leftOut: Partial<Record<SlimeOmission, number>> = {};
   async function* lines(): AsyncGenerator<Uint8Array> {
     for await (const members of readSlimeGroups(attempts, sources)) {
-      const group = toSlimeGroup(members);
+      const group = toSlimeGroup(firstScored(members, size));
       if ("leftOut" in group) {
         leftOut[group.leftOut] = (leftOut[group.leftOut] ?? 0) + 1;
         continue;
@@ -56,6 +65,21 @@ export async function writeSlimeFile(
   return { groups, rows, ...(Object.keys(leftOut).length === 0 ? {} : { leftOut }) };
 }
 
+/** The attempts that made a group whole of which more were begun; all of them where it is not whole. */
+function firstScored(members: readonly FoundMember[], size: number): readonly FoundMember[] {
+  const scored = members.filter(({ episode }) => episode?.reward !== undefined);
+  if (members.length <= size || scored.length < size) return members;
+  const first = scored.toSorted((one, other) => one.endedAs! - other.endedAs!).slice(0, size);
+  return members.filter((member) => first.includes(member));
+}
+
+/** What the files hold of an attempt. */
+interface FoundMember extends SlimeMember {
+  readonly rolloutId: string;
+  /** Of two, the lower one ended before the other; absent where it has not ended. */
+  readonly endedAs: number | undefined;
+}
+
 /**
  * The groups of a run, with what the files hold of each. Lines that are no JSON are passed over, as if
  * they were not there.
@@ -63,7 +87,7 @@ export async function writeSlimeFile(
 export async function* readSlimeGroups(
   attempts: readonly SlimeAttempt[],
   { episodesFile, samplesFile }: SlimeSources,
-): AsyncGenerator<readonly (SlimeMember & { readonly rolloutId: string })[]> {
+): AsyncGenerator<readonly FoundMember[]> {
   const places = { episodes: await placesOf(episodesFile), samples: await placesOf(samplesFile) };
   await using episodes = await LineReader.open(episodesFile);
   await using samples = await LineReader.open(samplesFile);
@@ -76,6 +100,7 @@ export async function* readSlimeGroups(
     return {
       rolloutId,
       episode: episode && (JSON.parse(await episodes.read(episode)) as EpisodeRow),
+      endedAs: episode?.line,
       samples: rows,
       place: { groupIndex, index },
     };

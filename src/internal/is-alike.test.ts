@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { isAlike } from "./is-alike.ts";
+
+const made = (watts: number) => ({
+  lit: new Map([["kitchen", [{ watts }]]]),
+  rooms: new Set(["kitchen"]),
+  since: new Date(watts),
+  isFine: (count: number) => count > 0,
+});
+
+test("what is made twice is alike, its functions too", () => {
+  expect(isAlike(made(40), made(40))).toBe(true);
+  expect(isAlike([Number.NaN, undefined, null, "a"], [Number.NaN, undefined, null, "a"])).toBe(
+    true,
+  );
+});
+
+test.each([
+  [made(40), made(60)],
+  [made(40), { ...made(40), rooms: new Set(["hall"]) }],
+  [made(40), { ...made(40), since: new Date(60) }],
+  [made(40), { ...made(40), isFine: () => true }],
+  [made(40), { ...made(40), more: undefined }],
+  [new Map([["a", 1]]), new Map([["a", 2]])],
+  [{ a: 0 }, { a: -0 }],
+  [[1, 2], [1]],
+  [{}, []],
+  [{}, null],
+  [1, "1"],
+])("tells %j from %j", (one, other) => {
+  expect(isAlike(one, other)).toBe(false);
+  expect(isAlike(other, one)).toBe(false);
+});
+
+test("comes to an end where a value holds itself", () => {
+  const ring = (name: string) => {
+    const list: unknown[] = [name];
+    list.push(list);
+    return list;
+  };
+  expect(isAlike(ring("a"), ring("a"))).toBe(true);
+  expect(isAlike(ring("a"), ring("b"))).toBe(false);
+});
