@@ -66,7 +66,7 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override keys(): MapIterator<unknown> {
-    return this.#raw.keys();
+    return this.#draft.walk(this.#part, (raw: Map<unknown, unknown>) => raw.keys());
   }
 
   override *values(): MapIterator<unknown> {
@@ -74,7 +74,10 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override *entries(): MapIterator<[unknown, unknown]> {
-    for (const [key, value] of this.#raw) yield [key, this.#draft.show(value, this.#part, key)];
+    const entriesOf = (raw: Map<unknown, unknown>) => raw.entries();
+    for (const [key, value] of this.#draft.walk(this.#part, entriesOf)) {
+      yield [key, this.#draft.show(value, this.#part, key)];
+    }
   }
 
   override [Symbol.iterator](): MapIterator<[unknown, unknown]> {
@@ -146,18 +149,18 @@ export class SetView extends Set<unknown> {
   }
 
   override keys(): SetIterator<unknown> {
-    return this.#raw.values();
+    return this.values();
   }
 
   override values(): SetIterator<unknown> {
-    return this.#raw.values();
+    return this.#draft.walk(this.#part, (raw: Set<unknown>) => raw.values());
   }
 
   override *entries(): SetIterator<[unknown, unknown]> {
-    for (const value of this.#raw) yield [value, value];
+    for (const value of this) yield [value, value];
   }
 
   override [Symbol.iterator](): SetIterator<unknown> {
-    return this.#raw.values();
+    return this.values();
   }
 }

@@ -131,6 +131,45 @@ describe("EpisodeState", () => {
     );
   });
 
+  test("is gone through as it changes, as plain Maps and Sets are", async () => {
+    const work = ({ byName, list, map, set }: State) => {
+      const passed: string[] = [];
+      map.set("c", { n: 8, tags: [] });
+      for (const [key, record] of map) {
+        passed.push(key);
+        record.n += 1;
+        // Those that come later are written before they are come to.
+        for (const other of map.values()) other.n *= 2;
+        if (key === "a") map.delete("b");
+        if (key === "c") map.set("d", { n: 1, tags: [] });
+      }
+      for (const key of map.keys()) if (map.delete("a")) map.set(`late ${key}`, { n: 1, tags: [] });
+      map.forEach((record) => list.push(record));
+      for (const one of set) {
+        passed.push(one);
+        if (set.size < 4) set.add(`${one}!`);
+        set.delete("a!");
+      }
+      byName["passed"] = { n: 0, tags: passed };
+    };
+    const base = makeState();
+    const [state, model] = [new EpisodeState(base), makeState()];
+    await change(state, work);
+    work(model);
+    expect(textOf(state.close())).toBe(textOf(model));
+    // Nothing was copied before the writing began.
+    const other = new EpisodeState(base);
+    await change(other, ({ map, set }) => {
+      for (const [key, record] of map) {
+        if (key === "a") map.get("b")!.n = 100;
+        else record.n += 1;
+      }
+      for (const one of set) if (one === "a") set.add("b").delete("a");
+    });
+    expect([other.close().map.get("b")!.n, [...other.close().set]]).toEqual([101, ["b"]]);
+    expect(base).toEqual(makeState());
+  });
+
   test("copies nothing that is not written", async () => {
     const base = makeState();
     const state = new EpisodeState(base);
