@@ -49,13 +49,13 @@ export class MapView extends Map<unknown, unknown> {
   override delete(key: unknown): boolean {
     if (!this.#raw.has(key)) return false;
     const own = this.#own();
-    this.#draft.note(refill(own));
+    this.#draft.noteRemoval(own, () => refill(own));
     return own.delete(key);
   }
 
   override clear(): void {
     const own = this.#own();
-    this.#draft.note(refill(own));
+    this.#draft.noteRemoval(own, () => refill(own));
     own.clear();
   }
 
@@ -66,7 +66,7 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override keys(): MapIterator<unknown> {
-    return this.#draft.walk(this.#part, (raw: Map<unknown, unknown>) => raw.keys());
+    return this.#draft.walk(this.#part, (raw) => (raw as Map<unknown, unknown>).keys());
   }
 
   override *values(): MapIterator<unknown> {
@@ -74,7 +74,7 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override *entries(): MapIterator<[unknown, unknown]> {
-    const entriesOf = (raw: Map<unknown, unknown>) => raw.entries();
+    const entriesOf = (raw: object) => (raw as Map<unknown, unknown>).entries();
     for (const [key, value] of this.#draft.walk(this.#part, entriesOf)) {
       yield [key, this.#draft.show(value, this.#part, key)];
     }
@@ -86,10 +86,11 @@ export class MapView extends Map<unknown, unknown> {
 }
 
 function refill(own: Map<unknown, unknown>): () => void {
-  const before = [...own];
+  const keys = [...own.keys()];
+  const values = [...own.values()];
   return () => {
     own.clear();
-    for (const [key, value] of before) own.set(key, value);
+    for (const [place, key] of keys.entries()) own.set(key, values[place]);
   };
 }
 
@@ -111,10 +112,12 @@ export class SetView extends Set<unknown> {
   #own(): Set<unknown> {
     this.#draft.assertOpen();
     const own = this.#draft.own(this.#part) as Set<unknown>;
-    const before = [...own];
-    this.#draft.note(() => {
-      own.clear();
-      for (const one of before) own.add(one);
+    this.#draft.noteRemoval(own, () => {
+      const before = [...own];
+      return () => {
+        own.clear();
+        for (const one of before) own.add(one);
+      };
     });
     return own;
   }
@@ -153,7 +156,7 @@ export class SetView extends Set<unknown> {
   }
 
   override values(): SetIterator<unknown> {
-    return this.#draft.walk(this.#part, (raw: Set<unknown>) => raw.values());
+    return this.#draft.walk(this.#part, (raw) => (raw as Set<unknown>).values());
   }
 
   override *entries(): SetIterator<[unknown, unknown]> {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { EpisodeState } from "./episode-state.ts";
 
 interface Item {
@@ -168,6 +168,41 @@ describe("EpisodeState", () => {
     });
     expect([other.close().map.get("b")!.n, [...other.close().set]]).toEqual([101, ["b"]]);
     expect(base).toEqual(makeState());
+  });
+
+  test("remembers once a call how that was from which many are taken out", async () => {
+    const names = Array.from({ length: 50 }, (_, n) => `name ${n}`);
+    const make = () => ({
+      object: Object.fromEntries(names.map((name) => [name, 1])),
+      map: new Map(names.map((name) => [name, 1])),
+      set: new Set(names),
+    });
+    const state = new EpisodeState(make());
+    const spies = [
+      vi.spyOn(Reflect, "ownKeys"),
+      vi.spyOn(Map.prototype, "keys"),
+      vi.spyOn(Map.prototype, Symbol.iterator),
+      vi.spyOn(Set.prototype, "values"),
+      vi.spyOn(Set.prototype, Symbol.iterator),
+    ];
+    let counts: number[] = [];
+    const takeOut = async ({ object, map, set }: ReturnType<typeof make>) => {
+      for (const name of names) {
+        delete object[name];
+        map.delete(name);
+        set.delete(name);
+      }
+      map.set("late", 1);
+      counts = spies.map(({ mock }) => mock.calls.length);
+    };
+    await state.change(takeOut, () => false);
+    for (const spy of spies) spy.mockRestore();
+    // Once to copy it, and once to remember it.
+    expect(Math.max(...counts)).toBeLessThanOrEqual(2);
+    const { object, map, set } = state.view;
+    expect([Object.keys(object), [...map.keys()], [...set]]).toEqual([names, names, names]);
+    await state.change(takeOut, () => true);
+    expect(state.close()).toEqual({ object: {}, map: new Map([["late", 1]]), set: new Set() });
   });
 
   test("copies nothing that is not written", async () => {

@@ -58,11 +58,14 @@ function removeMember(own: Members, key: PropertyKey, draft: StateDraft): void {
     const before: unknown = own[key as never];
     draft.note(() => (own[key as never] = before));
   } else {
-    const before = { ...own };
-    draft.note(() => {
-      // In its old place among the others.
-      for (const name of Reflect.ownKeys(own)) delete own[name];
-      for (const name of Reflect.ownKeys(before)) putMember(own, name, before[name]);
+    draft.noteRemoval(own, () => {
+      const names = Reflect.ownKeys(own);
+      const before = names.map((name) => own[name]);
+      return () => {
+        // In its old place among the others.
+        for (const name of Reflect.ownKeys(own)) delete own[name];
+        for (const [place, name] of names.entries()) putMember(own, name, before[place]);
+      };
     });
   }
   delete own[key];

@@ -46,6 +46,8 @@ export class StateDraft {
   #copies = new Map<object, object>();
   /** What it goes through. */
   #walked: Part[] = [];
+  /** What it took something out of: how that was is remembered as a whole. */
+  #emptied = new Set<object>();
 
   /** @param isShared - Whether others may have the base. Where not, it is changed as it is. */
   constructor(
@@ -71,6 +73,7 @@ export class StateDraft {
     this.#added = [];
     this.#addedToSets = [];
     this.#copies = new Map();
+    this.#emptied = new Set();
     this.isOpen = true;
   }
 
@@ -153,6 +156,18 @@ export class StateDraft {
     else this.#added.push(place);
   }
 
+  /**
+   * Takes note that something is taken out of `own`, or its members change places. What is as large as all
+   * that it holds is remembered once in a call.
+   *
+   * @param undoLater - Remembers how it is, and says how it becomes so again.
+   */
+  noteRemoval(own: object, undoLater: () => () => void): void {
+    if (this.#emptied.has(own)) return;
+    this.#emptied.add(own);
+    this.#undo.push(undoLater());
+  }
+
   /** The episode's own copy of a part, made where there is none. */
   own(part: Part): object {
     if (part.own !== undefined) return part.own;
@@ -175,14 +190,14 @@ export class StateDraft {
    *
    * @param entriesOf - What is gone through of what it is.
    */
-  *walk<Raw extends object, Entry>(
+  *walk<Entry>(
     part: Part,
-    entriesOf: (raw: Raw) => Iterator<Entry>,
+    entriesOf: (raw: object) => Iterator<Entry>,
   ): Generator<Entry, undefined> {
-    let rest = entriesOf(rawOf(part) as Raw);
+    let rest = entriesOf(rawOf(part));
     let passedCount = 0;
     const goOn = (): void => {
-      rest = entriesOf(part.own as Raw);
+      rest = entriesOf(rawOf(part));
       for (let count = 0; count < passedCount; count++) rest.next();
     };
     if (this.isOpen && part.own === undefined) {
