@@ -167,3 +167,17 @@ export class SetView extends Set<unknown> {
     return this.values();
   }
 }
+
+/** What newer versions of JavaScript have looks at what a Set itself holds, and a view holds nothing itself. */
+const comparisons = [
+  ...["union", "intersection", "difference", "symmetricDifference"],
+  ...["isSubsetOf", "isSupersetOf", "isDisjointFrom"],
+];
+for (const name of comparisons) {
+  const compare = (Set.prototype as unknown as Record<string, unknown>)[name];
+  if (typeof compare !== "function") continue;
+  const value = function (this: SetView, other: unknown): unknown {
+    return Reflect.apply(compare, new Set(this), [other]);
+  };
+  Object.defineProperty(SetView.prototype, name, { value, configurable: true, writable: true });
+}

@@ -170,6 +170,22 @@ describe("EpisodeState", () => {
     expect(base).toEqual(makeState());
   });
 
+  test("compares Sets as plain ones are, where this version of JavaScript does", async () => {
+    const state = new EpisodeState(makeState());
+    const names = ["union", "intersection", "difference", "symmetricDifference", "isSubsetOf"];
+    const compare = (set: Set<string>): unknown[] =>
+      names.map((name) => {
+        const method = (set as unknown as Record<string, unknown>)[name];
+        if (typeof method !== "function") return "not there";
+        const answer: unknown = Reflect.apply(method, set, [new Set(["b"])]);
+        return answer instanceof Set ? [...answer] : answer;
+      });
+    await change(state, ({ set }) => {
+      set.add("c");
+      expect(compare(set)).toEqual(compare(new Set(["a", "c"])));
+    });
+  });
+
   test("remembers once a call how that was from which many are taken out", async () => {
     const names = Array.from({ length: 50 }, (_, n) => `name ${n}`);
     const make = () => ({
