@@ -170,6 +170,52 @@ describe("EpisodeState", () => {
     expect(base).toEqual(makeState());
   });
 
+  test("works out again what a getter of the state works out", async () => {
+    const make = () => ({
+      items: [{ n: 1 }],
+      note: "",
+      get total() {
+        return this.items.reduce((sum, { n }) => sum + n, 0);
+      },
+      get first() {
+        return this.items[0]!;
+      },
+      set title(text: string) {
+        this.note = text;
+      },
+      extra: undefined as object | undefined,
+    });
+    type Cart = ReturnType<typeof make>;
+    const base = make();
+    for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
+      const change = async (work: (cart: Cart) => void, isKept = true) => {
+        await state.change(
+          async (cart) => work(cart),
+          () => isKept,
+        );
+      };
+      await change((cart) => {
+        cart.items.push({ n: 2 });
+        cart.title = "two";
+        cart.first.n = 5;
+        expect(cart.total).toBe(7);
+      });
+      await change((cart) => {
+        Reflect.deleteProperty(cart, "total");
+        cart.title = "gone";
+      }, false);
+      await change((cart) => {
+        cart.extra = Object.assign(make(), { items: [{ n: 3 }] });
+        cart.items.push({ n: 4 });
+      });
+      await change((cart) => void (cart.extra as Cart).items.push({ n: 1 }));
+      const closed = state.close();
+      expect([closed.total, closed.note, (closed.extra as Cart).total]).toEqual([11, "two", 4]);
+      expect(Object.keys(closed)).toEqual(Object.keys(make()));
+    }
+    expect([base.total, base.note]).toEqual([1, ""]);
+  });
+
   test("compares Sets as plain ones are, where this version of JavaScript does", async () => {
     const state = new EpisodeState(makeState());
     const names = ["union", "intersection", "difference", "symmetricDifference", "isSubsetOf"];
