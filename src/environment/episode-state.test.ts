@@ -360,6 +360,35 @@ describe("EpisodeState", () => {
     expect(ann.n).toBe(1);
   });
 
+  test("finds what is held twice by parts that other states had, one with what an earlier one had", async () => {
+    const [ann, bo] = [{ n: 1 }, { n: 1 }];
+    const [org, first, second] = [{ ann }, { bo }, { bo }];
+    for (const earlier of [{ ann }, { org, first }, { second }]) void new EpisodeState(earlier);
+    for (const [base, path] of [
+      [{ org, ann }, "ann"],
+      [{ ann, org }, "ann"],
+      [{ first, second }, "bo"],
+    ] as const) {
+      const state = new EpisodeState<Record<string, Record<string, unknown>>>(base);
+      await state.change(
+        async (parts) => {
+          const part = parts["org"] ?? parts["first"]!;
+          (part[path] as { n: number }).n = 2;
+        },
+        () => true,
+      );
+      expect(JSON.stringify(state.close())).not.toContain("1");
+    }
+    expect([ann, bo]).toEqual([{ n: 1 }, { n: 1 }]);
+    // Parts that have nothing in common are not copied whole.
+    const apart = new EpisodeState({ org, second });
+    await apart.change(
+      async (parts) => void (parts.org.ann.n = 2),
+      () => true,
+    );
+    expect(apart.close().second).toBe(second);
+  });
+
   test("is written by nobody between calls and after the end", async () => {
     const state = new EpisodeState(makeState());
     const { view } = state;
