@@ -49,13 +49,13 @@ export class MapView extends Map<unknown, unknown> {
   override delete(key: unknown): boolean {
     if (!this.#raw.has(key)) return false;
     const own = this.#own();
-    this.#draft.note(refill(own));
+    this.#draft.noteRemoval(own, () => refill(own));
     return own.delete(key);
   }
 
   override clear(): void {
     const own = this.#own();
-    this.#draft.note(refill(own));
+    this.#draft.noteRemoval(own, () => refill(own));
     own.clear();
   }
 
@@ -66,7 +66,7 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override keys(): MapIterator<unknown> {
-    return this.#raw.keys();
+    return this.#draft.walk(this.#part, (raw) => (raw as Map<unknown, unknown>).keys());
   }
 
   override *values(): MapIterator<unknown> {
@@ -74,7 +74,10 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override *entries(): MapIterator<[unknown, unknown]> {
-    for (const [key, value] of this.#raw) yield [key, this.#draft.show(value, this.#part, key)];
+    const entriesOf = (raw: object) => (raw as Map<unknown, unknown>).entries();
+    for (const [key, value] of this.#draft.walk(this.#part, entriesOf)) {
+      yield [key, this.#draft.show(value, this.#part, key)];
+    }
   }
 
   override [Symbol.iterator](): MapIterator<[unknown, unknown]> {
@@ -83,10 +86,11 @@ export class MapView extends Map<unknown, unknown> {
 }
 
 function refill(own: Map<unknown, unknown>): () => void {
-  const before = [...own];
+  const keys = [...own.keys()];
+  const values = [...own.values()];
   return () => {
     own.clear();
-    for (const [key, value] of before) own.set(key, value);
+    for (const [place, key] of keys.entries()) own.set(key, values[place]);
   };
 }
 
@@ -108,10 +112,12 @@ export class SetView extends Set<unknown> {
   #own(): Set<unknown> {
     this.#draft.assertOpen();
     const own = this.#draft.own(this.#part) as Set<unknown>;
-    const before = [...own];
-    this.#draft.note(() => {
-      own.clear();
-      for (const one of before) own.add(one);
+    this.#draft.noteRemoval(own, () => {
+      const before = [...own];
+      return () => {
+        own.clear();
+        for (const one of before) own.add(one);
+      };
     });
     return own;
   }
@@ -146,18 +152,32 @@ export class SetView extends Set<unknown> {
   }
 
   override keys(): SetIterator<unknown> {
-    return this.#raw.values();
+    return this.values();
   }
 
   override values(): SetIterator<unknown> {
-    return this.#raw.values();
+    return this.#draft.walk(this.#part, (raw) => (raw as Set<unknown>).values());
   }
 
   override *entries(): SetIterator<[unknown, unknown]> {
-    for (const value of this.#raw) yield [value, value];
+    for (const value of this) yield [value, value];
   }
 
   override [Symbol.iterator](): SetIterator<unknown> {
-    return this.#raw.values();
+    return this.values();
   }
+}
+
+/** What newer versions of JavaScript have looks at what a Set itself holds, and a view holds nothing itself. */
+const comparisons = [
+  ...["union", "intersection", "difference", "symmetricDifference"],
+  ...["isSubsetOf", "isSupersetOf", "isDisjointFrom"],
+];
+for (const name of comparisons) {
+  const compare = (Set.prototype as unknown as Record<string, unknown>)[name];
+  if (typeof compare !== "function") continue;
+  const value = function (this: SetView, other: unknown): unknown {
+    return Reflect.apply(compare, new Set(this), [other]);
+  };
+  Object.defineProperty(SetView.prototype, name, { value, configurable: true, writable: true });
 }

@@ -1,4 +1,4 @@
-import { isPlain, membersOf } from "./sealed.ts";
+import { accessorOf, hasAccessors, isPlain, membersOf } from "./sealed.ts";
 
 /** How a value is copied. */
 export interface CopyOptions {
@@ -19,7 +19,7 @@ export function copyGraph<Value>(
   value: Value,
   { copies, read, isKept, onCopy }: CopyOptions,
 ): Value {
-  const waiting: object[] = [];
+  const waiting: (readonly [object, object])[] = [];
   const take = (given: unknown): unknown => {
     if (!isPlain(given)) return given;
     const held = read(given);
@@ -29,12 +29,13 @@ export function copyGraph<Value>(
     const copy = copyOf(held);
     copies.set(held, copy);
     onCopy(held, copy);
-    if (!(copy instanceof Set)) waiting.push(copy);
+    if (!(copy instanceof Set)) waiting.push([held, copy]);
     return copy;
   };
   const taken = take(value);
-  for (let copy = waiting.pop(); copy !== undefined; copy = waiting.pop()) {
-    for (const [key, held] of membersOf(copy)) {
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const [original, copy] = next;
+    for (const [key, held] of membersOf(original)) {
       const own = take(held);
       if (own !== held) putMember(copy, key, own);
     }
@@ -42,12 +43,20 @@ export function copyGraph<Value>(
   return taken as Value;
 }
 
-/** A copy of a plain value that holds what it holds. */
+/** A copy of a plain value that holds what it holds, and works out what is worked out. */
 export function copyOf(base: object): object {
   if (Array.isArray(base)) return base.slice();
   if (base instanceof Map) return new Map(base);
   if (base instanceof Set) return new Set(base);
-  return Object.setPrototypeOf({ ...base }, Object.getPrototypeOf(base) as object | null) as object;
+  const prototype = Object.getPrototypeOf(base) as object | null;
+  if (!hasAccessors(base)) return Object.setPrototypeOf({ ...base }, prototype) as object;
+  const copy = Object.create(prototype) as object;
+  for (const key of Reflect.ownKeys(base)) {
+    const accessor = accessorOf(base, key);
+    if (accessor === undefined) putMember(copy, key, (base as Record<PropertyKey, unknown>)[key]);
+    else Object.defineProperty(copy, key, { ...accessor, configurable: true });
+  }
+  return copy;
 }
 
 /** What an object has under a key of its own, or a Map under a key. */

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { EpisodeState } from "./episode-state.ts";
 
 interface Item {
@@ -131,6 +131,142 @@ describe("EpisodeState", () => {
     );
   });
 
+  test("is gone through as it changes, as plain Maps and Sets are", async () => {
+    const work = ({ byName, list, map, set }: State) => {
+      const passed: string[] = [];
+      map.set("c", { n: 8, tags: [] });
+      for (const [key, record] of map) {
+        passed.push(key);
+        record.n += 1;
+        // Those that come later are written before they are come to.
+        for (const other of map.values()) other.n *= 2;
+        if (key === "a") map.delete("b");
+        if (key === "c") map.set("d", { n: 1, tags: [] });
+      }
+      for (const key of map.keys()) if (map.delete("a")) map.set(`late ${key}`, { n: 1, tags: [] });
+      map.forEach((record) => list.push(record));
+      for (const one of set) {
+        passed.push(one);
+        if (set.size < 4) set.add(`${one}!`);
+        set.delete("a!");
+      }
+      byName["passed"] = { n: 0, tags: passed };
+    };
+    const base = makeState();
+    const [state, model] = [new EpisodeState(base), makeState()];
+    await change(state, work);
+    work(model);
+    expect(textOf(state.close())).toBe(textOf(model));
+    // Nothing was copied before the writing began.
+    const other = new EpisodeState(base);
+    await change(other, ({ map, set }) => {
+      for (const [key, record] of map) {
+        if (key === "a") map.get("b")!.n = 100;
+        else record.n += 1;
+      }
+      for (const one of set) if (one === "a") set.add("b").delete("a");
+    });
+    expect([other.close().map.get("b")!.n, [...other.close().set]]).toEqual([101, ["b"]]);
+    expect(base).toEqual(makeState());
+  });
+
+  test("works out again what a getter of the state works out", async () => {
+    const make = () => ({
+      items: [{ n: 1 }],
+      note: "",
+      get total() {
+        return this.items.reduce((sum, { n }) => sum + n, 0);
+      },
+      get first() {
+        return this.items[0]!;
+      },
+      set title(text: string) {
+        this.note = text;
+      },
+      extra: undefined as object | undefined,
+    });
+    type Cart = ReturnType<typeof make>;
+    const base = make();
+    for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
+      const change = async (work: (cart: Cart) => void, isKept = true) => {
+        await state.change(
+          async (cart) => work(cart),
+          () => isKept,
+        );
+      };
+      await change((cart) => {
+        cart.items.push({ n: 2 });
+        cart.title = "two";
+        cart.first.n = 5;
+        expect(cart.total).toBe(7);
+      });
+      await change((cart) => {
+        Reflect.deleteProperty(cart, "total");
+        cart.title = "gone";
+      }, false);
+      await change((cart) => {
+        cart.extra = Object.assign(make(), { items: [{ n: 3 }] });
+        cart.items.push({ n: 4 });
+      });
+      await change((cart) => void (cart.extra as Cart).items.push({ n: 1 }));
+      const closed = state.close();
+      expect([closed.total, closed.note, (closed.extra as Cart).total]).toEqual([11, "two", 4]);
+      expect(Object.keys(closed)).toEqual(Object.keys(make()));
+    }
+    expect([base.total, base.note]).toEqual([1, ""]);
+  });
+
+  test("compares Sets as plain ones are, where this version of JavaScript does", async () => {
+    const state = new EpisodeState(makeState());
+    const names = ["union", "intersection", "difference", "symmetricDifference", "isSubsetOf"];
+    const compare = (set: Set<string>): unknown[] =>
+      names.map((name) => {
+        const method = (set as unknown as Record<string, unknown>)[name];
+        if (typeof method !== "function") return "not there";
+        const answer: unknown = Reflect.apply(method, set, [new Set(["b"])]);
+        return answer instanceof Set ? [...answer] : answer;
+      });
+    await change(state, ({ set }) => {
+      set.add("c");
+      expect(compare(set)).toEqual(compare(new Set(["a", "c"])));
+    });
+  });
+
+  test("remembers once a call how that was from which many are taken out", async () => {
+    const names = Array.from({ length: 50 }, (_, n) => `name ${n}`);
+    const make = () => ({
+      object: Object.fromEntries(names.map((name) => [name, 1])),
+      map: new Map(names.map((name) => [name, 1])),
+      set: new Set(names),
+    });
+    const state = new EpisodeState(make());
+    const spies = [
+      vi.spyOn(Reflect, "ownKeys"),
+      vi.spyOn(Map.prototype, "keys"),
+      vi.spyOn(Map.prototype, Symbol.iterator),
+      vi.spyOn(Set.prototype, "values"),
+      vi.spyOn(Set.prototype, Symbol.iterator),
+    ];
+    let counts: number[] = [];
+    const takeOut = async ({ object, map, set }: ReturnType<typeof make>) => {
+      for (const name of names) {
+        delete object[name];
+        map.delete(name);
+        set.delete(name);
+      }
+      map.set("late", 1);
+      counts = spies.map(({ mock }) => mock.calls.length);
+    };
+    await state.change(takeOut, () => false);
+    for (const spy of spies) spy.mockRestore();
+    // Once to copy it, and once to remember it.
+    expect(Math.max(...counts)).toBeLessThanOrEqual(2);
+    const { object, map, set } = state.view;
+    expect([Object.keys(object), [...map.keys()], [...set]]).toEqual([names, names, names]);
+    await state.change(takeOut, () => true);
+    expect(state.close()).toEqual({ object: {}, map: new Map([["late", 1]]), set: new Set() });
+  });
+
   test("copies nothing that is not written", async () => {
     const base = makeState();
     const state = new EpisodeState(base);
@@ -222,6 +358,35 @@ describe("EpisodeState", () => {
     await change(state, ({ byName }) => void (byName["owner"]!.n = 2));
     expect(state.close().map.get("ann")?.n).toBe(2);
     expect(ann.n).toBe(1);
+  });
+
+  test("finds what is held twice by parts that other states had, one with what an earlier one had", async () => {
+    const [ann, bo] = [{ n: 1 }, { n: 1 }];
+    const [org, first, second] = [{ ann }, { bo }, { bo }];
+    for (const earlier of [{ ann }, { org, first }, { second }]) void new EpisodeState(earlier);
+    for (const [base, path] of [
+      [{ org, ann }, "ann"],
+      [{ ann, org }, "ann"],
+      [{ first, second }, "bo"],
+    ] as const) {
+      const state = new EpisodeState<Record<string, Record<string, unknown>>>(base);
+      await state.change(
+        async (parts) => {
+          const part = parts["org"] ?? parts["first"]!;
+          (part[path] as { n: number }).n = 2;
+        },
+        () => true,
+      );
+      expect(JSON.stringify(state.close())).not.toContain("1");
+    }
+    expect([ann, bo]).toEqual([{ n: 1 }, { n: 1 }]);
+    // Parts that have nothing in common are not copied whole.
+    const apart = new EpisodeState({ org, second });
+    await apart.change(
+      async (parts) => void (parts.org.ann.n = 2),
+      () => true,
+    );
+    expect(apart.close().second).toBe(second);
   });
 
   test("is written by nobody between calls and after the end", async () => {

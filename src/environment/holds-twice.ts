@@ -2,7 +2,9 @@ import { isPlain, membersOf } from "./sealed.ts";
 
 /** Sealed values in which nothing is held twice, each with what it was found in first. */
 const trees = new WeakMap<object, object | undefined>();
-/** Sealed values of states in which something is. */
+/** What such a value holds that had been found in another before. */
+const borrowed = new WeakMap<object, object[]>();
+/** Sealed values of states in which something is held twice. */
 const graphs = new WeakSet();
 
 /**
@@ -10,37 +12,63 @@ const graphs = new WeakSet();
  * means the other as well. What was looked at before is not gone through again.
  */
 export function holdsTwice(value: object): boolean {
-  const seen = new Set<object>();
-  const fresh: (readonly [object, object | undefined])[] = [];
-  const known: object[] = [];
-  const waiting: [unknown, object | undefined][] = [[value, undefined]];
-  let isTwice = false;
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const [held, holder] = next;
-    if (!isPlain(held)) continue;
-    isTwice ||= seen.has(held) || graphs.has(held);
-    if (seen.has(held)) continue;
-    seen.add(held);
-    if (trees.has(held)) known.push(held);
-    else {
-      fresh.push([held, holder]);
-      // What a Set holds is only read.
-      if (held instanceof Set) continue;
-      for (const [, member] of membersOf(held)) waiting.push([member, held]);
+  const fresh = new Map<object, object | undefined>();
+  const known = new Map<object, object | undefined>();
+  const held: unknown[] = [value];
+  const holders: (object | undefined)[] = [undefined];
+  while (held.length > 0) {
+    const next = held.pop();
+    const holder = holders.pop();
+    if (!isPlain(next)) continue;
+    if (fresh.has(next) || known.has(next) || graphs.has(next)) return noteGraph(fresh);
+    if (trees.has(next)) {
+      known.set(next, holder);
+      continue;
+    }
+    fresh.set(next, holder);
+    // What a Set holds is only read.
+    if (next instanceof Set) continue;
+    for (const [, member] of membersOf(next)) {
+      if (typeof member !== "object" || member === null) continue;
+      held.push(member);
+      holders.push(next);
     }
   }
-  isTwice ||= known.some((tree) => isWithin(tree, seen));
-  for (const [held, holder] of fresh) {
-    if (isTwice) graphs.add(held);
-    else trees.set(held, holder);
-  }
-  return isTwice;
+  if (overlap([...known.keys()])) return noteGraph(fresh);
+  for (const [one, holder] of fresh) trees.set(one, holder);
+  for (const [one, holder] of known) noteBorrowed(one, holder);
+  return false;
 }
 
-/** Whether what a tree was found in first is there as well, and the tree once more with it. */
-function isWithin(tree: object, seen: ReadonlySet<object>): boolean {
-  for (let holder = trees.get(tree); holder !== undefined; holder = trees.get(holder)) {
-    if (seen.has(holder)) return true;
+function noteGraph(fresh: ReadonlyMap<object, unknown>): true {
+  for (const one of fresh.keys()) graphs.add(one);
+  return true;
+}
+
+/** Remembers that a value was found once more, in all that it is now held by. */
+function noteBorrowed(known: object, holder: object | undefined): void {
+  const all = [known, ...(borrowed.get(known) ?? [])];
+  for (let one = holder; one !== undefined; one = trees.get(one)) {
+    const others = borrowed.get(one);
+    if (others === undefined) borrowed.set(one, [...all]);
+    else for (const other of all) others.push(other);
+  }
+}
+
+/** Whether one of the trees holds another, or something that another holds as well. */
+function overlap(known: readonly object[]): boolean {
+  if (known.length < 2) return false;
+  const all = new Set<object>();
+  for (const tree of known) {
+    for (const one of [tree, ...(borrowed.get(tree) ?? [])]) {
+      if (all.has(one)) return true;
+      all.add(one);
+    }
+  }
+  for (const tree of all) {
+    for (let holder = trees.get(tree); holder !== undefined; holder = trees.get(holder)) {
+      if (all.has(holder)) return true;
+    }
   }
   return false;
 }

@@ -1,4 +1,5 @@
 import { putMember } from "./copy-graph.ts";
+import { accessorOf, hasAccessors } from "./sealed.ts";
 import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
 type Members = Record<PropertyKey, unknown>;
@@ -6,15 +7,21 @@ type Members = Record<PropertyKey, unknown>;
 /** What a tool is given of a plain object or a list: it reads what is there and writes the episode's own. */
 export function objectView(part: Part, draft: StateDraft): object {
   const isList = Array.isArray(part.base);
+  const isComputing = hasAccessors(part.base);
+  // What is worked out is worked out of what the episode sees.
+  const read = (key: PropertyKey): unknown =>
+    isComputing ? Reflect.get(rawOf(part), key, part.view) : (rawOf(part) as Members)[key];
   // What is proxied stays empty: a frozen object's members could be shown as they are only.
   return new Proxy<object>(isList ? [] : {}, {
     get(_, key) {
-      const raw = rawOf(part) as Members;
-      const value = raw[key];
-      if (typeof value !== "object" || value === null || !Object.hasOwn(raw, key)) return value;
+      const value = read(key);
+      if (typeof value !== "object" || value === null) return value;
+      if (!Object.hasOwn(rawOf(part), key)) return value;
       return draft.show(value, part, key);
     },
     set(_, key, value) {
+      const accessor = isComputing ? accessorOf(rawOf(part), key) : undefined;
+      if (accessor !== undefined) return Reflect.set(rawOf(part), key, value, part.view);
       draft.assertOpen();
       const kept = draft.unwrap(value);
       if (isList) setItem(draft.own(part) as unknown[], key, kept, draft);
@@ -23,7 +30,9 @@ export function objectView(part: Part, draft: StateDraft): object {
     },
     deleteProperty(_, key) {
       draft.assertOpen();
-      if (Object.hasOwn(rawOf(part), key)) removeMember(draft.own(part) as Members, key, draft);
+      if (Object.hasOwn(rawOf(part), key)) {
+        removeMember(draft.own(part) as Members, key, { draft, isComputing });
+      }
       return true;
     },
     has: (_, key) => key in rawOf(part),
@@ -34,7 +43,7 @@ export function objectView(part: Part, draft: StateDraft): object {
       const found = Reflect.getOwnPropertyDescriptor(raw, key);
       if (found === undefined) return undefined;
       const configurable = !(isList && key === "length");
-      const value = draft.show(raw[key], part, key);
+      const value = draft.show(read(key), part, key);
       return { value, enumerable: found.enumerable === true, writable: true, configurable };
     },
     defineProperty: () => false,
@@ -53,16 +62,28 @@ function setMember(own: Members, key: PropertyKey, value: unknown, draft: StateD
   putMember(own, key, value);
 }
 
-function removeMember(own: Members, key: PropertyKey, draft: StateDraft): void {
+function removeMember(
+  own: Members,
+  key: PropertyKey,
+  { draft, isComputing }: { readonly draft: StateDraft; readonly isComputing: boolean },
+): void {
   if (Array.isArray(own)) {
     const before: unknown = own[key as never];
     draft.note(() => (own[key as never] = before));
   } else {
-    const before = { ...own };
-    draft.note(() => {
-      // In its old place among the others.
-      for (const name of Reflect.ownKeys(own)) delete own[name];
-      for (const name of Reflect.ownKeys(before)) putMember(own, name, before[name]);
+    draft.noteRemoval(own, () => {
+      const names = Reflect.ownKeys(own);
+      const accessors = names.map((name) => (isComputing ? accessorOf(own, name) : undefined));
+      const before = names.map((name, place) => (accessors[place] ? undefined : own[name]));
+      return () => {
+        // In its old place among the others.
+        for (const name of Reflect.ownKeys(own)) delete own[name];
+        for (const [place, name] of names.entries()) {
+          const accessor = accessors[place];
+          if (accessor === undefined) putMember(own, name, before[place]);
+          else Object.defineProperty(own, name, accessor);
+        }
+      };
     });
   }
   delete own[key];

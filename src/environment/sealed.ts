@@ -9,6 +9,22 @@ export function isPlain(value: unknown): value is object {
 /** What is sealed already, with all that it holds. */
 const sealed = new WeakSet();
 
+/** Sealed objects of which a member is worked out whenever it is read. */
+const computing = new WeakSet();
+
+/** Whether a member of a plain object is worked out whenever it is read. Takes no time for a sealed one. */
+export function hasAccessors(value: object): boolean {
+  if (sealed.has(value)) return computing.has(value);
+  if (Array.isArray(value) || value instanceof Map || value instanceof Set) return false;
+  return Object.keys(value).some((key) => accessorOf(value, key) !== undefined);
+}
+
+/** How a member is worked out; nothing where it simply is there. */
+export function accessorOf(value: object, key: PropertyKey): PropertyDescriptor | undefined {
+  const found = Reflect.getOwnPropertyDescriptor(value, key);
+  return found?.get === undefined && found?.set === undefined ? undefined : found;
+}
+
 /** Whether the value was given to `seal()`, or is held by one that was. */
 export function isSealed(value: object): boolean {
   return sealed.has(value);
@@ -32,6 +48,7 @@ export function seal<Value>(
     const next = waiting.pop();
     if (!isPlain(next) || sealed.has(next) || passed.has(next)) continue;
     const isLeft = skip(next);
+    if (!isLeft && hasAccessors(next)) computing.add(next);
     (isLeft ? passed : sealed).add(next);
     const isReadOnly = Object.isFrozen(next);
     for (const [key, held] of membersOf(next)) {
@@ -44,11 +61,13 @@ export function seal<Value>(
   return value;
 }
 
-/** What a plain value holds, by its keys. */
+/** What a plain value holds, by its keys, but for what is worked out of that. */
 export function membersOf(value: object): readonly (readonly [unknown, unknown])[] {
   if (value instanceof Map) return [...value] as [unknown, unknown][];
   if (value instanceof Set) return Array.from(value as Set<unknown>, (held) => [held, held]);
-  return Object.entries(value);
+  if (!hasAccessors(value)) return Object.entries(value);
+  const keys = Object.keys(value).filter((key) => accessorOf(value, key) === undefined);
+  return keys.map((key) => [key, (value as Record<string, unknown>)[key]]);
 }
 
 /** Freezes a value without what it holds, where it is no view of another. */
@@ -59,6 +78,7 @@ export function sealAlone(value: object): void {
   const isCollection = value instanceof Map || value instanceof Set;
   const isView = isCollection ? !isOwn : !Reflect.preventExtensions(value);
   if (isView || sealed.has(value)) return;
+  if (hasAccessors(value)) computing.add(value);
   sealed.add(value);
   freeze(value);
 }

@@ -12,6 +12,8 @@ export interface Part {
   view: object;
   /** The parts that were found in it. */
   readonly held: Map<unknown, Part>;
+  /** Told when the call under way copies it: those who go through it go on in the copy. */
+  walks?: Set<() => void> | undefined;
 }
 
 /** Where a write put something. */
@@ -42,6 +44,10 @@ export class StateDraft {
   #addedToSets: object[] = [];
   /** What it brought in, with the copies that the state keeps of it. */
   #copies = new Map<object, object>();
+  /** What it goes through. */
+  #walked: Part[] = [];
+  /** What it took something out of: how that was is remembered as a whole. */
+  #emptied = new Set<object>();
 
   /** @param isShared - Whether others may have the base. Where not, it is changed as it is. */
   constructor(
@@ -67,12 +73,15 @@ export class StateDraft {
     this.#added = [];
     this.#addedToSets = [];
     this.#copies = new Map();
+    this.#emptied = new Set();
     this.isOpen = true;
   }
 
   /** Ends a call: what it changed stays, or is taken back. */
   end(isKept: boolean): void {
     this.isOpen = false;
+    for (const part of this.#walked) part.walks = undefined;
+    this.#walked = [];
     if (!isKept) for (const undo of this.#undo.toReversed()) undo();
     else this.#keepAdded();
   }
@@ -147,6 +156,18 @@ export class StateDraft {
     else this.#added.push(place);
   }
 
+  /**
+   * Takes note that something is taken out of `own`, or its members change places. What is as large as all
+   * that it holds is remembered once in a call.
+   *
+   * @param undoLater - Remembers how it is, and says how it becomes so again.
+   */
+  noteRemoval(own: object, undoLater: () => () => void): void {
+    if (this.#emptied.has(own)) return;
+    this.#emptied.add(own);
+    this.#undo.push(undoLater());
+  }
+
   /** The episode's own copy of a part, made where there is none. */
   own(part: Part): object {
     if (part.own !== undefined) return part.own;
@@ -159,7 +180,41 @@ export class StateDraft {
     if (holder !== undefined && memberOf(rawOf(holder), key) === part.base) {
       putMember(this.own(holder), key, own);
     }
+    for (const goOn of part.walks ?? []) goOn();
+    part.walks = undefined;
     return own;
+  }
+
+  /**
+   * Goes through a Map or a Set as it changes meanwhile: where it is copied on the way, on in the copy.
+   *
+   * @param entriesOf - What is gone through of what it is.
+   */
+  *walk<Entry>(
+    part: Part,
+    entriesOf: (raw: object) => Iterator<Entry>,
+  ): Generator<Entry, undefined> {
+    let rest = entriesOf(rawOf(part));
+    let passedCount = 0;
+    const goOn = (): void => {
+      rest = entriesOf(rawOf(part));
+      for (let count = 0; count < passedCount; count++) rest.next();
+    };
+    if (this.isOpen && part.own === undefined) {
+      if (part.walks === undefined) this.#walked.push(part);
+      part.walks ??= new Set();
+      part.walks.add(goOn);
+    }
+    try {
+      for (;;) {
+        const next = rest.next();
+        if (next.done === true) return undefined;
+        passedCount += 1;
+        yield next.value;
+      }
+    } finally {
+      part.walks?.delete(goOn);
+    }
   }
 
   /** @throws TypeError where nobody may write. */
