@@ -199,7 +199,10 @@ describe("startRun()", () => {
     ["nothing", () => undefined, "it gave nothing (a forgotten return?)"],
     ["a number", () => 3, "it gave 3"],
   ])("goes by no filter that gives %s", async (_, keep, told) => {
-    const run = start({ grouping: { size: 2, keep: keep as unknown as () => boolean } });
+    const run = start({
+      admission: { concurrency: 1 },
+      grouping: { size: 2, keep: keep as unknown as () => boolean },
+    });
     await expect(all(run)).rejects.toThrow(
       new UsageError(
         `Cannot filter group lamp/test/0: ${told}, expected true, false or why it is left out`,
