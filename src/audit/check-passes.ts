@@ -22,13 +22,14 @@ export interface PassesFacts {
  */
 export function checkPasses(
   passes: PassesFacts,
+  begun: number,
   episodes: ReadonlyMap<string, EpisodeFacts>,
 ): { readonly attempts: readonly PlannedAttempt[]; readonly findings: readonly Finding[] } {
   const found: { line: number; rule: string; detail: string }[] = [];
   const byPlace = new Map<number, string>();
   for (const [rolloutId, { place, fields }] of episodes) {
     const index = placeOf(passes, fields);
-    const details = compare(passes, rolloutId, fields);
+    const details = compare(passes, begun, [rolloutId, fields]);
     const other = byPlace.get(index);
     if (other !== undefined) details.push(`${rolloutId} is the same attempt as ${other}`);
     else byPlace.set(index, rolloutId);
@@ -37,8 +38,8 @@ export function checkPasses(
   const attempts = [...byPlace]
     .toSorted(([one], [other]) => one - other)
     .map(([index, rolloutId]) => ({
-      ...{ rolloutId, index, label: rolloutId, isFinished: true },
-      groupIndex: Math.floor(index / passes.sampleCount),
+      ...{ rolloutId, index, label: rolloutId, isMissing: false },
+      groupIndex: Math.floor(index / begun),
     }));
   return { attempts, findings: findingsIn(EpisodeFile.fileName, found) };
 }
@@ -52,9 +53,9 @@ function placeOf(
 }
 
 function compare(
-  { environment, split, seed, sampleCount, passOver }: PassesFacts,
-  rolloutId: string,
-  fields: EpisodeFacts["fields"],
+  { environment, split, seed, passOver }: PassesFacts,
+  begun: number,
+  [rolloutId, fields]: readonly [string, EpisodeFacts["fields"]],
 ): string[] {
   const { taskId, taskIndex, sampleIndex } = fields;
   const index = placeOf({ seed }, fields);
@@ -64,9 +65,9 @@ function compare(
   if (!passOver.includes(taskIndex)) {
     return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
   }
-  const pass = Math.floor(Math.floor(index / sampleCount) / passOver.length);
+  const pass = Math.floor(Math.floor(index / begun) / passOver.length);
   const groupId = pass === 0 ? taskId : `${taskId}~${pass + 1}`;
-  const expected = { environment, split, groupId, sampleIndex: index % sampleCount };
+  const expected = { environment, split, groupId, sampleIndex: index % begun };
   const actual: RawRow = { ...fields };
   const wrong = Object.entries(expected)
     .filter(([field, value]) => actual[field] !== value)

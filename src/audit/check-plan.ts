@@ -1,5 +1,6 @@
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { SlimeAttempt } from "../sink/slime-file.ts";
+import type { AttemptCounts } from "./attempt-counts.ts";
 import { quote } from "../trajectory/violation.ts";
 import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
@@ -8,7 +9,8 @@ import { findingsIn, type Finding } from "./finding.ts";
 export interface PlannedAttempt extends SlimeAttempt {
   /** In words, where the episode is not there to name it. */
   readonly label: string;
-  readonly isFinished: boolean;
+  /** Whether it is not there, and its group is not whole without it. */
+  readonly isMissing: boolean;
 }
 
 /**
@@ -17,13 +19,14 @@ export interface PlannedAttempt extends SlimeAttempt {
  */
 export function checkPlan(
   plan: PlanRecord,
+  { size, begun }: AttemptCounts,
   episodes: ReadonlyMap<string, EpisodeFacts>,
 ): { readonly attempts: readonly PlannedAttempt[]; readonly findings: readonly Finding[] } {
   const found: { line: number; rule: string; detail: string }[] = [];
   const byPlace = new Map<string, string>();
   for (const [rolloutId, facts] of episodes) {
     const { line } = facts.place;
-    for (const detail of compare(plan, rolloutId, facts))
+    for (const detail of compare(plan, begun, [rolloutId, facts]))
       found.push({ line, rule: "plan", detail });
     const key = keyOf(facts.fields.taskIndex, facts.fields.sampleIndex);
     const other = byPlace.get(key);
@@ -33,27 +36,35 @@ export function checkPlan(
       found.push({ line, rule: "plan", detail });
     }
   }
-  const attempts = plan.taskIndexes.flatMap((taskIndex, groupIndex) =>
-    Array.from({ length: plan.sampleCount }, (_, sampleIndex) => {
-      const rolloutId = byPlace.get(keyOf(taskIndex, sampleIndex));
-      return {
-        rolloutId: rolloutId ?? "",
-        groupIndex,
-        index: groupIndex * plan.sampleCount + sampleIndex,
-        label: rolloutId ?? `attempt ${sampleIndex} of task ${taskIndex}`,
-        isFinished: rolloutId !== undefined,
-      };
-    }),
-  );
+  const attempts = plan.taskIndexes.flatMap((taskIndex, groupIndex) => {
+    const ids = Array.from({ length: begun }, (_, sampleIndex) =>
+      byPlace.get(keyOf(taskIndex, sampleIndex)),
+    );
+    const scored = ids.filter(
+      (id) => id !== undefined && episodes.get(id)?.fields.reward !== undefined,
+    );
+    const isWhole = scored.length >= size;
+    return ids.map((rolloutId, sampleIndex) => ({
+      rolloutId: rolloutId ?? "",
+      groupIndex,
+      index: groupIndex * begun + sampleIndex,
+      label: rolloutId ?? `attempt ${sampleIndex} of task ${taskIndex}`,
+      isMissing: rolloutId === undefined && !isWhole,
+    }));
+  });
   return { attempts, findings: findingsIn(EpisodeFile.fileName, found) };
 }
 
-function compare(plan: PlanRecord, rolloutId: string, { fields }: EpisodeFacts): string[] {
+function compare(
+  plan: PlanRecord,
+  begun: number,
+  [rolloutId, { fields }]: readonly [string, EpisodeFacts],
+): string[] {
   const { taskIndex, sampleIndex, taskId } = fields;
   const groupIndex = plan.taskIndexes.indexOf(taskIndex);
   if (groupIndex < 0) return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
-  if (!(sampleIndex < plan.sampleCount)) {
-    return [`${rolloutId} is attempt ${quote(sampleIndex)} of ${plan.sampleCount}`];
+  if (!(sampleIndex < begun)) {
+    return [`${rolloutId} is attempt ${quote(sampleIndex)} of ${begun}`];
   }
   const groupId = plan.groupId ?? taskId;
   const expected = {
@@ -62,7 +73,7 @@ function compare(plan: PlanRecord, rolloutId: string, { fields }: EpisodeFacts):
     groupId,
     // A fork has the user, and so the seed, of what it parts from.
     ...(fields.forkedFrom === undefined
-      ? { seed: plan.seed + groupIndex * plan.sampleCount + sampleIndex }
+      ? { seed: plan.seed + groupIndex * begun + sampleIndex }
       : {}),
   };
   const wrong = Object.entries(expected)

@@ -3,7 +3,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { readPlacedLines } from "../run/placed-lines.ts";
 import type { RunTally } from "../run/run-progress.ts";
-import { ToldEpisodes } from "../run/told-episodes.ts";
+import { ToldEpisodes, type ToldGrouping } from "../run/told-episodes.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
 import { isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 import type { EpisodeFacts } from "./episode-file.ts";
@@ -103,12 +103,14 @@ const shared = ["outcome", "stopReason", "reward"] as const;
  * with `run.json`. An episode that was dropped to be played again is no finding, nor is what a crash
  * kept from being told: a run that goes on tells of it when it is opened again, so that in one that
  * says it is finished each episode has an event that knows its line.
+ *
+ * @returns how the last start grouped attempts, and what was found.
  */
 export async function checkEvents(
   dir: string,
   episodes: ReadonlyMap<string, EpisodeFacts>,
   { manifest, summary }: { readonly manifest: RawRow; readonly summary: Summary },
-): Promise<readonly Finding[]> {
+): Promise<{ readonly grouping: ToldGrouping; readonly findings: readonly Finding[] }> {
   const found: (Violation & { line?: number })[] = [];
   const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
   const standing = new ToldEpisodes();
@@ -173,12 +175,13 @@ export async function checkEvents(
     const detail = `nothing tells that ${rolloutId} ended, and the run says that it is finished`;
     found.push({ rule: "events", detail });
   }
-  return [
+  const findings = [
     ...findingsIn("events.jsonl", found),
     ...compareStart(started, manifest),
     ...compareEnd(summary, ended),
     ...checkFound(manifest),
   ];
+  return { grouping: standing.grouping, findings };
 }
 
 /** What a run was started with last is what `run.json` says. */

@@ -2,13 +2,15 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { verifyFile } from "../trajectory/verify-file.ts";
+import type { ToldGrouping } from "../run/told-episodes.ts";
+import { attemptCountsOf } from "./attempt-counts.ts";
 import { checkEvents, checkSummary, isFinishedBy, readSummary } from "./check-records.ts";
 import { checkPasses } from "./check-passes.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
 import { checkSlime } from "./check-slime.ts";
 import { EpisodeFile } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
-import { readRunFacts } from "./run-facts.ts";
+import { readRunFacts, type RunFacts } from "./run-facts.ts";
 
 /** What checking a run's folder found. JSON-able. */
 export interface RunVerification {
@@ -17,7 +19,10 @@ export interface RunVerification {
   /** Rows of samples that were read. */
   readonly samples: number;
   readonly episodes: number;
-  /** Episodes that the run will have; absent where `run.json` does not say. */
+  /**
+   * Episodes that the run will have; absent where `run.json` does not say, and where more attempts are begun
+   * than are needed.
+   */
   readonly planned?: number;
   /** Whether the run says that it came to its end. */
   readonly isFinished: boolean;
@@ -52,13 +57,12 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   const summary = await readSummary(dir);
   const finished = isFinishedBy(summary) ? summary : undefined;
   const isFinished = finished !== undefined;
-  const plan = facts.plan && checkPlan(facts.plan, episodes.episodes);
-  const open = facts.passes && checkPasses(facts.passes, episodes.episodes);
-  const there = plan ?? open;
+  const events = await checkEvents(dir, episodes.episodes, { manifest, summary });
+  const { there, planned } = checkPlaces(facts, events.grouping, episodes.episodes);
   findings.push(...(there?.findings ?? []));
-  const missing = (plan?.attempts ?? []).filter((attempt) => !attempt.isFinished);
+  const missing = (there?.attempts ?? []).filter(({ isMissing }) => isMissing);
   if (finished !== undefined) findings.push(...sayMissing(missing));
-  findings.push(...(await checkEvents(dir, episodes.episodes, { manifest, summary })));
+  findings.push(...events.findings);
   const slime =
     there &&
     (await checkSlime(dir, there.attempts, {
@@ -68,19 +72,36 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
     }));
   findings.push(...(slime?.findings ?? []));
   if (finished !== undefined) {
-    const known = { planned: plan?.attempts.length, slimeRows: slime?.rows };
+    const known = { planned, slimeRows: slime?.rows };
     findings.push(...checkSummary(finished, episodes.tally, known));
   }
   return {
     run: dir,
     samples: samples.samples,
     episodes: episodes.count,
-    ...(plan && { planned: plan.attempts.length }),
+    ...(planned !== undefined && { planned }),
     isFinished,
     ...(missing.length === 0 ? {} : { missing: missing.slice(0, 10).map(({ label }) => label) }),
     ...(slime?.rows === undefined ? {} : { slimeRows: slime.rows }),
     violations: findings,
   };
+}
+
+/** Holds the episodes against what the run is to have, where `run.json` says that. */
+function checkPlaces(
+  { plan, passes }: RunFacts,
+  grouping: ToldGrouping,
+  episodes: EpisodeFile["episodes"],
+) {
+  if (plan !== undefined) {
+    const counts = attemptCountsOf(grouping, plan);
+    const there = checkPlan(plan, counts, episodes);
+    // Of those that are begun beyond what is needed, nobody knows how many come to their end.
+    const isKnown = counts.begun === counts.size;
+    return { there, planned: isKnown ? there.attempts.length : undefined };
+  }
+  if (passes === undefined) return {};
+  return { there: checkPasses(passes, attemptCountsOf(grouping, passes).begun, episodes) };
 }
 
 function sayMissing(missing: readonly PlannedAttempt[]): readonly Finding[] {

@@ -1,8 +1,13 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { Evaluation } from "../report/evaluation.ts";
-import { EvaluationTally, type PolicyPrices } from "../report/evaluation-tally.ts";
-import { openStoredRun } from "../report/read-run.ts";
+import {
+  EvaluationTally,
+  type EvaluationPlan,
+  type PolicyPrices,
+} from "../report/evaluation-tally.ts";
+import { isOpenRun, planOpenRun } from "../report/open-run-plan.ts";
+import { openStoredRun, type StoredRun } from "../report/read-run.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
 import { readJsonl } from "../run/read-jsonl.ts";
 import type { EpisodeRow } from "../run/episode-row.ts";
@@ -37,31 +42,30 @@ export async function readRun(dir: string): Promise<ReadRun> {
     samples: () => readSamples(path.join(dir, "samples.jsonl")),
     samplesOf: (rolloutId) => run.samplesOf(rolloutId),
     async evaluation({ prices } = {}) {
-      const { environment, split, taskIndexes, sampleCount } = planOf(dir, run.manifest);
-      // An episode says its task's id; of a task that none was played of nobody asks for it.
-      const taskIds = new Map(
-        taskIndexes.map((index) => [index, `${environment}/${split}/${index}`]),
-      );
-      for await (const { taskIndex, taskId } of run.rows()) {
-        if (taskIds.has(taskIndex)) taskIds.set(taskIndex, taskId);
-      }
-      const tasks = Array.from(taskIds, ([taskIndex, taskId]) => ({ taskId, taskIndex }));
-      const tally = new EvaluationTally({
-        ...{ environment, split, tasks, trialCount: sampleCount },
-        ...(prices === undefined ? {} : { prices }),
-      });
+      const plan = isOpenRun(run) ? await planOpenRun(run) : await planOf(run);
+      const tally = new EvaluationTally({ ...plan, ...(prices === undefined ? {} : { prices }) });
       for await (const row of run.rows()) tally.add(row);
       return tally.evaluation();
     },
   };
 }
 
-function planOf(dir: string, { found }: RunManifest): PlanRecord {
-  const plan = found["plan"] as PlanRecord | undefined;
-  if (plan !== undefined) return plan;
-  throw new UsageError(
-    `Cannot evaluate ${dir}: its run.json does not say which tasks were planned`,
-  );
+/** @throws UsageError where `run.json` does not say what was planned. */
+async function planOf(run: StoredRun): Promise<EvaluationPlan> {
+  const plan = run.manifest.found["plan"] as Partial<PlanRecord> | undefined;
+  if (!Array.isArray(plan?.taskIndexes)) {
+    throw new UsageError(
+      `Cannot evaluate ${run.dir}: its run.json does not say which tasks were planned`,
+    );
+  }
+  const { environment, split, taskIndexes, sampleCount } = plan as PlanRecord;
+  // An episode says its task's id; of a task that none was played of nobody asks for it.
+  const taskIds = new Map(taskIndexes.map((index) => [index, `${environment}/${split}/${index}`]));
+  for await (const { taskIndex, taskId } of run.rows()) {
+    if (taskIds.has(taskIndex)) taskIds.set(taskIndex, taskId);
+  }
+  const tasks = Array.from(taskIds, ([taskIndex, taskId]) => ({ taskId, taskIndex }));
+  return { environment, split, tasks, trialCount: sampleCount };
 }
 
 async function* readSamples(file: string): AsyncGenerator<Sample, void, undefined> {

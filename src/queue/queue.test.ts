@@ -549,6 +549,36 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     });
   });
 
+  test("fails a branch alone that meets a smaller limit at its worker", async () => {
+    await using bench = await QueueBench.open();
+    const setup = longLampSetup(lampEngine());
+    const limits = { ...setup.limits };
+    let openCount = 0;
+    const shrinking: Environment = {
+      ...setup.environment,
+      async open(task, options) {
+        openCount += 1;
+        if (openCount > 1) limits.maxTurns = 1;
+        return await setup.environment.open(task, options);
+      },
+    };
+    await bench.worker({ setup: { ...setup, environment: shrinking, limits } });
+    const handOut = await bench.handOut();
+    const run = bench.start(1, {
+      player: handOut.player(),
+      grouping: { size: 2, branchAt: [1], attempts: 1 },
+    });
+    const [group] = await all(run);
+    const [trunk, branch] = group!.episodes;
+    expect(trunk!.outcome).toBe("completed");
+    expect(branch).toMatchObject({
+      outcome: "failed",
+      failure: { code: "internal/playback" },
+      segments: [],
+    });
+    expect(branch!.failure?.message).toContain("a limit ends the conversation before (max-turns)");
+  });
+
   test("goes on where a shared place refuses what one of its workers writes", async () => {
     await using bench = await QueueBench.open();
     const place = await bench.place();

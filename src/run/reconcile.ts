@@ -7,7 +7,7 @@ import { keepLines } from "./keep-lines.ts";
 import { type LineRange, type ScannedLine, scanLines } from "./line-ranges.ts";
 import { type InspectedRow, inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
 import { storageError } from "./storage-error.ts";
-import { readTold, type UntoldEpisode } from "./told-episodes.ts";
+import { readTold, type ToldGrouping, type UntoldEpisode } from "./told-episodes.ts";
 
 /** The file with one line an episode, the last that is written of it. */
 export const episodesFile = "episodes.jsonl";
@@ -25,8 +25,8 @@ export interface Reconciliation {
   readonly retried: ReadonlySet<string>;
   /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
   readonly untold: readonly UntoldEpisode[];
-  /** Where the last start had attempts branch; absent where no start said so. */
-  readonly branchAt: readonly number[] | undefined;
+  /** How the last start grouped attempts. */
+  readonly grouping: ToldGrouping;
   /** What was found wrong, for people. */
   readonly notes: readonly string[];
 }
@@ -75,7 +75,7 @@ export async function reconcile(
   dir: string,
   { files, retryFailed }: ReconcileOptions,
 ): Promise<Reconciliation> {
-  const { episodes: told, branchAt } = await readTold(files, dir);
+  const { episodes: told, grouping } = await readTold(files, dir);
   const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
     const row = parseEpisodeRow(bytes);
     if (row === undefined) return undefined;
@@ -126,7 +126,7 @@ export async function reconcile(
   const lost = dropped.filter((id) => !claims.lines.has(id) && told.get(id)?.isFailed === false);
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
   const notes = noteAll(claims, rows, { incompleteCount, lostCount });
-  return { finished, dropped, retried, untold, branchAt, notes };
+  return { finished, dropped, retried, untold, grouping, notes };
 }
 
 async function scan<Line>(

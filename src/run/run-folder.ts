@@ -31,7 +31,7 @@ import { type RunManifest, claimManifest } from "./run-manifest.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
 import { sortRows } from "./sort-rows.ts";
 import { storageError } from "./storage-error.ts";
-import { droppedEvent, eventsFile, foundEvent } from "./told-episodes.ts";
+import { droppedEvent, eventsFile, foundEvent, type ToldGrouping } from "./told-episodes.ts";
 import { nextName, writeWholeJson } from "./write-whole.ts";
 
 export type { EpisodeRow, EpisodeStory, FinishedEpisode } from "./episode-row.ts";
@@ -71,8 +71,8 @@ export class RunFolder implements AsyncDisposable {
   readonly manifest: RunManifest;
   /** Episodes that earlier starts of this run finished. */
   readonly finished: readonly FinishedEpisode[];
-  /** Where the last start had attempts branch; absent where no start said so. */
-  readonly branchAt: readonly number[] | undefined;
+  /** How the last start grouped attempts. */
+  readonly grouping: ToldGrouping;
   /** What was found on opening that people may want to know. */
   readonly notes: readonly string[];
   readonly #files: Files;
@@ -93,7 +93,7 @@ export class RunFolder implements AsyncDisposable {
   #finishedRecordings: Promise<RecordingIndex> | undefined;
 
   private constructor(
-    about: Pick<RunFolder, "dir" | "manifest" | "finished" | "branchAt" | "notes">,
+    about: Pick<RunFolder, "dir" | "manifest" | "finished" | "grouping" | "notes">,
     open: {
       readonly files: Files;
       readonly lock: RunLock;
@@ -111,7 +111,7 @@ export class RunFolder implements AsyncDisposable {
     this.dir = about.dir;
     this.manifest = about.manifest;
     this.finished = about.finished;
-    this.branchAt = about.branchAt;
+    this.grouping = about.grouping;
     this.notes = about.notes;
     this.#files = open.files;
     this.#lock = open.lock;
@@ -169,7 +169,7 @@ export class RunFolder implements AsyncDisposable {
     const { drawId } = options;
     const claimed = await claimManifest(dir, manifest, { files, ...(drawId && { drawId }) });
     const found = await reconcile(dir, { files, retryFailed });
-    const { finished, dropped, untold, branchAt } = found;
+    const { finished, dropped, untold, grouping } = found;
     const notes = [...claimed.notes, ...found.notes];
     const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
     const recordings = await indexRecordings(dir, {
@@ -179,7 +179,7 @@ export class RunFolder implements AsyncDisposable {
     const names = [samplesFile, episodesFile, eventsFile] as const;
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
     const folder = new RunFolder(
-      { dir, manifest: claimed.manifest, finished, branchAt, notes },
+      { dir, manifest: claimed.manifest, finished, grouping, notes },
       {
         files,
         lock,

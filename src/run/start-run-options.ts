@@ -9,6 +9,7 @@ import type { RunFolder } from "./run-folder.ts";
 import type { RunProgress } from "./run-progress.ts";
 import type { StalenessOptions } from "./staleness.ts";
 import type { TaskSource } from "./task-source.ts";
+import type { ToldGrouping } from "./told-episodes.ts";
 
 /** How attempts are grouped. */
 export interface GroupingOptions {
@@ -100,10 +101,12 @@ export interface StartRunOptions {
 export function checkRunOptions({ admission, folder, grouping, setup }: StartRunOptions): void {
   const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
   requireBranching(branchAt, setup);
-  if (folder !== undefined) requireSameBranches(branchAt, folder);
   requireCounts({ size, begun, attempts, concurrency: admission.concurrency });
-  if (begun >= size) return;
-  throw new UsageError(`Cannot begin ${begun} attempts for groups of ${size}: expected as many`);
+  if (begun < size) {
+    throw new UsageError(`Cannot begin ${begun} attempts for groups of ${size}: expected as many`);
+  }
+  if (branchAt.length > 0 && folder !== undefined) requireBranchRecord(folder.record);
+  if (folder !== undefined) requireSameGrouping({ begun, branchAt }, folder);
 }
 
 function requireBranching(
@@ -130,15 +133,25 @@ function requireBranching(
   );
 }
 
-/** The groups of a folder branch alike, those of earlier starts and those that are still to come. */
-function requireSameBranches(branchAt: readonly number[], folder: RunFolder): void {
-  if (branchAt.length > 0) requireBranchRecord(folder.record);
-  const { branchAt: before = branchAt, dir, finished } = folder;
-  if (finished.length === 0 || before.join() === branchAt.join()) return;
-  throw new UsageError(
-    `Cannot go on in ${dir}: its episodes were played with branchAt ${JSON.stringify(before)}, and this ` +
-      `start has ${JSON.stringify(branchAt)}; start with the same or choose another folder`,
-  );
+/**
+ * The groups of a folder branch alike, those of earlier starts and those that are still to come, and have
+ * as many attempts: by that number the run's seeds and places are counted.
+ */
+function requireSameGrouping(
+  asked: Required<Pick<ToldGrouping, "begun" | "branchAt">>,
+  { dir, finished, grouping }: RunFolder,
+): void {
+  if (finished.length === 0) return;
+  for (const name of ["begun", "branchAt"] as const) {
+    const [before, now] = [grouping[name] ?? asked[name], asked[name]].map((value) =>
+      JSON.stringify(value),
+    );
+    if (before === now) continue;
+    throw new UsageError(
+      `Cannot go on in ${dir}: its episodes were played with ${name} ${before}, and this start has ` +
+        `${now}; start with the same or choose another folder`,
+    );
+  }
 }
 
 function requireCounts(counts: Readonly<Record<string, number>>): void {

@@ -1591,6 +1591,61 @@ describe("startRun()", () => {
     }
   });
 
+  describe("with more attempts begun than are needed", () => {
+    const plan = { environment: "lamp", split: "test", seed: 0, sampleCount: 2 };
+    const planned = { ...plan, taskIndexes: [0, 1, 2] };
+
+    /** Plays, with attempts 1 of each group given up; returns what verify says of episodes and plan. */
+    async function playAndVerify(found: unknown) {
+      const play: NonNullable<StartRunOptions["setup"]["play"]> = async (
+        assignment,
+        own,
+        options,
+      ) =>
+        assignment.sampleIndex === 1
+          ? await new Promise(() => {})
+          : await playEpisode(assignment, own, options);
+      const manifest = { ...testManifest, found: { plan: found } };
+      {
+        await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+        const setup = { ...setupWith(lampEngine()), play };
+        await all(start({ setup, folder, grouping: { size: 2, begun: 3 } }));
+      }
+      const { isFinished, missing, planned, violations } = await verifyRun(dir);
+      const rules = ["plan", "missing", "summary", "events"];
+      const details = violations.filter(({ rule }) => rules.includes(rule));
+      return { isFinished, missing, planned, details };
+    }
+
+    test.each<[string, unknown]>([
+      ["a plan", planned],
+      ["passes", { ...plan, isOpen: true, passOver: [0, 1, 2] }],
+    ])("verify finds nothing wrong with %s", async (_, found) => {
+      expect(await playAndVerify(found)).toEqual({ isFinished: true, details: [] });
+    });
+
+    test("verify misses an attempt of a group that is not whole", async () => {
+      await playAndVerify(planned);
+      const file = path.join(dir, "episodes.jsonl");
+      const rows = (await readFile(file, "utf8")).split("\n");
+      await writeFile(file, rows.filter((row) => !row.includes("lamp/test/1#2")).join("\n"));
+      const { missing } = await verifyRun(dir);
+      expect(missing).toEqual(["attempt 1 of task 1", "attempt 2 of task 1"]);
+    });
+
+    test("goes on with as many, by which seeds are counted", async () => {
+      await playAndVerify(planned);
+      const manifest = { ...testManifest, found: { plan: planned } };
+      await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+      expect(() => start({ folder, grouping: { size: 2, begun: 4 } })).toThrow(
+        new UsageError(
+          `Cannot go on in ${dir}: its episodes were played with begun 3, and this start has 4; start with ` +
+            "the same or choose another folder",
+        ),
+      );
+    });
+  });
+
   test("verify finds nothing where an engine wrote into the ids that it was sent", async () => {
     const engine = lampEngine(({ promptIds }, turn) => {
       if (turn === 1) (promptIds as number[])[0] = 7;

@@ -17,7 +17,7 @@ import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 import { PolicyVersions } from "./staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
-import { startedType } from "./told-episodes.ts";
+import { startedType, type ToldGrouping } from "./told-episodes.ts";
 import { trunkOf } from "./trunk.ts";
 
 /**
@@ -292,8 +292,9 @@ class GroupRun implements LiveRun {
     const { found: _found, ...manifest } = folder.manifest;
     const { planned, resumed } = this.#tally.progress();
     const { grouping, setup } = this.#options;
-    const { branchAt = [] } = grouping;
-    return { type: startedType, atMs: setup.now(), planned, resumed, branchAt, manifest };
+    const { size, begun = size, branchAt = [] } = grouping;
+    const told = { size, begun, branchAt } satisfies ToldGrouping;
+    return { type: startedType, atMs: setup.now(), planned, resumed, ...told, manifest };
   }
 
   #end(): RunResult["end"] {

@@ -15,19 +15,29 @@ export interface ToldEpisode {
   readonly isFailed: boolean;
 }
 
+/** How a start grouped attempts; what is absent was not said, as by earlier versions. */
+export interface ToldGrouping {
+  /** Scored attempts that make a group whole. At least 1. */
+  readonly size?: number;
+  /** Attempts that are begun at each task, which seeds and places count by. `size` or more. */
+  readonly begun?: number;
+  /** Where attempts branch. */
+  readonly branchAt?: readonly number[];
+}
+
 /**
  * The episodes that events tell of and that were not dropped since then, by their rollout's id. Takes
  * note of one event after the other.
  */
 export class ToldEpisodes {
   readonly episodes = new Map<string, ToldEpisode>();
-  /** Where the last start had attempts branch; absent where no start said so. */
-  branchAt: readonly number[] | undefined;
+  /** How the last start grouped attempts. */
+  grouping: ToldGrouping = {};
 
   note(event: Readonly<Record<string, unknown>>): void {
-    const { type, rolloutId, rolloutIds, episodeHash, outcome, branchAt } = event;
+    const { type, rolloutId, rolloutIds, episodeHash, outcome } = event;
     if (type === startedType) {
-      if (Array.isArray(branchAt)) this.branchAt = branchAt as readonly number[];
+      this.grouping = { ...this.grouping, ...readGrouping(event) };
     } else if (type === finishedType && typeof episodeHash === "string") {
       const id = String(rolloutId);
       const isFailed = outcome === "failed";
@@ -36,6 +46,18 @@ export class ToldEpisodes {
       for (const id of rolloutIds) this.episodes.delete(String(id));
     }
   }
+}
+
+function readGrouping({ size, begun, branchAt }: Readonly<Record<string, unknown>>): ToldGrouping {
+  return {
+    ...(isAttemptCount(size) && { size }),
+    ...(isAttemptCount(begun) && { begun }),
+    ...(Array.isArray(branchAt) && { branchAt: branchAt as readonly number[] }),
+  };
+}
+
+function isAttemptCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
 }
 
 /** The event that tells that a start began to play. */

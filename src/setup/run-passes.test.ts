@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { verifyRun } from "../audit/verify-run.ts";
-import { createRun, readRunConfig } from "../index.ts";
+import { createRun, readRun, readRunConfig } from "../index.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
@@ -51,6 +51,9 @@ describe("passes over the tasks", () => {
       ...{ isOpen: true, passOver: [0, 1] },
     });
     expect((await verifyRun(out)).violations).toEqual([]);
+    const { tasks, episodes } = await (await readRun(out)).evaluation();
+    expect(episodes).toMatchObject({ planned: 6 });
+    expect(tasks).toHaveLength(2);
 
     const [row = "", ...others] = rows;
     const { groupId } = JSON.parse(row) as { readonly groupId: string };

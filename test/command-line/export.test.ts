@@ -33,6 +33,17 @@ test("export writes rows to standard output, and says what it left out", async (
   ]);
 });
 
+test("export makes the folder of what it writes", async () => {
+  const file = path.join(scratch, "new", "folder", "rows.jsonl");
+  expect(await runCli(["export", run, "--to", "verl", "--out", file])).toMatchObject({ status: 0 });
+  expect(jsonLines(await readFile(file, "utf8"))).toHaveLength(13);
+  const below = path.join(file, "rows.jsonl");
+  const { status, stderr } = await runCli(["export", run, "--to", "csv", "--out", below]);
+  expect(status).toBe(2);
+  expect(stderr).toContain(`Cannot write ${below}: its folder cannot be made (EEXIST: `);
+  expect(stderr).toContain("; choose another --out");
+});
+
 test("what export wrote passes verify, and fails it by the exact place once it is changed", async () => {
   const file = path.join(scratch, "rows.json");
   expect(await runCli(["export", run, "--to", "skyrl", "--out", file])).toMatchObject({

@@ -173,6 +173,49 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(samples[0]).not.toHaveProperty("reward");
   });
 
+  test("an agent is told that the world is done, and trains nothing that it asks for then", async () => {
+    const answers: [status: number, body: string][] = [];
+    const environmentThatEnds = defineEnvironment({
+      name: "exit",
+      tasks: [{ instruction: "Leave." }],
+      policy: "Leave.",
+      initialState: () => ({ isLeft: false }),
+      tools: {
+        leave: {
+          description: "Leave.",
+          parameters: z.object({}),
+          ends: true,
+          execute: (_, state) => {
+            state.isLeft = true;
+            return "bye";
+          },
+        },
+      },
+      score: ({ isLeft }) => (isLeft ? 1 : 0),
+    });
+    for (const isLoud of [false, true]) {
+      const { episode, samples } = await playOne(
+        {
+          async run(given) {
+            await (await ask(given, "Press button 0.")).text();
+            await given.tools[0]!.execute({});
+            const after = await ask(given, "And now?");
+            answers.push([after.status, await after.text()]);
+            if (isLoud) throw new Error("410");
+          },
+        },
+        { environment: environmentThatEnds },
+      );
+      expect(episode).toMatchObject({
+        ...{ outcome: "completed", stopReason: "terminal-tool", reward: 1 },
+        ...{ counts: { turnCount: 1 }, tree: { length: 1 } },
+      });
+      expect(samples).toHaveLength(1);
+    }
+    expect(answers.map(([status]) => status)).toEqual([410, 410]);
+    for (const [, body] of answers) expect(body).toContain("the world of task exit/test/0 is done");
+  });
+
   test("an agent that never asks the policy has failed", async () => {
     const { episode } = await playOne({ run: async () => {} });
     expect(episode.failure?.code).toBe("agent/silent");

@@ -4,7 +4,7 @@ import path from "node:path";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { verifyRun } from "../../src/audit/verify-run.ts";
-import { isOpenRun, planOpenRun } from "../../src/cli/open-run-plan.ts";
+import { isOpenRun, planOpenRun } from "../../src/report/open-run-plan.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
 import type { Episode } from "../../src/episode/episode.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/setup/gateway-run.ts";

@@ -76,16 +76,15 @@ function firstRun(scenario: Scenario): SimulatedRunOptions {
 /** What `verify` reads of a run. */
 function manifestOf(
   { agent }: Scenario,
-  { begun, seed, size, wanted }: Omit<SimulatedRunOptions, "manifest">,
+  { seed, size, wanted }: Omit<SimulatedRunOptions, "manifest">,
 ): RunManifest {
   const groupId = wanted.type === "fork" ? { groupId: wanted.groupId } : {};
   const taskIndexes =
     wanted.type === "fork"
       ? [wanted.task.index]
       : Array.from({ length: wanted.count }, (_, index) => index);
-  // Nobody knows which attempts will be given up, or what will be fed.
-  const isFed = wanted.type === "fork" ? !wanted.isRepeatable : wanted.source === "feed";
-  const isOpen = begun > size || isFed;
+  // Nobody knows what will be fed.
+  const isOpen = wanted.type === "fork" ? !wanted.isRepeatable : wanted.source === "feed";
   const plan = {
     ...{ environment: "tally", split: "test", taskIndexes, sampleCount: size, seed },
     ...groupId,

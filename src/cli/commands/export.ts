@@ -1,6 +1,7 @@
 import { once } from "node:events";
+import path from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { UsageError } from "../../errors.ts";
+import { UsageError, describeError } from "../../errors.ts";
 import type { ExportKind, ExportNote } from "../../export/exporter.ts";
 import { exportRun } from "../../export/export-run.ts";
 import {
@@ -11,6 +12,7 @@ import {
 } from "../../export/export-table.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { sayNote } from "../../export/say-note.ts";
+import { makeFolder } from "../../internal/make-folder.ts";
 import { writeWhole } from "../../run/write-whole.ts";
 import { writeError } from "../write-out.ts";
 
@@ -38,7 +40,7 @@ export function defineExport(command: Command): void {
         .choices([...Object.keys(exporters), ...tableTargets])
         .makeOptionMandatory(),
     )
-    .option("--out <file>", "the file to write (default: standard output)")
+    .option("--out <file>", "the file to write, with its folder (default: standard output)")
     .addOption(
       new Option(
         "--policy-version <n>",
@@ -124,6 +126,12 @@ async function writeContent(
   out: string | undefined,
 ): Promise<void> {
   if (out !== undefined) {
+    await makeFolder(path.dirname(path.resolve(out))).catch((error: unknown) => {
+      throw new UsageError(
+        `Cannot write ${out}: its folder cannot be made (${describeError(error)}); choose another --out`,
+        { cause: error },
+      );
+    });
     await writeWhole(out, content);
     return;
   }

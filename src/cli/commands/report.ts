@@ -18,7 +18,7 @@ import { priceSettings, readPrices } from "../eval-settings.ts";
 import { planEvaluation } from "../evaluation-plan.ts";
 import { printEvaluation } from "../evaluation-text.ts";
 import { addSettings, givenSettings } from "../option.ts";
-import { isOpenRun, planOpenRun } from "../open-run-plan.ts";
+import { isOpenRun, planOpenRun } from "../../report/open-run-plan.ts";
 import { tauTaskInfo } from "../tau-task-info.ts";
 import { noteDamaged } from "../note-damaged.ts";
 import { writeOut } from "../write-out.ts";

@@ -146,7 +146,10 @@ async function runAgent(
   const left = new AbortController();
   using stop = startDeadline({ ms: Infinity, parents: [signal, left.signal] });
   using watch = new CallWatch(stop.signal, clock);
-  const desk = new WorldDesk(about, { world, watch, limits, ...given({ redactor }) });
+  // What is sampled from there on nothing in the world answers to: it would be trained with a reward that it
+  // has no part in.
+  const onDone = (): void => session.finish(`the world of task ${task.id} is done`);
+  const desk = new WorldDesk(about, { world, watch, limits, onDone, ...given({ redactor }) });
   const tools = await cross(play, reading, () => desk.tools);
   useDesk(desk);
   let trouble: unknown;
@@ -176,7 +179,7 @@ async function runAgent(
     isRunning = false;
   }
   // What is sampled from here on nobody acts on: it is none of what is scored.
-  session.finish();
+  session.finish("the agent has ended");
   left.abort(new DOMException("the agent has ended", "AbortError"));
   await desk.close();
   if (desk.failure !== undefined) throw desk.failure;
@@ -187,10 +190,12 @@ async function runAgent(
   const hasFinished = trouble === undefined && session.tree.nodes.length > 0;
   const isLeft = setback?.type === "limit" && setback.stopReason === "context-full" && hasFinished;
   if (setback?.type === "limit" && !isLeft) return setback.stopReason;
+  // The world was done first: whatever the agent makes of that, it has come to its end.
+  if (desk.done !== undefined && session.tree.nodes.length > 0) return desk.done;
   const isLate = trouble instanceof RolloutError && trouble.code === "agent/timeout";
   if (isLate && isAsking) return "deadline";
   if (trouble !== undefined) throw trouble;
-  if (session.tree.nodes.length > 0) return desk.done ?? "finished";
+  if (session.tree.nodes.length > 0) return "finished";
   const message = `Cannot use what the agent did in task ${task.id}: it never asked the policy for a turn`;
   throw new RolloutError("agent/silent", message);
 }

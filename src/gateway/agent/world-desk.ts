@@ -42,6 +42,7 @@ export class WorldDesk {
   readonly #watch: CallWatch;
   readonly #limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
   readonly #redactor: Pick<Redactor, "thrown" | "without"> | undefined;
+  readonly #onDone: () => void;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -52,6 +53,8 @@ export class WorldDesk {
       readonly world: World;
       readonly watch: CallWatch;
       readonly limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
+      /** Told once, before the agent hears of it, that the world is done. */
+      readonly onDone: () => void;
       /** Takes secrets out of what the agent hears. Default: none are known. */
       readonly redactor?: Pick<Redactor, "thrown" | "without">;
     },
@@ -61,6 +64,7 @@ export class WorldDesk {
     this.#watch = open.watch;
     this.#limits = open.limits;
     this.#redactor = open.redactor;
+    this.#onDone = open.onDone;
   }
 
   /** The tools, as an agent in this process takes them. */
@@ -108,6 +112,7 @@ export class WorldDesk {
       try {
         const { observation, isError, done } = this.#clean(await this.#perform(action));
         this.done = done;
+        if (done !== undefined) this.#onDone();
         const answer = { observation, isDone: done !== undefined };
         return isError === undefined ? answer : { ...answer, isError };
       } catch (thrown) {

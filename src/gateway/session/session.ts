@@ -61,7 +61,7 @@ export class GatewaySession {
   activeCount = 0;
   #sampledCount = 0;
   #requestCount = 0;
-  #isFinished = false;
+  #finished: ClientError | undefined;
 
   constructor(
     identity: SessionIdentity,
@@ -83,13 +83,20 @@ export class GatewaySession {
   }
 
   get isFinished(): boolean {
-    return this.#isFinished;
+    return this.#finished !== undefined;
   }
 
-  /** Nothing is asked any more; what is being sampled is given up. */
-  finish(): void {
-    this.#isFinished = true;
-    this.stop.abort(new ClientError("finished", `Session ${this.identity.sessionId} is finished`));
+  /**
+   * Nothing is asked any more; what is being sampled is given up. A second time changes nothing.
+   *
+   * @param why - What clients are told. Default: that it is finished.
+   */
+  finish(why = "it is finished"): void {
+    this.#finished ??= new ClientError(
+      "finished",
+      `Session ${this.identity.sessionId} takes no more turns: ${why}`,
+    );
+    this.stop.abort(this.#finished);
   }
 
   /** Whether nobody has asked anything for so long that it is over. */
@@ -111,7 +118,7 @@ export class GatewaySession {
    */
   requireRoom(): void {
     const { sessionId } = this.identity;
-    if (this.#isFinished) throw new ClientError("finished", `Session ${sessionId} is finished`);
+    if (this.#finished !== undefined) throw this.#finished;
     if (this.tree.nodes.length >= this.#limits.maxTurns) {
       const limit = `its ${this.#limits.maxTurns} turns`;
       this.setback = { type: "limit", stopReason: "max-turns" };

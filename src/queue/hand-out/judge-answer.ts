@@ -1,3 +1,4 @@
+import { SmallerLimit } from "../../episode/play-episode.ts";
 import { InvariantError, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
 import type { Clock } from "../../internal/clock.ts";
 import { PlaybackStop } from "../../outside.ts";
@@ -72,6 +73,8 @@ function notPlayed(
   switch (why) {
     case "usage":
       return { type: "thrown", error: new UsageError(`${message} (worker ${worker})`) };
+    case "limit":
+      return { type: "thrown", error: new SmallerLimit(`${message} (worker ${worker})`) };
     case "bug":
       return { type: "thrown", error: new InvariantError(`${message} (worker ${worker})`) };
     case "playback":

@@ -23,10 +23,11 @@ export const answerSchema = z.discriminatedUnion("type", [
     handOut: text,
     worker: z.string().max(200),
     /**
-     * `usage`: what is configured cannot be used, which ends a run. `playback`: the recording does not lead
+     * `usage`: what is configured cannot be used, which ends a run. `limit`: a limit is smaller than what a
+     * fork shares was played with. `playback`: the recording does not lead
      * on. `bug`: ours. `cancelled`: nobody needs it. `unfit`: the worker cannot play it, another may.
      */
-    why: z.enum(["usage", "playback", "bug", "cancelled", "unfit"]),
+    why: z.enum(["usage", "limit", "playback", "bug", "cancelled", "unfit"]),
     message: text,
   }),
 ]);

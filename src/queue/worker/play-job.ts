@@ -2,7 +2,7 @@ import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
-import { playEpisode } from "../../episode/play-episode.ts";
+import { playEpisode, SmallerLimit } from "../../episode/play-episode.ts";
 import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
 import type { Clock } from "../../internal/clock.ts";
 import type { Redactor } from "../../internal/redactor.ts";
@@ -72,6 +72,7 @@ function whyOf(error: unknown): Extract<Answer, { type: "not-played" }>["why"] {
   if (error instanceof PlaybackStop) return "playback";
   // Another worker may reach what this one does not.
   if (error instanceof PayloadError) return "unfit";
+  if (error instanceof SmallerLimit) return "limit";
   return error instanceof UsageError ? "usage" : "bug";
 }
 

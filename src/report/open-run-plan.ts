@@ -1,5 +1,5 @@
-import type { EvaluationPlan } from "../report/evaluation-tally.ts";
-import type { StoredRun } from "../report/read-run.ts";
+import type { EvaluationPlan } from "./evaluation-tally.ts";
+import type { StoredRun } from "./read-run.ts";
 
 /** Whether a run plays what it is asked for, so that no plan says which episodes there will be. */
 export function isOpenRun({ manifest }: StoredRun): boolean {
