@@ -15,6 +15,8 @@ export interface SlimeCircumstances {
   /** Whether the run asks for slime's rows. */
   readonly isAsked: boolean;
   readonly isFinished: boolean;
+  /** Scored attempts that make a group whole. */
+  readonly size: number;
   /** Whether an attempt's own files are in order: what slime's row should be cannot be told otherwise. */
   readonly isSound: (rolloutId: string) => boolean;
 }
@@ -31,7 +33,7 @@ type Found = (Violation & { readonly line?: number })[];
 export async function checkSlime(
   dir: string,
   attempts: readonly SlimeAttempt[],
-  { isAsked, isFinished, isSound }: SlimeCircumstances,
+  { isAsked, isFinished, size, isSound }: SlimeCircumstances,
 ): Promise<{ readonly rows?: number; readonly findings: readonly Finding[] }> {
   const file = path.join(dir, fileName);
   const isThere = await stat(file).then(
@@ -51,7 +53,7 @@ export async function checkSlime(
   let previousLine = 0;
   const samplesFile = path.join(dir, "samples.jsonl");
   const episodesFile = path.join(dir, "episodes.jsonl");
-  for await (const members of readSlimeGroups(attempts, { samplesFile, episodesFile })) {
+  for await (const members of readSlimeGroups(attempts, { samplesFile, episodesFile, size })) {
     const broken = members.filter(({ rolloutId }) => !isSound(rolloutId));
     if (broken.length > 0) {
       for (const { rolloutId } of members) actual.places.delete(rolloutId);

@@ -68,6 +68,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
     (await checkSlime(dir, there.attempts, {
       isAsked: facts.hasSlime,
       isFinished,
+      size: there.size,
       isSound: (rolloutId) => episodes.episodes.get(rolloutId)?.isSound ?? true,
     }));
   findings.push(...(slime?.findings ?? []));
@@ -98,10 +99,12 @@ function checkPlaces(
     const there = checkPlan(plan, counts, episodes);
     // Of those that are begun beyond what is needed, nobody knows how many come to their end.
     const isKnown = counts.begun === counts.size;
-    return { there, planned: isKnown ? there.attempts.length : undefined };
+    const { size } = counts;
+    return { there: { ...there, size }, planned: isKnown ? there.attempts.length : undefined };
   }
   if (passes === undefined) return {};
-  return { there: checkPasses(passes, attemptCountsOf(grouping, passes).begun, episodes) };
+  const { size, begun } = attemptCountsOf(grouping, passes);
+  return { there: { ...checkPasses(passes, begun, episodes), size } };
 }
 
 function sayMissing(missing: readonly PlannedAttempt[]): readonly Finding[] {

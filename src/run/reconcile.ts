@@ -51,6 +51,12 @@ interface RowPlace extends LineRange {
   readonly hash: string;
 }
 
+/** A claim, and the rows that it names. */
+interface Choice {
+  readonly claim: Claim;
+  readonly rows: readonly RowPlace[];
+}
+
 /** A file as it was found. */
 interface Scanned<Line> {
   readonly path: string;
@@ -98,6 +104,7 @@ export async function reconcile(
   const kept: Claim[] = [];
   const keptRows: RowPlace[] = [];
   const retried = new Set<string>();
+  const failed: Choice[] = [];
   let incompleteCount = 0;
   for (const [rolloutId, candidates] of claims.lines) {
     const places = rows.lines.get(rolloutId) ?? [];
@@ -108,7 +115,16 @@ export async function reconcile(
       kept.push(choice.claim);
       keptRows.push(...choice.rows);
     } else {
-      retried.add(rolloutId);
+      failed.push(choice);
+    }
+  }
+  const isWhole = wholeGroups(kept, grouping);
+  for (const { claim, rows: own } of failed) {
+    const { groupIndex, rolloutId } = claim.finished;
+    if (!isWhole(groupIndex)) retried.add(rolloutId);
+    else {
+      kept.push(claim);
+      keptRows.push(...own);
     }
   }
   await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
@@ -127,6 +143,24 @@ export async function reconcile(
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
   const notes = noteAll(claims, rows, { incompleteCount, lostCount });
   return { finished, dropped, retried, untold, grouping, notes };
+}
+
+/**
+ * Which groups have what they need although others of their attempts failed, more having been begun than are
+ * needed: nobody plays one of those again, and a failure that is taken out would be counted nowhere.
+ */
+function wholeGroups(
+  kept: readonly Claim[],
+  { size = 0, begun = size }: ToldGrouping,
+): (groupIndex: number | undefined) => boolean {
+  const scoredCounts = new Map<number | undefined, number>();
+  for (const { finished } of kept) {
+    if (finished.reward === undefined) continue;
+    const { groupIndex } = finished;
+    scoredCounts.set(groupIndex, (scoredCounts.get(groupIndex) ?? 0) + 1);
+  }
+  return (groupIndex) =>
+    begun > size && groupIndex !== undefined && (scoredCounts.get(groupIndex) ?? 0) >= size;
 }
 
 async function scan<Line>(
@@ -163,10 +197,7 @@ interface FoundRows {
 }
 
 /** The first claim to an episode whose training rows are all there; rather one by its hashes. */
-async function choose(
-  candidates: readonly Claim[],
-  found: FoundRows,
-): Promise<{ readonly claim: Claim; readonly rows: readonly RowPlace[] } | undefined> {
+async function choose(candidates: readonly Claim[], found: FoundRows): Promise<Choice | undefined> {
   for (const claim of candidates) {
     const rows = matchHashes(found.places, claim.sampleHashes);
     if (rows !== undefined) return { claim, rows };

@@ -278,6 +278,29 @@ describe("startRun()", () => {
     expect(group!.episodes.map(({ rolloutId }) => rolloutId)).toEqual([first]);
   });
 
+  test("keeps failures of groups that are whole without them, where failed ones are to be played again", async () => {
+    const failing = lampEngine(({ sessionId }) =>
+      sessionId === "lamp/test/0#0" || sessionId.startsWith("lamp/test/1") ? outage : undefined,
+    );
+    const grouping = { size: 2, begun: 3, attempts: 1 };
+    const source = taskList(environment, { split: "test", taskIndexes: [0, 1] });
+    const admission = { concurrency: 1 };
+    {
+      await using folder = await open();
+      await all(start({ engine: failing, source, folder, grouping, admission }));
+    }
+    const before = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(before.filter((id) => id === "lamp/test/0#0")).toHaveLength(1);
+    await using folder = await open({ retryFailed: true });
+    const run = start({ engine: lampEngine(), source, folder, grouping, admission });
+    await all(run);
+    const after = await rolloutIdsIn(dir, "episodes.jsonl");
+    expect(after.filter((id) => id.startsWith("lamp/test/0")).toSorted()).toEqual(
+      before.filter((id) => id.startsWith("lamp/test/0")).toSorted(),
+    );
+    expect((await run.result).progress.failures).toEqual({ "engine/overloaded": 1 });
+  });
+
   test("is left with its first group while a late attempt is still coming to its end", async () => {
     const left = withResolvers();
     const player: AttemptPlayer = {

@@ -269,9 +269,14 @@ class GroupRun implements LiveRun {
     await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
     const { elapsedMs, sampledTokensPerSecond } = this.#tally.progress();
     const atEnd = { elapsedMs, sampledTokensPerSecond };
+    let written = Promise.resolve();
     this.#summarise = async () => {
-      const progress = { ...this.#tally.progress(), ...atEnd };
-      await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
+      // One after the other: what was counted last stands there last.
+      written = written.then(async () => {
+        const progress = { ...this.#tally.progress(), ...atEnd };
+        await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
+      });
+      await written;
     };
     await this.#summarise();
     return slime;

@@ -42,14 +42,14 @@ export interface SlimeSources {
 export async function writeSlimeFile(
   file: string,
   attempts: readonly SlimeAttempt[],
-  { files, size = Infinity, ...sources }: SlimeSources & SlimeChoice & { readonly files?: Files },
+  { files, ...sources }: SlimeSources & SlimeChoice & { readonly files?: Files },
 ): Promise<SlimeSummary> {
   let groups = 0;
   let rows = 0;
   const leftOut: Partial<Record<SlimeOmission, number>> = {};
   async function* lines(): AsyncGenerator<Uint8Array> {
     for await (const members of readSlimeGroups(attempts, sources)) {
-      const group = toSlimeGroup(firstScored(members, size));
+      const group = toSlimeGroup(members);
       if ("leftOut" in group) {
         leftOut[group.leftOut] = (leftOut[group.leftOut] ?? 0) + 1;
         continue;
@@ -86,7 +86,7 @@ interface FoundMember extends SlimeMember {
  */
 export async function* readSlimeGroups(
   attempts: readonly SlimeAttempt[],
-  { episodesFile, samplesFile }: SlimeSources,
+  { episodesFile, samplesFile, size = Infinity }: SlimeSources & SlimeChoice,
 ): AsyncGenerator<readonly FoundMember[]> {
   const places = { episodes: await placesOf(episodesFile), samples: await placesOf(samplesFile) };
   await using episodes = await LineReader.open(episodesFile);
@@ -109,12 +109,12 @@ export async function* readSlimeGroups(
   for (const attempt of attempts) {
     const isNext = members[0]?.place.groupIndex !== attempt.groupIndex;
     if (members.length > 0 && isNext) {
-      yield members;
+      yield firstScored(members, size);
       members = [];
     }
     members.push(await readMember(attempt));
   }
-  if (members.length > 0) yield members;
+  if (members.length > 0) yield firstScored(members, size);
 }
 
 async function placesOf(file: string): Promise<ReadonlyMap<string, readonly LinePlace[]>> {
