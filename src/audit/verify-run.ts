@@ -3,7 +3,7 @@ import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { verifyFile } from "../trajectory/verify-file.ts";
 import type { ToldGrouping } from "../run/told-episodes.ts";
-import { attemptCountsOf } from "./attempt-counts.ts";
+import { attemptCountsOf } from "../run/attempt-counts.ts";
 import { checkEvents, checkSummary, isFinishedBy, readSummary } from "./check-records.ts";
 import { checkPasses } from "./check-passes.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
