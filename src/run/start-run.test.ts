@@ -1667,6 +1667,26 @@ describe("startRun()", () => {
       expect(await playAndVerify(found)).toEqual({ isFinished: true, details: [] });
     });
 
+    test("verify holds slime's file against the attempts where nothing says what was planned", async () => {
+      const manifest = { ...testManifest, configuration: { format: "slime" }, found: {} };
+      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
+      {
+        const options = { retryFailed: false, format: "slime" } as const;
+        await using folder = await RunFolder.open(dir, manifest, options);
+        const grouping = { size: 2, begun: 3 };
+        await all(start({ source: { ...source, length: 3 }, folder, grouping }));
+      }
+      const detailsOf = async (): Promise<readonly string[]> => {
+        const { violations } = await verifyRun(dir);
+        return violations.filter(({ rule }) => rule !== "run").map(({ detail }) => detail);
+      };
+      expect(await detailsOf()).toEqual([]);
+      const file = path.join(dir, "samples.slime.jsonl");
+      const text = await readFile(file, "utf8");
+      await writeFile(file, text.replace('"reward":1,', '"reward":0,'));
+      expect(await detailsOf()).toEqual(["reward is 0, expected 1 by the sample"]);
+    });
+
     test("verify misses an attempt of a group that is not whole", async () => {
       await playAndVerify(planned);
       const file = path.join(dir, "episodes.jsonl");
