@@ -1,6 +1,6 @@
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { SlimeAttempt } from "../sink/slime-file.ts";
-import type { AttemptCounts } from "./attempt-counts.ts";
+import type { AttemptCounts } from "../run/attempt-counts.ts";
 import { quote } from "../trajectory/violation.ts";
 import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";

@@ -22,6 +22,7 @@ export interface EpisodeFacts {
     | "groupId"
     | "taskId"
     | "taskIndex"
+    | "groupIndex"
     | "sampleIndex"
     | "seed"
     | "environment"
@@ -147,7 +148,7 @@ function toFacts(
   place: LinePlace,
   episode: EpisodeRow | undefined,
 ): Omit<EpisodeFacts, "isSound"> {
-  const { groupId, taskId, taskIndex, sampleIndex, seed } = row as RawRow & EpisodeRow;
+  const { groupId, taskId, taskIndex, groupIndex, sampleIndex, seed } = row as RawRow & EpisodeRow;
   const { environment, split, outcome, stopReason, reward, forkedFrom } = row as RawRow &
     EpisodeRow;
   const { sampleHashes } = row;
@@ -157,6 +158,7 @@ function toFacts(
     hash: hashRow(row),
     fields: {
       ...{ groupId, taskId, taskIndex, sampleIndex, seed, environment, split, outcome, stopReason },
+      ...(groupIndex === undefined ? {} : { groupIndex }),
       ...(forkedFrom === undefined ? {} : { forkedFrom }),
       ...(reward === undefined ? {} : { reward }),
     },

@@ -3,7 +3,8 @@ import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { verifyFile } from "../trajectory/verify-file.ts";
 import type { ToldGrouping } from "../run/told-episodes.ts";
-import { attemptCountsOf } from "./attempt-counts.ts";
+import { attemptCountsOf } from "../run/attempt-counts.ts";
+import { attemptsByPlace } from "./attempts-by-place.ts";
 import { checkEvents, checkSummary, isFinishedBy, readSummary } from "./check-records.ts";
 import { checkPasses } from "./check-passes.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
@@ -73,7 +74,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
     }));
   findings.push(...(slime?.findings ?? []));
   if (finished !== undefined) {
-    const known = { planned, slimeRows: slime?.rows };
+    const known = { planned, ...(slime && { slimeRows: slime.rows }) };
     findings.push(...checkSummary(finished, episodes.tally, known));
   }
   return {
@@ -90,7 +91,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
 
 /** Holds the episodes against what the run is to have, where `run.json` says that. */
 function checkPlaces(
-  { plan, passes }: RunFacts,
+  { plan, passes, hasSlime }: RunFacts,
   grouping: ToldGrouping,
   episodes: EpisodeFile["episodes"],
 ) {
@@ -102,9 +103,15 @@ function checkPlaces(
     const { size } = counts;
     return { there: { ...there, size }, planned: isKnown ? there.attempts.length : undefined };
   }
-  if (passes === undefined) return {};
-  const { size, begun } = attemptCountsOf(grouping, passes);
-  return { there: { ...checkPasses(passes, begun, episodes), size } };
+  if (passes !== undefined) {
+    const { size, begun } = attemptCountsOf(grouping, passes);
+    return { there: { ...checkPasses(passes, begun, episodes), size } };
+  }
+  const { size } = grouping;
+  // Nothing else is held against them.
+  if (!hasSlime || size === undefined) return {};
+  const attempts = attemptsByPlace(attemptCountsOf(grouping, { sampleCount: size }), episodes);
+  return attempts ? { there: { attempts, findings: [], size } } : {};
 }
 
 function sayMissing(missing: readonly PlannedAttempt[]): readonly Finding[] {

@@ -1,17 +1,23 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
+import { attemptCountsOf } from "../run/attempt-counts.ts";
+import { diskFiles } from "../run/files.ts";
 import { readPlacedLines } from "../run/placed-lines.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { RunManifest } from "../run/run-manifest.ts";
+import { readTold } from "../run/told-episodes.ts";
 import { readSlimeGroups, type SlimeAttempt } from "../sink/slime-file.ts";
 import type { ExportMember, ExportSurroundings } from "./exporter.ts";
 
 /** A run's groups in the order of its plan, and what its manifest says of them all. */
 export interface RunGroups {
   readonly surroundings: ExportSurroundings;
-  /** One group at a time is in memory; reads the files anew on each call. */
-  groups(): AsyncGenerator<readonly ExportMember[]>;
+  /**
+   * One group at a time is in memory; reads the files anew on each call. Where more attempts were begun than a
+   * group needs, it has those with which it was handed out, or all of them where these are `wanted`.
+   */
+  groups(wanted?: "all"): AsyncGenerator<readonly ExportMember[]>;
 }
 
 /**
@@ -26,9 +32,12 @@ export async function readRunGroups(dir: string): Promise<RunGroups> {
   const temperature = settings?.["temperature"];
   return {
     surroundings: typeof temperature === "number" ? { temperature } : {},
-    async *groups() {
-      const attempts = await findAttempts(plan, episodesFile);
-      yield* readSlimeGroups(attempts, { episodesFile, samplesFile });
+    async *groups(wanted) {
+      const { grouping } = await readTold(diskFiles, dir);
+      const { size, begun } = attemptCountsOf(grouping, plan);
+      const attempts = await findAttempts(plan, begun, episodesFile);
+      const choice = wanted === "all" ? {} : { size };
+      yield* readSlimeGroups(attempts, { episodesFile, samplesFile, ...choice });
     },
   };
 }
@@ -58,9 +67,10 @@ async function readFound(
   return { plan: plan as PlanRecord, ...(settings && { settings }) };
 }
 
-/** The attempts of the plan; one that is not finished has the name that it will have. */
+/** The attempts at the plan's tasks; one that is not finished has the name that it will have. */
 async function findAttempts(
-  { environment, split, taskIndexes, sampleCount, groupId }: PlanRecord,
+  { environment, split, taskIndexes, groupId }: PlanRecord,
+  begun: number,
   episodesFile: string,
 ): Promise<readonly SlimeAttempt[]> {
   const byPlace = new Map<string, string>();
@@ -74,12 +84,12 @@ async function findAttempts(
     throw new UsageError(`Cannot read ${episodesFile}: no such file, expected a run's folder`);
   }
   return taskIndexes.flatMap((taskIndex, groupIndex) =>
-    Array.from({ length: sampleCount }, (_, sampleIndex) => ({
+    Array.from({ length: begun }, (_, sampleIndex) => ({
       rolloutId:
         byPlace.get(`${taskIndex}#${sampleIndex}`) ??
         `${groupId ?? `${environment}/${split}/${taskIndex}`}#${sampleIndex}`,
       groupIndex,
-      index: groupIndex * sampleCount + sampleIndex,
+      index: groupIndex * begun + sampleIndex,
     })),
   );
 }

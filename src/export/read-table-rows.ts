@@ -12,7 +12,7 @@ export async function* readFinished(
   dir: string,
 ): AsyncGenerator<ExportMember & { readonly episode: NonNullable<ExportMember["episode"]> }> {
   const run = await readRunGroups(dir);
-  for await (const members of run.groups()) {
+  for await (const members of run.groups("all")) {
     for (const member of members) {
       const { episode } = member;
       if (episode !== undefined) yield { ...member, episode };

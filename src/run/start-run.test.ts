@@ -14,6 +14,9 @@ import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { RolloutError, UsageError } from "../errors.ts";
+import { exportRun } from "../export/export-run.ts";
+import type { ExportTarget } from "../export/exporters.ts";
+import { readTableRows } from "../export/read-table-rows.ts";
 import { PlaybackStop } from "../outside.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { createClock } from "../internal/clock.ts";
@@ -1640,11 +1643,48 @@ describe("startRun()", () => {
       return { isFinished, missing, planned, details };
     }
 
+    async function exportedIds(to: ExportTarget): Promise<readonly [unknown, unknown][]> {
+      const { content } = await exportRun(dir, to);
+      let text = "";
+      for await (const bytes of content) text += Buffer.from(bytes).toString("utf8");
+      const rows = text.split("\n").slice(0, -1);
+      return rows.map((row) => {
+        const { session_id: id, index } = JSON.parse(row) as Record<string, unknown>;
+        return [id, index];
+      });
+    }
+
+    async function tableIds(): Promise<readonly string[]> {
+      const ids: string[] = [];
+      for await (const { rolloutId } of readTableRows(dir)) ids.push(rolloutId);
+      return ids;
+    }
+
     test.each<[string, unknown]>([
       ["a plan", planned],
       ["passes", { ...plan, isOpen: true, passOver: [0, 1, 2] }],
     ])("verify finds nothing wrong with %s", async (_, found) => {
       expect(await playAndVerify(found)).toEqual({ isFinished: true, details: [] });
+    });
+
+    test("verify holds slime's file against the attempts where nothing says what was planned", async () => {
+      const manifest = { ...testManifest, configuration: { format: "slime" }, found: {} };
+      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
+      {
+        const options = { retryFailed: false, format: "slime" } as const;
+        await using folder = await RunFolder.open(dir, manifest, options);
+        const grouping = { size: 2, begun: 3 };
+        await all(start({ source: { ...source, length: 3 }, folder, grouping }));
+      }
+      const detailsOf = async (): Promise<readonly string[]> => {
+        const { violations } = await verifyRun(dir);
+        return violations.filter(({ rule }) => rule !== "run").map(({ detail }) => detail);
+      };
+      expect(await detailsOf()).toEqual([]);
+      const file = path.join(dir, "samples.slime.jsonl");
+      const text = await readFile(file, "utf8");
+      await writeFile(file, text.replace('"reward":1,', '"reward":0,'));
+      expect(await detailsOf()).toEqual(["reward is 0, expected 1 by the sample"]);
     });
 
     test("verify misses an attempt of a group that is not whole", async () => {
@@ -1654,6 +1694,43 @@ describe("startRun()", () => {
       await writeFile(file, rows.filter((row) => !row.includes("lamp/test/1#2")).join("\n"));
       const { missing } = await verifyRun(dir);
       expect(missing).toEqual(["attempt 1 of task 1", "attempt 2 of task 1"]);
+    });
+
+    test("trainers get the attempts that were handed out, and tables all that ended", async () => {
+      await playAndVerify(planned);
+      expect(await exportedIds("slime")).toEqual([
+        ["lamp/test/0#0", 0],
+        ["lamp/test/0#2", 2],
+        ["lamp/test/1#0", 3],
+        ["lamp/test/1#2", 5],
+        ["lamp/test/2#0", 6],
+        ["lamp/test/2#2", 8],
+      ]);
+      expect(await tableIds()).toEqual(await rolloutIdsIn(dir, "samples.jsonl"));
+    });
+
+    test("trainers get no attempt that ended although it was given up, and tables do", async () => {
+      const player: AttemptPlayer = {
+        play: async (assignment, setup, options) => {
+          if (assignment.sampleIndex > 0) return await playHere.play(assignment, setup, options);
+          await new Promise((resolve) => options.signal.addEventListener("abort", resolve));
+          const { signal } = new AbortController();
+          return await playHere.play(assignment, setup, { ...options, signal });
+        },
+      };
+      const found = { plan: { ...plan, sampleCount: 1, taskIndexes: [0] } };
+      const source = taskList(environment, { split: "test", taskIndexes: [0] });
+      {
+        await using folder = await RunFolder.open(
+          dir,
+          { ...testManifest, found },
+          { retryFailed: false },
+        );
+        await all(start({ player, source, folder, grouping: { size: 1, begun: 2 } }));
+      }
+      expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["lamp/test/0#1", "lamp/test/0#0"]);
+      expect(await exportedIds("slime")).toEqual([["lamp/test/0#1", 1]]);
+      expect(await tableIds()).toEqual(["lamp/test/0#0", "lamp/test/0#1"]);
     });
 
     test("goes on with as many, by which seeds are counted", async () => {

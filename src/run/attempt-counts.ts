@@ -1,4 +1,4 @@
-import type { ToldGrouping } from "../run/told-episodes.ts";
+import type { ToldGrouping } from "./told-episodes.ts";
 
 /** How many attempts there are at each task. */
 export interface AttemptCounts {
