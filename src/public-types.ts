@@ -81,7 +81,7 @@ export type {
   SettingValues,
   ValueOf,
 } from "./setup/setting.ts";
-export type { SlimeAttempt, SlimeSummary } from "./sink/slime-file.ts";
+export type { SlimeAttempt, SlimeChoice, SlimeSummary } from "./sink/slime-file.ts";
 export type { SlimeOmission, SlimePlace } from "./sink/slime.ts";
 export type { LoadTokenCodecOptions } from "./tokenizer/load-codec.ts";
 export type { SampleFacts } from "./trajectory/check-tokens.ts";
@@ -130,6 +130,8 @@ export type { Outcome as InputOutcome } from "./episode/input.ts";
 export type { InputPlayerOptions } from "./episode/input-player.ts";
 export type { BeginLine } from "./run/recording-line.ts";
 export type { BegunGroup } from "./run/begun-groups.ts";
+export type { NotedTask } from "./run/noted-task.ts";
+export type { ToldGrouping } from "./run/told-episodes.ts";
 export type { AttemptRecording, RecordingStart } from "./run/recording-journal.ts";
 export type { JournalOptions, JsonlJournal } from "./run/jsonl-journal.ts";
 export type { RecordedError } from "./episode/input.ts";

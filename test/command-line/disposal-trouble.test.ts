@@ -46,10 +46,7 @@ test("a disposal that fails is told of by the summary, by `show`, by `eval`, and
     ...["--env", path.join(scratch, "leaky.mjs"), "--user", "scripted", "--url", server.url],
     ...["--model", smallModelFolder],
   ];
-  const told = [
-    "  troubles   environment/exception ×2; no episode was lost to them\n",
-    `  the first  leaky/test/0#0: ${failure}`,
-  ];
+  const told = "  troubles   environment/exception ×2; no episode was lost to them\n";
   const sums = {
     outcomes: { completed: 4, truncated: 0, failed: 0 },
     troubles: { "environment/exception": 2 },
@@ -59,7 +56,10 @@ test("a disposal that fails is told of by the summary, by `show`, by `eval`, and
   for (const _ of ["first", "second"]) {
     const played = await runCli(["rollout", ...flags, "--samples", "2", "--out", out, "--quiet"]);
     expect(played).toMatchObject({ status: 0, stderr: "" });
-    for (const line of told) expect(played.stdout).toContain(line);
+    expect(played.stdout).toContain(told);
+    const first = played.stdout.split("\n").find((line) => line.startsWith("  the first"));
+    // Whichever ended first.
+    expect(first?.replace("0#1", "0#0")).toBe(`  the first  leaky/test/0#0: ${failure}`);
     const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as object;
     expect(summary).toMatchObject(sums);
   }
