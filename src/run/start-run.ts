@@ -271,8 +271,8 @@ class GroupRun implements LiveRun {
     const atEnd = { elapsedMs, sampledTokensPerSecond };
     let written = Promise.resolve();
     this.#summarise = async () => {
-      // One after the other: what was counted last stands there last.
-      written = written.then(async () => {
+      // One after the other: what was counted last stands there last, also behind a write that was refused.
+      written = written.catch(() => {}).then(async () => {
         const progress = { ...this.#tally.progress(), ...atEnd };
         await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
       });
