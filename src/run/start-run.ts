@@ -272,10 +272,12 @@ class GroupRun implements LiveRun {
     let written = Promise.resolve();
     this.#summarise = async () => {
       // One after the other: what was counted last stands there last, also behind a write that was refused.
-      written = written.catch(() => {}).then(async () => {
-        const progress = { ...this.#tally.progress(), ...atEnd };
-        await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
-      });
+      written = written
+        .catch(() => {})
+        .then(async () => {
+          const progress = { ...this.#tally.progress(), ...atEnd };
+          await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
+        });
       await written;
     };
     await this.#summarise();
