@@ -40,7 +40,9 @@ test("jsonWithIds() leaves out what is undefined, as JSON does", () => {
   expect(textOf(jsonWithIds({ a: undefined }, { name: "é", ids: [7] }))).toBe('{"é":[7]}');
 });
 
-test("jsonWithIds() refuses what would not fit", () => {
+test("jsonWithIds() refuses what is no id", () => {
   const name = "ids";
-  expect(() => jsonWithIds({}, { name, ids: [largestTokenId + 1] })).toThrow(InvariantError);
+  for (const foreign of [largestTokenId + 1, -1, 0.5, NaN]) {
+    expect(() => jsonWithIds({}, { name, ids: [7, foreign] })).toThrow(InvariantError);
+  }
 });

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { assertInvariant } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
+import { onAbort } from "../internal/on-abort.ts";
 import { startPausableTimer, type PausableTimer } from "../internal/pausable-timer.ts";
 
 /**
@@ -12,6 +13,7 @@ import { startPausableTimer, type PausableTimer } from "../internal/pausable-tim
  */
 export class CallWatch implements Disposable {
   readonly #caller: AbortSignal;
+  readonly #letGo: () => void;
   readonly #clock: Pick<Clock, "after" | "now">;
   readonly #controller = new AbortController();
   /** Ends the wait for the call under way. */
@@ -33,15 +35,15 @@ export class CallWatch implements Disposable {
     this.ownsStop = ownsStop;
     // Code that listens and never stops does so at most once a call.
     setMaxListeners(0, this.#controller.signal);
-    caller.addEventListener("abort", this.#onAbort, { once: true });
+    this.#letGo = onAbort(caller, () => this.#onAbort());
     if (caller.aborted) this.#onAbort();
   }
 
-  readonly #onAbort = (): void => {
+  #onAbort(): void {
     const { reason } = this.#caller as { readonly reason: unknown };
     this.#controller.abort(reason);
     this.#interrupt?.(reason);
-  };
+  }
 
   /** The time of the call under way stands still until `goOn()`. */
   pause(): void {
@@ -107,6 +109,6 @@ export class CallWatch implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#caller.removeEventListener("abort", this.#onAbort);
+    this.#letGo();
   }
 }

@@ -99,7 +99,7 @@ async function playThrough(
   const { clock = systemClock, limits } = setup;
   using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
-  using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [interrupt], clock });
+  using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });
   const play = startPlay(assignment, setup, {
     trace: options.trace,
     watch,

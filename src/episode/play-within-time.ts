@@ -2,6 +2,7 @@ import type { Engine } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { startDeadline, type Deadline } from "../internal/deadline.ts";
+import { onAbort } from "../internal/on-abort.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { EpisodeLimits } from "./limits.ts";
 
@@ -44,7 +45,7 @@ export async function playWithinTime(
   using time = startDeadline({ ms, parents: [signal, behind.signal], clock });
   const held = { ...setup, engine: heldEngine(setup.engine, time) };
   let callOff = (): void => {};
-  let leave = (): void => {};
+  let letGo = (): void => {};
   try {
     return await new Promise<unknown>((resolve, reject) => {
       time.signal.addEventListener("abort", () => {
@@ -54,14 +55,14 @@ export async function playWithinTime(
         const late = new RolloutError("agent/timeout", message, { retryable: true });
         reject(time.expired ? late : (time.signal.reason as Error));
       });
-      leave = () => {
+      const leave = (): void => {
         callOff = clock.after(leaveMs(limits), () => {
           resolve(left);
           behind.abort(new DOMException("The play is not waited for any more", "AbortError"));
         });
       };
       if (interrupt?.aborted === true) leave();
-      else interrupt?.addEventListener("abort", leave, { once: true });
+      else if (interrupt) letGo = onAbort(interrupt, leave);
       const playing = play(assignment, held, {
         ...{ ...options, signal: time.signal },
         ...(interrupt && { interrupt }),
@@ -71,7 +72,7 @@ export async function playWithinTime(
     });
   } finally {
     callOff();
-    interrupt?.removeEventListener("abort", leave);
+    letGo();
   }
 }
 

@@ -14,28 +14,36 @@ test("a deadline aborts when its time is over", async () => {
   expect(deadline.signal.reason).toMatchObject({ name: "TimeoutError" });
 });
 
-test("a deadline aborts with its parents, for their reason, and is then not expired", async () => {
-  const clock = manualClock();
-  const parent = new AbortController();
-  using deadline = startDeadline({
-    ms: 50,
-    parents: [undefined, parent.signal],
-    clock: createClock(clock),
-  });
-  const reason = new Error("enough");
-  parent.abort(reason);
-  await clock.advance(100);
-  expect(deadline.signal.reason).toBe(reason);
-  expect(deadline.expired).toBe(false);
-  using late = startDeadline({ ms: 50, parents: [parent.signal], clock: createClock(clock) });
-  expect(late.signal.reason).toBe(reason);
-});
+const kinds = ["own", "shared"] as const;
 
-test("a deadline leaves nothing behind on its parents or the clock", () => {
+/** The signals as parents of either kind. */
+function parentsOf(kind: (typeof kinds)[number], ...signals: (AbortSignal | undefined)[]) {
+  return kind === "own" ? { parents: signals } : { parents: [], shared: signals };
+}
+
+test.each(kinds)(
+  "a deadline aborts with %s parents, for their reason, and is then not expired",
+  async (kind) => {
+    const clock = manualClock();
+    const parent = new AbortController();
+    const parents = parentsOf(kind, undefined, parent.signal);
+    using deadline = startDeadline({ ms: 50, ...parents, clock: createClock(clock) });
+    const reason = new Error("enough");
+    parent.abort(reason);
+    await clock.advance(100);
+    expect(deadline.signal.reason).toBe(reason);
+    expect(deadline.expired).toBe(false);
+    using late = startDeadline({ ms: 50, ...parents, clock: createClock(clock) });
+    expect(late.signal.reason).toBe(reason);
+  },
+);
+
+test.each(kinds)("a deadline leaves nothing behind on %s parents or the clock", (kind) => {
   const clock = manualClock();
   const parent = new AbortController();
+  const parents = parentsOf(kind, parent.signal);
   for (let count = 0; count < 20; count++) {
-    using deadline = startDeadline({ ms: 50, parents: [parent.signal], clock: createClock(clock) });
+    using deadline = startDeadline({ ms: 50, ...parents, clock: createClock(clock) });
     expect(deadline.signal.aborted).toBe(false);
   }
   expect(getEventListeners(parent.signal, "abort")).toEqual([]);

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "./clock.ts";
+import { onAbort } from "./on-abort.ts";
 import { startPausableTimer } from "./pausable-timer.ts";
 
 /** A signal that aborts with its parents or when its time is over; disposing it stops the timer. */
@@ -29,17 +30,27 @@ export interface DeadlineOptions {
 export function startDeadline({
   ms,
   parents,
+  shared = [],
   clock = systemClock,
-}: DeadlineOptions & { readonly parents: readonly (AbortSignal | undefined)[] }): Deadline {
+}: DeadlineOptions & {
+  readonly parents: readonly (AbortSignal | undefined)[];
+  /** Further parents, to which thousands listen at the same time (see `onAbort()`). */
+  readonly shared?: readonly (AbortSignal | undefined)[];
+}): Deadline {
   const controller = new AbortController();
   let expired = false;
   const listeners: (() => void)[] = [];
   for (const parent of parents) {
     if (parent === undefined) continue;
-    const onAbort = (): void => controller.abort(parent.reason);
-    if (parent.aborted) onAbort();
-    parent.addEventListener("abort", onAbort, { once: true });
-    listeners.push(() => parent.removeEventListener("abort", onAbort));
+    const follow = (): void => controller.abort(parent.reason);
+    if (parent.aborted) follow();
+    parent.addEventListener("abort", follow, { once: true });
+    listeners.push(() => parent.removeEventListener("abort", follow));
+  }
+  for (const parent of shared) {
+    if (parent === undefined) continue;
+    if (parent.aborted) controller.abort(parent.reason);
+    listeners.push(onAbort(parent, () => controller.abort(parent.reason)));
   }
   const expire = (): void => {
     if (controller.signal.aborted) return;

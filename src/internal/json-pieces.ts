@@ -4,6 +4,26 @@ const defaultLimit = 8192;
 /** Characters of a text that weigh as much as a number. */
 const charactersPerUnit = 16;
 
+/** A part of a value's JSON, made or still to be spelled. */
+export type JsonPart = string | RepeatedItem | NumberStretch;
+
+/** An item of a list, several times, with commas between. */
+export interface RepeatedItem {
+  readonly type: "repeated";
+  /** As JSON. */
+  readonly text: string;
+  /** From 1. */
+  readonly count: number;
+}
+
+/** Numbers of a list, with commas between: those from place `first` up to, not including, `last`. */
+export interface NumberStretch {
+  readonly type: "numbers";
+  readonly list: readonly number[];
+  readonly first: number;
+  readonly last: number;
+}
+
 /**
  * The text of `JSON.stringify(value)` in pieces that each take little time to make, so that whoever
  * writes a long row can let others have their turn in between. Small values are one piece.
@@ -11,11 +31,23 @@ const charactersPerUnit = 16;
  * @param limit - Numbers (or 16 characters each) that a piece may hold, at least 1.
  */
 export function* jsonPieces(value: unknown, limit: number = defaultLimit): Generator<string> {
+  for (const part of jsonParts(value, limit)) yield spellPart(part);
+}
+
+/** The pieces of `jsonPieces()`, for a writer that spells numbers and what is repeated itself. */
+export function* jsonParts(value: unknown, limit: number = defaultLimit): Generator<JsonPart> {
   if (isLight(value, limit)) yield JSON.stringify(value) ?? "null";
   else if (typeof value === "string") yield* textPieces(value, limit * charactersPerUnit);
-  else if (hasToJson(value)) yield* jsonPieces(value.toJSON(""), limit);
-  else if (Array.isArray(value)) yield* listPieces(value, limit);
-  else yield* memberPieces(value as Readonly<Record<string, unknown>>, limit);
+  else if (hasToJson(value)) yield* jsonParts(value.toJSON(""), limit);
+  else if (Array.isArray(value)) yield* listParts(value, limit);
+  else yield* memberParts(value as Readonly<Record<string, unknown>>, limit);
+}
+
+/** The text of a part. */
+export function spellPart(part: JsonPart): string {
+  if (typeof part === "string") return part;
+  if (part.type === "repeated") return `${part.text},`.repeat(part.count).slice(0, -1);
+  return JSON.stringify(part.list.slice(part.first, part.last)).slice(1, -1);
 }
 
 /** Whether the value's text is made at once, as `jsonPieces()` would make it. */
@@ -24,25 +56,24 @@ export function isLight(value: unknown, limit: number = defaultLimit): boolean {
   return !canBeCut || weigh(value, limit) >= 0;
 }
 
-function* listPieces(items: readonly unknown[], limit: number): Generator<string> {
+function* listParts(items: readonly unknown[], limit: number): Generator<JsonPart> {
   let separator = "[";
-  for (let start = 0; start < items.length;) {
-    const runEnd = endOfRun(items, start, limit);
-    let end = runEnd;
-    let text: string | undefined;
-    if (runEnd - start >= shortestRun) {
-      text = `${JSON.stringify(items[start])},`.repeat(runEnd - start).slice(0, -1);
-    } else {
-      end = endOfMixed(items, start, limit);
-      if (end > start) text = JSON.stringify(items.slice(start, end)).slice(1, -1);
+  for (let start = 0; start < items.length; separator = ",") {
+    yield separator;
+    const end = endOfRun(items, start, limit);
+    if (end - start >= shortestRun) {
+      yield { type: "repeated", text: JSON.stringify(items[start]), count: end - start };
+      start = end;
+      continue;
     }
-    if (text !== undefined) yield separator + text;
+    const mixed = endOfMixed(items, start, limit);
+    if (mixed.end === start) yield* jsonParts(items[start++], limit);
     else {
-      yield separator;
-      yield* jsonPieces(items[end++], limit);
+      const stretch = { list: items as readonly number[], first: start, last: mixed.end };
+      const part = { type: "numbers", ...stretch } as const;
+      yield mixed.areNumbers ? part : spellPart(part);
+      start = mixed.end;
     }
-    separator = ",";
-    start = end;
   }
   yield separator === "[" ? "[]" : "]";
 }
@@ -61,28 +92,40 @@ function endOfRun(items: readonly unknown[], start: number, limit: number): numb
   return end;
 }
 
-/** Where the next piece of items that are not repeated ends: `start` where one is too heavy for a piece. */
-function endOfMixed(items: readonly unknown[], start: number, limit: number): number {
+/**
+ * Where the next piece of items that are not repeated ends, `start` where one is too heavy for a piece, and
+ * whether all of them are numbers.
+ */
+function endOfMixed(
+  items: readonly unknown[],
+  start: number,
+  limit: number,
+): { readonly end: number; readonly areNumbers: boolean } {
   let budget = limit;
   let end = start;
+  let areNumbers = true;
   while (end < items.length) {
     const item = items[end];
-    budget = typeof item === "number" ? budget - 1 : weigh(item, budget);
+    if (typeof item === "number") budget -= 1;
+    else {
+      budget = weigh(item, budget);
+      if (budget >= 0) areNumbers = false;
+    }
     if (budget < 0) break;
     end++;
     const isLookedAt = items[end] === item && items[end + shortestRun - 2] === item;
     if (isLookedAt && endOfRun(items, end - 1, shortestRun) - end + 1 === shortestRun) {
       // The run is a piece of its own.
-      return end - 1;
+      return { end: end - 1, areNumbers };
     }
   }
-  return end;
+  return { end, areNumbers };
 }
 
-function* memberPieces(
+function* memberParts(
   members: Readonly<Record<string, unknown>>,
   limit: number,
-): Generator<string> {
+): Generator<JsonPart> {
   let separator = "";
   yield "{";
   for (const key of Object.keys(members)) {
@@ -90,7 +133,7 @@ function* memberPieces(
     const value: unknown = hasToJson(own) ? own.toJSON(key) : own;
     if (value === undefined || typeof value === "function" || typeof value === "symbol") continue;
     yield `${separator}${JSON.stringify(key)}:`;
-    yield* jsonPieces(value, limit);
+    yield* jsonParts(value, limit);
     separator = ",";
   }
   yield "}";

@@ -1,7 +1,8 @@
 import { createHash, hash } from "node:crypto";
-import { isLight, jsonPieces } from "../internal/json-pieces.ts";
+import { isLight, jsonParts } from "../internal/json-pieces.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { utf8Bytes } from "../internal/utf8-bytes.ts";
+import { LineBytes } from "./line-bytes.ts";
 
 /** A line of JSON, ready to be written. */
 export interface EncodedLine {
@@ -10,9 +11,6 @@ export interface EncodedLine {
   /** What `hashRow()` says of the value. */
   readonly hash: string;
 }
-
-/** Characters that are encoded at once. */
-const blockLength = 64 * 1024;
 
 /** The value's line, the same bytes as `JSON.stringify()` gives, made in turns: others get theirs. */
 export async function encodeLine(value: unknown): Promise<EncodedLine> {
@@ -23,23 +21,22 @@ export async function encodeLine(value: unknown): Promise<EncodedLine> {
   }
   const blocks: Uint8Array[] = [];
   const whole = createHash("sha256");
-  let text = "";
-  const encode = (): void => {
-    const bytes = utf8Bytes(text);
-    whole.update(bytes);
-    blocks.push(bytes);
-    text = "";
-  };
-  for (const piece of jsonPieces(value)) {
-    text += piece;
-    if (text.length < blockLength) continue;
-    encode();
-    await takeTurn();
+  const line = new LineBytes((block) => {
+    whole.update(block);
+    blocks.push(block);
+  });
+  for (const part of jsonParts(value)) {
+    line.add(part);
+    if (!line.isBlockFull) continue;
+    line.flush();
+    if (isTurnOver()) await takeTurn();
   }
-  encode();
-  blocks.push(Buffer.from("\n"));
+  line.flush();
+  blocks.push(lineFeed);
   return { blocks, hash: whole.digest("hex") };
 }
+
+const lineFeed = Buffer.from("\n");
 
 /** What `hashRow()` says of a line that is written as `encodeLine()` writes it. */
 export function hashLine(line: Uint8Array): string {

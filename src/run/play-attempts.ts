@@ -183,7 +183,7 @@ async function playOnce(
     onTurn: (turn) => tally.turnEnded(turn),
     onTrouble: (trouble) => troubles.push(trouble),
   };
-  using stop = startDeadline({ ms: Infinity, parents: [options.signal, options.giveUp] });
+  using stop = startDeadline({ ms: Infinity, parents: [options.giveUp], shared: [options.signal] });
   const startedAtMs = setup.now();
   const playing = player.play({ ...assignment, attempt, start }, setup, {
     groupLeft: attemptsLeft(group),

@@ -138,8 +138,8 @@ function writeInput(input: Input): unknown {
 
 function writeGeneration({ outputIds, logprobs, ...rest }: Generation): WrittenGeneration {
   return {
-    ids: toBase64(Int32Array.from(outputIds)),
-    logprobs: toBase64(Float64Array.from(logprobs)),
+    ids: toBase64(new Int32Array(outputIds)),
+    logprobs: toBase64(new Float64Array(logprobs)),
     ...rest,
   };
 }

@@ -399,9 +399,12 @@ describe("startRun()", () => {
     }
     await using folder = await open();
     const run = start({ source: source(1), folder, redeliver: true });
+    // Of attempts that are played at the same time any may have ended first.
     await expect(all(run)).rejects.toThrow(
-      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
-        "lamp/test/1 there now; start with the same tasks in the same order",
+      new RegExp(
+        "^Cannot go on with group 0: lamp/test/0#[01] is finished in its place, and the source of tasks gives " +
+          "lamp/test/1 there now; start with the same tasks in the same order",
+      ),
     );
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).not.toContain("lamp/test/1#1");
   });
