@@ -8,9 +8,11 @@ import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 import { type LoopbackPlay, withLoopback } from "./loopback-play.ts";
 
-/** Episodes at once: all of a repetition. */
+/** Episodes at once. */
 const concurrency = 512;
-const repetitions = 5;
+/** Episodes of a repetition: each place sees several, as in a run of hours, which is mostly neither start nor end. */
+const episodeCount = 3 * concurrency;
+const repetitions = 3;
 
 /** What a repetition came to. */
 interface Pace {
@@ -20,8 +22,8 @@ interface Pace {
 
 /**
  * What a run takes of the throughput with all that it writes (journal, rows and recording), over the same
- * episodes with nothing around them: τ-bench retail over loopback HTTP, 512 episodes at once. Both sides
- * take turns, the first of each being left out.
+ * episodes with nothing around them: τ-bench retail over loopback HTTP, 512 episodes at once, 1,536 in all.
+ * Both sides take turns, the first of each being left out.
  */
 export async function benchRecording(): Promise<BenchFigure[]> {
   const measured = await withLoopback(async (play) => {
@@ -64,10 +66,15 @@ async function playBare({ setup, planOf }: LoopbackPlay): Promise<number> {
   const { signal } = new AbortController();
   // Every episode listens to it.
   setMaxListeners(0, signal);
-  const episodes = await Promise.all(
-    Array.from(planOf(concurrency), (planned) => playEpisode(planned, setup, { signal })),
-  );
-  return turnsOf(episodes);
+  const waiting = planOf(episodeCount)[Symbol.iterator]();
+  const played = newCount();
+  const keepPlaying = async (): Promise<void> => {
+    for (let next = waiting.next(); next.done !== true; next = waiting.next()) {
+      played.add(await playEpisode(next.value, setup, { signal }));
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, keepPlaying));
+  return played.turnCount();
 }
 
 async function playRecorded(
@@ -75,26 +82,39 @@ async function playRecorded(
   name: string,
 ): Promise<number> {
   const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
-  const episodes: Episode[] = [];
+  const played = newCount();
   {
     await using folder = await RunFolder.open(path.join(parent, name), manifest, {
       retryFailed: false,
     });
     await runRollouts({
-      ...{ plan: planOf(concurrency), setup, folder, concurrency },
+      ...{ plan: planOf(episodeCount), setup, folder, concurrency },
       attempts: 1,
       maxFailuresInRow: 1,
       signal: new AbortController().signal,
-      onEpisode: (episode) => void episodes.push(episode),
+      onEpisode: (episode) => played.add(episode),
     });
   }
-  return turnsOf(episodes);
+  return played.turnCount();
 }
 
-function turnsOf(episodes: readonly Episode[]): number {
-  const completed = episodes.filter(({ outcome }) => outcome === "completed").length;
-  if (completed === concurrency) return episodes.reduce((sum, { turns }) => sum + turns.length, 0);
-  throw new Error(`Cannot measure: ${completed} of ${concurrency} episodes were completed`);
+/** Counts what is played, and keeps none of it. */
+function newCount(): {
+  readonly add: (episode: Episode) => void;
+  readonly turnCount: () => number;
+} {
+  let completed = 0;
+  let turns = 0;
+  return {
+    add(episode) {
+      if (episode.outcome === "completed") completed++;
+      turns += episode.turns.length;
+    },
+    turnCount() {
+      if (completed === episodeCount) return turns;
+      throw new Error(`Cannot measure: ${completed} of ${episodeCount} episodes were completed`);
+    },
+  };
 }
 
 function toFigure(

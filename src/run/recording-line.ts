@@ -138,8 +138,8 @@ function writeInput(input: Input): unknown {
 
 function writeGeneration({ outputIds, logprobs, ...rest }: Generation): WrittenGeneration {
   return {
-    ids: toBase64(new Int32Array(outputIds)),
-    logprobs: toBase64(new Float64Array(logprobs)),
+    ids: toBase64(outputIds, keptInts),
+    logprobs: toBase64(logprobs, keptFloats),
     ...rest,
   };
 }
@@ -155,8 +155,19 @@ function readInput(input: Input): Input {
   return { ...input, outcome: { value } satisfies Outcome<Generation> };
 }
 
-function toBase64(numbers: Int32Array | Float64Array): string {
-  return Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength).toString("base64");
+/** Numbers for which there is room that is used again and again: those of nearly all turns. */
+const keptLength = 4096;
+const keptFloats = new Float64Array(keptLength);
+const keptInts = new Int32Array(keptFloats.buffer);
+const keptBytes = Buffer.from(keptFloats.buffer);
+
+function toBase64(numbers: readonly number[], kept: Int32Array | Float64Array): string {
+  if (numbers.length > keptLength) {
+    const { buffer } = kept === keptInts ? new Int32Array(numbers) : new Float64Array(numbers);
+    return Buffer.from(buffer).toString("base64");
+  }
+  kept.set(numbers);
+  return keptBytes.toString("base64", 0, numbers.length * kept.BYTES_PER_ELEMENT);
 }
 
 function fromBase64(text: string): ArrayBuffer {
