@@ -94,13 +94,19 @@ test("writeWhole() lets each of several who write at once write a file of its ow
 
 test("writeWhole() takes away what killed writers left, and nothing of a living one's", async () => {
   const old = new Date(Date.now() - 2 * 3_600_000);
-  const left = ["a.json.next", "a.json.2.next", "a.json.3.next", "b.json.next"];
+  const left = [
+    ...["a.json.next", "a.json.2.next", "a.json.3.next", "b.json.next", "a.json.b.next"],
+    // Those whose numbers came between have ended.
+    "a.json.17.next",
+  ];
   for (const name of left) {
     await writeFile(path.join(dir, name), "half");
     if (name !== "a.json.2.next") await utimes(path.join(dir, name), old, old);
   }
   await writeWhole(file, "new");
-  expect((await readdir(dir)).toSorted()).toEqual(["a.json", "a.json.2.next", "b.json.next"]);
+  expect((await readdir(dir)).toSorted()).toEqual([
+    ...["a.json", "a.json.2.next", "a.json.b.next", "b.json.next"],
+  ]);
   expect(await readFile(file, "utf8")).toBe("new");
 });
 

@@ -78,12 +78,15 @@ async function removeAbandoned(
   target: string,
   { name: own, open }: NextFile,
 ): Promise<void> {
+  const dir = path.dirname(target);
+  const stem = `${path.basename(target)}.`;
   let nowMs: number | undefined;
-  for (let number = 1; ; number++) {
-    const name = numberedName(target, number);
-    if (name === own) continue;
-    const facts = await files.facts(name);
-    if (facts === undefined) return;
+  // Those that ended have left gaps between the numbers.
+  for (const entry of await files.list(dir)) {
+    if (!entry.startsWith(stem) || !/^(\d+\.)?next$/.test(entry.slice(stem.length))) continue;
+    const name = path.join(dir, entry);
+    const facts = name === own ? undefined : await files.facts(name);
+    if (facts === undefined) continue;
     nowMs ??= (await open.facts()).writtenAtMs;
     if (nowMs - facts.writtenAtMs >= abandonedMs) await files.remove(name);
   }
