@@ -44,9 +44,10 @@ export interface AttemptJob {
   readonly fork?: Fork;
 }
 
-/** A group that was begun. */
-interface BegunTask {
+/** A group that is begun: nobody can take its attempts before `release()`. */
+export interface BegunTask {
   readonly group: OpenGroup;
+  readonly jobs: readonly AttemptJob[];
   /** Whether its task is to be noted. */
   readonly isNoted: boolean;
   readonly fork?: Fork;
@@ -174,7 +175,7 @@ export class GroupBook {
       const earlier = this.#earlier.get(groupIndex) ?? [];
       this.#earlier.delete(groupIndex);
       if (this.#isFinished(earlier)) continue;
-      this.#open({ groupIndex, groupId, task, earlier }, fork);
+      this.release(this.#open({ groupIndex, groupId, task, earlier }, fork));
       count += 1;
     }
     return count;
@@ -195,7 +196,8 @@ export class GroupBook {
   }
 
   /**
-   * Begins the next group that is not finished: its attempts are there to be taken.
+   * Begins the next group that is not finished: its attempts can be taken once it is released, so that nothing
+   * is played of a task that a later start would not know.
    *
    * @returns the group, and whether its task is to be noted; nothing where there is none.
    * @throws UsageError where it has the id of another one.
@@ -219,15 +221,24 @@ export class GroupBook {
       this.#nextGroup += 1;
       this.#earlier.delete(groupIndex);
       const { task, groupId = task.id, fork } = sourced;
-      const group = this.#open({ groupIndex, groupId, task, earlier }, fork);
-      return { group, isNoted: !repeatable, ...(fork && { fork }) };
+      const opened = this.#open({ groupIndex, groupId, task, earlier }, fork);
+      return { ...opened, isNoted: !repeatable, ...(fork && { fork }) };
     }
+  }
+
+  /** The group's attempts are there to be taken. */
+  release({ group, jobs }: Pick<BegunTask, "group" | "jobs">): void {
+    const waitForFirst = this.isBranching && jobs[0]?.assignment.sampleIndex === 0;
+    const free = waitForFirst ? 1 : jobs.length;
+    this.#jobs.push(...jobs.slice(0, free));
+    group.waiting.push(...jobs.slice(free));
+    if (group.waiting.length > 0) this.#waitingCount += 1;
   }
 
   #open(
     about: Pick<OpenGroup, "groupIndex" | "groupId" | "task" | "earlier">,
     fork?: Fork,
-  ): OpenGroup {
+  ): Pick<BegunTask, "group" | "jobs"> {
     const { groupIndex, groupId, task, earlier } = about;
     const group: OpenGroup = {
       ...about,
@@ -241,7 +252,7 @@ export class GroupBook {
     setMaxListeners(0, group.giveUp.signal);
     requireSameGroup(groupId, about);
     const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
-    const waitForFirst = this.isBranching && !done.has(0);
+    const jobs: AttemptJob[] = [];
     this.#openCount += 1;
     for (let sampleIndex = 0; sampleIndex < this.#begun; sampleIndex++) {
       if (done.has(sampleIndex)) continue;
@@ -258,12 +269,9 @@ export class GroupBook {
         fork === undefined
           ? { ...place, seed }
           : { ...place, seed: fork.seed, samplingSeed: seed, forkedFrom: fork.place };
-      const job = { group, assignment, ...(fork && { fork }) };
-      if (waitForFirst && sampleIndex > 0) group.waiting.push(job);
-      else this.#jobs.push(job);
+      jobs.push({ group, assignment, ...(fork && { fork }) });
     }
-    if (group.waiting.length > 0) this.#waitingCount += 1;
-    return group;
+    return { group, jobs };
   }
 
   /** Takes note of a finished attempt; returns the group where it was the last that it needed. */

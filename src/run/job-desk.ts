@@ -86,7 +86,7 @@ export class JobDesk {
     }
   }
 
-  /** Begins another group, unless attempts can be taken before that is done. */
+  /** Begins another group, unless attempts of those that are there can be taken before that is done. */
   async #nextNews(): Promise<"begun" | "none" | "branched"> {
     const { book } = this.#options;
     if (this.#beginning === undefined) {
@@ -103,7 +103,7 @@ export class JobDesk {
 
   async #beginGroup(): Promise<"begun" | "none"> {
     if (!(await this.#waitForRoom())) return "none";
-    const { folder, outlet, setup } = this.#options;
+    const { book, folder, outlet, setup } = this.#options;
     const begun = await this.#drawGroup();
     if (begun === undefined) return "none";
     outlet.offeredCount += 1;
@@ -117,6 +117,7 @@ export class JobDesk {
         await folder.writeEvent({ ...event, atMs: now() });
       }
     }
+    book.release(begun);
     return "begun";
   }
 

@@ -28,6 +28,7 @@ import type { Task } from "../task.ts";
 import { advantages } from "./advantages.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
+import { diskFiles, type Files } from "./files.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
@@ -1280,6 +1281,59 @@ describe("startRun()", () => {
       expect(value.episodes.length).toBe(3);
       // Nothing is begun any more, though the source may still give tasks.
       expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+    });
+
+    test("begin nothing of a further task before that is noted, also where the disk refuses it", async () => {
+      const refused = withResolvers();
+      const [reached, branched] = [withResolvers(), withResolvers()];
+      const files: Files = {
+        ...diskFiles,
+        open: async (name, mode) => {
+          const file = await diskFiles.open(name, mode);
+          if (path.basename(name) !== "events.jsonl") return file;
+          const write: typeof file.write = async (bytes, position) => {
+            if (Buffer.from(bytes).includes('"groupId":"lamp/test/4"')) {
+              reached.resolve();
+              await refused.promise;
+              throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+            }
+            return await file.write(bytes, position);
+          };
+          return Object.assign(Object.create(file) as typeof file, { write });
+        },
+      };
+      const asked = new Set<string>();
+      const engine = lampEngine(async ({ sessionId }) => {
+        asked.add(sessionId);
+        if (sessionId === "lamp/test/3#1") branched.resolve();
+        await reached.promise;
+      });
+      const pushed = pushedTasks();
+      for (const index of [3, 4]) pushed.push({ task: environment.task("test", index) });
+      pushed.end();
+      {
+        await using folder = await open({ files });
+        const about = { engine, source: pushed, grouping: { size: 2, branchAt: [1] } };
+        const run = start({ ...about, folder, admission: { concurrency: 3 } });
+        await branched.promise;
+        // Whoever waits for an attempt has been given one by now, if there is one.
+        for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+        refused.resolve();
+        await expect(run.result).rejects.toThrow(/^Cannot write .*events.jsonl: ENOSPC/);
+      }
+      expect([...asked]).toEqual(["lamp/test/3#0", "lamp/test/3#1"]);
+      const again = pushedTasks();
+      again.push({ task: environment.task("test", 4) });
+      again.end();
+      await using folder = await open();
+      const about = { source: again, grouping: { size: 2, branchAt: [1] } };
+      const groups = await all(start({ ...about, folder, redeliver: true }));
+      expect(groups.map(({ groupId, episodes }) => [groupId, episodes.length])).toEqual([
+        ...[
+          ["lamp/test/3", 2],
+          ["lamp/test/4", 2],
+        ],
+      ]);
     });
 
     test("take what can be brought back", () => {

@@ -126,7 +126,7 @@ const bugs = [
   [
     "branches do not wait for their first attempt",
     "run/group-book.ts",
-    "const waitForFirst = this.isBranching && !done.has(0);",
+    "const waitForFirst = this.isBranching && jobs[0]?.assignment.sampleIndex === 0;",
     "const waitForFirst = false;",
   ],
   [
