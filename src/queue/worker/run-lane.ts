@@ -322,11 +322,16 @@ export class RunLane implements AsyncDisposable {
 
   /** Leaves the run; what is played was stopped before. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const { store, worker } = this.#options;
     this.#isLeaving = true;
     await this.#following;
     await this.#bull.close(true);
-    if (store.redis.status !== "ready") return;
+    // A store that takes nothing now forgets by itself who has joined.
+    if (this.#options.store.redis.status === "ready") await this.#forget().catch(() => {});
+  }
+
+  /** Takes out of the store that this worker has joined. */
+  async #forget(): Promise<void> {
+    const { store, worker } = this.#options;
     const { run } = this.entry;
     await store.redis.hdel(acknowledgedKey(run), worker);
     // Whoever looks for lost attempts of a run that was taken out of the store brings this back.
