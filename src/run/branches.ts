@@ -28,8 +28,8 @@ export class Branches {
   }
 
   /**
-   * The job with what its attempt parts from. It begins anew where the first attempt failed, for its turns
-   * are not trained then, and where its recording is lost; one that began anew goes on so, though the first
+   * The job with what its attempt parts from. It begins anew where nothing scored the first attempt, for its
+   * turns are not trained then, and where its recording is lost; one that began anew goes on so, though the first
    * has been played again since.
    */
   async place(job: AttemptJob): Promise<AttemptJob> {
@@ -37,7 +37,7 @@ export class Branches {
     const { sampleIndex, seed } = assignment;
     if (!this.areAny || sampleIndex === 0 || job.fork !== undefined) return job;
     const trunk = group.trunk ?? (await this.#readTrunk(group));
-    if (trunk === undefined || trunk.episode.outcome === "failed") return job;
+    if (trunk?.episode.reward === undefined) return job;
     const wanted = this.#places[(sampleIndex - 1) % this.#places.length]!;
     const fork = forkOf(trunk, wanted);
     if (fork === undefined || (await this.#hasBegunAnew(job))) return job;

@@ -1273,6 +1273,43 @@ describe("startRun()", () => {
       ]);
     });
 
+    test("begins the others anew where nothing scored the first one, also in another start", async () => {
+      // As where its time runs out.
+      const player: AttemptPlayer = {
+        play: async (assignment, setup, options) => {
+          const episode = await playHere.play(assignment, setup, options);
+          if (assignment.sampleIndex > 0) return episode;
+          const { reward: _reward, rewardDetails: _details, ...story } = episode;
+          return { ...story, outcome: "truncated", stopReason: "deadline" };
+        },
+      };
+      const stop = new AbortController();
+      {
+        await using folder = await open();
+        const engine = lampEngine(({ sessionId }) => {
+          if (sessionId.endsWith("#2")) stop.abort();
+        });
+        const about = { engine, source: source(), grouping, folder, player };
+        await start({ ...about, signal: stop.signal, admission: { concurrency: 1 } }).result;
+      }
+      await using folder = await open();
+      expect(folder.finished.map(({ rolloutId }) => rolloutId)).toEqual([
+        "lamp/test/0#0",
+        "lamp/test/0#1",
+      ]);
+      const [first, second] = await all(
+        start({ source: source(), grouping, folder, player, redeliver: true }),
+      );
+      for (const { episodes } of [first!, second!]) {
+        expect(episodes.map(({ reward }) => reward)).toEqual([undefined, 1, 1]);
+        // Each turn of the others is trained in their own rows.
+        expect(episodes.map(({ forkedFrom }) => forkedFrom)).toEqual(Array(3).fill(undefined));
+        expect(episodes.map(({ seed }) => seed)).toEqual(
+          [0, 1, 2].map((place) => episodes[0]!.seed + place),
+        );
+      }
+    });
+
     test("are played while a further task is waited for", async () => {
       const pushed = pushedTasks();
       pushed.push({ task: environment.task("test", 0) });

@@ -5,7 +5,7 @@ import type { Fork } from "./task-source.ts";
 
 /** The first attempt of a group, as far as the others need it to part from it. */
 export interface Trunk {
-  readonly episode: Pick<Episode, "rolloutId" | "outcome" | "seed">;
+  readonly episode: Pick<Episode, "rolloutId" | "reward" | "seed">;
   readonly turnCount: number;
   readonly inputs: Inputs;
 }
@@ -19,8 +19,9 @@ export function forkGroupId({ rolloutId, turnIndex }: ForkPlace, seed: number): 
 }
 
 /** What is kept of a first attempt: its rows may be large. */
-export function trunkOf({ rolloutId, outcome, seed, turns }: Episode, inputs: Inputs): Trunk {
-  return { episode: { rolloutId, outcome, seed }, turnCount: turns.length, inputs };
+export function trunkOf({ rolloutId, reward, seed, turns }: Episode, inputs: Inputs): Trunk {
+  const scored = reward === undefined ? {} : { reward };
+  return { episode: { rolloutId, seed, ...scored }, turnCount: turns.length, inputs };
 }
 
 /** How an attempt parts from it: with the turn that is wanted, or with the last one where there are fewer. */

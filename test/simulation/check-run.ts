@@ -193,7 +193,7 @@ export function checkBranches(
       wrong.push(`${place}, which has no row`);
       continue;
     }
-    if (trunk.outcome === "failed") wrong.push(`${place}, which failed`);
+    if (trunk.reward === undefined) wrong.push(`${place}, which nothing scored`);
     const [first] = turns;
     const parted = first?.start ?? tokenIds.length;
     if (turns.some((turn, index) => turn.turnIndex !== turnIndex + index)) {

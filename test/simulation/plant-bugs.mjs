@@ -112,9 +112,9 @@ const bugs = [
     "const place = { seed: fork.seed, samplingSeed: fork.seed,",
   ],
   [
-    "branches part from a first attempt that failed",
+    "branches part from a first attempt that nothing scored",
     "run/branches.ts",
-    'if (trunk === undefined || trunk.episode.outcome === "failed") return job;',
+    "if (trunk?.episode.reward === undefined) return job;",
     "if (trunk === undefined) return job;",
   ],
   [

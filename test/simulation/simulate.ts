@@ -113,7 +113,7 @@ async function drawFork(
   const places = runs.flatMap((run) =>
     run.samples
       // What is shared would be trained nowhere.
-      .filter(({ outcome }) => outcome !== "failed")
+      .filter(({ reward }) => reward !== undefined)
       .map(({ rolloutId }) => ({ from: run.options, rolloutId })),
   );
   if (places.length === 0) return undefined;

@@ -103,6 +103,11 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
         "brought back (see `repeatable`)",
     );
   }
+  if (turnIndex > 0 && found.row?.reward === undefined) {
+    writeError(
+      `note: nothing scored ${rolloutId}: its row is not trained, and so neither is what the branches share\n`,
+    );
+  }
   const { task, seed } = recordedAssignment(setup.environment, found.recorded);
   const forkedFrom = { rolloutId, turnIndex };
   const dir =
