@@ -106,7 +106,7 @@ export function checkRunOptions({ admission, folder, grouping, setup }: StartRun
     throw new UsageError(`Cannot begin ${begun} attempts for groups of ${size}: expected as many`);
   }
   if (branchAt.length > 0 && folder !== undefined) requireBranchRecord(folder.record);
-  if (folder !== undefined) requireSameGrouping({ begun, branchAt }, folder);
+  if (folder !== undefined) requireSameGrouping({ size, begun, branchAt }, folder);
 }
 
 function requireBranching(
@@ -135,14 +135,15 @@ function requireBranching(
 
 /**
  * The groups of a folder branch alike, those of earlier starts and those that are still to come, and have
- * as many attempts: by that number the run's seeds and places are counted.
+ * as many attempts: by that number the run's seeds and places are counted. They need as many that are scored: which
+ * failures may be played again, and what is handed out, follows from that.
  */
 function requireSameGrouping(
-  asked: Required<Pick<ToldGrouping, "begun" | "branchAt">>,
+  asked: Required<ToldGrouping>,
   { dir, finished, grouping }: RunFolder,
 ): void {
   if (finished.length === 0) return;
-  for (const name of ["begun", "branchAt"] as const) {
+  for (const name of ["size", "begun", "branchAt"] as const) {
     const [before, now] = [grouping[name] ?? asked[name], asked[name]].map((value) =>
       JSON.stringify(value),
     );

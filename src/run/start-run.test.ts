@@ -1838,6 +1838,29 @@ describe("startRun()", () => {
         ),
       );
     });
+
+    test("goes on with as many that are scored, by which failures are kept or played again", async () => {
+      const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+      const engine = lampEngine(({ sessionId }) => (sessionId.endsWith("#2") ? undefined : outage));
+      {
+        await using folder = await open();
+        const grouping = { size: 1, begun: 3, attempts: 1 };
+        await start({ source: source(), folder, engine, grouping, admission: { concurrency: 1 } })
+          .result;
+      }
+      const before = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
+      for (const size of [2, 3]) {
+        await using folder = await open({ retryFailed: true });
+        expect(() => start({ folder, source: source(), grouping: { size, begun: 3 } })).toThrow(
+          new UsageError(
+            `Cannot go on in ${dir}: its episodes were played with size 1, and this start has ${size}; start ` +
+              "with the same or choose another folder",
+          ),
+        );
+      }
+      // The group was whole without the failures: they stay as they are.
+      expect(await readFile(path.join(dir, "episodes.jsonl"), "utf8")).toBe(before);
+    });
   });
 
   test("verify finds nothing where an engine wrote into the ids that it was sent", async () => {
