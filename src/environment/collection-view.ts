@@ -127,11 +127,11 @@ export class SetView extends Set<unknown> {
   }
 
   override has(value: unknown): boolean {
-    return this.#raw.has(value);
+    return this.#raw.has(this.#draft.heldOf(value));
   }
 
   override add(value: unknown): this {
-    if (this.#raw.has(value)) return this;
+    if (this.has(value)) return this;
     const own = this.#own();
     const kept = this.#draft.unwrap(value);
     this.#draft.note(() => {}, kept);
@@ -140,7 +140,8 @@ export class SetView extends Set<unknown> {
   }
 
   override delete(value: unknown): boolean {
-    return this.#raw.has(value) && this.#own().delete(value);
+    const held = this.#draft.heldOf(value);
+    return this.#raw.has(held) && this.#own().delete(held);
   }
 
   override clear(): void {

@@ -84,7 +84,7 @@ const operations: { readonly [name: string]: (state: State, key: string, n: numb
   },
 };
 
-async function change(state: EpisodeState<State>, work: (draft: State) => void, isKept = true) {
+async function change<Kept>(state: EpisodeState<Kept>, work: (draft: Kept) => void, isKept = true) {
   await state.change(
     async (draft) => work(draft),
     () => isKept,
@@ -302,6 +302,52 @@ describe("EpisodeState", () => {
     expect(defaults).toEqual({ n: 1, tags: ["x"] });
   });
 
+  test("finds what a call brings in, by itself and by what it is shown as", async () => {
+    const make = () => ({
+      list: [{ n: 1 }, { n: 2 }],
+      set: new Set<object>(),
+      shelf: [] as object[],
+    });
+    const state = new EpisodeState(make());
+    const sealed = Object.freeze({ n: 3 });
+    await change(state, ({ list, set, shelf }) => {
+      const fresh = { n: 4 };
+      list.push(fresh, sealed);
+      const shown = list[2]!;
+      for (const item of [fresh, shown]) {
+        expect([list.indexOf(item), list.lastIndexOf(item), list.includes(item)]).toEqual([
+          2,
+          2,
+          true,
+        ]);
+        expect([list.indexOf(item, 3), list.lastIndexOf(item, 1)]).toEqual([-1, -1]);
+      }
+      expect([list.indexOf(sealed), list.indexOf(list[0]!), list.includes({ n: 1 })]).toEqual([
+        ...[3, 0, false],
+      ]);
+      list[0]!.n = 9;
+      expect(list.indexOf(list[0]!)).toBe(0);
+      shelf.push(list[1]!);
+      expect([shelf.includes(list[1]!), list.indexOf(shelf[0] as { n: number })]).toEqual([
+        true,
+        1,
+      ]);
+      set.add(shown).add(fresh);
+      expect([set.size, set.has(fresh), set.has(shown)]).toEqual([1, true, true]);
+      expect([set.delete(shown), set.size]).toEqual([true, 0]);
+    });
+    expect(state.close().list).toEqual([{ n: 9 }, { n: 2 }, { n: 4 }, { n: 3 }]);
+  });
+
+  test("refuses a member under a Symbol, which nobody would copy or compare", async () => {
+    const state = new EpisodeState<Record<PropertyKey, unknown>>({ a: 1 });
+    const call = change(state, (draft) => void (draft[Symbol("mark")] = { n: 1 }));
+    await expect(call).rejects.toThrow(
+      "Cannot keep a member under Symbol(mark) in the state: expected a text as its name",
+    );
+    expect(state.close()).toEqual({ a: 1 });
+  });
+
   test("takes Maps and lists that a call brings in, those too that their author froze", async () => {
     const map = Object.freeze(new Map([["a", { n: 1, tags: [] }]]));
     const state = new EpisodeState<Record<string, unknown>>({ map });
@@ -355,7 +401,7 @@ describe("EpisodeState", () => {
     const people = new Map([["ann", ann]]);
     void new EpisodeState({ ...makeState(), map: people });
     const state = new EpisodeState({ ...makeState(), map: people, byName: { owner: ann } });
-    await change(state, ({ byName }) => void (byName["owner"]!.n = 2));
+    await change(state, ({ byName }) => void (byName.owner.n = 2));
     expect(state.close().map.get("ann")?.n).toBe(2);
     expect(ann.n).toBe(1);
   });

@@ -14,6 +14,7 @@ export function objectView(part: Part, draft: StateDraft): object {
   // What is proxied stays empty: a frozen object's members could be shown as they are only.
   return new Proxy<object>(isList ? [] : {}, {
     get(_, key) {
+      if (isList && isSearch(key)) return searchIn(part, { draft, name: key });
       const value = read(key);
       if (typeof value !== "object" || value === null) return value;
       if (!Object.hasOwn(rawOf(part), key)) return value;
@@ -23,6 +24,7 @@ export function objectView(part: Part, draft: StateDraft): object {
       const accessor = isComputing ? accessorOf(rawOf(part), key) : undefined;
       if (accessor !== undefined) return Reflect.set(rawOf(part), key, value, part.view);
       draft.assertOpen();
+      if (typeof key === "symbol") refuseSymbol(key);
       const kept = draft.unwrap(value);
       if (isList) setItem(draft.own(part) as unknown[], key, kept, draft);
       else setMember(draft.own(part) as Members, key, kept, draft);
@@ -50,6 +52,30 @@ export function objectView(part: Part, draft: StateDraft): object {
     setPrototypeOf: () => false,
     preventExtensions: () => false,
   });
+}
+
+/** What looks for an item of a list by what it is. */
+const searches = ["includes", "indexOf", "lastIndexOf"] as const;
+type Search = (typeof searches)[number];
+
+function isSearch(key: PropertyKey): key is Search {
+  return searches.includes(key as Search);
+}
+
+/** Looks for what the state holds: an item that the call brought in is shown as another object than it is. */
+function searchIn(
+  part: Part,
+  { draft, name }: { readonly draft: StateDraft; readonly name: Search },
+): (sought: unknown, ...from: number[]) => unknown {
+  return (sought, ...from) =>
+    Reflect.apply(Array.prototype[name], rawOf(part), [draft.heldOf(sought), ...from]);
+}
+
+/** What is compared, written and copied of a state goes by names. */
+function refuseSymbol(key: symbol): never {
+  throw new TypeError(
+    `Cannot keep a member under ${String(key)} in the state: expected a text as its name`,
+  );
 }
 
 function setMember(own: Members, key: PropertyKey, value: unknown, draft: StateDraft): void {

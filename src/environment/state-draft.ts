@@ -148,6 +148,13 @@ export class StateDraft {
     return isPlain(held) && isSealed(held) ? this.#take(held) : held;
   }
 
+  /** What the state holds of a value that a tool has, if it holds it: nothing is copied for the question. */
+  heldOf(value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    const part = this.#byView.get(value);
+    return part === undefined ? (this.#copies.get(value) ?? value) : rawOf(part);
+  }
+
   /** Takes note of a write: `undo` takes it back, `added` is what it brought, to `place` or into a Set. */
   note(undo: () => void, added?: unknown, place?: Place): void {
     this.#undo.push(undo);
