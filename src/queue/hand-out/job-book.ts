@@ -158,7 +158,7 @@ export class JobBook {
     }
     if (verdict.type === "thrown") {
       this.#end(handed);
-      await this.#queue.remove(handed.id);
+      this.#later(this.#queue.remove(handed.id));
       throw verdict.error;
     }
     const { result, deliver, file } = verdict;
@@ -185,8 +185,13 @@ export class JobBook {
     reason: string | undefined,
     answer: Answer | undefined,
   ): Promise<void> {
-    await this.#queue.remove(handed.id);
-    await this.#store.redis.srem(cancelledKey(this.#run), handed.id, `interrupt:${handed.id}`);
+    try {
+      await this.#queue.remove(handed.id);
+      await this.#store.redis.srem(cancelledKey(this.#run), handed.id, `interrupt:${handed.id}`);
+    } catch {
+      // The store takes nothing now: whoever looks after the job finds the answer once more, or no job.
+      return;
+    }
     if (handed.isInterrupted) {
       this.#end(handed);
       handed.resolve(handed.unplayed());

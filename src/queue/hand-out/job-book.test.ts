@@ -1,0 +1,44 @@
+import { expect, test, vi } from "vitest";
+import type { Episode } from "../../episode/episode.ts";
+import type { AttemptJob } from "../job/attempt-job.ts";
+import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
+import { MemoryStore } from "../store/memory-store.fixture.ts";
+import { QueueStore } from "../store/queue-store.ts";
+import { HandedJob } from "./handed-job.ts";
+import { JobBook } from "./job-book.ts";
+
+test("a job whose answer is of no use waits for a store that takes nothing", async () => {
+  const memory = new MemoryStore(() => 0);
+  const clients = memoryClients(plainLine(memory));
+  const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
+  const queue = new store.bullmq.Queue("r", store.bullOptions);
+  const told: string[] = [];
+  const book = new JobBook({ store, run: "r", queue, onNews: ({ type }) => told.push(type) });
+  const unplayed = { outcome: "aborted" } as Episode;
+  const handed = new HandedJob({
+    ...{ id: "j.1", group: "g", groupLeft: 1, told: {} },
+    job: { rolloutId: "lamp/test/0#0", attempt: 1 } as AttemptJob,
+    unplayed: () => unplayed,
+    failed: () => unplayed,
+  });
+  const { signal } = new AbortController();
+  let end: unknown;
+  const playing = book.play(handed, { signal, interrupt: undefined });
+  void playing.then(
+    (episode) => (end = episode),
+    (error: unknown) => (end = error),
+  );
+  await vi.waitFor(() => expect(handed.addedAtMs).toBeDefined());
+  memory.refusesUntilMs = 1;
+  book.take(handed.id, { answer: "of another form" });
+  await vi.waitFor(() => expect(handed.isReading).toBe(false));
+  expect([end, book.count, told]).toEqual([undefined, 1, []]);
+  memory.refusesUntilMs = 0;
+  // Whoever looks after it finds the answer once more.
+  book.take(handed.id, { answer: "of another form" });
+  await vi.waitFor(() => expect(handed.isReading).toBe(false));
+  expect([end, book.count, told]).toEqual([undefined, 1, ["result-refused"]]);
+  handed.isInterrupted = true;
+  book.take(handed.id, { answer: "of another form" });
+  expect(await playing).toBe(unplayed);
+});
