@@ -8,6 +8,9 @@ export class SimulatedProcess {
   isDead = false;
   readonly #world: SimulatedClock;
   readonly #waits = new Set<() => void>();
+  /** Waits that were due while it stood still. */
+  readonly #held = new Set<() => void>();
+  #heldCount = 0;
   #frozenUntilMs = 0;
 
   constructor(world: SimulatedClock) {
@@ -37,9 +40,10 @@ export class SimulatedProcess {
     for (const callOff of [...this.#waits]) callOff();
   }
 
-  /** It does nothing for so long; what was due then happens all at once. */
+  /** It does nothing for so long; what was due then happens all at once, in any order. */
   freeze(ms: number): void {
     this.#frozenUntilMs = this.#world.now() + ms;
+    for (const hold of [...this.#held]) hold();
   }
 
   get isFrozen(): boolean {
@@ -51,12 +55,20 @@ export class SimulatedProcess {
     let stop = (): void => {};
     const callOff = (): void => {
       stop();
+      this.#held.delete(hold);
       this.#waits.delete(callOff);
+    };
+    const hold = (): void => {
+      stop();
+      this.#held.add(hold);
+      this.#heldCount += 1;
+      wait(this.#frozenUntilMs - this.#world.now() + ((this.#heldCount * 61) % 97) / 100);
     };
     const wait = (leftMs: number): void => {
       stop = this.#world.after(leftMs, () => {
+        this.#held.delete(hold);
         if (this.isFrozen) {
-          wait(this.#frozenUntilMs - this.#world.now());
+          hold();
           return;
         }
         this.#waits.delete(callOff);

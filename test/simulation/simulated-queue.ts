@@ -1,3 +1,4 @@
+import type { Engine } from "../../src/engine/engine.ts";
 import { Redactor } from "../../src/internal/redactor.ts";
 import { HandOut } from "../../src/queue/hand-out/hand-out.ts";
 import { QueueStore } from "../../src/queue/store/queue-store.ts";
@@ -35,6 +36,7 @@ export class SimulatedQueue {
   readonly #workers = new Set<SimulatedProcess>();
   #isCalm = false;
   #isOver = false;
+  #tellStill: (ms: number) => void = () => {};
 
   constructor(world: SimulatedWorld, scenario: Scenario, run: string) {
     this.#world = world;
@@ -48,6 +50,11 @@ export class SimulatedQueue {
   start(): void {
     for (let index = 0; index < this.#queue.workerCount; index++) void this.#employ();
     this.#befallStore();
+  }
+
+  /** Has whoever plays the run now told of workers that stand still, and for how long. */
+  whenStill(tell: (ms: number) => void): void {
+    this.#tellStill = tell;
   }
 
   /** No more troubles from here on. */
@@ -131,8 +138,11 @@ export class SimulatedQueue {
         process,
         troubles: isUndisturbed ? 0 : troubles,
       });
+      const asking = { count: 0 };
+      const engine = countCalls(setup.engine, asking);
       const worker = await QueueWorker.start({
-        ...{ store, setup, terms, redactor: new Redactor(), concurrency, leaseMs },
+        ...{ store, setup: { ...setup, engine }, terms, redactor: new Redactor() },
+        ...{ concurrency, leaseMs },
         ...(place && { place }),
       });
       worker.failed.catch((error: unknown) => {
@@ -141,7 +151,7 @@ export class SimulatedQueue {
             `a worker cannot go on: ${error instanceof Error ? error.stack : String(error)}`,
           );
       });
-      if (!this.#isCalm) this.#befallWorker({ process, worker, store, replace });
+      if (!this.#isCalm) this.#befallWorker({ process, worker, asking, store, replace });
     } catch (error) {
       if (!(error instanceof UsageError)) wrong.push(`a worker cannot begin: ${String(error)}`);
       process.die();
@@ -153,11 +163,13 @@ export class SimulatedQueue {
   #befallWorker(about: {
     readonly process: SimulatedProcess;
     readonly worker: QueueWorker;
+    /** How many turns it waits for. */
+    readonly asking: { readonly count: number };
     readonly store: QueueStore;
     readonly replace: (afterMs: number) => void;
   }): void {
-    const { clock, random } = this.#world;
-    const { process, replace, store, worker } = about;
+    const { clock, random, wrong } = this.#world;
+    const { asking, process, replace, store, worker } = about;
     clock.after(random.between(1, 60_000), () => {
       if (this.#isCalm || this.#isOver) return;
       const fate = random.pick(["dies", "freezes", "leaves", "stays"] as const);
@@ -165,12 +177,15 @@ export class SimulatedQueue {
         process.die();
         replace(random.between(1, 20_000));
       } else if (fate === "freezes") {
-        process.freeze(random.between(1, 4 * this.#queue.leaseMs));
+        const ms = random.between(1, 4 * this.#queue.leaseMs);
+        process.freeze(ms);
+        this.#tellStill(ms);
         this.#befallWorker(about);
       } else if (fate === "leaves") {
         void (async () => {
           await worker.drain({ withinMs: random.between(0, 10_000) });
           await worker[Symbol.asyncDispose]();
+          if (asking.count > 0) wrong.push("a worker that has left still asks the policy");
           process.die();
           await store[Symbol.asyncDispose]();
           replace(random.between(1, 5000));
@@ -194,4 +209,19 @@ export class SimulatedQueue {
       this.#befallStore();
     });
   }
+}
+
+/** The engine, with how many of its calls are under way. */
+function countCalls(engine: Engine, asking: { count: number }): Engine {
+  return {
+    ...engine,
+    generate: async (request, options) => {
+      asking.count += 1;
+      try {
+        return await engine.generate(request, options);
+      } finally {
+        asking.count -= 1;
+      }
+    },
+  };
 }

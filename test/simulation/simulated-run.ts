@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { Random } from "../../src/environment/seeded-random.ts";
 import type { Input } from "../../src/episode/input.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { Episode } from "../../src/episode/episode.ts";
@@ -375,22 +376,18 @@ export class SimulatedRun {
 
   /** Weights change, runs are paused, interrupted and stopped at moments of their own. */
   #steer(run: LiveRun, { isCalm, process, stop }: Life): void {
-    const { random } = this.#world;
+    const { more, random } = this.#world;
     const { clock } = process;
     if (isCalm) return;
     const count = this.#scenario.isUndisturbed ? 0 : random.between(0, 3);
     for (let index = 0; index < count; index++) {
-      clock.after(random.between(1, 4000), () => {
-        const mode = random.pick(["hold", "interrupt", "finish"] as const);
-        const version = this.#world.version + 1;
-        // An update that waited is overtaken by one that did not: weights do not go back.
-        const update = async (): Promise<void> => {
-          if (mode !== "finish") this.#world.updateCount += 1;
-          this.#world.version = Math.max(this.#world.version, version);
-        };
-        void run.updatePolicy(version, update, mode).catch(() => {});
-      });
+      clock.after(random.between(1, 4000), () => this.#update(run, random));
     }
+    const queue = this.#scenario.isUndisturbed ? undefined : this.#queue;
+    queue?.whenStill((ms) => {
+      // Nobody waits any more for one that stands still for long.
+      process.clock.after(more.between(1, ms), () => this.#update(run, more));
+    });
     if (random.chance(0.2)) {
       clock.after(random.between(1, 4000), () => {
         void run.pause(random.pick(["hold", "interrupt"] as const)).catch(() => {});
@@ -403,6 +400,18 @@ export class SimulatedRun {
     if (random.chance(0.2)) {
       clock.after(random.between(1, 4000), () => stop.abort(new Error("stopped")));
     }
+  }
+
+  /** The policy has new weights. */
+  #update(run: LiveRun, random: Random): void {
+    const mode = random.pick(["hold", "interrupt", "finish"] as const);
+    const version = this.#world.version + 1;
+    // An update that waited is overtaken by one that did not: weights do not go back.
+    const update = async (): Promise<void> => {
+      if (mode !== "finish") this.#world.updateCount += 1;
+      this.#world.version = Math.max(this.#world.version, version);
+    };
+    void run.updatePolicy(version, update, mode).catch(() => {});
   }
 
   /** The same, in the middle of whatever happens: at any call of the disk, and any wait. */
