@@ -130,7 +130,7 @@ const cases: readonly Case[] = [
   {
     name: "glm-4.5",
     template: "trl__glm4moe.jinja",
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     ...glm,
     tokens: ["[gMASK]", "<sop>"],
     reasons: true,
@@ -140,7 +140,7 @@ const cases: readonly Case[] = [
   {
     name: "glm-4.7",
     template: "iklc__GLM-4.7-Flash.jinja",
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     ...glm,
     tokens: ["[gMASK]", "<sop>"],
     reasons: true,
@@ -158,7 +158,7 @@ const cases: readonly Case[] = [
     vllmParser: "deepseekv31",
     template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
     showTools,
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     ...deepseek,
     parallel: true,
     card: { parser: "deepseekv31", reasoningParser: "deepseek-v3" },
@@ -167,7 +167,7 @@ const cases: readonly Case[] = [
     name: "deepseek-v3.1-thinking",
     template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
     showTools,
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     ...deepseek,
     variables: { thinking: true },
     // Nothing opens the reasoning after a tool's result.
@@ -188,7 +188,7 @@ const cases: readonly Case[] = [
     name: "kimi-k2",
     vllmParser: "kimi_k2",
     template: "iklc__moonshotai-Kimi-K2.jinja",
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     eosToken: "[EOS]",
     bosToken: "[BOS]",
     endTokens: ["<|im_end|>"],
@@ -198,7 +198,7 @@ const cases: readonly Case[] = [
   {
     name: "gpt-oss",
     template: "iklc__openai-gpt-oss-120b.jinja",
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     tokens: ["<|constrain|>"],
     bosToken: "<|startoftext|>",
     eosToken: "<|return|>",
@@ -219,7 +219,7 @@ const cases: readonly Case[] = [
     name: "mistral-small-3.1",
     vllmParser: "mistral",
     template: "vllm__tool_chat_template_mistral3.jinja",
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     ...mistral,
     tokens: [
       "[INST]",
@@ -234,7 +234,7 @@ const cases: readonly Case[] = [
   {
     name: "devstral",
     template: "iklc__unsloth-mistral-Devstral-Small-2507.jinja",
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     ...mistral,
     tokens: [
       "[INST]",
@@ -387,10 +387,17 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
     });
   });
 
+  /** Models and scripts by their family: several engines play the same. */
+  const prepared = new Map<Case, ReturnType<typeof prepare>>();
+  async function prepare(family: Case) {
+    const modelDir = await writeFamilyModel(family, { into: scratch, templates });
+    return { modelDir, ...(await writeScript(environment, family, modelDir)) };
+  }
+
   /** Plays retail tasks with what solves them, and checks that just that came of it. */
   async function playFamily(family: Case, engine: "sglang" | "vllm" | "llama-cpp") {
-    const modelDir = await writeFamilyModel(family, { into: scratch, templates });
-    const { script, file } = await writeScript(environment, family, modelDir);
+    if (!prepared.has(family)) prepared.set(family, prepare(family));
+    const { modelDir, script, file } = await prepared.get(family)!;
     await using server = await spawnSglangTestServer({
       protocol: engine,
       policy: policyModule,

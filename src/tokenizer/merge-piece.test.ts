@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { Tokenizer } from "tokenizers";
-import { describe, expect, test } from "vitest";
+import { Tokenizer, type Encoding } from "tokenizers";
+import { beforeAll, describe, expect, test } from "vitest";
 import { spreadBits } from "../internal/hash-text.ts";
 import { byteSpellings, createByteLevelText } from "./byte-level.ts";
 import { createLearnedPieces } from "./learned-pieces.ts";
@@ -52,14 +52,18 @@ const texts = Array.from({ length: 1500 }, () =>
 
 describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
   const folder = name === "storefront-2m" ? shippedModel : modelFolder(name);
+  let library: Tokenizer;
+  let encodings: readonly Encoding[];
+  beforeAll(async () => {
+    library = Tokenizer.fromFile(path.join(folder, "tokenizer.json"));
+    encodings = await library.encodeBatch([...texts], { addSpecialTokens: false });
+  });
 
   test("any piece is merged as the library does", async () => {
-    const library = Tokenizer.fromFile(path.join(folder, "tokenizer.json"));
     const file = await readTokenizerFile(folder);
     const split = createPieceSplitter(file.outline);
     const own = new OwnMerges(file, (literal) => library.tokenToId(literal) ?? undefined);
     const merge = await own.fetch();
-    const encodings = await library.encodeBatch([...texts], { addSpecialTokens: false });
     const wrong = texts.filter((text, index) => {
       const ids = split?.(text)?.flatMap((piece) => merge?.(piece) ?? [-1]);
       return String(ids) !== String(encodings[index]?.getIds());
@@ -69,7 +73,6 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
   });
 
   test("a codec that keeps hearing new words comes to know them all", async () => {
-    const library = Tokenizer.fromFile(path.join(folder, "tokenizer.json"));
     const codec = await loadTokenCodec(folder);
     for (const text of texts.slice(0, 1000)) await codec.encode(text);
     await expect
@@ -77,7 +80,6 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
       .toEqual(
         (await library.encode("Zzyqvax Kolfendrip", null, { addSpecialTokens: false })).getIds(),
       );
-    const encodings = await library.encodeBatch([...texts], { addSpecialTokens: false });
     const wrong = texts.filter(
       (text, index) => String(codec.encodeNow?.(text)) !== String(encodings[index]?.getIds()),
     );

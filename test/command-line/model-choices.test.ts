@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { modelFolder } from "../../src/tokenizer/real-tokenizers.fixture.ts";
 import { runCli } from "../support/run-cli.ts";
+import { smallModelEndId, smallModelFolder } from "../support/small-model.ts";
 import { sampleTemplates } from "../../src/renderer/sample-templates.fixture.ts";
 
 let scratch = "";
@@ -14,11 +15,11 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A model folder with Qwen3's tokenizer and another chat template. */
-async function writeModel(name: string, template?: string): Promise<string> {
+/** A model folder with Qwen's chat format and another chat template. */
+async function writeModel(name: string, template: string): Promise<string> {
   const dir = path.join(scratch, name);
-  await cp(modelFolder("qwen3"), dir, { recursive: true });
-  if (template !== undefined) await writeFile(path.join(dir, "chat_template.jinja"), template);
+  await cp(smallModelFolder, dir, { recursive: true });
+  await writeFile(path.join(dir, "chat_template.jinja"), template);
   return dir;
 }
 
@@ -31,7 +32,7 @@ async function readCard(dir: string, more: readonly string[] = []) {
 
 describe("turnwright template", () => {
   test("shows what was found about a model folder", async () => {
-    const card = await readCard(await writeModel("qwen3"));
+    const card = await readCard(modelFolder("qwen3"));
     expect(card).toMatchObject({
       parser: "qwen25",
       reasoningParser: "qwen3",
@@ -58,9 +59,16 @@ describe("turnwright template", () => {
   });
 
   test("shows what is chosen in the place of it", async () => {
-    const card = await readCard(await writeModel("chosen"), [
+    const card = await readCard(smallModelFolder, [
       ...["--parser", "hermes", "--reasoning-parser", "none", "--dialect", "vllm"],
-      ...["--stop-token", "<|endoftext|>", "--stop-token", "151645", "--delta-base", "full"],
+      ...[
+        "--stop-token",
+        "<|endoftext|>",
+        "--stop-token",
+        String(smallModelEndId),
+        "--delta-base",
+        "full",
+      ],
       ...["--template-variable", "enable_thinking=false"],
     ]);
     expect(card).toMatchObject({
@@ -68,7 +76,7 @@ describe("turnwright template", () => {
       reasoningParser: "none",
       dialect: "vllm",
       engineVersion: "0.24",
-      stopIds: [151643, 151645],
+      stopIds: [2937, smallModelEndId],
       deltaBase: "full",
       variables: { enable_thinking: false },
       overrides: ["parser", "reasoningParser", "dialect", "stopIds", "deltaBase"],
@@ -88,11 +96,10 @@ describe("turnwright template", () => {
   });
 
   test("renders as the release of transformers that is asked for, and says so", async () => {
-    const dir = modelFolder("qwen3");
-    const newest = await readCard(dir);
+    const newest = await readCard(smallModelFolder);
     expect(newest).toMatchObject({ transformers: "5.23" });
     expect(newest).not.toHaveProperty("overrides");
-    const older = await readCard(dir, ["--transformers", "5.20"]);
+    const older = await readCard(smallModelFolder, ["--transformers", "5.20"]);
     expect(older).toMatchObject({ transformers: "5.20", overrides: ["transformers"] });
   });
 
@@ -104,7 +111,7 @@ describe("turnwright template", () => {
     [["--dialect", "vllm", "--engine-version", "2026-08"], "unknown engine version"],
     [["--dialect", "vllm", "--parser", "trinity"], "Cannot parse trinity as vllm"],
   ])("refuses %j", async (more, message) => {
-    const { status, stderr } = await runCli(["template", "--model", modelFolder("qwen3"), ...more]);
+    const { status, stderr } = await runCli(["template", "--model", smallModelFolder, ...more]);
     expect(stderr).toContain(message);
     expect(status).toBe(2);
   });

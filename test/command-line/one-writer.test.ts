@@ -9,8 +9,8 @@ import {
   seededPolicy,
   startSglangTestServer,
 } from "../../src/testing/index.ts";
-import { qwen3Folder } from "../support/qwen3-model.ts";
 import { cliFile, jsonLines, runCli } from "../support/run-cli.ts";
+import { smallModelFolder } from "../support/small-model.ts";
 
 let scratch = "";
 beforeAll(async () => {
@@ -33,7 +33,7 @@ async function argsFor(server: SglangTestServer, out: string): Promise<string[]>
   const lines = path.join(scratch, "lines.json");
   await writeFile(lines, JSON.stringify(["Hi", { text: "Bye.", leaves: true }]));
   return [
-    ...["rollout", "--url", server.url, "--engine-mode", "direct", "--model", qwen3Folder()],
+    ...["rollout", "--url", server.url, "--engine-mode", "direct", "--model", smallModelFolder],
     ...["--parser", "qwen25", "--env", "storefront", "--tasks", "0-5", "--concurrency", "2"],
     ...["--user", "scripted", "--user-script", lines, "--max-tokens-per-turn", "4"],
     ...["--on-length", "close-and-continue", "--out", out, "--json", "--engine-timeout", "300"],
