@@ -37,7 +37,9 @@ export class LineBytes {
   /** Hands on what was gathered: to be called before anybody else has his turn. */
   flush(): void {
     if (this.#end === 0) return;
-    this.#onBlock(Uint8Array.prototype.slice.call(desk, 0, this.#end));
+    const block = Buffer.allocUnsafeSlow(this.#end);
+    desk.copy(block, 0, 0, this.#end);
+    this.#onBlock(block);
     this.#end = 0;
   }
 
