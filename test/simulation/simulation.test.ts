@@ -11,6 +11,10 @@ import { simulate } from "./simulate.ts";
 const { SIMULATION_SEED, SIMULATION_SEEDS = "2000", SIMULATION_FIRST = "0" } = process.env;
 const isForAll = process.env["SIMULATION_ALL"] === "1";
 
+/** What a seed means depends on it. */
+const { SIMULATION_QUEUE } = process.env;
+const queueSetting = SIMULATION_QUEUE === undefined ? "" : `SIMULATION_QUEUE=${SIMULATION_QUEUE} `;
+
 const first = SIMULATION_SEED === undefined ? Number(SIMULATION_FIRST) : Number(SIMULATION_SEED);
 const count = SIMULATION_SEED === undefined ? Number(SIMULATION_SEEDS) : 1;
 
@@ -25,7 +29,7 @@ describe("whole runs in simulated time", () => {
         sums.processes += lives;
         sums.turns += turns;
         sums.branches += branches;
-        const again = `play it again with: SIMULATION_SEED=${seed} npx vitest run test/simulation`;
+        const again = `play it again with: ${queueSetting}SIMULATION_SEED=${seed} npx vitest run test/simulation`;
         if (wrong.length > 0) {
           const found = [`seed ${seed}; ${again}`, JSON.stringify(scenario), ...wrong];
           failed.push(...found);
