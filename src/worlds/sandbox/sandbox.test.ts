@@ -208,6 +208,8 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
         shell: {
           description: "Run a command.",
           parameters: { type: "object", properties: { command: { type: "string" } } },
+          // Real processes, on a machine that may be busy; what a limit does is tried where it belongs.
+          timeoutMs: 600_000,
           async execute(given, _, context) {
             const { command } = given as { command: string };
             const box = await boxes.of(context);
