@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { Pool } from "undici";
+import type { Pool } from "undici";
 import { expect, test } from "vitest";
 import { loadPool } from "./load-pool.ts";
 
