@@ -73,7 +73,7 @@ function toFigure(figure: string, unit: string, [ours, theirs]: number[][]): Ben
 
 /** The first request ends the process. */
 async function playToFirstRequest(checkout: string, places: Places): Promise<ProcessUsage> {
-  const reached = withResolvers<void>();
+  const reached = withResolvers();
   const policy: ServerPolicy = {
     name: "silent",
     async begin({ signal }) {
