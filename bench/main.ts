@@ -7,6 +7,7 @@ type Figures = readonly BenchFigure[] | AsyncGenerator<BenchFigure>;
 const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "turn-cost": async () => (await import("./turn-cost.ts")).benchTurnCost(),
   "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(base),
+  "start-up": async () => (await import("./start-up.ts")).benchStartUp(base),
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
   "define-environment": async () =>
     (await import("./define-environment.ts")).benchDefineEnvironment(),

@@ -3,8 +3,11 @@
 // most of a command's start. All entries share their chunks: a module is one module whichever way it
 // is reached, so that an error of the library is the same class to the command line.
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { rolldown } from "rolldown";
+
+const require = createRequire(import.meta.url);
 
 /** The oldest Node that the package runs on. */
 export const oldestNode = { target: "node20.19" };
@@ -26,7 +29,11 @@ function findEntries(root) {
   return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));
 }
 
-/** Bundles the sources into dist/. Packages stay where they are: their owners keep them up to date. */
+/**
+ * Bundles the sources into dist/. Packages stay where they are: their owners keep them up to date. Zod alone
+ * comes along with the fifth of it that is used, since every start would load its hundred modules; it only
+ * looks at values.
+ */
 export async function bundle(root) {
   rmSync(path.join(root, "dist/chunks"), { recursive: true, force: true });
   const build = await rolldown({
@@ -34,7 +41,7 @@ export async function bundle(root) {
     platform: "node",
     transform: oldestNode,
     // But the few lines that lower newer syntax come with the bundler.
-    external: /^(?!\0|@oxc-project\/runtime)[^./]/,
+    external: /^(?!\0|@oxc-project\/runtime|zod$|\/)[^./]/,
     ...strict,
   });
   await build.write({
@@ -45,6 +52,8 @@ export async function bundle(root) {
     chunkFileNames: "chunks/[name]-[hash].js",
   });
   await build.close();
+  const license = path.join(path.dirname(require.resolve("zod/package.json")), "LICENSE");
+  copyFileSync(license, path.join(root, "dist/chunks/zod.LICENSE"));
 }
 
 /** Bundles the viewer's page: one script with all that it needs, and one style sheet. */

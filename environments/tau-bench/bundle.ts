@@ -3,15 +3,13 @@ import path from "node:path";
 import { UsageError } from "../../src/errors.ts";
 import type { ToolDefinition } from "../../src/message.ts";
 import { toolsFromOpenAi } from "../../src/message.ts";
-import { freezeDict } from "../../src/python/frozen-value.ts";
-import { parsePythonJson } from "../../src/python/json-parse.ts";
-import { PythonError } from "../../src/python/python-error.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
-import { isPyDict, isPyList } from "../../src/python/value.ts";
+import type { PyValue } from "../../src/python/value.ts";
+import { isPyList } from "../../src/python/value.ts";
 import type { Task } from "../../src/task.ts";
 import { airlineDomain } from "./airline/airline-domain.ts";
 import { checkBundle } from "./import/bundle-manifest.ts";
 import { retailDomain } from "./retail/retail-domain.ts";
+import { parseBundleJson, readRecords } from "./read-records.ts";
 import type { SharedTable } from "./record-table.ts";
 import type { SharedTables, TauDomain } from "./tau-domain.ts";
 import type { TauTaskData } from "./tau-task.ts";
@@ -50,7 +48,7 @@ const domains = {
 const loaded = new Map<string, Promise<DomainData>>();
 
 /**
- * Loads a bundle, or the named domains of it: each takes a good part of a second. A domain is read
+ * Loads a bundle, or the named domains of it. A domain is read
  * once per process; all callers share what was read. Where the folder has a manifest, the files must
  * be the ones that the manifest names.
  *
@@ -101,14 +99,7 @@ async function readDomain(directory: string, domain: TauDomain): Promise<DomainD
 
 async function readTable(folder: string, name: string): Promise<SharedTable> {
   const file = path.join(folder, `${name}.json`);
-  const table = await readJson(file);
-  if (!isPyDict(table)) throw new UsageError(`Cannot read ${file}: expected an object`);
-  const records = new Map<string, PyDict>();
-  for (const [id, record] of table) {
-    if (!isPyDict(record)) throw new UsageError(`Cannot read ${file}: "${id}" is no object`);
-    records.set(id, freezeDict(record));
-  }
-  return records;
+  return readRecords(await readBytes(file), file);
 }
 
 async function readTasks(
@@ -146,18 +137,16 @@ async function readStrings(file: string): Promise<readonly string[]> {
 }
 
 async function readJson(file: string): Promise<PyValue> {
-  const text = await readText(file);
-  try {
-    return parsePythonJson(text);
-  } catch (error) {
-    if (!(error instanceof PythonError)) throw error;
-    throw new UsageError(`Cannot read ${file}: ${error.message}`, { cause: error });
-  }
+  return parseBundleJson(await readText(file), file);
 }
 
 async function readText(file: string): Promise<string> {
+  return (await readBytes(file)).toString("utf8");
+}
+
+async function readBytes(file: string): Promise<Buffer> {
   try {
-    return await readFile(file, "utf8");
+    return await readFile(file);
   } catch (error) {
     throw new UsageError(
       `Cannot read ${file}: expected a τ-bench bundle in the folder, ` +

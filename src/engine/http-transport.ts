@@ -1,6 +1,6 @@
-import type { Dispatcher } from "undici";
-import { Pool } from "undici";
+import type { Dispatcher, Pool } from "undici";
 import type { Redactor } from "../internal/redactor.ts";
+import { loadPool } from "./load-pool.ts";
 import type { ReplyBody, ReplyHead } from "./reply-body.ts";
 import { openBody } from "./reply-body.ts";
 
@@ -78,7 +78,8 @@ const KEEP_ALIVE_MS = 4_000;
 export function createHttpTransport(options: HttpTransportOptions): HttpTransport {
   const { origin, pathname } = new URL(options.url);
   const basePath = pathname.replace(/\/+$/, "");
-  const pool = new Pool(origin, {
+  const PoolOfLibrary = loadPool();
+  const pool = new PoolOfLibrary(origin, {
     connections: options.maxConnections,
     keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
     connect: { timeout: options.connectMs },

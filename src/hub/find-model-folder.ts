@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
-import { fetchModel, type FetchModelOptions } from "./fetch-model.ts";
+import type { FetchModelOptions } from "./fetch-model.ts";
 import { readModelName } from "./model-name.ts";
 
 /**
@@ -27,8 +27,8 @@ export async function findModelFolder(model: string, options?: FetchModelOptions
 const fetched = new Map<string, Promise<string>>();
 
 async function fetchOnce(model: string, options: FetchModelOptions | undefined): Promise<string> {
-  if (options !== undefined) return await fetchModel(readModelName(model), options);
-  const known = fetched.get(model) ?? fetchModel(readModelName(model));
+  if (options !== undefined) return await fetchModel(model, options);
+  const known = fetched.get(model) ?? fetchModel(model);
   fetched.set(model, known);
   try {
     return await known;
@@ -36,6 +36,13 @@ async function fetchOnce(model: string, options: FetchModelOptions | undefined):
     fetched.delete(model);
     throw error;
   }
+}
+
+/** What fetches is loaded here: most models lie in a folder. */
+async function fetchModel(model: string, options?: FetchModelOptions): Promise<string> {
+  const name = readModelName(model);
+  const fetching = await import("./fetch-model.ts");
+  return await fetching.fetchModel(name, options);
 }
 
 /** The snapshot that `main` is at, of a model's folder in the hub's cache. */

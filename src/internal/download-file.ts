@@ -1,5 +1,6 @@
 import { open, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { EnvHttpProxyAgent, request, type Dispatcher } from "undici";
+import type * as undici from "undici";
+import type { Dispatcher } from "undici";
 import { UsageError, describeError } from "../errors.ts";
 import { backOffMs } from "./back-off.ts";
 import { systemClock } from "./clock.ts";
@@ -36,10 +37,12 @@ const maxRedirects = 5;
  */
 export async function downloadFile(options: DownloadOptions): Promise<void> {
   const { url, file, signal, maxAttempts = 4, pauseMs = 1_000 } = options;
-  await using agent = new ProxyAgent();
+  // Loaded here: what may download something seldom does.
+  const library = await import("undici");
+  await using agent = new ProxyAgent(library);
   for (let attempt = 1; ; attempt++) {
     try {
-      await fetchRest(options, agent.dispatcher);
+      await fetchRest(options, agent);
       await rm(tagFile(file), { force: true });
       return;
     } catch (error) {
@@ -56,11 +59,17 @@ export async function downloadFile(options: DownloadOptions): Promise<void> {
 
 /** Closes its connections when it goes out of use. */
 class ProxyAgent implements AsyncDisposable {
-  readonly dispatcher = new EnvHttpProxyAgent({
-    headersTimeout: silenceMs,
-    bodyTimeout: silenceMs,
-    connectTimeout: 30_000,
-  });
+  readonly request: typeof undici.request;
+  readonly dispatcher: Dispatcher;
+
+  constructor({ EnvHttpProxyAgent, request }: typeof undici) {
+    this.request = request;
+    this.dispatcher = new EnvHttpProxyAgent({
+      headersTimeout: silenceMs,
+      bodyTimeout: silenceMs,
+      connectTimeout: 30_000,
+    });
+  }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.dispatcher.destroy();
@@ -68,10 +77,10 @@ class ProxyAgent implements AsyncDisposable {
 }
 
 /** Asks for what is not there yet, and appends it. */
-async function fetchRest(options: DownloadOptions, dispatcher: Dispatcher): Promise<void> {
+async function fetchRest(options: DownloadOptions, agent: ProxyAgent): Promise<void> {
   const { file, maxBytes, onProgress } = options;
   const there = await resumePoint(options);
-  const reply = await ask(options, dispatcher, there);
+  const reply = await ask(options, agent, there);
   const { statusCode, headers, body } = reply;
   const isRest = statusCode === 206 && rangeStart(headers["content-range"]) === there?.bytes;
   if (statusCode !== 200 && !isRest) {
@@ -135,7 +144,7 @@ async function resumePoint({
 
 async function ask(
   { url, signal, headers }: DownloadOptions,
-  dispatcher: Dispatcher,
+  { request, dispatcher }: ProxyAgent,
   there: { readonly bytes: number; readonly tag: string } | undefined,
 ): Promise<Dispatcher.ResponseData> {
   let target = new URL(url);

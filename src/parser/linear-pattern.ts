@@ -87,29 +87,35 @@ export interface LinearMatcher {
 }
 
 /**
- * Compiles a pattern into a matcher that visits each place of the text at most once for each choice of
- * the pattern: a way that failed once fails whenever it is tried again, whatever led there.
+ * Makes a matcher that visits each place of the text at most once for each choice of the pattern: a way
+ * that failed once fails whenever it is tried again, whatever led there. The pattern is compiled when the
+ * matcher is first used.
  */
 export function compileLinear(pattern: Pattern): LinearMatcher {
-  const instructions: Instruction[] = [];
-  emit(pattern, instructions);
-  instructions.push({ type: "match" });
-  const program: Program = {
-    instructions,
-    beginnings: instructions.map((_, counter) => findBeginnings(instructions, counter)),
-    splitCount: countOf(instructions, ["split", "loop"]),
-    leapCount: countOf(instructions, ["leap"]),
-  };
+  let compiled: Program | undefined;
+  const program = (): Program => (compiled ??= toProgram(pattern));
   return {
-    matchesAtStart: (text) => run(program, startSearch(program, text), 0) !== undefined,
+    matchesAtStart: (text) => run(program(), startSearch(program(), text), 0) !== undefined,
     search(text, first) {
-      const search = startSearch(program, text);
+      const search = startSearch(program(), text);
       for (let start = text.indexOf(first); start !== -1; start = text.indexOf(first, start + 1)) {
-        const end = run(program, search, start);
+        const end = run(program(), search, start);
         if (end !== undefined) return [start, end];
       }
       return undefined;
     },
+  };
+}
+
+function toProgram(pattern: Pattern): Program {
+  const instructions: Instruction[] = [];
+  emit(pattern, instructions);
+  instructions.push({ type: "match" });
+  return {
+    instructions,
+    beginnings: instructions.map((_, counter) => findBeginnings(instructions, counter)),
+    splitCount: countOf(instructions, ["split", "loop"]),
+    leapCount: countOf(instructions, ["leap"]),
   };
 }
 

@@ -4,13 +4,14 @@ import type * as ajvLibrary from "ajv/dist/2020.js";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
+import { plainlyFits } from "./plain-schema.ts";
 import { checkUniqueItemsByText } from "./unique-items.ts";
 
 let loaded: ajvLibrary.Ajv2020 | undefined;
 
 /**
  * Formats are not checked, unknown keywords pass, and all mismatches of a call are wanted. The library
- * is loaded with the first call that is held against a schema: a start needs it no sooner.
+ * is loaded with the first call that does not plainly fit its schema: a start needs it no sooner.
  */
 function loadAjv(): ajvLibrary.Ajv2020 {
   if (loaded !== undefined) return loaded;
@@ -43,6 +44,7 @@ const validatorsByObject = new WeakMap<PyDict, Validator>();
  * `/days: must be integer`. A schema that is itself broken counts as none.
  */
 export function findSchemaMismatches(schema: PyDict, value: PyDict): string[] {
+  if (plainlyFits(schema, value)) return [];
   const validate = validatorOf(schema);
   if (validate === null || accepts(validate, value)) return [];
   return (validate.errors ?? []).map(

@@ -1,18 +1,21 @@
-import {
+import type {
+  Attributes,
+  Context,
+  Span,
   SpanKind,
   SpanStatusCode,
-  context,
-  trace,
-  type Attributes,
-  type Context,
-  type Span,
-  type Tracer,
+  Tracer,
 } from "@opentelemetry/api";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { EpisodeTracer } from "../episode/episode-tracer.ts";
 import type { Episode } from "../episode/episode.ts";
 import { RolloutError, describeError } from "../errors.ts";
+import { registeredTracing, type RegisteredTracing } from "./registered-tracing.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
+
+/** Numbers of the API's enums; the API itself is loaded where a program registered an SDK. */
+const clientSpan: SpanKind.CLIENT = 2;
+const errorStatus: SpanStatusCode.ERROR = 2;
 
 /**
  * Makes spans of what episodes do, in whatever OpenTelemetry SDK the program registered; without one they
@@ -27,31 +30,28 @@ export function traceSetup(
   setup: StartRunOptions["setup"],
   model?: string,
 ): StartRunOptions["setup"] {
-  const tracer = trace.getTracer("turnwright");
   /** Of the episodes that are played, by rollout: the parents of their policy calls. */
   const parents = new Map<string, Context>();
-  const generate = traceGenerate(setup.engine, { tracer, parents, model });
+  const generate = traceGenerate(setup.engine, { parents, model });
   return {
     ...setup,
     engine: { ...setup.engine, generate },
-    tracer: traceEpisodes(setup, { tracer, parents }),
+    tracer: traceEpisodes(setup, parents),
   };
-}
-
-interface Tracing {
-  readonly tracer: Tracer;
-  readonly parents: Map<string, Context>;
 }
 
 function traceGenerate(
   engine: Engine,
-  { tracer, parents, model }: Tracing & { readonly model: string | undefined },
+  {
+    parents,
+    model,
+  }: { readonly parents: Map<string, Context>; readonly model: string | undefined },
 ): Engine["generate"] {
   const name = model === undefined ? "text_completion" : `text_completion ${model}`;
   return async (request, options) => {
     const parent = parents.get(request.sessionId);
-    const span = tracer.startSpan(name, { kind: SpanKind.CLIENT }, parent);
-    if (!span.isRecording()) return await engine.generate(request, options);
+    const span = registeredTracing()?.tracer.startSpan(name, { kind: clientSpan }, parent);
+    if (span?.isRecording() !== true) return await engine.generate(request, options);
     span.setAttributes({ ...requestAttributes(request), "gen_ai.provider.name": engine.kind });
     if (model !== undefined) span.setAttribute("gen_ai.request.model", model);
     try {
@@ -69,10 +69,13 @@ function traceGenerate(
 
 function traceEpisodes(
   { agent, environment }: StartRunOptions["setup"],
-  { tracer, parents }: Tracing,
+  parents: Map<string, Context>,
 ): EpisodeTracer {
   return {
     begin({ rolloutId, task }) {
+      const tracing = registeredTracing();
+      if (tracing === undefined) return undefined;
+      const { tracer, trace, context }: RegisteredTracing = tracing;
       const span = tracer.startSpan(`invoke_agent ${agent.strategy}`);
       if (!span.isRecording()) return undefined;
       const parent = trace.setSpan(context.active(), span);
@@ -120,7 +123,7 @@ function noteEnd(span: Span, { outcome, stopReason, reward, failure, counts }: E
   });
   if (failure === undefined) return;
   span.setAttribute("error.type", failure.code);
-  span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
+  span.setStatus({ code: errorStatus, message: failure.message });
 }
 
 function requestAttributes({ maxNewTokens, sampling, sessionId }: GenerateRequest): Attributes {
@@ -150,5 +153,5 @@ function resultAttributes(
 function noteFailure(span: Span, error: unknown): void {
   const type = error instanceof RolloutError ? error.code : (error as Error | undefined)?.name;
   span.setAttribute("error.type", type ?? "_OTHER");
-  span.setStatus({ code: SpanStatusCode.ERROR, message: describeError(error) });
+  span.setStatus({ code: errorStatus, message: describeError(error) });
 }

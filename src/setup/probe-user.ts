@@ -1,4 +1,3 @@
-import { request } from "undici";
 import { UsageError, describeError } from "../errors.ts";
 import type { Variables } from "./create-engine.ts";
 import type { UserConfig } from "./user-config.ts";
@@ -25,6 +24,7 @@ export async function probeUser(
   };
   let status: number;
   try {
+    const { request } = await import("undici");
     const { statusCode, body } = await request(address, {
       method: "POST",
       headers: {

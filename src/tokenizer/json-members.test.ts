@@ -28,6 +28,12 @@ describe("findMembers()", () => {
       expect(membersOf(text)).toBeUndefined();
     },
   );
+
+  test("finds none where members nest deeper than they may", () => {
+    const bytes = Buffer.from('{"a":[{"b":[]}],"c":{}}');
+    expect(findMembers(bytes, 0, {}, 3)?.members.get("c")).toEqual([20, 22]);
+    expect(findMembers(bytes, 0, {}, 2)).toBeUndefined();
+  });
 });
 
 test("largestInteger() passes over what stands in strings", () => {

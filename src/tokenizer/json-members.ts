@@ -16,13 +16,15 @@ export interface Members {
  * cost a pass over their bytes and no memory. A member that `enter` names is gone through by that
  * function, which says where it ends.
  *
- * @returns `undefined` where there is no object at that place, or it is not closed. What the members
- *   hold is not checked.
+ * @param maxDepth - How deep the members' own lists and objects may nest.
+ * @returns `undefined` where there is no object at that place, it is not closed, or it nests deeper. What
+ *   the members hold is not checked.
  */
 export function findMembers(
   bytes: Buffer,
   start = 0,
   enter: Readonly<Record<string, (start: number) => number | undefined>> = {},
+  maxDepth = Number.POSITIVE_INFINITY,
 ): Members | undefined {
   const members = new Map<string, Extent>();
   let at = skipSpace(bytes, start);
@@ -34,7 +36,7 @@ export function findMembers(
     const colon = skipSpace(bytes, keyEnd);
     if (bytes[colon] !== 0x3a) return undefined;
     const valueStart = skipSpace(bytes, colon + 1);
-    const valueEnd = enter[key]?.(valueStart) ?? skipValue(bytes, valueStart);
+    const valueEnd = enter[key]?.(valueStart) ?? skipValue(bytes, valueStart, maxDepth);
     if (valueEnd <= valueStart || valueEnd > bytes.length) return undefined;
     members.set(key, [valueStart, valueEnd]);
     at = skipSpace(bytes, valueEnd);
@@ -100,8 +102,8 @@ function skipString(bytes: Buffer, from: number): number {
   return at + 1;
 }
 
-/** The place behind the value that begins there; beyond the end where it is not closed. */
-function skipValue(bytes: Buffer, from: number): number {
+/** The place behind the value that begins there; beyond the end where it is not closed or too deep. */
+function skipValue(bytes: Buffer, from: number, maxDepth: number): number {
   let depth = 0;
   let at = from;
   while (at < bytes.length) {
@@ -113,6 +115,7 @@ function skipValue(bytes: Buffer, from: number): number {
     }
     if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
+      if (depth > maxDepth) break;
     } else if (byte === 0x7d || byte === 0x5d) {
       if (depth === 0) return at;
       depth -= 1;

@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { UsageError, describeError } from "../errors.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createJavascriptCodec } from "./javascript-codec.ts";
@@ -14,8 +15,13 @@ export interface LoadTokenCodecOptions {
    * cost.
    */
   readonly backend?: "auto" | "native" | "javascript";
-  /** Imports the native library. Default `import("tokenizers")`. */
+  /** Imports the native library. Default: the package `tokenizers`. */
   readonly importNative?: () => Promise<object>;
+}
+
+/** As CommonJS, which it is: `import()` first reads through its text for what it exports. */
+async function requireNative(): Promise<object> {
+  return createRequire(import.meta.url)("tokenizers") as object;
 }
 
 /**
@@ -27,7 +33,7 @@ export interface LoadTokenCodecOptions {
  */
 export async function loadTokenCodec(
   modelDir: string,
-  { backend = "auto", importNative = () => import("tokenizers") }: LoadTokenCodecOptions = {},
+  { backend = "auto", importNative = requireNative }: LoadTokenCodecOptions = {},
 ): Promise<TokenCodec> {
   const { findModelFolder } = await import("../hub/find-model-folder.ts");
   const file = await readTokenizerFile(await findModelFolder(modelDir));

@@ -1,0 +1,121 @@
+import { UsageError } from "../../src/errors.ts";
+import { freezeDict } from "../../src/python/frozen-value.ts";
+import { MAX_JSON_DEPTH, parsePythonJson } from "../../src/python/json-parse.ts";
+import { PythonError } from "../../src/python/python-error.ts";
+import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { isPyDict } from "../../src/python/value.ts";
+import { findMembers } from "../../src/tokenizer/json-members.ts";
+import type { Extent } from "../../src/tokenizer/json-members.ts";
+import type { SharedTable } from "./record-table.ts";
+
+/**
+ * The records of a table's file, frozen. An episode looks at a few of thousands: that the file is whole is
+ * seen at once, and a record is made when it is first asked for.
+ *
+ * @throws UsageError where the file holds something else.
+ */
+export function readRecords(bytes: Buffer, file: string): SharedTable {
+  const text = bytes.toString("utf8");
+  return findRecords(bytes, text) ?? readAllRecords(text, file);
+}
+
+/** Reads a JSON document as Python does. @throws UsageError naming the file where it is broken. */
+export function parseBundleJson(text: string, file: string): PyValue {
+  try {
+    return parsePythonJson(text);
+  } catch (error) {
+    if (!(error instanceof PythonError)) throw error;
+    throw new UsageError(`Cannot read ${file}: ${error.message}`, { cause: error });
+  }
+}
+
+/** An integer that Python refuses to read. */
+const tooLongInteger = /[0-9]{4301}/;
+
+/**
+ * The records where reading any of them later cannot fail: JSON that JavaScript accepts is JSON to Python
+ * too, but for how deep it nests and how long its integers are. `undefined` where that is not so.
+ */
+function findRecords(bytes: Buffer, text: string): SharedTable | undefined {
+  const found = findMembers(bytes, 0, {}, MAX_JSON_DEPTH - 1)?.members;
+  if (found === undefined || !isJson(text) || tooLongInteger.test(text)) return undefined;
+  for (const [id, [start]] of found) {
+    if (id.includes("\\") || bytes[start] !== openBrace) return undefined;
+  }
+  return new FoundRecords(bytes, found);
+}
+
+const openBrace = 0x7b;
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readAllRecords(text: string, file: string): SharedTable {
+  const table = parseBundleJson(text, file);
+  if (!isPyDict(table)) throw new UsageError(`Cannot read ${file}: expected an object`);
+  const records = new Map<string, PyDict>();
+  for (const [id, record] of table) {
+    if (!isPyDict(record)) throw new UsageError(`Cannot read ${file}: "${id}" is no object`);
+    records.set(id, freezeDict(record));
+  }
+  return records;
+}
+
+/** Records by id, in the file's order, each read when it is first asked for. */
+class FoundRecords implements ReadonlyMap<string, PyDict> {
+  readonly #bytes: Buffer;
+  readonly #places: ReadonlyMap<string, Extent>;
+  readonly #known = new Map<string, PyDict>();
+
+  constructor(bytes: Buffer, places: ReadonlyMap<string, Extent>) {
+    this.#bytes = bytes;
+    this.#places = places;
+  }
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  has(id: string): boolean {
+    return this.#places.has(id);
+  }
+
+  get(id: string): PyDict | undefined {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const place = this.#places.get(id);
+    if (place === undefined) return undefined;
+    const record = freezeDict(parsePythonJson(this.#bytes.toString("utf8", ...place)) as PyDict);
+    this.#known.set(id, record);
+    return record;
+  }
+
+  keys(): MapIterator<string> {
+    return this.#places.keys();
+  }
+
+  *values(): MapIterator<PyDict> {
+    for (const id of this.keys()) yield this.get(id) as PyDict;
+  }
+
+  *entries(): MapIterator<[string, PyDict]> {
+    for (const id of this.keys()) yield [id, this.get(id) as PyDict];
+  }
+
+  [Symbol.iterator](): MapIterator<[string, PyDict]> {
+    return this.entries();
+  }
+
+  forEach(
+    call: (record: PyDict, id: string, records: ReadonlyMap<string, PyDict>) => void,
+    self?: unknown,
+  ): void {
+    for (const [id, record] of this) call.call(self, record, id, this);
+  }
+}

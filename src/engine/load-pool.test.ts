@@ -1,0 +1,34 @@
+import { createRequire } from "node:module";
+import type { Pool } from "undici";
+import { expect, test } from "vitest";
+import { loadPool } from "./load-pool.ts";
+
+const whole = createRequire(import.meta.url)("undici") as { Pool: typeof Pool };
+
+test("loadPool() gives the library's own pool, without the library", () => {
+  const names: string[] = [];
+  const require = createRequire(import.meta.url);
+  const pool = loadPool((name) => (names.push(name), require(name)));
+  expect(pool).toBe(whole.Pool);
+  expect(names).toEqual(["undici/lib/dispatcher/pool.js"]);
+});
+
+test.each([
+  ["MODULE_NOT_FOUND", undefined],
+  ["ERR_PACKAGE_PATH_NOT_EXPORTED", undefined],
+  [undefined, { Pool: whole.Pool }],
+])("loadPool() takes the whole library's where the pool is elsewhere (%s)", (code, found) => {
+  const pool = loadPool((name) => {
+    if (name === "undici") return whole;
+    if (code === undefined) return found;
+    throw Object.assign(new Error("it is not there"), { code });
+  });
+  expect(pool).toBe(whole.Pool);
+});
+
+test("loadPool() hides no other trouble", () => {
+  const load = () => {
+    throw new SyntaxError("it is broken");
+  };
+  expect(() => loadPool(load)).toThrow("it is broken");
+});
