@@ -316,7 +316,8 @@ describe("startRun()", () => {
         throw signal.reason;
       },
     };
-    const run = start({ player, grouping: { size: 1, begun: 2 } });
+    const admission = { concurrency: 2 };
+    const run = start({ player, admission, grouping: { size: 1, begun: 2 } });
     const groups = run[Symbol.asyncIterator]();
     expect((await groups.next()).value.groupId).toBe("lamp/test/0");
     const leaving = groups.return!(undefined);
