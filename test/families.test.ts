@@ -1,7 +1,6 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   createTauRetail,
@@ -19,9 +18,15 @@ import { stringifyPythonJson } from "../src/python/json-stringify.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
 import { planRun } from "../src/run/plan-run.ts";
-import { spawnSglangTestServer } from "../src/testing/index.ts";
+import {
+  scriptedPolicy,
+  startLlamaCppTestServer,
+  startSglangTestServer,
+  startVllmTestServer,
+} from "../src/testing/index.ts";
 import type { Task } from "../src/task.ts";
 import type { Sample } from "../src/trajectory/sample.ts";
+import { verifyFile } from "../src/trajectory/verify-file.ts";
 import { writeFamilyModel, type Family } from "./support/family-model.ts";
 import { modelCodec, modelFolder } from "../src/tokenizer/real-tokenizers.fixture.ts";
 import { jsonLines, runCli } from "./support/run-cli.ts";
@@ -30,9 +35,6 @@ import { sharedData } from "../src/testing/shared-data.fixture.ts";
 const shared = sharedData();
 const bundle = path.join(shared ?? "", "data/tau-bench");
 const templates = path.join(shared ?? "", "data/chat-templates");
-const policyModule = fileURLToPath(
-  new URL("../dist/src/testing/scripted-policy.js", import.meta.url),
-);
 const taskCount = 8;
 
 /** What the policy means to do in a turn. */
@@ -332,20 +334,24 @@ async function writeScript(environment: Environment, family: Case, modelDir: str
       script[rolloutId].push({ outputIds: await renderer.codec.encode(text) });
     }
   }
-  const file = path.join(scratch, `${family.name}.json`);
-  await writeFile(file, JSON.stringify(script));
-  return { script, file };
+  return script;
 }
 
 /**
  * The model's own ends: SGLang and vLLM stop on one of them too, and llama.cpp's server on no other
  * ids. The test servers' own default is a plain `#` in Qwen's vocabulary.
  */
-function endsOf(engine: "sglang" | "vllm" | "llama-cpp", script: Script) {
+function endsOf(script: Script) {
   const turns = Object.values(script).flat();
   const endTokenIds = [...new Set(turns.map(({ outputIds }) => outputIds.at(-1)!))];
-  return engine === "llama-cpp" ? { endTokenIds } : { eosTokenId: endTokenIds[0] };
+  return { endTokenIds, eosTokenId: endTokenIds[0]! };
 }
+
+const startServer = {
+  sglang: startSglangTestServer,
+  vllm: startVllmTestServer,
+  "llama-cpp": startLlamaCppTestServer,
+};
 
 async function readRun(out: string) {
   const read = (name: string) => readFile(path.join(out, name), "utf8");
@@ -391,18 +397,16 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
   const prepared = new Map<Case, ReturnType<typeof prepare>>();
   async function prepare(family: Case) {
     const modelDir = await writeFamilyModel(family, { into: scratch, templates });
-    return { modelDir, ...(await writeScript(environment, family, modelDir)) };
+    return { modelDir, script: await writeScript(environment, family, modelDir) };
   }
 
   /** Plays retail tasks with what solves them, and checks that just that came of it. */
   async function playFamily(family: Case, engine: "sglang" | "vllm" | "llama-cpp") {
     if (!prepared.has(family)) prepared.set(family, prepare(family));
-    const { modelDir, script, file } = await prepared.get(family)!;
-    await using server = await spawnSglangTestServer({
-      protocol: engine,
-      policy: policyModule,
-      policyOptions: { file },
-      options: endsOf(engine, script),
+    const { modelDir, script } = await prepared.get(family)!;
+    await using server = await startServer[engine]({
+      policy: scriptedPolicy(script),
+      ...endsOf(script),
     });
     const out = path.join(scratch, `${family.name}-${engine}`);
     const result = await runCli([
@@ -429,8 +433,8 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
         script[sample.rolloutId]?.map(({ outputIds }) => outputIds),
       );
     }
-    const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
-    expect(jsonLines(verified.stdout)).toMatchObject([{ samples: taskCount, violations: [] }]);
+    const verified = await verifyFile(path.join(out, "samples.jsonl"));
+    expect(verified).toMatchObject({ samples: taskCount, violations: [] });
     return { manifest, summary, samples };
   }
 });
@@ -454,10 +458,7 @@ describe("turnwright rollout with a model folder as it comes", () => {
       const ids = await Promise.all(turns.map(({ text }) => codec.encode(text + stop)));
       script[rolloutId] = ids.map((outputIds) => ({ outputIds }));
     }
-    const file = path.join(scratch, `${name}-shop.json`);
-    await writeFile(file, JSON.stringify(script));
-    const policyOptions = { file };
-    await using server = await spawnSglangTestServer({ policy: policyModule, policyOptions });
+    await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
     const out = path.join(scratch, `${name}-shop-${more.length}`);
     const { status } = await runCli([
       ...["rollout", "--url", server.url, "--model", modelFolder(name), "--env", "storefront"],
@@ -466,8 +467,8 @@ describe("turnwright rollout with a model folder as it comes", () => {
     expect(status).toBe(0);
     const run = await readRun(out);
     expect(run.summary).toMatchObject({ finished: 6, rewardMean: 1, formatErrorCount: 0 });
-    const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
-    expect(jsonLines(verified.stdout)).toMatchObject([{ samples: 6, violations: [] }]);
+    const verified = await verifyFile(path.join(out, "samples.jsonl"));
+    expect(verified).toMatchObject({ samples: 6, violations: [] });
     return { ...run, codec };
   }
 
