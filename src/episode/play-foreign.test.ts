@@ -7,6 +7,7 @@ import { findToolCallParser } from "../parser/registry.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
+import type { Episode } from "./episode.ts";
 import type { EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import { lamp, lampTask, preparedEngine, says } from "./lamp-episode.fixture.ts";
 import { defaultLimits } from "./limits.ts";
@@ -120,6 +121,25 @@ test("a player who heeds an interruption keeps what it has", async () => {
     return await playEpisode(...asked);
   });
   expect(await played).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+});
+
+test("a player may use the lists of its episode again, as it may those of its engine's", async () => {
+  let kept: Episode | undefined;
+  const { played } = start(async (...asked) => (kept = await playEpisode(...asked)));
+  const episode = await played;
+  const before = structuredClone(episode);
+  const [segment] = kept!.segments;
+  for (const name of ["tokenIds", "lossMask", "logprobs"] as const) {
+    (segment![name] as number[]).fill(0);
+  }
+  (segment!.policyVersions as string[]).fill("2");
+  (segment!.turns as unknown[]).pop();
+  (kept!.segments as unknown[]).pop();
+  Object.assign(kept!.turns[0]!, { text: "another" });
+  Object.assign(kept!.messages[0]!, { content: 1n });
+  Object.assign(kept!, { reward: 7 });
+  expect(episode.segments).toHaveLength(1);
+  expect(episode).toEqual(before);
 });
 
 test("a stop waits for nobody", async () => {

@@ -1,7 +1,9 @@
 import { InvariantError, RolloutError } from "../errors.ts";
+import { plainCopy } from "../internal/plain-copy.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
+import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
@@ -31,7 +33,7 @@ export async function playForeign(
       return unplayedEpisode(assignment, setup);
     }
     const why = whyNoEpisode(episode, assignment, { setup, options });
-    if (why === undefined) return episode as Episode;
+    if (why === undefined) return copyOf(episode as Episode);
     throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
   } catch (error) {
     options.signal.throwIfAborted();
@@ -39,6 +41,27 @@ export async function playForeign(
     setup.onTrouble?.(failure);
     return failedEpisode(failure, assignment, { setup, startedAtMs });
   }
+}
+
+/** It is written in a while: whoever returned it may use its lists again. */
+function copyOf({ segments, ...story }: Episode): Episode {
+  return { ...plainCopy(story), segments: segments.map((segment) => copyOfSegment(segment)) };
+}
+
+function copyOfSegment({
+  tokenIds,
+  lossMask,
+  logprobs,
+  policyVersions,
+  ...about
+}: Segment): Segment {
+  return {
+    ...plainCopy(about),
+    tokenIds: [...tokenIds],
+    lossMask: [...lossMask],
+    logprobs: [...logprobs],
+    policyVersions: [...policyVersions],
+  };
 }
 
 const lists = ["turns", "messages"];

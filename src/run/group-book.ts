@@ -70,7 +70,7 @@ export class GroupBook {
   /** Finished attempts of earlier starts, by group; a group is forgotten once it is passed. */
   readonly #earlier = new Map<number, FinishedEpisode[]>();
   readonly finishedBefore: readonly FinishedEpisode[];
-  readonly #jobs: AttemptJob[] = [];
+  #jobs: AttemptJob[] = [];
   #nextJob = 0;
   #nextGroup = 0;
   #hasEnded = false;
@@ -229,9 +229,10 @@ export class GroupBook {
   /** The group's attempts are there to be taken. */
   release({ group, jobs }: Pick<BegunTask, "group" | "jobs">): void {
     const waitForFirst = this.isBranching && jobs[0]?.assignment.sampleIndex === 0;
-    const free = waitForFirst ? 1 : jobs.length;
-    this.#jobs.push(...jobs.slice(0, free));
-    group.waiting.push(...jobs.slice(free));
+    // One by one: there may be more than a call can have arguments.
+    for (const [place, job] of jobs.entries()) {
+      (waitForFirst && place > 0 ? group.waiting : this.#jobs).push(job);
+    }
     if (group.waiting.length > 0) this.#waitingCount += 1;
   }
 
@@ -279,7 +280,8 @@ export class GroupBook {
     this.#noteEnd(episode);
     if (group.waiting.length > 0) {
       // The oldest groups come first.
-      this.#jobs.splice(this.#nextJob, 0, ...group.waiting.splice(0));
+      this.#jobs = [...group.waiting.splice(0), ...this.#jobs.slice(this.#nextJob)];
+      this.#nextJob = 0;
       this.#waitingCount -= 1;
       this.wake();
     }

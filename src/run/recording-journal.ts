@@ -46,7 +46,7 @@ export class RecordingJournal {
   readonly #options: RecordingOptions;
   #gathered: string[] = [];
   #isScheduled = false;
-  #isFailed = false;
+  #failure: { readonly error: unknown } | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: RecordingOptions) {
@@ -95,16 +95,25 @@ export class RecordingJournal {
     await this.#writing;
   }
 
+  /**
+   * Resolves once all that was recorded so far is on the disk.
+   *
+   * @throws what the disk said where it has refused anything of this or of what came before.
+   */
+  async land(): Promise<void> {
+    await this.flush();
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
   async #writeGathered(): Promise<void> {
     const lines = this.#gathered;
     this.#gathered = [];
-    if (lines.length === 0 || this.#isFailed) return;
+    if (lines.length === 0 || this.#failure !== undefined) return;
     try {
       // Nobody asks for their hash.
       await this.#options.journal.appendLines([{ blocks: encodeBlocks(lines), hash: "" }]);
     } catch (error) {
-      if (this.#isFailed) return;
-      this.#isFailed = true;
+      this.#failure = { error };
       this.#options.onFailure(error);
     }
   }

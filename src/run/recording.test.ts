@@ -8,6 +8,8 @@ import { RolloutError, UsageError } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
+import { faultyFiles } from "./faulty-files.fixture.ts";
+import { diskFiles, type Files } from "./files.ts";
 import { JsonlJournal } from "./jsonl-journal.ts";
 import { lamps, playLamps } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
@@ -26,10 +28,14 @@ afterEach(async () => {
 });
 
 let pid = 1;
-async function open(retryFailed = false, where = dir): Promise<RunFolder> {
+async function open(
+  retryFailed = false,
+  where = dir,
+  { files = diskFiles }: { readonly files?: Files } = {},
+): Promise<RunFolder> {
   pid += 1;
   const lock = { machine: fakeMachine({ pid }) };
-  return await RunFolder.open(where, testManifest, { retryFailed, lock });
+  return await RunFolder.open(where, testManifest, { retryFailed, lock, files });
 }
 
 const environment: Environment = { ...lamps(1), repeatable: true };
@@ -122,6 +128,27 @@ describe("what is recorded", () => {
     };
     await playOn(folder);
     expect(inputCounts).toEqual([2, 2]);
+  });
+
+  test("an episode whose inputs the disk refuses is not finished: nobody could play it again", async () => {
+    let writeCount = 0;
+    const files = faultyFiles(({ operation, path: file }) => {
+      if (operation !== "write" || !file.endsWith("recording.jsonl")) return undefined;
+      // There is room again at once, for whatever comes behind it.
+      writeCount += 1;
+      return writeCount === 1 ? { type: "fail", code: "ENOSPC" } : undefined;
+    });
+    {
+      await using folder = await open(false, dir, { files });
+      await expect(playOn(folder)).rejects.toThrow(/^Cannot write .*recording.jsonl: ENOSPC/);
+    }
+    expect(await readFile(path.join(dir, "episodes.jsonl"), "utf8")).toBe("");
+    expect(await readFile(path.join(dir, "samples.jsonl"), "utf8")).toBe("");
+    await using folder = await open();
+    const ids = (await playOn(folder)).map(({ rolloutId }) => rolloutId);
+    expect(ids).toEqual(["lamp/test/0#0", "lamp/test/0#1"]);
+    const lines = (await recordedLines()).filter(({ type }) => type === "inputs");
+    expect(new Set(lines.map(({ rolloutId }) => rolloutId))).toEqual(new Set(ids));
   });
 
   test("a failed episode that is to be played again is not played from its recording", async () => {

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, readdir, rename, rm, utimes, writeFile } from "node:
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { UsageError } from "../errors.ts";
 import { Crash, crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
 import { type Files, type OpenMode, diskFiles } from "./files.ts";
 import { fakeMachine } from "./machine.fixture.ts";
@@ -383,6 +384,29 @@ describe("RunLock.confirm()", () => {
     await lock.renew();
     expect((await diskFiles.facts(file))!.writtenAtMs).toBeGreaterThan(before + 30_000);
   });
+
+  test.each(["facts", "remove"] as const)(
+    "is left behind where the disk refuses %s: what the run has to say is told",
+    async (refused) => {
+      let isBroken = false;
+      const files = faultyFiles(({ operation, path: name }) =>
+        isBroken && operation === refused && name === file
+          ? { type: "fail", code: "EIO" }
+          : undefined,
+      );
+      const here = { pid: 7 };
+      const play = async (): Promise<void> => {
+        await using _lock = await RunLock.take(dir, options(here, { files }));
+        isBroken = true;
+        throw new UsageError("the disk refuses an episode");
+      };
+      await expect(play()).rejects.toThrow(new UsageError("the disk refuses an episode"));
+      expect(await holderPid()).toBe(7);
+      // Its holder is gone.
+      await using _next = await RunLock.take(dir, options({ pid: 8 }));
+      expect(await holderPid()).toBe(8);
+    },
+  );
 
   test("notices that the folder was moved", async () => {
     const lock = await RunLock.take(dir, options({}));

@@ -3,7 +3,7 @@ import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { type Clock, systemClock } from "../internal/clock.ts";
 import { claimLock, holderBytes, type LockClaim } from "./claim-lock.ts";
-import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
+import { type FileFacts, type Files, type OpenFile, codeOf, diskFiles, writeAll } from "./files.ts";
 import {
   describeHolder,
   readHolder,
@@ -164,7 +164,10 @@ export class RunLock implements AsyncDisposable {
     return this.#now() - this.#renewedAtMs;
   }
 
-  /** Gives the lock back; one that is not surely ours any more stays as it is. */
+  /**
+   * Gives the lock back; one that is not surely ours any more stays as it is, and so does one that the disk does
+   * not let go of: whoever comes next finds that its holder is gone.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -174,6 +177,9 @@ export class RunLock implements AsyncDisposable {
       const isOurs = this.#lost === undefined && this.#sinceRenewalMs() < this.#leaseMs;
       const facts = isOurs ? await this.#files.facts(this.file) : undefined;
       if (facts?.identity === this.#identity) await this.#files.remove(this.file);
+    } catch (error) {
+      // What the disk refused of the run itself is what is to be told.
+      if (codeOf(error) === undefined) throw error;
     } finally {
       await this.#open.close();
     }

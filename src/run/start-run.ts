@@ -370,8 +370,9 @@ class GroupRun implements LiveRun {
       const { episode, close } = played;
       this.#versions.see(episode);
       this.#desk.lookAgain();
-      // Whatever is finished can be replayed: its last inputs are not left to the next moment's write.
-      await this.#recording?.flush();
+      // Whatever is finished can be replayed: its last inputs are not left to the next moment's write, and where
+      // the disk refuses them it is not finished.
+      await this.#recording?.land();
       const episodeHash = await folder?.writeEpisode(episode);
       close();
       tally.episodeFinished(episode);
