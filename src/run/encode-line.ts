@@ -26,8 +26,10 @@ export async function encodeLine(value: unknown): Promise<EncodedLine> {
     blocks.push(block);
   });
   for (const part of jsonParts(value)) {
+    const before = blocks.length;
     line.add(part);
-    if (!line.isBlockFull) continue;
+    // What is long for itself was handed on at once.
+    if (!line.isBlockFull && blocks.length === before) continue;
     line.flush();
     if (isTurnOver()) await takeTurn();
   }
