@@ -27,6 +27,12 @@ const bugs = [
     "",
   ],
   [
+    "an episode whose last inputs the disk refused is finished",
+    "run/start-run.ts",
+    "await this.#recording?.land();",
+    "await this.#recording?.flush();",
+  ],
+  [
     "the kinds of two spans are swapped in the mask",
     "trajectory/trajectory-recorder.ts",
     "lossMask: lossMask(ledger.spans),",

@@ -4,6 +4,7 @@ import type { RunManifest } from "../../src/run/run-folder.ts";
 import { indexRecordings, readRecording } from "../../src/run/read-recording.ts";
 import { forkGroupId } from "../../src/run/trunk.ts";
 import { auditDisk } from "./audit-disk.ts";
+import { checkReplays } from "./check-replays.ts";
 import { checkBranches, checkRun, readFinished, type FinishedRun } from "./check-run.ts";
 import { drawScenario, type Scenario } from "./scenario.ts";
 import { SimulatedRun, type SimulatedRunOptions } from "./simulated-run.ts";
@@ -45,6 +46,7 @@ export async function simulate(seed: number, scratch: string): Promise<Simulated
     const found = readFinished(world, options);
     runs.push(found);
     wrong.push(...checkRun(world, scenario, { run, found }));
+    wrong.push(...(await checkReplays(world, scenario, found)));
     wrong.push(...(await auditDisk(world.disk, options.dir, scratch)));
   };
   try {

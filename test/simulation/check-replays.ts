@@ -1,0 +1,62 @@
+import { seededRandom } from "../../src/environment/seeded-random.ts";
+import { defaultLimits } from "../../src/episode/limits.ts";
+import { systemClock } from "../../src/internal/clock.ts";
+import { indexRecordings, readRecording } from "../../src/run/read-recording.ts";
+import { replayEpisode } from "../../src/run/replay-episode.ts";
+import { characterRenderer } from "../../src/testing/character-renderer.ts";
+import type { FinishedRun } from "./check-run.ts";
+import type { Scenario } from "./scenario.ts";
+import { samplingSeed } from "./simulated-setup.ts";
+import type { SimulatedWorld } from "./simulated-world.ts";
+import { tallyAgent, tallyEnvironment, tallyUser } from "./tally-world.ts";
+
+/** Whatever is finished can be played again, to the byte, from nothing but what is recorded. */
+export async function checkReplays(
+  { disk }: SimulatedWorld,
+  { agent, taskCount }: Scenario,
+  { episodes, options, samples }: FinishedRun,
+): Promise<readonly string[]> {
+  // One that does otherwise the second time cannot play anything again.
+  if (agent === "fickle") return [];
+  const wrong: string[] = [];
+  const files = disk.files(() => undefined);
+  const index = await indexRecordings(options.dir, { files, wants: () => true });
+  const setup = setupOf(taskCount);
+  for (const row of episodes) {
+    const { rolloutId } = row;
+    const ranges = index.get(rolloutId)?.ranges ?? [];
+    const recorded = await readRecording(options.dir, { files, ranges, runId: undefined });
+    if (recorded === undefined) {
+      // Whoever lost his worker too often was not played to an end.
+      if (row.outcome !== "failed") wrong.push(`${rolloutId} is finished and not recorded`);
+      continue;
+    }
+    const own = samples.filter((sample) => sample.rolloutId === rolloutId);
+    const verdict = await replayEpisode({ recorded, row, samples: own }, { setup });
+    if (verdict.type === "identical") continue;
+    const why = verdict.type === "differs" ? verdict.place : verdict.reason;
+    wrong.push(`${rolloutId}, ${row.outcome}, is not the same when it is replayed: ${why}`);
+  }
+  return wrong;
+}
+
+/** There is no engine, nobody has troubles, and nothing is drawn. */
+function setupOf(taskCount: number): Parameters<typeof replayEpisode>[1]["setup"] {
+  const random = seededRandom("replay");
+  const around = { random, clock: systemClock, troubles: 0, draw: () => 0 };
+  return {
+    environment: tallyEnvironment(taskCount, around),
+    user: tallyUser(around),
+    engine: {
+      kind: "none",
+      generate: () => Promise.reject(new Error("a replay asks no engine")),
+      describe: () => Promise.reject(new Error("a replay asks no engine")),
+      close: () => Promise.resolve(),
+    },
+    renderer: characterRenderer(),
+    agent: tallyAgent("steady", random),
+    sampling: { seed: samplingSeed },
+    limits: { ...defaultLimits, maxTurns: 6 },
+    now: () => 0,
+  };
+}
