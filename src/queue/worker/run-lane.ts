@@ -132,12 +132,14 @@ export class RunLane implements AsyncDisposable {
       ...{ id: job.id, token },
       ...{ stop: new AbortController(), interrupt: new AbortController() },
     };
+    // Whoever is given what it plays itself has lost it before, and was not told yet.
+    this.#playing.get(job.id)?.stop.abort(new Stopped("lost"));
     this.#playing.set(job.id, playing);
     return async () => {
       try {
         await this.#play(job, playing);
       } finally {
-        this.#playing.delete(playing.id);
+        if (this.#playing.get(playing.id) === playing) this.#playing.delete(playing.id);
       }
     };
   }

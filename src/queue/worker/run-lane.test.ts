@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import type { Engine } from "../../engine/engine.ts";
+import { Redactor } from "../../internal/redactor.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
+import { lamps } from "../../run/lamp-run.fixture.ts";
+import { startRun } from "../../run/start-run.ts";
+import { taskList } from "../../run/task-source.ts";
+import { HandOut } from "../hand-out/hand-out.ts";
+import { lampEngine, longLampSetup, until } from "../queue.fixture.ts";
+import { readRuns } from "../run/run-entry.ts";
+import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
+import { MemoryStore } from "../store/memory-store.fixture.ts";
+import { QueueStore } from "../store/queue-store.ts";
+import { RunLane } from "./run-lane.ts";
+
+test("gives back what it was given a second time, having lost it before", async () => {
+  let nowMs = 0;
+  const memory = new MemoryStore(() => nowMs);
+  const connect = async () =>
+    await QueueStore.connect(
+      { url: "redis://memory" },
+      { clients: memoryClients(plainLine(memory)), env: {} },
+    );
+  const about = { run: "r", environment: "lamp", terms: {}, isRecorded: true, sampling: {} };
+  const handOut = await HandOut.open({ ...about, store: await connect() });
+  const stop = new AbortController();
+  const run = startRun({
+    source: taskList({ ...lamps(1), repeatable: true }, { split: "test", taskIndexes: [0] }),
+    setup: longLampSetup(),
+    player: handOut.player(),
+    grouping: { size: 1 },
+    admission: { concurrency: 1 },
+    signal: stop.signal,
+  });
+  const { result } = run;
+  const signals: AbortSignal[] = [];
+  const never = withResolvers();
+  const engine: Engine = {
+    ...lampEngine(),
+    async generate(_request, options) {
+      signals.push(options!.signal!);
+      await never.promise;
+      throw new Error("nobody waits for this");
+    },
+  };
+  const store = await connect();
+  const [entry] = await readRuns(store);
+  const lane = await RunLane.open({
+    ...{ store, entry: entry!, worker: "w", setup: longLampSetup(engine), place: undefined },
+    ...{ redactor: new Redactor(), leaseMs: 1000, lookForLostMs: 10, onTrouble: () => {} },
+  });
+  const take = async (passingMs: number): Promise<() => Promise<void>> => {
+    for (;;) {
+      nowMs += passingMs;
+      const play = await lane.take();
+      if (play !== undefined) return play;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  const first = (await take(0))();
+  await until(() => signals.length === 1);
+  // Its lock ends, and nobody renewed it.
+  const second = (await take(1000))();
+  await first;
+  await until(() => signals.length === 2);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+  expect(lane.playingIds).toHaveLength(1);
+  lane.giveBack();
+  await second;
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  expect(lane.playingIds).toEqual([]);
+  await lane[Symbol.asyncDispose]();
+  stop.abort();
+  await result;
+  await handOut[Symbol.asyncDispose]();
+});
