@@ -3,6 +3,7 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Agent } from "../agent/agent.ts";
 import type { Environment } from "../environment/environment.ts";
+import type { Episode } from "../episode/episode.ts";
 import { turnsIn } from "../episode/input.ts";
 import { UsageError } from "../errors.ts";
 import { Redactor } from "../internal/redactor.ts";
@@ -32,6 +33,19 @@ function lampIds(count: number): readonly string[] {
     { length: count * 2 },
     (_, i) => `lamp/test/${Math.floor(i / 2)}#${i % 2}`,
   ).toSorted();
+}
+
+/** The second of two attempts that workers play, which parts from the first at its second turn. */
+async function playBranch(bench: QueueBench): Promise<Episode> {
+  const handOut = await bench.handOut();
+  const run = bench.start(1, {
+    player: handOut.player(),
+    grouping: { size: 2, branchAt: [1], attempts: 1 },
+  });
+  const [group] = await all(run);
+  const [trunk, branch] = group!.episodes;
+  expect(trunk!.outcome).toBe("completed");
+  return branch!;
 }
 
 describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out", () => {
@@ -505,20 +519,13 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
       },
     };
     await bench.worker({ setup: { ...setup, environment: odd } });
-    const handOut = await bench.handOut();
-    const run = bench.start(1, {
-      player: handOut.player(),
-      grouping: { size: 2, branchAt: [1], attempts: 1 },
-    });
-    const [group] = await all(run);
-    const [trunk, branch] = group!.episodes;
-    expect(trunk!.outcome).toBe("completed");
+    const branch = await playBranch(bench);
     expect(branch).toMatchObject({
       outcome: "failed",
       failure: { party: "environment", code: "environment/not-repeatable" },
       segments: [],
     });
-    expect(branch!.failure?.message).toContain("step switch brings another answer");
+    expect(branch.failure?.message).toContain("step switch brings another answer");
   });
 
   test("fails a branch alone whose agent shows the last answer otherwise at its worker", async () => {
@@ -534,14 +541,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
       },
     };
     await bench.worker({ setup: { ...setup, agent } });
-    const handOut = await bench.handOut();
-    const run = bench.start(1, {
-      player: handOut.player(),
-      grouping: { size: 2, branchAt: [1], attempts: 1 },
-    });
-    const [group] = await all(run);
-    const [trunk, branch] = group!.episodes;
-    expect(trunk!.outcome).toBe("completed");
+    const branch = await playBranch(bench);
     expect(branch).toMatchObject({
       outcome: "failed",
       failure: { party: "agent", code: "agent/not-repeatable" },
@@ -563,20 +563,13 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
       },
     };
     await bench.worker({ setup: { ...setup, environment: shrinking, limits } });
-    const handOut = await bench.handOut();
-    const run = bench.start(1, {
-      player: handOut.player(),
-      grouping: { size: 2, branchAt: [1], attempts: 1 },
-    });
-    const [group] = await all(run);
-    const [trunk, branch] = group!.episodes;
-    expect(trunk!.outcome).toBe("completed");
+    const branch = await playBranch(bench);
     expect(branch).toMatchObject({
       outcome: "failed",
       failure: { code: "internal/playback" },
       segments: [],
     });
-    expect(branch!.failure?.message).toContain("a limit ends the conversation before (max-turns)");
+    expect(branch.failure?.message).toContain("a limit ends the conversation before (max-turns)");
   });
 
   test("goes on where a shared place refuses what one of its workers writes", async () => {
