@@ -2,6 +2,7 @@ import type { EngineLoad, WorkerLoad } from "../engine/engine.ts";
 import { InvariantError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
+import { onAbort } from "../internal/on-abort.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 
 /** What an admission gate goes by. */
@@ -104,18 +105,17 @@ export function createAdmissionGate({ concurrency, follow }: EngineGateOptions):
       const { promise, resolve, reject } = withResolvers();
       const waiting = { priority, arrival: arrivalCount++, enter: resolve };
       insert(queue, waiting);
-      const onAbort = (): void => {
+      const letGo = onAbort(signal, () => {
         const index = queue.indexOf(waiting);
         if (index < 0) return;
         queue.splice(index, 1);
         reject(signal.reason);
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
+      });
       enterNext();
       try {
         await promise;
       } finally {
-        signal.removeEventListener("abort", onAbort);
+        letGo();
       }
       let hasLeft = false;
       return () => {
