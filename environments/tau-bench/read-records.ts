@@ -4,8 +4,8 @@ import { MAX_JSON_DEPTH, parsePythonJson } from "../../src/python/json-parse.ts"
 import { PythonError } from "../../src/python/python-error.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { isPyDict } from "../../src/python/value.ts";
-import { findMembers } from "../../src/tokenizer/json-members.ts";
-import type { Extent } from "../../src/tokenizer/json-members.ts";
+import { findMembers } from "../../src/internal/json-members.ts";
+import type { Extent } from "../../src/internal/json-members.ts";
 import type { SharedTable } from "./record-table.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Extent } from "./json-members.ts";
+import type { Extent } from "../internal/json-members.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
 /** A byte-pair model in the form that the library reads at a third of the memory. */

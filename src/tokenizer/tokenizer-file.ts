@@ -1,8 +1,8 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
-import type { Extent, Members } from "./json-members.ts";
-import { countLists, findMembers, largestInteger } from "./json-members.ts";
+import type { Extent, Members } from "../internal/json-members.ts";
+import { countLists, findMembers, largestInteger } from "../internal/json-members.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
 

@@ -1,4 +1,4 @@
-import { findMembers } from "../../tokenizer/json-members.ts";
+import { findMembers } from "../../internal/json-members.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
 /** Tokens in a row that name one version of the policy; `""` where they name none. */
