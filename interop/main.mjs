@@ -17,15 +17,13 @@ import { CannotInstall, install } from "./install.mjs";
 import { findFreePort, startServer } from "./running-server.mjs";
 import { servers } from "./servers.mjs";
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    episodes: { type: "string", default: "64" },
-    skip: { type: "string", default: "" },
-    keep: { type: "boolean", default: false },
-    weights: { type: "boolean", default: false },
-  },
-});
+const usage = `Usage: npm run interop -- ${Object.keys(servers).join("|")} [--episodes 64] [--skip ROUND,…] [--weights] [--keep]`;
+
+const { values, positionals } = readArguments();
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
+}
 /** What can be skipped, each with the scoring of what it played. */
 const rounds = ["play", "kill-run", "abort", "update", "kill-server", "play exact"];
 
@@ -34,10 +32,7 @@ const count = Number(values.episodes);
 const skipped = values.skip === "" ? [] : values.skip.split(",");
 const problem = findUsageProblem();
 if (problem !== undefined) {
-  console.error(problem);
-  console.error(
-    `Usage: npm run interop -- ${Object.keys(servers).join("|")} [--episodes 64] [--skip ROUND,…] [--weights] [--keep]`,
-  );
+  console.error(`${problem}\n${usage}`);
   process.exit(2);
 }
 if (isStale()) await build();
@@ -51,6 +46,25 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 
 const dir = mkdtempSync(path.join(tmpdir(), `turnwright-interop-${server.name}-`));
 const logFile = path.join(dir, "server.log");
+
+/** What the command line says; ends with status 2 where it says what nobody knows. */
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        episodes: { type: "string", default: "64" },
+        skip: { type: "string", default: "" },
+        keep: { type: "boolean", default: false },
+        weights: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+  } catch (error) {
+    console.error(`${error.message}\n${usage}`);
+    process.exit(2);
+  }
+}
 
 /** What cannot be done as it was asked for, if anything. */
 function findUsageProblem() {

@@ -95,10 +95,12 @@ export interface StartRunOptions {
 }
 
 /**
- * @throws UsageError for numbers that are none, and for branches that cannot be or are not those of the
- *   folder's episodes.
+ * @throws UsageError for parts that are none, numbers that are none, and for branches that cannot be or are
+ *   not those of the folder's episodes.
  */
-export function checkRunOptions({ admission, folder, grouping, setup }: StartRunOptions): void {
+export function checkRunOptions(options: StartRunOptions): void {
+  requireParts(options);
+  const { admission, folder, grouping, setup } = options;
   const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
   requireBranching(branchAt, setup);
   requireCounts({ size, begun, attempts, concurrency: admission.concurrency });
@@ -107,6 +109,31 @@ export function checkRunOptions({ admission, folder, grouping, setup }: StartRun
   }
   if (branchAt.length > 0 && folder !== undefined) requireBranchRecord(folder.record);
   if (folder !== undefined) requireSameGrouping({ size, begun, branchAt }, folder);
+}
+
+/** A program that no compiler has read may leave out a part, or give what makes one. */
+function requireParts({ admission, grouping, player, setup, source }: StartRunOptions): void {
+  const needed: Record<string, { readonly part: unknown; readonly method?: string }> = {
+    source: { part: source, method: "at" },
+    setup: { part: setup },
+    grouping: { part: grouping },
+    admission: { part: admission },
+    ...(player !== undefined && { player: { part: player, method: "play" } }),
+  };
+  for (const [name, { part, method }] of Object.entries(needed)) {
+    // A list has an `at()`, and is no source.
+    const isObject = typeof part === "object" && part !== null && !Array.isArray(part);
+    const given = isObject ? (part as Record<string, unknown>) : {};
+    if (isObject && (method === undefined || typeof given[method] === "function")) continue;
+    const found = isObject ? `an object without ${method}()` : kindOf(part);
+    const expected = method === undefined ? "an object" : `an object with ${method}()`;
+    throw new UsageError(`Cannot start a run: ${name} is ${found}, expected ${expected}`);
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "a list" : typeof value;
 }
 
 function requireBranching(

@@ -2476,4 +2476,18 @@ describe("startRun()", () => {
     );
     expect(() => start({ staleness: { max: 1, beyond: "wait" } })).toThrow("groupsPerVersion");
   });
+
+  test.each([
+    [{ source: [] }, "source is a list, expected an object with at()"],
+    [{ player: () => {} }, "player is function, expected an object with play()"],
+    [{ player: {} }, "player is an object without play(), expected an object with play()"],
+    [{ grouping: undefined }, "grouping is undefined, expected an object"],
+    [{ admission: 4 }, "admission is number, expected an object"],
+    [{ setup: null }, "setup is null, expected an object"],
+  ])("names the part that is none: %o", (parts, problem) => {
+    const options = { source: { at: () => undefined }, setup: {}, grouping: {}, admission: {} };
+    expect(() => startRun({ ...options, ...parts } as never)).toThrow(
+      new UsageError(`Cannot start a run: ${problem}`),
+    );
+  });
 });
