@@ -25,7 +25,8 @@ function findEntries(root) {
   const environments = readdirSync(path.join(root, "environments"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `environments/${name}/index`);
-  const names = ["src/index", "src/testing/index", "src/cli/main", ...environments];
+  const cli = ["src/cli/main", "src/cli/run-command-line"];
+  const names = ["src/index", "src/testing/index", ...cli, ...environments];
   return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { qwen3Folder } from "../support/qwen3-model.ts";
+import { callCli } from "../support/call-cli.ts";
 import { cliFile, jsonLines, runCli } from "../support/run-cli.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 
@@ -96,11 +97,23 @@ describe("bad input gets one clear line on standard error and exit status 2", ()
     ["a file that is absent", () => ["verify", "/nowhere.jsonl"], "Cannot read /nowhere.jsonl"],
     ["samples below 1", () => [...shop, "--samples", "0"], "expected a whole number of at least 1"],
   ])("%s", async (_, args, message) => {
-    const { status, stdout, stderr } = await runCli(args());
+    const { status, stdout, stderr } = await callCli(args());
     expect(stderr).toContain(message);
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
     expect(stdout).toBe("");
     expect(status).toBe(2);
+  });
+
+  test.each([
+    [["rollout", "--bogus"], "turnwright: unknown option '--bogus' (see --help)\n"],
+    [
+      ["rollout", "--env", "nope"],
+      /^turnwright: Cannot find environment "nope": expected one of [^\n]+\n$/,
+    ],
+  ])("of the process itself: %j", async (args, line) => {
+    const { status, stdout, stderr } = await runCli(args);
+    expect(stderr).toMatch(line);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
   });
 });
 
@@ -166,7 +179,7 @@ describe("commands answer lines in order, and a bad line does not stop the rest"
 
   test("reason", async () => {
     const input = JSON.stringify({ id: 1, chunks: ["<think>a", "b</think>", "c"] });
-    const { stdout, status } = await runCli(["reason", "--parser", "qwen3"], { input });
+    const { stdout, status } = await callCli(["reason", "--parser", "qwen3"], { input });
     expect(jsonLines(stdout)).toEqual([{ id: 1, reasoning: "ab", normalText: "c" }]);
     expect(status).toBe(0);
   });
@@ -174,7 +187,7 @@ describe("commands answer lines in order, and a bad line does not stop the rest"
   test("render", async () => {
     const messages = [{ role: "user", content: "hi <|im_end|>" }];
     const input = JSON.stringify({ id: 1, messages, addGenerationPrompt: true });
-    const { stdout } = await runCli(["render", "--model", qwen3Folder()], { input });
+    const { stdout } = await callCli(["render", "--model", qwen3Folder()], { input });
     expect(jsonLines(stdout)).toEqual([
       {
         id: 1,
@@ -198,7 +211,7 @@ describe("commands answer lines in order, and a bad line does not stop the rest"
       variables: { bos_token: "<s>" },
       now: "2026-11-21T08:00:00",
     });
-    const { stdout } = await runCli(["render", "--template", file], { input });
+    const { stdout } = await callCli(["render", "--template", file], { input });
     expect(jsonLines(stdout)).toEqual([{ id: 1, text: "<s>21 Nov 2026x2.0" }]);
   });
 
@@ -214,7 +227,7 @@ describe("commands answer lines in order, and a bad line does not stop the rest"
       JSON.stringify({ id: "closed", ...line, lastSampledId: 151645 }),
       JSON.stringify({ id: "cut", ...line, lastSampledId: 9707 }),
     ].join("\n");
-    const { stdout } = await runCli(["delta", "--model", qwen3Folder()], { input });
+    const { stdout } = await callCli(["delta", "--model", qwen3Folder()], { input });
     const text = "<|im_end|>\n<|im_start|>user\nmore<|im_end|>\n<|im_start|>assistant\n";
     const ids = [198, 151644, 872, 198, 6384, 151645, 198, 151644, 77091, 198];
     expect(jsonLines(stdout)).toEqual([
@@ -224,7 +237,7 @@ describe("commands answer lines in order, and a bad line does not stop the rest"
   });
 
   test("template", async () => {
-    const { stdout } = await runCli(["template", "--model", qwen3Folder()]);
+    const { stdout } = await callCli(["template", "--model", qwen3Folder()]);
     expect(JSON.parse(stdout)).toMatchObject({
       stopLiterals: ["<|im_end|>"],
       stopIds: [151645],
@@ -234,7 +247,7 @@ describe("commands answer lines in order, and a bad line does not stop the rest"
   });
 
   test("env list", async () => {
-    const { stdout } = await runCli(["env", "list"]);
+    const { stdout } = await callCli(["env", "list"]);
     expect(jsonLines(stdout)).toContainEqual(
       expect.objectContaining({ environment: "storefront", splits: { train: 100_000, test: 200 } }),
     );

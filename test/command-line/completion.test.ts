@@ -3,9 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
 
-const { stdout: script } = await runCli(["completion", "bash"]);
+const { stdout: script } = await callCli(["completion", "bash"]);
 
 /** What bash would offer for the last of the words. */
 function complete(...words: string[]): string[] {
@@ -30,7 +30,7 @@ test("bash completes commands, flags and choices", () => {
 const zshIsHere = spawnSync("zsh", ["--version"]).status === 0;
 
 test.skipIf(!zshIsHere)("zsh takes its script where nothing was set up before (zsh)", async () => {
-  const { stdout: zsh } = await runCli(["completion", "zsh"]);
+  const { stdout: zsh } = await callCli(["completion", "zsh"]);
   const home = await mkdtemp(path.join(tmpdir(), "turnwright-zsh-"));
   try {
     const ask =
@@ -48,16 +48,16 @@ test.skipIf(!zshIsHere)("zsh takes its script where nothing was set up before (z
 });
 
 test("the scripts of zsh and fish know the same, and another shell is refused", async () => {
-  const { stdout: zsh } = await runCli(["completion", "zsh"]);
+  const { stdout: zsh } = await callCli(["completion", "zsh"]);
   expect(zsh).toBe(
     "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n" +
       `autoload -Uz bashcompinit && bashcompinit\n${script}`,
   );
-  const { stdout: fish } = await runCli(["completion", "fish"]);
+  const { stdout: fish } = await callCli(["completion", "fish"]);
   expect(fish).toContain(
     "complete -c turnwright -n '__fish_seen_subcommand_from serve-test' -l protocol -x -a 'sglang vllm llama-cpp'\n",
   );
-  expect((await runCli(["completion", "tcsh"])).stderr).toMatch(
+  expect((await callCli(["completion", "tcsh"])).stderr).toMatch(
     /Allowed choices are bash, zsh, fish\./,
   );
 });

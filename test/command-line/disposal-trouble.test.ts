@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
 import { smallModelFolder } from "../support/small-model.ts";
-import { jsonLines, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { jsonLines } from "../support/run-cli.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -54,7 +55,7 @@ test("a disposal that fails is told of by the summary, by `show`, by `eval`, and
   };
   // The second start plays nothing, and tells of what the first one met.
   for (const _ of ["first", "second"]) {
-    const played = await runCli(["rollout", ...flags, "--samples", "2", "--out", out, "--quiet"]);
+    const played = await callCli(["rollout", ...flags, "--samples", "2", "--out", out, "--quiet"]);
     expect(played).toMatchObject({ status: 0, stderr: "" });
     expect(played.stdout).toContain(told);
     const first = played.stdout.split("\n").find((line) => line.startsWith("  the first"));
@@ -63,19 +64,19 @@ test("a disposal that fails is told of by the summary, by `show`, by `eval`, and
     const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as object;
     expect(summary).toMatchObject(sums);
   }
-  const shown = await runCli(["show", out, "0#1"]);
+  const shown = await callCli(["show", out, "0#1"]);
   expect(shown.stdout).toContain(
     `\ntrouble that cost it nothing: environment/exception: ${failure}\n`,
   );
-  expect((await runCli(["show", out, "1#1"])).stdout).not.toContain("trouble");
+  expect((await callCli(["show", out, "1#1"])).stdout).not.toContain("trouble");
   const events = jsonLines(await readFile(path.join(out, "events.jsonl"), "utf8"));
   expect(events.filter(({ type }) => type === "trouble")).toHaveLength(2);
   // What is written holds against each other, and is played again to the byte.
-  expect(await runCli(["verify", out])).toMatchObject({ status: 0 });
-  const replayed = await runCli(["replay", out]);
+  expect(await callCli(["verify", out])).toMatchObject({ status: 0 });
+  const replayed = await callCli(["replay", out]);
   expect(replayed, replayed.stderr).toMatchObject({ status: 0 });
 
-  const evaluated = await runCli(["eval", ...flags, "--out", path.join(scratch, "eval")]);
+  const evaluated = await callCli(["eval", ...flags, "--out", path.join(scratch, "eval")]);
   expect(evaluated.stderr).toContain(
     `note: troubles that no episode was lost to: environment/exception ×1; the first: leaky/test/0#0: ${failure}`,
   );

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { writeEveryKindRun } from "../../src/export/every-kind-run.fixture.ts";
-import { jsonLines, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { jsonLines } from "../support/run-cli.ts";
 
 let scratch = "";
 let run = "";
@@ -17,7 +18,7 @@ afterAll(async () => {
 });
 
 test("export writes rows to standard output, and says what it left out", async () => {
-  const { status, stdout, stderr } = await runCli(["export", run, "--to", "verl"]);
+  const { status, stdout, stderr } = await callCli(["export", run, "--to", "verl"]);
   expect(status).toBe(0);
   expect(jsonLines(stdout)).toHaveLength(13);
   expect(stderr.trim().split("\n")).toEqual([
@@ -35,10 +36,12 @@ test("export writes rows to standard output, and says what it left out", async (
 
 test("export makes the folder of what it writes", async () => {
   const file = path.join(scratch, "new", "folder", "rows.jsonl");
-  expect(await runCli(["export", run, "--to", "verl", "--out", file])).toMatchObject({ status: 0 });
+  expect(await callCli(["export", run, "--to", "verl", "--out", file])).toMatchObject({
+    status: 0,
+  });
   expect(jsonLines(await readFile(file, "utf8"))).toHaveLength(13);
   const below = path.join(file, "rows.jsonl");
-  const { status, stderr } = await runCli(["export", run, "--to", "csv", "--out", below]);
+  const { status, stderr } = await callCli(["export", run, "--to", "csv", "--out", below]);
   expect(status).toBe(2);
   expect(stderr).toContain(`Cannot write ${below}: its folder cannot be made (EEXIST: `);
   expect(stderr).toContain("; choose another --out");
@@ -46,16 +49,16 @@ test("export makes the folder of what it writes", async () => {
 
 test("what export wrote passes verify, and fails it by the exact place once it is changed", async () => {
   const file = path.join(scratch, "rows.json");
-  expect(await runCli(["export", run, "--to", "skyrl", "--out", file])).toMatchObject({
+  expect(await callCli(["export", run, "--to", "skyrl", "--out", file])).toMatchObject({
     status: 0,
     stdout: "",
   });
-  const sound = await runCli(["verify", file, "--as", "skyrl", "--run", run]);
+  const sound = await callCli(["verify", file, "--as", "skyrl", "--run", run]);
   expect(jsonLines(sound.stdout)).toEqual([{ file, as: "skyrl", records: 13, violations: [] }]);
   expect(sound.status).toBe(0);
   const text = await readFile(file, "utf8");
   await writeFile(file, text.replace("-0.5", "0.5"));
-  const broken = await runCli(["verify", file, "--as", "skyrl"]);
+  const broken = await callCli(["verify", file, "--as", "skyrl"]);
   expect(broken.status).toBe(1);
   expect(jsonLines(broken.stdout)).toMatchObject([
     {
@@ -77,7 +80,7 @@ test.each([
   [["export", "RUN", "--to", "safetensors"], "name a folder by --out"],
   [["export", "RUN", "--to", "areal", "--policy-version", "x"], "expected a whole number"],
 ])("%j is refused", async (args, message) => {
-  const { status, stderr } = await runCli(args.map((arg) => (arg === "RUN" ? run : arg)));
+  const { status, stderr } = await callCli(args.map((arg) => (arg === "RUN" ? run : arg)));
   expect(status).not.toBe(0);
   expect(stderr).toContain(message);
 });

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { jsonLines, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { jsonLines } from "../support/run-cli.ts";
 
 const example = fileURLToPath(new URL("../../dist/examples/ai-sdk-agent.js", import.meta.url));
 const modelDir = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
@@ -35,12 +36,12 @@ test("`rollout --agent` plays the example with the shipped policy, and its rows 
   await writeFile(file, wrapped);
   const out = path.join(scratch, "run");
   const command = ["rollout", ...given, "--agent", file, "--out", out];
-  const played = await runCli([...command, "--samples", "2"]);
+  const played = await callCli([...command, "--samples", "2"]);
   expect(played.status, played.stderr).toBe(0);
   const [first] = jsonLines(played.stdout);
   expect(first).toMatchObject({ type: "episode" });
   expect(["completed", "truncated"]).toContain(first!["outcome"]);
-  const verified = await runCli(["verify", out, "--rescore"]);
+  const verified = await callCli(["verify", out, "--rescore"]);
   expect(verified.status, verified.stdout).toBe(0);
   expect(JSON.parse(verified.stdout)).toMatchObject({
     ...{ episodes: 2, planned: 2, isFinished: true, violations: [] },
@@ -48,10 +49,10 @@ test("`rollout --agent` plays the example with the shipped policy, and its rows 
   });
 
   await writeFile(file, `${wrapped}\nexport const changed = true;`);
-  const changed = await runCli([...command, "--samples", "2"]);
+  const changed = await callCli([...command, "--samples", "2"]);
   expect(changed.status).toBe(2);
   expect(changed.stderr).toContain("agentModule");
-  const replayed = await runCli(["replay", out]);
+  const replayed = await callCli(["replay", out]);
   expect(replayed.status).toBe(2);
   expect(replayed.stderr).toContain("keeps its conversations itself");
 });
@@ -60,7 +61,7 @@ test("`eval --agent-command` reports on a program, and says what it wrote when i
   const out = path.join(scratch, "eval");
   const command = 'node -e "console.error(`no agent here`); process.exit(4)"';
   const flags = ["--agent-command", command, "--attempts", "1", "--out", out];
-  const { status, stdout } = await runCli(["eval", ...given, ...flags]);
+  const { status, stdout } = await callCli(["eval", ...given, ...flags]);
   expect(status).toBe(1);
   const [episode] = jsonLines(stdout);
   expect(episode).toMatchObject({
@@ -89,7 +90,7 @@ test.each<[string, readonly string[], string]>([
   ],
   ["an empty command", ["--agent-command", " "], "it is empty"],
 ])("`rollout` refuses %s", async (_, flags, message) => {
-  const { status, stderr } = await runCli(["rollout", ...given, ...flags]);
+  const { status, stderr } = await callCli(["rollout", ...given, ...flags]);
   expect(status).toBe(2);
   expect(stderr).toContain(message);
 });

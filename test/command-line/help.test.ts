@@ -2,11 +2,11 @@ import { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { commandTable } from "../../src/cli/command-table.ts";
 import { narrowHelp } from "../../src/cli/narrow-help.ts";
-import { runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
 
 describe("help", () => {
   test("lists every command once, in groups, and where to begin", async () => {
-    const { status, stdout } = await runCli(["--help"]);
+    const { status, stdout } = await callCli(["--help"]);
     expect(status).toBe(0);
     const lines = stdout.split("\n");
     const groups = lines.filter((line) => /^[A-Z].*:$/.test(line));
@@ -26,7 +26,7 @@ describe("help", () => {
     examples.map((example): [string, string] => [name, example]),
   );
   test.each(examples)("%s shows a call whose flags there are: %s", async (name, example) => {
-    const { stdout } = await runCli([name, "--help"]);
+    const { stdout } = await callCli([name, "--help"]);
     const [options, shown] = stdout.split(/\nExamples?:\n/) as [string, string];
     expect(shown).toContain(`  ${example}\n`);
     expect(example.startsWith(`turnwright ${name} `)).toBe(true);

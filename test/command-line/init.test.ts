@@ -8,17 +8,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
 import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
 import { smallModelFolder } from "../support/small-model.ts";
-import { jsonLines, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { jsonLines } from "../support/run-cli.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 let scratch = "";
 let project = "";
-let created: Awaited<ReturnType<typeof runCli>>;
+let created: Awaited<ReturnType<typeof callCli>>;
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-init-"));
   project = path.join(scratch, "My Lamps");
-  created = await runCli(["init", project]);
+  created = await callCli(["init", project]);
   // What `npm install` would bring.
   await mkdir(path.join(project, "node_modules"));
   await symlink(root, path.join(project, "node_modules/turnwright"));
@@ -85,7 +86,7 @@ describe("turnwright init", () => {
     expect(isValid({ ...configuration, trials: 2 })).toBe(true);
     expect(isValid({ ...configuration, "max-turn": 2 })).toBe(false);
     const config = path.join(project, "turnwright.json");
-    const { status, stderr } = await runCli(["rollout", "--config", config]);
+    const { status, stderr } = await callCli(["rollout", "--config", config]);
     // The module is looked for in the folder that the command is called in.
     expect(stderr).toMatch(/^turnwright: Cannot find environment .\/my-environment.js: /);
     expect(status).toBe(2);
@@ -93,7 +94,7 @@ describe("turnwright init", () => {
 
   test("whose environment passes the check", async () => {
     const file = path.join(project, "my-environment.js");
-    const { status, stdout } = await runCli(["env", "check", file]);
+    const { status, stdout } = await callCli(["env", "check", file]);
     expect(stdout).toMatch(
       /^my-environment: all 5 tasks, [\d,]+ episodes, [\d,]+ steps; 0 errors, 0 warnings\n$/,
     );
@@ -107,13 +108,13 @@ describe("turnwright init", () => {
       policy: await textPolicy(turns, { renderer }),
     });
     const out = path.join(project, "runs/first");
-    const { status, stderr } = await runCli([
+    const { status, stderr } = await callCli([
       ...["rollout", "--config", path.join(project, "turnwright.json"), "--quiet"],
       ...["--env", path.join(project, "my-environment.js"), "--out", out],
       ...["--url", server.url, "--model", smallModelFolder, "--samples", "3"],
     ]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    expect(await runCli(["verify", out])).toMatchObject({ status: 0 });
+    expect(await callCli(["verify", out])).toMatchObject({ status: 0 });
     const rows = jsonLines(await content("runs/first/samples.jsonl"));
     expect(rows.length).toBe(3 * 3);
   });
@@ -122,7 +123,7 @@ describe("turnwright init", () => {
     const dir = path.join(scratch, "taken");
     await mkdir(dir);
     await writeFile(path.join(dir, "package.json"), "{}");
-    expect(await runCli(["init", dir])).toEqual({
+    expect(await callCli(["init", dir])).toEqual({
       status: 2,
       stdout: "",
       stderr: `turnwright: Cannot create a project in ${dir}: package.json is there already, expected a folder without it (name a new one)\n`,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { modelFolder } from "../../src/tokenizer/real-tokenizers.fixture.ts";
-import { runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
 import { smallModelEndId, smallModelFolder } from "../support/small-model.ts";
 import { sampleTemplates } from "../../src/renderer/sample-templates.fixture.ts";
 
@@ -24,7 +24,7 @@ async function writeModel(name: string, template: string): Promise<string> {
 }
 
 async function readCard(dir: string, more: readonly string[] = []) {
-  const { status, stdout, stderr } = await runCli(["template", "--model", dir, ...more]);
+  const { status, stdout, stderr } = await callCli(["template", "--model", dir, ...more]);
   expect(stderr).toBe("");
   expect(status).toBe(0);
   return JSON.parse(stdout) as Record<string, unknown>;
@@ -49,7 +49,7 @@ describe("turnwright template", () => {
 
   test("ends with status 1 for a template that no agent can play with, and says why", async () => {
     const dir = await writeModel("unusable", "{{ messages | length }}");
-    const { status, stdout, stderr } = await runCli(["template", "--model", dir]);
+    const { status, stdout, stderr } = await callCli(["template", "--model", dir]);
     expect(status).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ stopLiterals: [] });
     expect(stderr).toBe(
@@ -111,7 +111,7 @@ describe("turnwright template", () => {
     [["--dialect", "vllm", "--engine-version", "2026-08"], "unknown engine version"],
     [["--dialect", "vllm", "--parser", "trinity"], "Cannot parse trinity as vllm"],
   ])("refuses %j", async (more, message) => {
-    const { status, stderr } = await runCli(["template", "--model", smallModelFolder, ...more]);
+    const { status, stderr } = await callCli(["template", "--model", smallModelFolder, ...more]);
     expect(stderr).toContain(message);
     expect(status).toBe(2);
   });
@@ -119,7 +119,7 @@ describe("turnwright template", () => {
 
 describe("turnwright rollout with a template that it cannot play with", () => {
   async function refuse(name: string, template: string, more: readonly string[] = []) {
-    const { status, stdout, stderr } = await runCli([
+    const { status, stdout, stderr } = await callCli([
       ...["rollout", "--url", "http://127.0.0.1:9", "--model", await writeModel(name, template)],
       ...["--env", "storefront", "--user", "scripted", "--out", path.join(scratch, "never")],
       ...more,

@@ -16,6 +16,7 @@ import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts"
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import { smallModelFolder } from "../support/small-model.ts";
+import { callCli } from "../support/call-cli.ts";
 import { jsonLines, runCli } from "../support/run-cli.ts";
 
 /** The example of docs/environments.md, as a reader would compile it. */
@@ -104,7 +105,7 @@ describe("the lamps of docs/environments.md", () => {
       ...{ split: "test", taskIndex: index },
       actions: [{ name: "set_lamp", arguments: wish }],
     };
-    const { stdout } = await runCli(["env", "play", lampsFile], { input: JSON.stringify(line) });
+    const { stdout } = await callCli(["env", "play", lampsFile], { input: JSON.stringify(line) });
     expect(jsonLines(stdout)).toEqual([
       expect.objectContaining({ reward: 0, outcome: "truncated" }),
     ]);
@@ -150,15 +151,15 @@ describe("a module in the place of an environment's name", () => {
     const rollout = path.join(scratch, "rollout");
     const evaluation = path.join(scratch, "eval");
     const [played, evaluated] = await Promise.all([
-      runCli(["rollout", ...scope, "--samples", "2", "--out", rollout]),
-      runCli(["eval", ...scope, "--trials", "2", "--out", evaluation, "--quiet"]),
+      callCli(["rollout", ...scope, "--samples", "2", "--out", rollout]),
+      callCli(["eval", ...scope, "--trials", "2", "--out", evaluation, "--quiet"]),
     ]);
     expect(played.stderr).toContain("4/4 done");
     expect([played.status, evaluated.status]).toEqual([0, 0]);
     const samples = jsonLines(await readFile(path.join(rollout, "samples.jsonl"), "utf8"));
     expect(samples.map(({ reward }) => reward)).toEqual([1, 1, 1, 1]);
     expect(samples.flatMap((sample) => verifySample(sample))).toEqual([]);
-    const reported = await runCli(["report", evaluation, "--json"]);
+    const reported = await callCli(["report", evaluation, "--json"]);
     expect(jsonLines(reported.stdout)[0]).toMatchObject({
       environment: "lamps",
       averageReward: { value: 1, taskCount: 2 },
@@ -166,7 +167,7 @@ describe("a module in the place of an environment's name", () => {
   });
 
   test("env list shows it", async () => {
-    const { stdout } = await runCli(["env", "list", lampsFile]);
+    const { stdout } = await callCli(["env", "list", lampsFile]);
     expect(jsonLines(stdout)).toEqual([
       {
         environment: "lamps",
@@ -181,7 +182,7 @@ describe("a module in the place of an environment's name", () => {
     const say = { name: "respond", arguments: { content: "Which one?" } };
     const userReplies = ["The light!", { text: "That one.", leaves: true }];
     const input = JSON.stringify({ split: "test", taskIndex: 0, userReplies, actions: [say] });
-    const { stdout } = await runCli(["env", "play", lampsFile], { input });
+    const { stdout } = await callCli(["env", "play", lampsFile], { input });
     expect(jsonLines(stdout)).toEqual([
       expect.objectContaining({
         resetObservation: "The light!",
@@ -199,7 +200,7 @@ describe("a module in the place of an environment's name", () => {
       { id: 4, split: "test", taskIndex: 0, actions: [] },
     ];
     const input = lines.map((line) => JSON.stringify(line)).join("\n");
-    const { status, stdout } = await runCli(["env", "play", lampsFile], { input });
+    const { status, stdout } = await callCli(["env", "play", lampsFile], { input });
     expect(status).toBe(1);
     const answers = jsonLines(stdout) as { error?: { message: string } }[];
     expect(answers.map(({ error }) => error?.message)).toEqual([
@@ -214,7 +215,7 @@ describe("a module in the place of an environment's name", () => {
     const calls = [{ name: "list_lamps" }, { name: "respond", argumentsText: '{"content":"Hi"}' }];
     const lines = [{ calls }, { split: "train", taskIndex: 7, calls: calls.slice(0, 1) }];
     const input = lines.map((line) => JSON.stringify(line)).join("\n");
-    const { stdout } = await runCli(["env", "replay", lampsFile], { input });
+    const { stdout } = await callCli(["env", "replay", lampsFile], { input });
     expect(jsonLines(stdout)).toEqual([
       {
         observations: [JSON.stringify(lamps.task("test", 0).data.levels), "Error: no tool respond"],
@@ -225,7 +226,7 @@ describe("a module in the place of an environment's name", () => {
 
   test("env replay prints the hash of a state that has one", async () => {
     const input = JSON.stringify({ calls: [{ name: "get_order", arguments: { order: "0" } }] });
-    const { stdout } = await runCli(["env", "replay", "storefront"], { input });
+    const { stdout } = await callCli(["env", "replay", "storefront"], { input });
     expect(jsonLines(stdout)).toEqual([
       {
         observations: ["Error: no order 0"],
@@ -244,7 +245,7 @@ test("a module that cannot be used gets one clear line and exit status 2", async
     ["rollout", "--env", file, ...further],
     ["eval", "--env", file, ...further],
   ]) {
-    const { status, stdout, stderr } = await runCli(args, { input: "{}" });
+    const { status, stdout, stderr } = await callCli(args, { input: "{}" });
     expect(stderr).toBe(
       `turnwright: Cannot use environment ${file}: it exports nothing, ` +
         "expected a default export that is an environment, or an export createEnvironment()\n",
@@ -345,7 +346,7 @@ test.each([
 });
 
 test("a folder in a file's place is refused", async () => {
-  expect(await runCli(["env", "play", lampsFile, "--in", scratch])).toEqual({
+  expect(await callCli(["env", "play", lampsFile, "--in", scratch])).toEqual({
     status: 2,
     stdout: "",
     stderr: `turnwright: Cannot read ${scratch}: it is a folder, expected a file\n`,
@@ -354,7 +355,7 @@ test("a folder in a file's place is refused", async () => {
 
 test("`env check` says of how many tasks it has played how many", async () => {
   const said = async (...flags: readonly string[]) =>
-    (await runCli(["env", "check", lampsFile, ...flags])).stdout
+    (await callCli(["env", "check", lampsFile, ...flags])).stdout
       .trimEnd()
       .split("\n")
       .at(-1)!
@@ -363,7 +364,7 @@ test("`env check` says of how many tasks it has played how many", async () => {
       .join(", ");
   expect(await said()).toBe("lamps: 6 of 10,100 tasks (--tasks N|all plays more)");
   expect(await said("--tasks", "1")).toBe("lamps: 2 of 10,100 tasks (--tasks N|all plays more)");
-  const refused = await runCli(["env", "check", lampsFile, "--tasks", "some"]);
+  const refused = await callCli(["env", "check", lampsFile, "--tasks", "some"]);
   expect(refused.stderr).toMatch(/expected .*, or all \(see --help\)\n$/);
   expect(refused.status).toBe(2);
 });

@@ -2,14 +2,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
 
 const flatTool = { type: "function", name: "f", parameters: { type: "object" } };
 const tool = { type: "function", function: { name: "f" } };
 
 async function answer(argv: string[], ...lines: object[]): Promise<Record<string, unknown>[]> {
   const input = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-  const { stdout } = await runCli(argv, { input });
+  const { stdout } = await callCli(argv, { input });
   return stdout
     .trim()
     .split("\n")
@@ -107,7 +107,7 @@ describe("flags that cannot be read by", () => {
     [["reason", "--parser", "qwen3", "--engine-version", "9"], "unknown engine version"],
   ])("%j: said once, before any line is read", async (argv, message) => {
     const input = '{"text": "a"}\n{"text": "b"}\n';
-    const { status, stdout, stderr } = await runCli(argv, { input });
+    const { status, stdout, stderr } = await callCli(argv, { input });
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     expect(stderr).toContain(message);
   });

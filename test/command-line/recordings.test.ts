@@ -4,7 +4,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EpisodeRow } from "../../src/run/run-folder.ts";
-import { jsonLines, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { jsonLines } from "../support/run-cli.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
@@ -14,7 +15,7 @@ const run = (): string => path.join(scratch, "run");
 /** Two trees of three attempts, the turns of which are cut short so that they take little time. */
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-recordings-"));
-  await runCli([
+  await callCli([
     ...["rollout", "--env", "storefront", "--engine", "reference", "--model", model],
     ...["--user", "scripted", "--tasks", "0-1", "--samples", "3", "--branch-at", "1,2"],
     ...["--temperature", "1", "--sampling-seed", "1", "--max-turns", "5", "--format", "slime"],
@@ -33,7 +34,7 @@ async function episodes(dir: string): Promise<readonly EpisodeRow[]> {
 }
 
 async function findings(dir: string): Promise<unknown> {
-  const { stdout } = await runCli(["verify", dir]);
+  const { stdout } = await callCli(["verify", dir]);
   return (JSON.parse(stdout) as { readonly violations: unknown }).violations;
 }
 
@@ -52,7 +53,7 @@ describe("a run with branches", () => {
       ]),
     );
     expect(await findings(run())).toEqual([]);
-    expect((await runCli(["replay", run()])).stdout).toBe("6 identical, 0 differ\n");
+    expect((await callCli(["replay", run()])).stdout).toBe("6 identical, 0 differ\n");
   });
 
   test.each([
@@ -61,21 +62,21 @@ describe("a run with branches", () => {
   ])("is forked at %s", async (_name, rolloutId, turnIndex) => {
     const out = path.join(scratch, `fork-${turnIndex}`);
     const place = ["--turn", String(turnIndex), "--samples", "2", "--out", out];
-    await runCli(["fork", run(), rolloutId, ...place]);
+    await callCli(["fork", run(), rolloutId, ...place]);
     const forkedFrom = { rolloutId, turnIndex };
     expect((await episodes(out)).map((episode) => episode.forkedFrom)).toEqual([
       forkedFrom,
       forkedFrom,
     ]);
     expect(await findings(out)).toEqual([]);
-    expect((await runCli(["replay", out])).stdout).toBe("2 identical, 0 differ\n");
+    expect((await callCli(["replay", out])).stdout).toBe("2 identical, 0 differ\n");
   });
 
   test("is forked twice, and its forks are, under ids of their own in one file", async () => {
     const folders = ["twice-a", "twice-b", "of-fork"].map((name) => path.join(scratch, name));
     const [one, other, deep] = folders as [string, string, string];
     const fork = async (place: string, id: string, out: string, ...more: string[]) =>
-      await runCli(["fork", place, id, "--samples", "2", "--out", out, ...more]);
+      await callCli(["fork", place, id, "--samples", "2", "--out", out, ...more]);
     await fork(run(), "0#0", one, "--turn", "1", "--seed", "7");
     await fork(run(), "0#0", other, "--turn", "1");
     await fork(one, "storefront/test/0#0@1.7#1", deep, "--turn", "2", "--seed", "7");
@@ -85,7 +86,7 @@ describe("a run with branches", () => {
     ]);
     const deepIds = (await episodes(deep)).map(({ rolloutId }) => rolloutId);
     expect(deepIds[1]).toBe("storefront/test/0#0@1.7#1@2.7#1");
-    const verified = await runCli(["verify", run(), ...folders]);
+    const verified = await callCli(["verify", run(), ...folders]);
     const found = jsonLines(verified.stdout).map((line) => line["violations"]);
     expect([verified.status, found]).toEqual([0, [[], [], [], []]]);
     const rows = await Promise.all(
@@ -95,7 +96,7 @@ describe("a run with branches", () => {
     );
     const file = path.join(scratch, "all.jsonl");
     await writeFile(file, rows.join(""));
-    const whole = await runCli(["verify", file]);
+    const whole = await callCli(["verify", file]);
     expect(JSON.parse(whole.stdout)).toMatchObject({ samples: 12, violations: [] });
     // The seed that was drawn is the folder's: the same fork goes on there, and has nothing left to play.
     const before = await readFile(path.join(other, "samples.jsonl"), "utf8");
@@ -110,7 +111,7 @@ describe("a run with branches", () => {
 
   test("verifies over several passes", async () => {
     const out = path.join(scratch, "passes");
-    await runCli([
+    await callCli([
       ...["rollout", "--env", "storefront", "--engine", "reference", "--model", model],
       ...["--user", "scripted", "--tasks", "0-1", "--samples", "2", "--branch-at", "1"],
       ...["--passes", "2", "--sampling-seed", "1", "--max-turns", "2", "--threads", "1"],
@@ -122,8 +123,8 @@ describe("a run with branches", () => {
 
   test("has one episode bundled, and played again elsewhere", async () => {
     const file = path.join(scratch, "bundle.json");
-    await runCli(["bundle", run(), "0#1", "--out", file]);
-    expect((await runCli(["replay", file, "--model", model])).stdout).toBe(
+    await callCli(["bundle", run(), "0#1", "--out", file]);
+    expect((await callCli(["replay", file, "--model", model])).stdout).toBe(
       "1 identical, 0 differ\n",
     );
   });
@@ -144,10 +145,10 @@ describe("a run with branches", () => {
       ...copied.split("\n").filter((line) => !isOther(line)),
     ];
     await writeFile(file, `${lines.filter((line) => line !== "").join("\n")}\n`);
-    const { stdout, status } = await runCli(["replay", to]);
+    const { stdout, status } = await callCli(["replay", to]);
     expect(stdout).toContain(`${id}: differs: it was recorded in another run, `);
     expect([stdout.split("\n").at(-2), status]).toEqual(["1 identical, 1 differ", 1]);
-    const forked = await runCli(["fork", to, id, "--turn", "1", "--samples", "1"]);
+    const forked = await callCli(["fork", to, id, "--turn", "1", "--samples", "1"]);
     expect([forked.status, forked.stderr]).toEqual([2, expect.stringContaining("; fork it there")]);
   });
 
@@ -163,7 +164,7 @@ describe("a run with branches", () => {
     );
     lines[at] = lines[at]!.slice(0, 300);
     await writeFile(file, lines.join("\n"));
-    const { stdout, status } = await runCli(["replay", damaged]);
+    const { stdout, status } = await callCli(["replay", damaged]);
     expect(stdout).toMatch(/^storefront\/test\/0#0@0\.\d+#1: /m);
     expect(stdout).toMatch(/the recording ends where .*, and the episode went on: it is damaged\n/);
     expect(stdout).toContain("1 identical, 1 differ");

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startSglangTestServer, echoPolicy } from "../../src/testing/index.ts";
-import { cliFile, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { cliFile } from "../support/run-cli.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 
 let scratch = "";
@@ -39,14 +40,14 @@ describe("turnwright serve-test", () => {
     const policy = ["--policy", "text", "--policy-options", turns];
     const server = await serve(["--protocol", protocol, ...policy]);
     const out = path.join(scratch, protocol);
-    const { status, stderr } = await runCli([
+    const { status, stderr } = await callCli([
       ...["rollout", "--env", "storefront", "--user", "scripted", "--tasks", "0", "--quiet"],
       ...["--engine", protocol, "--url", server.url, "--model", smallModelFolder, "--out", out],
     ]);
     expect(stderr).toBe("");
     expect(status).toBe(0);
-    expect((await runCli(["verify", out])).status).toBe(0);
-    expect((await runCli(["show", out, "0"])).stdout).toContain("Good day!");
+    expect((await callCli(["verify", out])).status).toBe(0);
+    expect((await callCli(["show", out, "0"])).stdout).toContain("Good day!");
     expect(await server.stop()).toBe(0);
   });
 
@@ -64,7 +65,7 @@ describe("turnwright serve-test", () => {
       /^turnwright: Cannot use \.\/no-such\.js as policy: expected seeded, echo, scripted, text, or a module that is there$/,
     ],
   ])("refuses %j in one line", async (args, line) => {
-    const { status, stdout, stderr } = await runCli(["serve-test", ...args]);
+    const { status, stdout, stderr } = await callCli(["serve-test", ...args]);
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     expect(stderr.trimEnd()).toMatch(line);
   });
@@ -72,7 +73,7 @@ describe("turnwright serve-test", () => {
   test("says that a port is taken", async () => {
     await using taken = await startSglangTestServer({ policy: echoPolicy() });
     const { port } = new URL(taken.url);
-    expect(await runCli(["serve-test", "--port", port])).toEqual({
+    expect(await callCli(["serve-test", "--port", port])).toEqual({
       status: 2,
       stdout: "",
       stderr: `turnwright: Cannot listen at port ${port}: it is taken, expected a free one such as --port 0\n`,

@@ -11,7 +11,8 @@ import { startSglangTestServer, startVllmTestServer } from "../../src/testing/in
 import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
-import { type CliResult, jsonLines, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { type CliResult, jsonLines } from "../support/run-cli.ts";
 import { smallModelEndId, smallModelFolder } from "../support/small-model.ts";
 
 let scratch = "";
@@ -74,7 +75,7 @@ function rollout(
   { address }: Served,
   { out, more = [] }: { out: string; more?: readonly string[] },
 ): Promise<CliResult> {
-  return runCli([
+  return callCli([
     ...["rollout", ...engine, "--url", address, "--model", smallModelFolder, "--parser", "qwen25"],
     ...["--env", "storefront", "--tasks", "0-2", "--samples", "2", "--user", "scripted"],
     ...["--out", out, "--quiet", ...more],
@@ -82,7 +83,7 @@ function rollout(
 }
 
 function rescore(out: string, more: readonly string[] = []): Promise<CliResult> {
-  return runCli(["verify", path.join(out, "samples.jsonl"), "--rescore", ...more]);
+  return callCli(["verify", path.join(out, "samples.jsonl"), "--rescore", ...more]);
 }
 
 async function readSamples(out: string): Promise<readonly Sample[]> {

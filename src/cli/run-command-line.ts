@@ -1,0 +1,72 @@
+import { Command, CommanderError } from "commander";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { readVersion } from "../setup/version.ts";
+import { commandTable } from "./command-table.ts";
+import { narrowHelp } from "./narrow-help.ts";
+import { writeError } from "./write-out.ts";
+
+/**
+ * Runs one command, as its arguments say. Bad input and outages are told in one line on standard error, and
+ * `process.exitCode` says how the command ended.
+ *
+ * @throws whatever else is thrown: a bug of ours, or of a module that was loaded.
+ */
+export async function runCommandLine(args: readonly string[]): Promise<void> {
+  try {
+    await (await createProgram(args)).parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Help and version end with 0; everything else that commander refuses is bad input.
+      process.exitCode = error.exitCode === 0 ? 0 : 2;
+    } else if (error instanceof UsageError || error instanceof RolloutError) {
+      writeError(`turnwright: ${describeError(error).replaceAll(/\s*\n\s*/g, " ")}\n`);
+      process.exitCode = 2;
+    } else throw error;
+  }
+}
+
+async function createProgram(args: readonly string[]): Promise<Command> {
+  const program = new Command("turnwright")
+    .description("Token-exact, multi-turn agent rollouts for reinforcement learning")
+    .version(await readVersion())
+    .configureHelp({
+      ...narrowHelp,
+      subcommandTerm: (command) => `${command.name()} ${command.usage()}`,
+    });
+  const [wanted] = args.filter((arg) => arg !== "help");
+  program.addHelpText("after", `\nExamples:\n${firstCalls.map((call) => `  ${call}\n`).join("")}`);
+  for (const entry of commandTable) {
+    const { name, summary, group, examples = [], arguments: given = [], load } = entry;
+    const command = program.command(name).summary(summary).helpGroup(group);
+    if (examples.length > 0) {
+      const title = examples.length === 1 ? "Example" : "Examples";
+      command.addHelpText("after", `\n${title}:\n  ${examples.join("\n  ")}`);
+    }
+    for (const [spelling, help] of given) command.argument(spelling, help);
+    if (name === wanted) (await load())(command);
+  }
+  for (const command of [program, ...allCommands(program)]) {
+    command.exitOverride().configureOutput({ outputError: writeComplaint });
+  }
+  return program;
+}
+
+/** Where to begin, in this order. */
+const firstCalls = [
+  "turnwright demo                        the whole way, on this machine alone",
+  "turnwright init my-environment         a project of your own",
+  "turnwright rollout --help              every setting of a run",
+];
+
+/** One line, in the form of all our complaints. */
+function writeComplaint(text: string): void {
+  const complaint = text
+    .trim()
+    .replace(/^error: /, "")
+    .replaceAll(/\s*\n\s*/g, " ");
+  writeError(`turnwright: ${complaint} (see --help)\n`);
+}
+
+function allCommands(command: Command): Command[] {
+  return command.commands.flatMap((child) => [child, ...allCommands(child)]);
+}
