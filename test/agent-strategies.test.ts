@@ -1,23 +1,21 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTauRetail, loadTauBenchBundle } from "../environments/tau-bench/index.ts";
 import type { TauTaskData } from "../environments/tau-bench/index.ts";
 import { createStorefront, demonstrate, seededRandom } from "../environments/storefront/index.ts";
 import { groundTruthTurns } from "../src/cli/demo/ground-truth-turns.ts";
-import { spawnSglangTestServer, type SpawnedServer } from "../src/testing/index.ts";
+import { startSglangTestServer, type SglangTestServer } from "../src/testing/index.ts";
+import { sessionScriptPolicy } from "../src/testing/session-script-policy.ts";
 import type { Task } from "../src/task.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { qwen3Folder } from "./support/qwen3-model.ts";
 import { smallModelFolder } from "./support/small-model.ts";
-import { jsonLines, runCli } from "./support/run-cli.ts";
+import { callCli } from "./support/call-cli.ts";
+import { jsonLines } from "./support/run-cli.ts";
 import { sharedData } from "../src/testing/shared-data.fixture.ts";
 
-const policyModule = fileURLToPath(
-  new URL("../dist/src/testing/session-script-policy.js", import.meta.url),
-);
 const taskCount = 6;
 
 let scratch = "";
@@ -45,31 +43,29 @@ function asTextActions(turns: readonly string[]): readonly string[] {
 async function startServer(
   sessions: Readonly<Record<string, readonly string[]>>,
   modelDir: string,
-): Promise<SpawnedServer> {
+): Promise<SglangTestServer> {
   const codec = await loadTokenCodec(modelDir);
   const encode = (text: string) => codec.encode(text);
-  const encoded: Record<string, readonly (readonly number[])[]> = {};
+  const encoded: Record<string, number[][]> = {};
   for (const [rolloutId, turns] of Object.entries(sessions)) {
     encoded[rolloutId] = await Promise.all(turns.map((text) => encode(`${text}<|im_end|>`)));
   }
-  const file = path.join(scratch, "sessions.json");
   const script = {
     turnMarkerIds: await encode("<|im_start|>assistant\n"),
     sessions: encoded,
     otherwise: await encode("Goodbye!<|im_end|>"),
   };
-  await writeFile(file, JSON.stringify(script));
-  return await spawnSglangTestServer({ policy: policyModule, policyOptions: { file } });
+  return await startSglangTestServer({ policy: sessionScriptPolicy(script) });
 }
 
 /** Plays the first tasks with flags, and checks that each is rewarded and each sample is right. */
 async function expectRewarded(
-  server: SpawnedServer,
+  server: SglangTestServer,
   name: string,
   flags: readonly string[],
 ): Promise<Record<string, unknown>[]> {
   const out = path.join(scratch, name);
-  const { status, stdout, stderr } = await runCli([
+  const { status, stdout, stderr } = await callCli([
     ...["rollout", "--url", server.url, "--parser", "qwen25"],
     ...["--user", "scripted", "--tasks", `0-${taskCount - 1}`, "--out", out, "--json", ...flags],
   ]);
@@ -80,7 +76,7 @@ async function expectRewarded(
     rewardMean: 1,
     formatErrorCount: 0,
   });
-  const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
+  const verified = await callCli(["verify", path.join(out, "samples.jsonl")]);
   expect(jsonLines(verified.stdout)).toMatchObject([{ samples: taskCount, violations: [] }]);
   return jsonLines(await readFile(path.join(out, "episodes.jsonl"), "utf8"));
 }

@@ -24,7 +24,8 @@ import { openRecordedRun } from "../src/setup/open-replay.ts";
 import { verifyFile } from "../src/trajectory/verify-file.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { smallModelFolder } from "./support/small-model.ts";
-import { jsonLines, runCli } from "./support/run-cli.ts";
+import { callCli } from "./support/call-cli.ts";
+import { jsonLines } from "./support/run-cli.ts";
 
 const root = new URL("../", import.meta.url);
 
@@ -61,7 +62,7 @@ const helps = new Map<string, Promise<string>>();
 async function helpOf(command: string): Promise<string> {
   const asked =
     helps.get(command) ??
-    runCli([...command.split(" "), "--help"]).then(({ status, stdout }) => {
+    callCli([...command.split(" "), "--help"]).then(({ status, stdout }) => {
       expect(status, command).toBe(0);
       return stdout;
     });
@@ -112,7 +113,7 @@ test("README.md shows a training row that verifies", async () => {
 test("docs/environments.md shows what `env play` answers", async () => {
   const text = await page("docs/environments.md");
   const [line, answer] = [...text.matchAll(/```json\n([^]*?)```/g)].map(([, json]) => json!);
-  const { stdout } = await runCli(["env", "play", compiled("lamps")], { input: line! });
+  const { stdout } = await callCli(["env", "play", compiled("lamps")], { input: line! });
   expect(jsonLines(stdout)).toEqual([JSON.parse(answer!)]);
 });
 
@@ -307,7 +308,7 @@ describe("examples", () => {
     const file = path.join(path.dirname(dir), "report.json");
     await writeFile(file, JSON.stringify(found[0]!.bundle));
     expect((await openRecordedRun(file)).rolloutIds).toEqual(["storefront/test/0#0"]);
-    const { stdout } = await runCli(["replay", dir, "--rescore-reward"]);
+    const { stdout } = await callCli(["replay", dir, "--rescore-reward"]);
     expect(stdout).toBe("2 scored anew, 0 rewards change, 0 cannot be played again\n");
   });
 

@@ -29,7 +29,8 @@ import type { Sample } from "../src/trajectory/sample.ts";
 import { verifyFile } from "../src/trajectory/verify-file.ts";
 import { writeFamilyModel, type Family } from "./support/family-model.ts";
 import { modelCodec, modelFolder } from "../src/tokenizer/real-tokenizers.fixture.ts";
-import { jsonLines, runCli } from "./support/run-cli.ts";
+import { callCli } from "./support/call-cli.ts";
+import { jsonLines } from "./support/run-cli.ts";
 import { sharedData } from "../src/testing/shared-data.fixture.ts";
 
 const shared = sharedData();
@@ -103,7 +104,7 @@ const cases: readonly Case[] = [
   {
     name: "qwen3-not-thinking",
     template: "iklc__Qwen-Qwen3-0.6B.jinja",
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     ...chatMl,
     variables: { enable_thinking: false },
     parallel: true,
@@ -113,7 +114,7 @@ const cases: readonly Case[] = [
     name: "qwen3-coder",
     vllmParser: "qwen3_coder",
     template: "iklc__Qwen3-Coder.jinja",
-    tokenizer: "qwen3",
+    tokenizer: "stand-in",
     ...chatMl,
     parallel: true,
     card: { parser: "qwen3_coder" },
@@ -409,7 +410,7 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
       ...endsOf(script),
     });
     const out = path.join(scratch, `${family.name}-${engine}`);
-    const result = await runCli([
+    const result = await callCli([
       ...["rollout", "--engine", engine, "--url", server.url, "--model", modelDir],
       ...["--env", "tau-retail", "--data", bundle, "--tasks", `0-${taskCount - 1}`],
       ...["--user", "scripted", "--out", out],
@@ -460,7 +461,7 @@ describe("turnwright rollout with a model folder as it comes", () => {
     }
     await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
     const out = path.join(scratch, `${name}-shop-${more.length}`);
-    const { status } = await runCli([
+    const { status } = await callCli([
       ...["rollout", "--url", server.url, "--model", modelFolder(name), "--env", "storefront"],
       ...["--tasks", "0-5", "--user", "scripted", "--out", out, ...more],
     ]);

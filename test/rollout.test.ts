@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -8,10 +9,17 @@ import { createStorefront } from "../environments/storefront/index.ts";
 import { scriptSessions } from "../src/cli/demo/session-scripts.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { planRun } from "../src/run/plan-run.ts";
-import { spawnSglangTestServer, type SpawnedServer } from "../src/testing/index.ts";
+import { sessionScriptPolicy, type SessionScripts } from "../src/testing/session-script-policy.ts";
+import {
+  seededPolicy,
+  spawnSglangTestServer,
+  startSglangTestServer,
+  type ServerFault,
+} from "../src/testing/index.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { qwen3Folder } from "./support/qwen3-model.ts";
-import { jsonLines, runCli } from "./support/run-cli.ts";
+import { callCli } from "./support/call-cli.ts";
+import { cliFile, jsonLines, runCli } from "./support/run-cli.ts";
 import { smallModelFolder } from "./support/small-model.ts";
 import { startChatCompletionsServer } from "../src/user/chat-completions-server.fixture.ts";
 import { sharedData } from "../src/testing/shared-data.fixture.ts";
@@ -30,11 +38,14 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A server whose policy plays each task's solution. */
-async function startServer(
-  environment: Environment,
-  scope: { taskCount: number; sampleCount: number; mistakeRate: number; tokenLatencyMs?: number },
-): Promise<SpawnedServer> {
+/** How much is played, and how. */
+interface Scope {
+  readonly taskCount: number;
+  readonly sampleCount: number;
+}
+
+/** What solves each task, for a server to sample. */
+async function solutions(environment: Environment, scope: Scope): Promise<SessionScripts> {
   const plan = planRun(environment, {
     split: "test",
     taskIndexes: Array.from({ length: scope.taskCount }, (_, index) => index),
@@ -42,17 +53,7 @@ async function startServer(
     seed: 0,
   });
   const codec = await loadTokenCodec(modelOf(environment.name));
-  const file = path.join(scratch, `${environment.name}-${scope.taskCount}.json`);
-  const { mistakeRate } = scope;
-  await writeFile(
-    file,
-    JSON.stringify(await scriptSessions(plan, { environment, codec, mistakeRate })),
-  );
-  return await spawnSglangTestServer({
-    policy: policyModule,
-    policyOptions: { file },
-    options: { tokenLatencyMs: scope.tokenLatencyMs ?? 0 },
-  });
+  return await scriptSessions(plan, { environment, codec, mistakeRate: 0 });
 }
 
 /** τ-bench's texts are long in the words of a small shop. */
@@ -61,7 +62,7 @@ function modelOf(environment: string): string {
 }
 
 function rolloutArgs(
-  server: SpawnedServer,
+  server: { readonly url: string },
   environment: string,
   { out, more }: { readonly out: string; readonly more: readonly string[] },
 ): string[] {
@@ -78,11 +79,8 @@ async function readSamples(out: string): Promise<Record<string, unknown>[]> {
 describe.skipIf(shared === null)("turnwright rollout on τ-bench retail", () => {
   test("plays all 115 test tasks, rewards each solution with 1, and verifies clean", async () => {
     const environment = createTauRetail({ bundle: await loadTauBenchBundle(bundle) });
-    await using server = await startServer(environment, {
-      taskCount: 115,
-      sampleCount: 1,
-      mistakeRate: 0,
-    });
+    const scripts = await solutions(environment, { taskCount: 115, sampleCount: 1 });
+    await using server = await startSglangTestServer({ policy: sessionScriptPolicy(scripts) });
     const out = path.join(scratch, "retail");
     const result = await runCli(
       rolloutArgs(server, "tau-retail", { out, more: ["--data", bundle, "--format", "slime"] }),
@@ -97,7 +95,7 @@ describe.skipIf(shared === null)("turnwright rollout on τ-bench retail", () => 
       rewardMean: 1,
       formatErrorCount: 0,
     });
-    const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
+    const verified = await callCli(["verify", path.join(out, "samples.jsonl")]);
     expect(jsonLines(verified.stdout)).toEqual([
       { file: path.join(out, "samples.jsonl"), samples: 115, violations: [] },
     ]);
@@ -122,10 +120,17 @@ describe.skipIf(shared === null)("turnwright rollout on τ-bench retail", () => 
 describe("turnwright rollout on the built-in shop", () => {
   test("survives an engine that is killed and started again in the middle of a run", async () => {
     const environment = createStorefront();
-    const scope = { taskCount: 24, sampleCount: 2, mistakeRate: 0, tokenLatencyMs: 2 };
-    await using server = await startServer(environment, scope);
+    const file = path.join(scratch, "scripts.json");
+    const scripts = await solutions(environment, { taskCount: 24, sampleCount: 2 });
+    await writeFile(file, JSON.stringify(scripts));
+    await using server = await spawnSglangTestServer({
+      policy: policyModule,
+      policyOptions: { file },
+      options: { tokenLatencyMs: 2 },
+      startMs: 600_000,
+    });
     const out = path.join(scratch, "killed");
-    const running = runCli(
+    const running = callCli(
       rolloutArgs(server, "storefront", {
         out,
         more: ["--tasks", "0-23", "--samples", "2", "--json"],
@@ -146,14 +151,19 @@ describe("turnwright rollout on the built-in shop", () => {
     });
     expect(finishedBefore).toBeLessThan(48);
     expect(
-      jsonLines((await runCli(["verify", path.join(out, "samples.jsonl")])).stdout),
+      jsonLines((await callCli(["verify", path.join(out, "samples.jsonl")])).stdout),
     ).toMatchObject([{ samples: 48, violations: [] }]);
   });
 
   test("goes on where an interrupted run stopped, without losing or repeating an episode", async () => {
     const environment = createStorefront();
-    const scope = { taskCount: 24, sampleCount: 1, mistakeRate: 0, tokenLatencyMs: 4 };
-    await using server = await startServer(environment, scope);
+    const state = { isHanging: true };
+    await using server = await startSglangTestServer({
+      policy: sessionScriptPolicy(await solutions(environment, { taskCount: 24, sampleCount: 1 })),
+      // Whoever is slow: what is interrupted has more to play than these.
+      faults: ({ routingKey = "" }) =>
+        state.isHanging && !/\/[0-3]#0$/.test(routingKey) ? { kind: "hang" } : undefined,
+    });
     const out = path.join(scratch, "resumed");
     const more = ["--tasks", "0-23", "--concurrency", "4", "--json"];
     const args = rolloutArgs(server, "storefront", { out, more });
@@ -162,7 +172,8 @@ describe("turnwright rollout on the built-in shop", () => {
     const before = await readSamples(out);
     expect(before.length).toBeGreaterThanOrEqual(3);
     expect(before.length).toBeLessThan(24);
-    const second = await runCli(args);
+    state.isHanging = false;
+    const second = await callCli(args);
     expect(second.status).toBe(0);
     expect(jsonLines(second.stdout).at(-1)).toMatchObject({
       end: "finished",
@@ -175,7 +186,7 @@ describe("turnwright rollout on the built-in shop", () => {
       Array.from({ length: 24 }, (_, index) => `storefront/test/${index}#0`),
     );
     expect(after).toEqual(expect.arrayContaining(before));
-    const other = await runCli([...args, "--temperature", "0.5"]);
+    const other = await callCli([...args, "--temperature", "0.5"]);
     expect(other).toMatchObject({ status: 2, stdout: "" });
     expect(other.stderr).toContain("temperature was 1 and is 0.5");
   });
@@ -183,10 +194,10 @@ describe("turnwright rollout on the built-in shop", () => {
 
 describe("turnwright rollout with a user model", () => {
   test("says in each record and in the summary what the user cost", async () => {
-    await using server = await spawnSglangTestServer({ policy: "seeded", options: {} });
+    await using server = await startSglangTestServer({ policy: seededPolicy() });
     await using user = await startChatCompletionsServer(["Hi", "###STOP###", "Hi", "###STOP###"]);
     const out = path.join(scratch, "priced");
-    const { status, stdout } = await runCli([
+    const { status, stdout } = await callCli([
       ...["rollout", "--url", server.url, "--model", smallModelFolder, "--parser", "qwen25"],
       ...["--env", "storefront", "--tasks", "0-1", "--concurrency", "1", "--out", out],
       ...["--max-tokens-per-turn", "8", "--on-length", "close-and-continue"],
@@ -215,9 +226,9 @@ describe("turnwright rollout with trouble on the other side", () => {
   async function troubled(
     name: string,
     more: readonly string[],
-    options: Readonly<Record<string, unknown>> = {},
+    faults: readonly (ServerFault | undefined)[] = [],
   ) {
-    await using server = await spawnSglangTestServer({ policy: "seeded", options });
+    await using server = await startSglangTestServer({ policy: seededPolicy(), faults });
     const out = path.join(scratch, name);
     const lines = path.join(scratch, "lines.json");
     await writeFile(lines, JSON.stringify(["Hi", ...Array.from({ length: 40 }, () => "Pardon?")]));
@@ -232,13 +243,13 @@ describe("turnwright rollout with trouble on the other side", () => {
       "1",
       "--json",
     ];
-    const { status, stdout } = await runCli([
+    const { status, stdout } = await callCli([
       ...["rollout", "--url", server.url, "--model", smallModelFolder, "--parser", "qwen25"],
       ...["--out", out, "--max-tokens-per-turn", "8", "--on-length", "close-and-continue"],
       ...args,
       ...more,
     ]);
-    const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
+    const verified = await callCli(["verify", path.join(out, "samples.jsonl")]);
     expect(jsonLines(verified.stdout)).toMatchObject([{ violations: [] }]);
     return { status, summary: jsonLines(stdout).at(-1)!, samples: await readSamples(out) };
   }
@@ -270,8 +281,9 @@ describe("turnwright rollout with trouble on the other side", () => {
   });
 
   test("an engine that answers with nonsense fails the engine, with what was recorded", async () => {
-    const faults = [null, null, ...Array.from({ length: 20 }, () => ({ kind: "html" }))];
-    const { summary, samples } = await troubled("html", ["--user", "scripted"], { faults });
+    const html = Array.from({ length: 20 }, () => ({ kind: "html" }) as const);
+    const faults = [undefined, undefined, ...html];
+    const { summary, samples } = await troubled("html", ["--user", "scripted"], faults);
     expect(summary).toMatchObject({
       scored: 0,
       outcomes: { failed: 2 },
@@ -292,8 +304,9 @@ describe("turnwright rollout with trouble on the other side", () => {
   });
 
   test("a null logprob never enters a sample", async () => {
-    const faults = Array.from({ length: 20 }, () => ({ kind: "null-logprob", position: 3 }));
-    const { summary } = await troubled("null-logprob", ["--user", "scripted"], { faults });
+    const fault = { kind: "null-logprob", position: 3 } as const;
+    const faults = Array.from({ length: 20 }, () => fault);
+    const { summary } = await troubled("null-logprob", ["--user", "scripted"], faults);
     expect(summary).toMatchObject({ scored: 0, failures: { "engine/nan": 2 } });
   });
 });
@@ -311,8 +324,6 @@ async function interruptAfter(
   out: string,
   episodeCount: number,
 ): Promise<{ status: number | null }> {
-  const { spawn } = await import("node:child_process");
-  const { cliFile } = await import("./support/run-cli.ts");
   const child = spawn(process.execPath, [cliFile, ...args], { stdio: "ignore" });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   await waitForEpisodes(out, episodeCount);

@@ -11,7 +11,8 @@ import type * as boxed from "../examples/scripts-in-a-box.ts";
 import { localSandboxes, rollout, serveOpenEnv, type DefinedEnvironment } from "../src/index.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
-import { cliFile, runCli } from "./support/run-cli.ts";
+import { callCli } from "./support/call-cli.ts";
+import { cliFile } from "./support/run-cli.ts";
 import { startSandboxService } from "./support/sandbox-service.ts";
 import { smallModelFolder } from "./support/small-model.ts";
 
@@ -50,7 +51,7 @@ describe("docs/worlds.md", () => {
     await using server = await startSglangTestServer({ policy });
     const out = path.join(scratch, "run");
     const env = { MCP_SERVER: script };
-    const played = await runCli(
+    const played = await callCli(
       [
         ...["rollout", "--env", world, "--user", "scripted", "--quiet", "--out", out],
         ...["--url", server.url, "--model", smallModelFolder],
@@ -59,9 +60,9 @@ describe("docs/worlds.md", () => {
     );
     expect(played.stderr).toBe("");
     expect(played.status).toBe(0);
-    expect((await runCli(["show", out, "0"])).stdout).toContain("reward 1");
-    expect((await runCli(["verify", out])).status).toBe(0);
-    const replayed = await runCli(["replay", out], { env: { MCP_SERVER: "/no/such/server.mjs" } });
+    expect((await callCli(["show", out, "0"])).stdout).toContain("reward 1");
+    expect((await callCli(["verify", out])).status).toBe(0);
+    const replayed = await callCli(["replay", out], { env: { MCP_SERVER: "/no/such/server.mjs" } });
     expect(replayed.stderr).toBe("");
     expect(replayed.status).toBe(0);
   });

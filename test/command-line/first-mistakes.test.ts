@@ -7,6 +7,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { echoPolicy, startSglangTestServer } from "../../src/testing/index.ts";
+import { callCli } from "../support/call-cli.ts";
 import { smallModelFolder as model } from "../support/small-model.ts";
 
 /** The first file of a command, as the package names it. */
@@ -103,8 +104,17 @@ register("data:text/javascript," + encodeURIComponent(hook));
   );
 }
 
-/** A command's way to end; with the folder in the place of the scratch folder's own name. */
+/** A command's way to end, where it was begun in the scratch folder. */
 async function run(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly status: number | null; readonly stderr: string }> {
+  const { status, stderr } = await callCli(args, { cwd: scratch, env });
+  return { status, stderr };
+}
+
+/** The same of a process of its own. */
+async function start(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<{ readonly status: number | null; readonly stderr: string }> {
@@ -123,6 +133,7 @@ interface Mistake {
   /** Flags beside those of a run that would do; or a whole command. */
   readonly flags?: Readonly<Record<string, string>>;
   readonly command?: readonly string[];
+  /** Variables of its process, which is one of its own then. */
   readonly env?: Readonly<Record<string, string>>;
   /** The one line, behind `turnwright: `; `{engine}` and the like are addresses. */
   readonly line: string | RegExp;
@@ -352,15 +363,14 @@ const good = {
 };
 
 test.each(Object.entries(mistakes))("%s is answered in one line", async (_, mistake) => {
-  const { flags = {}, env = {}, line } = mistake;
+  const { flags = {}, env, line } = mistake;
   const given = Object.entries({ ...good, ...flags }).flatMap(([name, value]) =>
     name === "user" && value === "" ? [] : [`--${name}`, filled(value)],
   );
   const args = mistake.command ?? ["rollout", "--quiet", ...given];
-  const { status, stderr } = await run(args, {
-    TURNWRIGHT_TAU_BENCH: path.join(scratch, "no"),
-    ...env,
-  });
+  const none = { TURNWRIGHT_TAU_BENCH: path.join(scratch, "no") };
+  const { status, stderr } =
+    env === undefined ? await run(args, none) : await start(args, { ...none, ...env });
   expect(stderr).toMatch(/^turnwright: [^\n]+\n$/);
   const said = stderr.slice("turnwright: ".length, -1);
   if (typeof line === "string") expect(said).toBe(filled(line));

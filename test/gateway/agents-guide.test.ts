@@ -8,7 +8,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { serveGateway } from "../../src/gateway/server/serve.ts";
 import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
 import { createGatewayRun } from "../../src/setup/gateway-run.ts";
-import { jsonLines, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { jsonLines } from "../support/run-cli.ts";
 import { modelDir } from "./storefront-desk.fixture.ts";
 
 /** The agent that docs/agents.md shows, as it was compiled. */
@@ -38,7 +39,7 @@ test("docs/agents.md: an agent of the AI SDK has rows that hold after what the p
     await run.end();
   }
   expect(told.trim()).not.toBe("");
-  const { status, stdout } = await runCli(["verify", out, "--rescore"]);
+  const { status, stdout } = await callCli(["verify", out, "--rescore"]);
   expect(status).toBe(0);
   const [verified] = jsonLines(stdout);
   expect(verified).toMatchObject({ samples: 1, episodes: 1, violations: [] });

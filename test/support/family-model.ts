@@ -22,9 +22,18 @@ export interface Family {
   readonly endTokens: readonly string[];
 }
 
+interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  readonly special: boolean;
+}
+
 interface TokenizerJson {
-  added_tokens: { id: number; content: string; special: boolean }[];
-  model: { vocab: Record<string, number>; merges: unknown[] };
+  readonly added_tokens: readonly AddedToken[];
+  readonly model: {
+    readonly vocab: Readonly<Record<string, number>>;
+    readonly merges: readonly unknown[];
+  };
 }
 
 /** Markup is no control token: published tokenizers list it as not special, where they list it. */
@@ -42,11 +51,10 @@ export async function writeFamilyModel(
   const published = await readFile(path.join(templates, family.template), "utf8");
   const { behind = "", text = "" } = family.showTools ?? {};
   const template = published.replace(behind, () => behind + text);
-  const isStandIn = family.tokenizer === "stand-in";
-  const whole = await readTokenizer(isStandIn ? "qwen3" : family.tokenizer);
-  const tokenizer = isStandIn ? withFirstMerges(whole, 16_000) : whole;
+  const { tokenizer } = family;
+  const base = await (tokenizer === "stand-in" ? readStandIn() : readTokenizer(tokenizer));
   const spelled = [...template.matchAll(controlShapes)].map(([literal]) => literal);
-  const idOf = addTokens(tokenizer, [
+  const { added, idOf } = addTokens(base, [
     ...(family.bosToken === undefined ? [] : [family.bosToken]),
     family.eosToken,
     ...family.endTokens,
@@ -55,7 +63,7 @@ export async function writeFamilyModel(
   ]);
   await mkdir(dir, { recursive: true });
   const files = {
-    "tokenizer.json": JSON.stringify(tokenizer),
+    "tokenizer.json": JSON.stringify({ ...base, added_tokens: added }),
     "tokenizer_config.json": JSON.stringify({
       eos_token: family.eosToken,
       ...(family.bosToken === undefined ? {} : { bos_token: family.bosToken }),
@@ -74,6 +82,14 @@ async function readTokenizer(name: Parameters<typeof modelFolder>[0]): Promise<T
   return JSON.parse(await readFile(file, "utf8")) as TokenizerJson;
 }
 
+let standIn: Promise<TokenizerJson> | undefined;
+
+/** Made once: of a whole tokenizer most is thrown away. */
+async function readStandIn(): Promise<TokenizerJson> {
+  standIn ??= readTokenizer("qwen3").then((whole) => withFirstMerges(whole, 16_000));
+  return await standIn;
+}
+
 /** A byte-pair model that learned less: its ids are those of the bytes, and then one for each merge. */
 function withFirstMerges(whole: TokenizerJson, mergeCount: number): TokenizerJson {
   const size = 256 + mergeCount;
@@ -88,24 +104,23 @@ function withFirstMerges(whole: TokenizerJson, mergeCount: number): TokenizerJso
   };
 }
 
-/** Adds what is missing; the ids of added tokens are the last ones. */
-function addTokens(
-  { added_tokens: known }: TokenizerJson,
-  literals: readonly string[],
-): (literal: string) => number {
+/** The added tokens with those that are missing; their ids are the last ones. */
+function addTokens({ added_tokens: known }: TokenizerJson, literals: readonly string[]) {
   const [first] = known;
   if (first === undefined) throw new Error("expected a tokenizer with added tokens");
+  const added = [...known];
   const ids = new Map(known.map(({ id, content }) => [content, id]));
   let next = 1 + Math.max(...ids.values());
   for (const content of literals) {
     if (ids.has(content)) continue;
-    known.push({ ...first, id: next, content, special: !markup.test(content) });
+    added.push({ ...first, id: next, content, special: !markup.test(content) });
     ids.set(content, next);
     next += 1;
   }
-  return (literal) => {
+  const idOf = (literal: string): number => {
     const id = ids.get(literal);
     if (id === undefined) throw new Error(`expected ${literal} to be a token`);
     return id;
   };
+  return { added, idOf };
 }

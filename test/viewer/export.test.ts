@@ -17,7 +17,8 @@ import {
 } from "../../src/viewer/viewed-run.fixture.ts";
 import { exportHtml } from "../../src/viewer/export-html.ts";
 import { openRuns } from "../../src/viewer/source/run-index.ts";
-import { cliFile, runCli } from "../support/run-cli.ts";
+import { callCli } from "../support/call-cli.ts";
+import { cliFile } from "../support/run-cli.ts";
 import { builtPage, hasBrowser, launchBrowser, serveRuns, watchPage } from "./browser.ts";
 
 let scratch = "";
@@ -48,7 +49,7 @@ afterAll(async () => {
 describe("turnwright view --export", () => {
   test("writes a file that needs nothing but a browser", async (context) => {
     const file = path.join(scratch, "exported.html");
-    const { status, stdout, stderr } = await runCli([
+    const { status, stdout, stderr } = await callCli([
       ...["view", run, "--export", file, "--episode", "0#1", "7#3", "0#1"],
     ]);
     expect(stderr).toBe("");
@@ -98,7 +99,7 @@ describe("turnwright view --export", () => {
 
   test("writes all episodes where none is named", async () => {
     const file = path.join(scratch, "all.html");
-    const { stdout } = await runCli(["view", run, "--export", file]);
+    const { stdout } = await callCli(["view", run, "--export", file]);
     expect(stdout).toContain(": 3 episodes, ");
     const [, policy] = /Content-Security-Policy" content="([^"]+)"/.exec(
       await readFile(file, "utf8"),
@@ -151,7 +152,7 @@ describe("turnwright view", () => {
       /Cannot export episode shop\/test\/0 of \S+: 2 episodes fit/,
     ],
   ])("refuses %j", async (args, complaint) => {
-    const { status, stderr } = await runCli(args.map((arg) => (arg === "RUN" ? run : arg)));
+    const { status, stderr } = await callCli(args.map((arg) => (arg === "RUN" ? run : arg)));
     expect(stderr).toMatch(complaint);
     expect(status).toBe(2);
   });
