@@ -103,10 +103,10 @@ describe("docs/worlds.md", () => {
     const stop = new AbortController();
     const running = box.run(["sleep", "1000"], { signal: stop.signal });
     running.catch(() => undefined);
-    await vi.waitFor(() => expect(service.runningCount()).toBe(1), { timeout: 60_000 });
+    await vi.waitFor(() => expect(service.runningCount()).toBe(1), { timeout: 600_000 });
     stop.abort(new Error("enough"));
     await expect(running).rejects.toThrow("enough");
-    await vi.waitFor(() => expect(service.runningCount()).toBe(0), { timeout: 60_000 });
+    await vi.waitFor(() => expect(service.runningCount()).toBe(0), { timeout: 600_000 });
     await box[Symbol.asyncDispose]();
 
     // What the service does wrong is an outage, and none of the model's mistakes.

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunVerification } from "../../src/audit/verify-run.ts";
 import type { FileRescoring } from "../../src/trajectory/rescore-file.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
+import { callCli } from "../support/call-cli.ts";
 import { jsonLines, runCli } from "../support/run-cli.ts";
 
 const modelDir = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
@@ -80,7 +81,7 @@ describe("turnwright demo", () => {
     expect(rescore).toMatchObject({ engine: "reference", temperature: 1, skipped: [] });
     expect(rescore.tokenCount).toBeGreaterThan(10_000);
     expect(rescore.largest!.difference).toBeLessThan(1e-5);
-  }, 300_000);
+  });
 
   test("finds a run's reward that was changed afterwards", async () => {
     const forged = path.join(scratch, "forged");
@@ -90,7 +91,7 @@ describe("turnwright demo", () => {
       path.join(forged, "samples.jsonl"),
       rows.replaceAll('"reward":0,', '"reward":1,'),
     );
-    const { status, stdout } = await runCli(["verify", forged]);
+    const { status, stdout } = await callCli(["verify", forged]);
     expect(status).toBe(1);
     const { violations } = jsonLines(stdout)[0] as unknown as RunVerification;
     const rules = new Set(violations.map(({ file, rule }) => `${file} ${rule}`));
@@ -98,14 +99,14 @@ describe("turnwright demo", () => {
       "samples.jsonl episode-reward",
       "samples.jsonl row-changed",
     ]);
-  }, 300_000);
+  });
 
   test("finds out what was sampled at another temperature", async () => {
     // As many as it takes to see it.
     const rows = (await read("demo", "samples.jsonl")).split("\n").slice(0, 16);
     const file = path.join(scratch, "demo", "first-samples.jsonl");
     await writeFile(file, `${rows.join("\n")}\n`);
-    const { status, stdout } = await runCli([
+    const { status, stdout } = await callCli([
       ...["verify", "--rescore", file, "--temperature", "0.5", "--tolerance", "0.01"],
     ]);
     expect(status).toBe(1);
@@ -115,14 +116,14 @@ describe("turnwright demo", () => {
     const sample = JSON.parse(rows[line - 1]!) as Sample;
     expect(sample.tokenIds[index]).toBe(tokenId);
     expect(sample.logprobs[index]).toBe(recorded);
-  }, 300_000);
+  });
 
   test.each([
     [["--seed", "x"], "Cannot use --seed x: expected a whole number, 0 or more"],
     [["--env", "tau-retail"], "Cannot use --env without --stand-in"],
     [["--stand-in", "--mistakes", "2"], "Cannot use --mistakes 2: expected a number from 0 to 1"],
   ])("refuses %j", async (flags, complaint) => {
-    const { status, stderr } = await runCli(["demo", ...flags]);
+    const { status, stderr } = await callCli(["demo", ...flags]);
     expect(stderr).toBe(`turnwright: ${complaint}\n`);
     expect(status).toBe(2);
   });
@@ -130,9 +131,20 @@ describe("turnwright demo", () => {
 
 describe("turnwright rollout --engine reference", () => {
   async function play(name: string, more: readonly string[]): Promise<readonly string[]> {
-    const { status, stdout } = await runCli([
+    const { status, stdout } = await callCli([
       ...["rollout", "--engine", "reference", "--model", modelDir, "--env", "storefront"],
-      ...["--tasks", "0-5", "--samples", "2", "--user", "scripted", "--sampling-seed", "7"],
+      ...[
+        "--tasks",
+        "0-5",
+        "--samples",
+        "2",
+        "--max-turns",
+        "4",
+        "--user",
+        "scripted",
+        "--sampling-seed",
+        "7",
+      ],
       ...["--max-tokens-per-turn", "128", "--format", "slime", "--out", path.join(scratch, name)],
       ...more,
     ]);
@@ -150,10 +162,10 @@ describe("turnwright rollout --engine reference", () => {
     const first = await play("first", ["--threads", "1", "--concurrency", "2"]);
     expect(await play("second", ["--threads", "2", "--concurrency", "12"])).toEqual(first);
     expect(await play("third", ["--threads", "1", "--sampling-seed", "8"])).not.toEqual(first);
-  }, 300_000);
+  });
 
   test("refuses settings of other engines", async () => {
-    const { status, stderr } = await runCli([
+    const { status, stderr } = await callCli([
       ...["rollout", "--engine", "reference", "--model", modelDir, "--env", "storefront"],
       ...["--user", "scripted", "--url", "http://127.0.0.1:9"],
     ]);

@@ -98,7 +98,7 @@ describe("two runs on one folder", () => {
     expect((await rolloutIds(out, "episodes.jsonl")).toSorted()).toEqual(ids);
     const verified = await runCli(["verify", path.join(out, "samples.jsonl")]);
     expect(jsonLines(verified.stdout)).toMatchObject([{ samples: 6, violations: [] }]);
-  }, 600_000);
+  });
 
   test("of two that take over from a killed one at the same moment, one is refused", async () => {
     const { server, state } = await hangingServer(1);
@@ -124,5 +124,5 @@ describe("two runs on one folder", () => {
     const last = await runCli(args);
     expect(jsonLines(last.stdout).at(-1)).toMatchObject({ end: "finished", finished: 6 });
     expect(await rolloutIds(out, "samples.jsonl")).toHaveLength(6);
-  }, 600_000);
+  });
 });

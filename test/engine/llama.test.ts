@@ -325,7 +325,6 @@ describe("turnwright rollout --engine llama", () => {
       }
       expect(samples[0]).toEqual(samples[1]);
     },
-    240_000,
   );
 });
 

@@ -1,12 +1,12 @@
-import { spawn } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import "./create-package.ts";
+import { packMain, removePacked, root, run } from "./pack.fixture.ts";
 import { findUnexportedTypes } from "./unexported-types.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const modules = path.join(root, "node_modules");
 
 /** A project that has installed the package as it would be published, and Node's types. */
@@ -14,16 +14,11 @@ let project = "";
 let packed: readonly string[] = [];
 beforeAll(async () => {
   project = await mkdtemp(path.join(tmpdir(), "turnwright-consumer-"));
-  const flags = ["pack", "--ignore-scripts", "--json", "--pack-destination", project];
-  const { status, output } = await run("npm", flags, root);
-  expect(status, output).toBe(0);
-  const [{ filename, files }] = JSON.parse(output.slice(output.indexOf("["))) as [
-    { filename: string; files: { path: string }[] },
-  ];
-  packed = files.map((file) => file.path);
+  const { tarball, files } = await packMain();
+  packed = files;
   const installed = path.join(project, "node_modules/turnwright");
   await mkdir(installed, { recursive: true });
-  const unpack = ["-xzf", path.join(project, filename), "--strip-components=1", "-C", installed];
+  const unpack = ["-xzf", tarball, "--strip-components=1", "-C", installed];
   expect((await run("tar", unpack, project)).status).toBe(0);
   await mkdir(path.join(project, "node_modules/@types"));
   for (const name of ["@types/node", "undici-types"]) {
@@ -36,21 +31,9 @@ beforeAll(async () => {
   await writeFile(path.join(project, "package.json"), '{ "type": "module" }\n');
 });
 afterAll(async () => {
+  await removePacked();
   await rm(project, { recursive: true });
 });
-
-async function run(command: string, args: readonly string[], cwd: string) {
-  const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-  let errors = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-  const status = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  return { status, output: status === 0 ? output : output + errors };
-}
 
 describe("the package type-checks in a project of its own, the files of its dependencies not skipped", () => {
   const resolutions = {

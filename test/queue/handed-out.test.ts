@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { missingStore, startStore } from "../../src/queue/store/store-server.fixture.ts";
+import { freePort, missingStore, startStore } from "../../src/queue/store/store-server.fixture.ts";
+import { callCli } from "../support/call-cli.ts";
 import { Started } from "../support/started.ts";
 import { jsonLines, runCli } from "../support/run-cli.ts";
 
@@ -58,14 +58,13 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     expect(state!.runs.map(({ environment }) => environment)).toEqual(["storefront"]);
     expect(JSON.stringify(state!.workers)).toMatch(/"two-\w{6}"/);
     await run.until("The run is finished.");
-    const [exit] = (await once(run.child, "exit").catch(() => [])) as [number?];
-    expect(exit ?? run.child.exitCode).toBe(0);
+    expect(await run.ended()).toBe(0);
     expect(await rows("handed-out")).toBe(await rows("plain"));
     const shown = run.told.split("The run is finished.")[0]!;
     expect(shown.split("\n").filter((line) => !/done · |^$/.test(line))).toEqual([]);
-    const verified = await runCli(["verify", path.join(scratch, "handed-out")]);
+    const verified = await callCli(["verify", path.join(scratch, "handed-out")]);
     expect(verified.status, verified.stdout).toBe(0);
-    const replayed = await runCli(["replay", path.join(scratch, "handed-out")]);
+    const replayed = await callCli(["replay", path.join(scratch, "handed-out")]);
     expect(replayed.status, replayed.stdout).toBe(0);
     expect(await two.end("SIGTERM")).toBe(0);
     expect(two.told).toContain("note: drained");
@@ -104,7 +103,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     ]);
     if (made.status !== 0) context.skip("openssl is not installed");
     // The plain port stays for those who start it; what is tested is the other.
-    const tlsPort = 20_000 + (process.pid % 20_000);
+    const tlsPort = await freePort();
     const tls = ["--tls-port", String(tlsPort), "--tls-auth-clients", "no"];
     const files = ["--tls-cert-file", place("cert.pem"), "--tls-key-file", place("key.pem")];
     await using _store = await startStore([...tls, ...files, "--requirepass", secret]);
@@ -175,7 +174,7 @@ describe("without a queue", () => {
       ]),
     ];
     for (const [args, expected] of cases) {
-      const { status, stderr } = await runCli(args);
+      const { status, stderr } = await callCli(args);
       expect({ status, stderr }).toEqual({ status: 2, stderr: `turnwright: ${expected}\n` });
     }
   });

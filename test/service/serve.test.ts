@@ -107,7 +107,7 @@ describe("turnwright serve", () => {
     expect([verified.violations, verified.isFinished]).toEqual([[], true]);
     child!.kill("SIGTERM");
     expect(await once(child!, "close")).toEqual([0, null]);
-  }, 240_000);
+  });
 
   const why = obstacle();
   if (why !== undefined) console.warn(`Skipping the Python client against the service: ${why}`);
@@ -134,7 +134,6 @@ describe("turnwright serve", () => {
         health: ["running", 13, 1],
       });
     },
-    240_000,
   );
 });
 

@@ -10,7 +10,6 @@ const longest = [
   "src/tokenizer/codec-agreement.test.ts",
   "test/package/package.test.ts",
   "test/rollout.test.ts",
-  "test/package/create.test.ts",
   "src/worlds/sandbox/sandbox.test.ts",
   "test/command-line/first-mistakes.test.ts",
   "test/agent-strategies.test.ts",

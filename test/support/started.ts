@@ -7,7 +7,9 @@ import { cliFile } from "./run-cli.ts";
 export class Started implements AsyncDisposable {
   readonly child: ChildProcess;
   told = "";
-  readonly #exit: Promise<unknown>;
+  /** Whether it has ended, and all that it wrote was read. */
+  #isOver = false;
+  readonly #end: Promise<unknown>;
 
   constructor(args: readonly string[], env: Record<string, string> = {}) {
     this.child = spawn(process.execPath, [cliFile, ...args], {
@@ -17,19 +19,24 @@ export class Started implements AsyncDisposable {
     for (const stream of [this.child.stdout!, this.child.stderr!]) {
       stream.setEncoding("utf8").on("data", (text: string) => (this.told += text));
     }
-    this.#exit = once(this.child, "exit");
+    this.#end = once(this.child, "close").then(() => (this.#isOver = true));
   }
 
   async until(text: string): Promise<void> {
     while (!this.told.includes(text)) {
-      expect(this.child.exitCode, this.told).toBeNull();
+      expect(this.#isOver, this.told).toBe(false);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null> {
     this.child.kill(signal);
-    await this.#exit;
+    return await this.ended();
+  }
+
+  /** Waits until it has ended of itself; its exit status. */
+  async ended(): Promise<number | null> {
+    await this.#end;
     return this.child.exitCode;
   }
 

@@ -1,57 +1,24 @@
-import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { jsonLines, runCli } from "../support/run-cli.ts";
+import { pack, packMain, root, run } from "./pack.fixture.ts";
 import { startRegistry, type PackedPackage } from "./registry.fixture.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const source = path.join(root, "packages/create-turnwright");
 
 let scratch = "";
 let create: PackedPackage;
-let main: PackedPackage;
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-create-"));
   const built = await run(process.execPath, [path.join(root, "scripts/build-create.mjs")], root);
   expect(built.status, built.output).toBe(0);
   create = await pack(source);
-  main = await pack(root);
 });
 afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
-
-async function run(command: string, args: readonly string[], cwd: string) {
-  const env = { ...process.env, NO_COLOR: "1", npm_config_update_notifier: "false" };
-  // Else Node takes itself for a test of the runner that runs this one.
-  delete (env as Record<string, unknown>)["NODE_TEST_CONTEXT"];
-  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-  let stdout = "";
-  let output = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    stdout += text;
-    output += text;
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
-  const status = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  return { status, stdout, output };
-}
-
-async function pack(folder: string): Promise<PackedPackage> {
-  const manifest = JSON.parse(
-    await readFile(path.join(folder, "package.json"), "utf8"),
-  ) as PackedPackage["manifest"];
-  const flags = ["pack", "--ignore-scripts", "--pack-destination", scratch];
-  const { status, output } = await run("npm", flags, folder);
-  expect(status, output).toBe(0);
-  return { manifest, tarball: path.join(scratch, `${manifest.name}-${manifest.version}.tgz`) };
-}
 
 /** All files of a folder with their content, by their names. */
 async function filesOf(dir: string): Promise<Record<string, string>> {
@@ -145,6 +112,7 @@ const cannotFetch = /ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETU
 test("from `npm create` to verified rows, as a stranger goes", async (context) => {
   const project = path.join(scratch, "stranger");
   await run(process.execPath, [path.join(source, "dist/start.cjs"), project], scratch);
+  const main = await packMain();
   const quick = ["--prefer-offline", "--fetch-retries=0", "--fetch-timeout=60000"];
   const installed = await run("npm", ["install", ...quick, main.tarball], project);
   if (installed.status !== 0 && cannotFetch.test(installed.output)) {
