@@ -36,7 +36,9 @@ import { sharedData } from "../src/testing/shared-data.fixture.ts";
 const shared = sharedData();
 const bundle = path.join(shared ?? "", "data/tau-bench");
 const templates = path.join(shared ?? "", "data/chat-templates");
-const taskCount = 8;
+/** Few that call many tools: among their arguments are lists, sums to calculate and addresses. */
+const taskIndexes = [0, 4, 16, 22];
+const taskCount = taskIndexes.length;
 
 /** What the policy means to do in a turn. */
 interface Deed {
@@ -324,7 +326,7 @@ async function writeScript(environment: Environment, family: Case, modelDir: str
   const script: Script = {};
   const plan = planRun(environment, {
     split: "test",
-    taskIndexes: Array.from({ length: taskCount }, (_, index) => index),
+    taskIndexes,
     sampleCount: 1,
     seed: 0,
   });
@@ -412,7 +414,7 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
     const out = path.join(scratch, `${family.name}-${engine}`);
     const result = await callCli([
       ...["rollout", "--engine", engine, "--url", server.url, "--model", modelDir],
-      ...["--env", "tau-retail", "--data", bundle, "--tasks", `0-${taskCount - 1}`],
+      ...["--env", "tau-retail", "--data", bundle, "--tasks", taskIndexes.join(",")],
       ...["--user", "scripted", "--out", out],
       ...Object.entries(family.variables ?? {}).flatMap(([name, value]) => [
         "--template-variable",
@@ -442,7 +444,7 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
 
 describe("turnwright rollout with a model folder as it comes", () => {
   const stop = "<|im_end|>";
-  const taskIndexes = Array.from({ length: 6 }, (_, index) => index);
+  const shopTasks = Array.from({ length: 6 }, (_, index) => index);
 
   /** Plays the shop with turns that its expert would sample. */
   async function playShop(name: "qwen3" | "qwen2_5", more: readonly string[]) {
@@ -450,7 +452,7 @@ describe("turnwright rollout with a model folder as it comes", () => {
     const script: Script = {};
     const plan = planRun(createStorefront(), {
       split: "test",
-      taskIndexes,
+      taskIndexes: shopTasks,
       sampleCount: 1,
       seed: 0,
     });

@@ -103,18 +103,6 @@ describe("bad input gets one clear line on standard error and exit status 2", ()
     expect(stdout).toBe("");
     expect(status).toBe(2);
   });
-
-  test.each([
-    [["rollout", "--bogus"], "turnwright: unknown option '--bogus' (see --help)\n"],
-    [
-      ["rollout", "--env", "nope"],
-      /^turnwright: Cannot find environment "nope": expected one of [^\n]+\n$/,
-    ],
-  ])("of the process itself: %j", async (args, line) => {
-    const { status, stdout, stderr } = await runCli(args);
-    expect(stderr).toMatch(line);
-    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
-  });
 });
 
 /** A `parse` that runs. */

@@ -42,6 +42,7 @@ async function call(
   };
   const [stdout, stderr] = [new Collected(), new Collected()];
   const before = { argv: process.argv, exitCode: process.exitCode, cwd: process.cwd() };
+  if (cwd !== undefined) process.chdir(cwd);
   const variables = Object.keys(env).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, env);
   const streams = {
@@ -52,7 +53,6 @@ async function call(
   const listeners = signals.map((signal) => process.listeners(signal));
   process.argv = [process.execPath, cliFile, ...args];
   process.exitCode = undefined;
-  if (cwd !== undefined) process.chdir(cwd);
   try {
     await runCommandLine(args);
     return {

@@ -30,7 +30,11 @@ if (!hasBrowser) {
 /** Starts the browser that the tests of a file share. */
 export async function launchBrowser(): Promise<Browser> {
   expect(executablePath, "CI installs Chromium").toBeDefined();
-  return await chromium.launch({ executablePath: executablePath!, args: ["--no-sandbox"] });
+  return await chromium.launch({
+    executablePath: executablePath!,
+    args: ["--no-sandbox"],
+    timeout: 600_000,
+  });
 }
 
 /** A page that was watched: everything that it asked for and complained of. */
