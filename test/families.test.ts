@@ -36,8 +36,8 @@ import { sharedData } from "../src/testing/shared-data.fixture.ts";
 const shared = sharedData();
 const bundle = path.join(shared ?? "", "data/tau-bench");
 const templates = path.join(shared ?? "", "data/chat-templates");
-/** Few that call many tools: among their arguments are lists, sums to calculate and addresses. */
-const taskIndexes = [0, 4, 16, 22];
+/** Such that call many tools: among their arguments are lists, sums to calculate and addresses. */
+const taskIndexes = [0, 1, 2, 3, 4, 5, 16, 22];
 const taskCount = taskIndexes.length;
 
 /** What the policy means to do in a turn. */
