@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { codeOf, readText, type Files } from "../run/files.ts";
 import { readPlacedLines } from "../run/placed-lines.ts";
 import type { RunTally } from "../run/run-progress.ts";
 import { ToldEpisodes, type ToldGrouping } from "../run/told-episodes.ts";
@@ -18,14 +18,11 @@ export function isFinishedBy(summary: Summary): summary is RawRow {
 }
 
 /** What `summary.json` says of the run; `undefined` where there is none. */
-export async function readSummary(dir: string): Promise<Summary> {
-  try {
-    const summary = parseLine(await readFile(path.join(dir, "summary.json"), "utf8"));
-    return isRow(summary) ? summary : "damaged";
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    return undefined;
-  }
+export async function readSummary(files: Files, dir: string): Promise<Summary> {
+  const text = await readText(files, path.join(dir, "summary.json"));
+  if (text === undefined) return undefined;
+  const summary = parseLine(text);
+  return isRow(summary) ? summary : "damaged";
 }
 
 const sums = [
@@ -112,7 +109,7 @@ const shared = ["outcome", "stopReason", "reward"] as const;
  * @returns how the last start grouped attempts, and what was found.
  */
 export async function checkEvents(
-  dir: string,
+  { files, dir }: { readonly files: Files; readonly dir: string },
   episodes: ReadonlyMap<string, EpisodeFacts>,
   { manifest, summary }: { readonly manifest: RawRow; readonly summary: Summary },
 ): Promise<{ readonly grouping: ToldGrouping; readonly findings: readonly Finding[] }> {
@@ -129,7 +126,7 @@ export async function checkEvents(
   let isEnded = isFinished;
   const file = path.join(dir, "events.jsonl");
   try {
-    for await (const { text, place } of readPlacedLines(file)) {
+    for await (const { text, place } of readPlacedLines(files, file)) {
       const event = parseLine(text);
       const { line } = place;
       if (!isRow(event) || typeof event["type"] !== "string") {
@@ -163,7 +160,7 @@ export async function checkEvents(
     if (isFinished && !hasEnded)
       found.push({ rule: "events", detail: "nothing tells that the run ended" });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
     isThere = false;
     found.push({ rule: "events", detail: "there is no such file" });
   }

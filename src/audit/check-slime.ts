@@ -1,6 +1,6 @@
-import { stat } from "node:fs/promises";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import type { Files } from "../run/files.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
 import { readSlimeGroups, type SlimeAttempt } from "../sink/slime-file.ts";
 import { toSlimeGroup, type SlimeSample } from "../sink/slime.ts";
@@ -31,15 +31,12 @@ type Found = (Violation & { readonly line?: number })[];
  * @returns the number of rows, where there is a file, and what was found.
  */
 export async function checkSlime(
-  dir: string,
+  { files, dir }: { readonly files: Files; readonly dir: string },
   attempts: readonly SlimeAttempt[],
   { isAsked, isFinished, size, isSound }: SlimeCircumstances,
 ): Promise<{ readonly rows?: number; readonly findings: readonly Finding[] }> {
   const file = path.join(dir, fileName);
-  const isThere = await stat(file).then(
-    () => true,
-    () => false,
-  );
+  const isThere = (await files.facts(file)) !== undefined;
   const found: Found = [];
   if (isThere !== isAsked && (isFinished || isThere)) {
     const detail = isThere
@@ -48,12 +45,13 @@ export async function checkSlime(
     found.push({ rule: "slime", detail });
   }
   if (!isThere) return { findings: findingsIn(fileName, found) };
-  const actual = await indexRows(file, found);
-  await using reader = await LineReader.open(file);
+  const actual = await indexRows({ files, file }, found);
+  await using reader = await LineReader.open(files, file);
   let previousLine = 0;
   const samplesFile = path.join(dir, "samples.jsonl");
   const episodesFile = path.join(dir, "episodes.jsonl");
-  for await (const members of readSlimeGroups(attempts, { samplesFile, episodesFile, size })) {
+  const sources = { files, samplesFile, episodesFile, size };
+  for await (const members of readSlimeGroups(attempts, sources)) {
     const broken = members.filter(({ rolloutId }) => !isSound(rolloutId));
     if (broken.length > 0) {
       for (const { rolloutId } of members) actual.places.delete(rolloutId);
@@ -88,10 +86,13 @@ export async function checkSlime(
   return { rows: actual.count, findings: findingsIn(fileName, found) };
 }
 
-async function indexRows(file: string, found: Found) {
+async function indexRows(
+  { files, file }: { readonly files: Files; readonly file: string },
+  found: Found,
+) {
   const places = new Map<string, LinePlace[]>();
   let count = 0;
-  for await (const { text, place } of readPlacedLines(file)) {
+  for await (const { text, place } of readPlacedLines(files, file)) {
     count += 1;
     const row = parseLine(text);
     if (!isRow(row)) {

@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { Files } from "../run/files.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
 import { RunTally } from "../run/run-progress.ts";
@@ -60,13 +61,13 @@ export class EpisodeFile implements AsyncDisposable {
     this.tally = read.tally;
   }
 
-  static async open(dir: string): Promise<EpisodeFile> {
+  static async open(files: Files, dir: string): Promise<EpisodeFile> {
     const file = path.join(dir, EpisodeFile.fileName);
     const episodes = new Map<string, EpisodeFacts>();
     const violations: (Violation & { line: number })[] = [];
     const tally = new RunTally({ planned: 0, now: () => 0 });
     let count = 0;
-    for await (const { text, place } of readPlacedLines(file)) {
+    for await (const { text, place } of readPlacedLines(files, file)) {
       const { line } = place;
       count += 1;
       const row = parseLine(text);
@@ -89,7 +90,12 @@ export class EpisodeFile implements AsyncDisposable {
       episodes.set(rolloutId, { ...toFacts(row, place, episode), isSound });
     }
     const findings = findingsIn(EpisodeFile.fileName, violations);
-    return new EpisodeFile(await LineReader.open(file), { episodes, findings, count, tally });
+    return new EpisodeFile(await LineReader.open(files, file), {
+      episodes,
+      findings,
+      count,
+      tally,
+    });
   }
 
   /** Compares a row of samples with its episode. */

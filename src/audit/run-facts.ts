@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { readText, type Files } from "../run/files.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { SampleFacts } from "../trajectory/check-tokens.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
@@ -18,9 +18,10 @@ export interface RunFacts {
 
 /** Reads `run.json`; what is missing in it is found, and the rest goes on without. */
 export async function readRunFacts(
+  files: Files,
   dir: string,
 ): Promise<{ facts: RunFacts; manifest: RawRow; found: Violation[] }> {
-  const text = await readFile(path.join(dir, "run.json"), "utf8").catch(() => undefined);
+  const text = await readText(files, path.join(dir, "run.json")).catch(() => undefined);
   const value = text === undefined ? undefined : parseLine(text);
   const manifest = isRow(value) ? value : {};
   const { format, configuration, found: started } = manifest;

@@ -1,7 +1,9 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
-import { verifyFile } from "../trajectory/verify-file.ts";
+import { diskFiles, type Files } from "../run/files.ts";
+import { readPlacedLines } from "../run/placed-lines.ts";
+import { verifyLines } from "../trajectory/verify-file.ts";
 import type { ToldGrouping } from "../run/told-episodes.ts";
 import { attemptCountsOf } from "../run/attempt-counts.ts";
 import { attemptsByPlace } from "./attempts-by-place.ts";
@@ -46,19 +48,29 @@ export interface RunVerification {
  */
 export async function verifyRun(dir: string): Promise<RunVerification> {
   await checkFolder(dir);
-  const { facts, manifest, found } = await readRunFacts(dir);
+  return await auditFolder(diskFiles, dir);
+}
+
+/**
+ * The same for a folder on any disk.
+ *
+ * @throws the disk's own error where the folder has no episodes.
+ */
+export async function auditFolder(files: Files, dir: string): Promise<RunVerification> {
+  const { facts, manifest, found } = await readRunFacts(files, dir);
   const findings: Finding[] = [...findingsIn("run.json", found)];
-  await using episodes = await EpisodeFile.open(dir);
-  const samples = await verifyFile(path.join(dir, "samples.jsonl"), {
+  await using episodes = await EpisodeFile.open(files, dir);
+  const samplesFile = path.join(dir, "samples.jsonl");
+  const samples = await verifyLines(samplesFile, readRows(files, samplesFile), {
     facts: facts.sampleFacts,
     checkRow: async (row, found) => await episodes.check(row, found),
   });
   findings.push(...findingsIn("samples.jsonl", samples.violations));
   findings.push(...episodes.findings, ...episodes.finish());
-  const summary = await readSummary(dir);
+  const summary = await readSummary(files, dir);
   const finished = isFinishedBy(summary) ? summary : undefined;
   const isFinished = finished !== undefined;
-  const events = await checkEvents(dir, episodes.episodes, { manifest, summary });
+  const events = await checkEvents({ files, dir }, episodes.episodes, { manifest, summary });
   const { there, planned } = checkPlaces(facts, events.grouping, episodes.episodes);
   findings.push(...(there?.findings ?? []));
   const missing = (there?.attempts ?? []).filter(({ isMissing }) => isMissing);
@@ -66,7 +78,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   findings.push(...events.findings);
   const slime =
     there &&
-    (await checkSlime(dir, there.attempts, {
+    (await checkSlime({ files, dir }, there.attempts, {
       isAsked: facts.hasSlime,
       isFinished,
       size: there.size,
@@ -87,6 +99,11 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
     ...(slime?.rows === undefined ? {} : { slimeRows: slime.rows }),
     violations: findings,
   };
+}
+
+async function* readRows(files: Files, file: string) {
+  for await (const { text, place } of readPlacedLines(files, file))
+    yield { line: place.line, text };
 }
 
 /** Holds the episodes against what the run is to have, where `run.json` says that. */

@@ -75,7 +75,7 @@ async function findAttempts(
 ): Promise<readonly SlimeAttempt[]> {
   const byPlace = new Map<string, string>();
   try {
-    for await (const { text, place } of readPlacedLines(episodesFile)) {
+    for await (const { text, place } of readPlacedLines(diskFiles, episodesFile)) {
       const row = parseEpisode(text, `${episodesFile}, line ${place.line}`);
       byPlace.set(`${row.taskIndex}#${row.sampleIndex}`, row.rolloutId);
     }

@@ -191,6 +191,22 @@ export async function withFile<Result>(
   }
 }
 
+/** Most files that are read whole are short: room for a long one is taken when it shows. */
+const firstBlockSize = 16 * 1024;
+const blockSize = 256 * 1024;
+
+/** A file's bytes from `start` to its end. A block is valid until the next one is asked for. */
+export async function* readBlocks(file: OpenFile, start = 0): AsyncGenerator<Buffer> {
+  let block = Buffer.allocUnsafe(firstBlockSize);
+  for (let position = start; ;) {
+    const length = await file.read(block, position);
+    if (length === 0) return;
+    yield block.subarray(0, length);
+    position += length;
+    if (length === block.length && length < blockSize) block = Buffer.allocUnsafe(blockSize);
+  }
+}
+
 /** The bytes of a stretch of a file; fewer where the file ends before. */
 export async function readBytes(
   file: OpenFile,

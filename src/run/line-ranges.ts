@@ -1,4 +1,4 @@
-import { type Files, type OpenFile, readBytes, withFile } from "./files.ts";
+import { type Files, type OpenFile, readBlocks, readBytes, withFile } from "./files.ts";
 
 /** Where a line stands in its file, in bytes, without its line feed. */
 export interface LineRange {
@@ -12,7 +12,6 @@ export interface ScannedLine extends LineRange {
 }
 
 const lineFeed = 0x0a;
-const blockSize = 256 * 1024;
 
 /**
  * Calls back with each line of a file, without decoding it; a last line without a line feed is one
@@ -36,11 +35,7 @@ export async function scanLines(
         if (bytes.length > 0) onLine({ bytes, start, end });
         start = end + 1;
       };
-      const block = Buffer.allocUnsafe(blockSize);
-      for (;;) {
-        const length = await file.read(block, position);
-        if (length === 0) break;
-        const bytes = block.subarray(0, length);
+      for await (const bytes of readBlocks(file)) {
         let from = 0;
         for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, from)) {
           held.push(bytes.subarray(from, at));
@@ -48,8 +43,8 @@ export async function scanLines(
           from = at + 1;
         }
         // The block is used again: what is left of it is copied.
-        if (from < length) held.push(Buffer.from(bytes.subarray(from)));
-        position += length;
+        if (from < bytes.length) held.push(Buffer.from(bytes.subarray(from)));
+        position += bytes.length;
       }
       if (position > start) endLine(position);
       return position;

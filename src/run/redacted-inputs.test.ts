@@ -15,6 +15,7 @@ import { noSpending } from "../user/add-spending.ts";
 import type { User } from "../user/user.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
+import type { Sample } from "../trajectory/sample.ts";
 import { replayEpisode } from "./replay-episode.ts";
 import { RunFolder } from "./run-folder.ts";
 import { testManifest } from "./run-folder.fixture.ts";
@@ -149,6 +150,30 @@ test.each([true, false])(
     const stored = { recorded: recorded!, row: { ...row, sampleHashes }, samples };
     const redactor = new Redactor([secret]);
     expect(await replayEpisode(stored, { setup, redactor })).toMatchObject({ type: "identical" });
+    const [sample] = samples as readonly Sample[];
+    const { tokenIds } = sample!;
+    const last = tokenIds.length - 1;
+    const replaced = tokenIds.map((id, index) => (index === 7 ? 1 : id));
+    const changes = [
+      [
+        { samples: [{ ...sample!, tokenIds: replaced }] },
+        `[0].tokenIds[7] was 1 and is ${tokenIds[7]}`,
+      ],
+      [
+        { samples: [{ ...sample!, tokenIds: tokenIds.slice(0, last) }] },
+        `[0].tokenIds[${last}] was nothing and is ${tokenIds[last]}`,
+      ],
+      [{ row: { ...stored.row, reward: 0.5 } }, ".reward was 0.5 and is 1"],
+      [
+        { row: { ...stored.row, counts: { ...row.counts, more: { of: 1 } } } },
+        '.counts.more was {"of":1} and is nothing',
+      ],
+    ] as const;
+    for (const [change, place] of changes) {
+      const verdict = await replayEpisode({ ...stored, ...change }, { setup, redactor });
+      const file = "row" in change ? "episode" : "samples";
+      expect(verdict).toMatchObject({ type: "differs", place: `${file}${place}` });
+    }
   },
 );
 

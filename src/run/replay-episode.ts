@@ -118,22 +118,32 @@ function withoutSegments({ segments: _segments, ...story }: Episode): object {
 }
 
 /** Names the first place in which two JSON-able values differ; nothing where they are the same. */
-export function firstDifference(before: unknown, now: unknown, place: string): string | undefined {
-  if (Object.is(before, now)) return undefined;
+function firstDifference(before: unknown, now: unknown, place: string): string | undefined {
+  const found = findDifference(before, now);
+  return found && `${place}${found.place} was ${brief(found.before)} and is ${brief(found.now)}`;
+}
+
+/** The first place in which two values differ: most are the same, and of these no place is spelled. */
+function findDifference(
+  before: unknown,
+  now: unknown,
+): { readonly place: string; readonly before: unknown; readonly now: unknown } | undefined {
+  // Zero has no sign in JSON.
+  if (Object.is(before, now) || before === now) return undefined;
   if (!isObject(before) || !isObject(now) || Array.isArray(before) !== Array.isArray(now)) {
-    // Zero has no sign in JSON.
-    if (before === now) return undefined;
-    return `${place} was ${brief(before)} and is ${brief(now)}`;
+    return { place: "", before, now };
   }
-  const keys = new Set([...Object.keys(before), ...Object.keys(now)]);
-  for (const key of keys) {
-    const inside = Array.isArray(before) ? `${place}[${key}]` : `${place}.${key}`;
-    const found = firstDifference(
-      (before as Readonly<Record<string, unknown>>)[key],
-      (now as Readonly<Record<string, unknown>>)[key],
-      inside,
-    );
-    if (found !== undefined) return found;
+  if (Array.isArray(before) && Array.isArray(now)) {
+    for (let index = 0; index < Math.max(before.length, now.length); index++) {
+      const found = findDifference(before[index], now[index]);
+      if (found !== undefined) return { ...found, place: `[${index}]${found.place}` };
+    }
+    return undefined;
+  }
+  const [old, fresh] = [before, now] as Readonly<Record<string, unknown>>[];
+  for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
+    const found = findDifference(old![key], fresh![key]);
+    if (found !== undefined) return { ...found, place: `.${key}${found.place}` };
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { EpisodeRow } from "../run/episode-row.ts";
 import { encodeLine } from "../run/encode-line.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
-import type { Files } from "../run/files.ts";
+import { diskFiles, type Files } from "../run/files.ts";
 import { writeWhole } from "../run/write-whole.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { toSlimeGroup, type SlimeMember, type SlimeOmission, type SlimePlace } from "./slime.ts";
@@ -33,6 +33,8 @@ export interface SlimeChoice {
 export interface SlimeSources {
   readonly episodesFile: string;
   readonly samplesFile: string;
+  /** Default: those of the machine. */
+  readonly files?: Files;
 }
 
 /**
@@ -42,7 +44,7 @@ export interface SlimeSources {
 export async function writeSlimeFile(
   file: string,
   attempts: readonly SlimeAttempt[],
-  { files, ...sources }: SlimeSources & SlimeChoice & { readonly files?: Files },
+  sources: SlimeSources & SlimeChoice,
 ): Promise<SlimeSummary> {
   let groups = 0;
   let rows = 0;
@@ -61,6 +63,7 @@ export async function writeSlimeFile(
       }
     }
   }
+  const { files } = sources;
   await writeWhole(file, lines(), files && { files });
   return { groups, rows, ...(Object.keys(leftOut).length === 0 ? {} : { leftOut }) };
 }
@@ -86,11 +89,14 @@ interface FoundMember extends SlimeMember {
  */
 export async function* readSlimeGroups(
   attempts: readonly SlimeAttempt[],
-  { episodesFile, samplesFile, size = Infinity }: SlimeSources & SlimeChoice,
+  { episodesFile, samplesFile, files = diskFiles, size = Infinity }: SlimeSources & SlimeChoice,
 ): AsyncGenerator<readonly FoundMember[]> {
-  const places = { episodes: await placesOf(episodesFile), samples: await placesOf(samplesFile) };
-  await using episodes = await LineReader.open(episodesFile);
-  await using samples = await LineReader.open(samplesFile);
+  const places = {
+    episodes: await placesOf(files, episodesFile),
+    samples: await placesOf(files, samplesFile),
+  };
+  await using episodes = await LineReader.open(files, episodesFile);
+  await using samples = await LineReader.open(files, samplesFile);
   const readMember = async ({ rolloutId, groupIndex, index }: SlimeAttempt) => {
     const episode = places.episodes.get(rolloutId)?.at(-1);
     const rows: Sample[] = [];
@@ -117,9 +123,12 @@ export async function* readSlimeGroups(
   if (members.length > 0) yield firstScored(members, size);
 }
 
-async function placesOf(file: string): Promise<ReadonlyMap<string, readonly LinePlace[]>> {
+async function placesOf(
+  files: Files,
+  file: string,
+): Promise<ReadonlyMap<string, readonly LinePlace[]>> {
   const places = new Map<string, LinePlace[]>();
-  for await (const { text, place } of readPlacedLines(file)) {
+  for await (const { text, place } of readPlacedLines(files, file)) {
     const rolloutId = rolloutIdOf(text);
     if (rolloutId === undefined) continue;
     const known = places.get(rolloutId);

@@ -18,7 +18,6 @@ const stopLiteral = "<|stop|>";
  * Exact, synchronous in effect, and small enough to write expected ids by hand.
  */
 export function characterRenderer(): Renderer {
-  const codec = characterCodec();
   return {
     card,
     codec,
@@ -61,35 +60,30 @@ const card: CapabilityCard = {
   parser: "qwen25",
 };
 
-function characterCodec(): TokenCodec {
-  return {
-    backend: "characters",
-    vocabularySize: characterStopId + 1,
-    addedTokens: [
-      { id: openId, content: openLiteral, special: true },
-      { id: characterStopId, content: stopLiteral, special: true },
-    ],
-    encode: async (text) =>
-      text
-        .split(/(<\|open\|>|<\|stop\|>)/u)
-        .flatMap((part) =>
-          part === openLiteral
-            ? [openId]
-            : part === stopLiteral
-              ? [characterStopId]
-              : plainIds(part),
-        ),
-    encodePlain: async (text) => plainIds(text),
-    decode: async (ids) => ids.map(spell).join(""),
-    idOf: (literal) =>
-      literal === openLiteral
-        ? openId
-        : literal === stopLiteral
-          ? characterStopId
-          : literal.codePointAt(0),
-    tokenOf: spell,
-  };
-}
+/** One for all renderers: what is kept for a vocabulary is kept once. */
+const codec: TokenCodec = {
+  backend: "characters",
+  vocabularySize: characterStopId + 1,
+  addedTokens: [
+    { id: openId, content: openLiteral, special: true },
+    { id: characterStopId, content: stopLiteral, special: true },
+  ],
+  encode: async (text) =>
+    text
+      .split(/(<\|open\|>|<\|stop\|>)/u)
+      .flatMap((part) =>
+        part === openLiteral ? [openId] : part === stopLiteral ? [characterStopId] : plainIds(part),
+      ),
+  encodePlain: async (text) => plainIds(text),
+  decode: async (ids) => ids.map(spell).join(""),
+  idOf: (literal) =>
+    literal === openLiteral
+      ? openId
+      : literal === stopLiteral
+        ? characterStopId
+        : literal.codePointAt(0),
+  tokenOf: spell,
+};
 
 function spell(id: number): string {
   if (id === openId) return openLiteral;

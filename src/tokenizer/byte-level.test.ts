@@ -1,10 +1,12 @@
-import path from "node:path";
-import { Tokenizer } from "tokenizers";
 import { expect, test } from "vitest";
 import { spreadBits } from "../internal/hash-text.ts";
 import { createByteLevelText } from "./byte-level.ts";
-import { loadTokenCodec } from "./load-codec.ts";
-import { modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
+import {
+  libraryTokenizer,
+  modelCodec,
+  modelFolder,
+  modelNames,
+} from "./real-tokenizers.fixture.ts";
 
 let drawn = 0;
 
@@ -14,8 +16,8 @@ function draw(limit: number): number {
 }
 
 test.each(modelNames)("%s: any ids have the text at once that the library gives", async (name) => {
-  const codec = await loadTokenCodec(modelFolder(name));
-  const library = Tokenizer.fromFile(path.join(modelFolder(name), "tokenizer.json"));
+  const codec = await modelCodec(name);
+  const library = libraryTokenizer(modelFolder(name));
   const ids = Array.from({ length: codec.vocabularySize + 50 }, (_, id) => id);
   const partial = ids.filter((id) => codec.decodeNow?.([id])?.includes("\ufffd"));
   const added = codec.addedTokens.map(({ id }) => id);

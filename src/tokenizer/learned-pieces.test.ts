@@ -1,6 +1,5 @@
-import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { Tokenizer } from "tokenizers";
+import type { Tokenizer } from "tokenizers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { spreadBits } from "../internal/hash-text.ts";
 import { createByteLevelText } from "./byte-level.ts";
@@ -8,7 +7,7 @@ import type { TokenCodec } from "./codec.ts";
 import { createLearnedPieces } from "./learned-pieces.ts";
 import { loadTokenCodec } from "./load-codec.ts";
 import { isSettled } from "./piece-splitter.ts";
-import { modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
+import { libraryTokenizer, modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
 
 const shippedModel = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
@@ -129,7 +128,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
 
   beforeAll(async () => {
     codec = await loadTokenCodec(folder);
-    library = Tokenizer.fromFile(path.join(folder, "tokenizer.json"));
+    library = libraryTokenizer(folder);
   });
 
   async function ask(text: string): Promise<number[]> {

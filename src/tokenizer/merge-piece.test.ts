@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { Tokenizer, type Encoding } from "tokenizers";
+import type { Encoding, Tokenizer } from "tokenizers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { spreadBits } from "../internal/hash-text.ts";
 import { byteSpellings, createByteLevelText } from "./byte-level.ts";
@@ -12,7 +12,7 @@ import { createPieceMerger } from "./merge-piece.ts";
 import { readMergeTable } from "./merge-table.ts";
 import { OwnMerges } from "./own-merges.ts";
 import { createPieceSplitter } from "./piece-splitter.ts";
-import { modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
+import { libraryTokenizer, modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
 import { readTokenizerFile } from "./tokenizer-file.ts";
 
 const shippedModel = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
@@ -55,7 +55,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
   let library: Tokenizer;
   let encodings: readonly Encoding[];
   beforeAll(async () => {
-    library = Tokenizer.fromFile(path.join(folder, "tokenizer.json"));
+    library = libraryTokenizer(folder);
     encodings = await library.encodeBatch([...texts], { addSpecialTokens: false });
   });
 

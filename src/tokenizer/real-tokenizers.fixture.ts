@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import path from "node:path";
+import { Tokenizer } from "tokenizers";
 import type { TokenCodec } from "./codec.ts";
 import { loadTokenCodec } from "./load-codec.ts";
 
@@ -16,9 +17,18 @@ export function modelFolder(name: ModelName): string {
 
 const codecs = new Map<ModelName, Promise<TokenCodec>>();
 
-/** A real model's tokenizer, loaded once per test file: it takes a second. */
+/** A real model's tokenizer, loaded once for all test files of a process: it takes a second. */
 export function modelCodec(name: ModelName): Promise<TokenCodec> {
   const codec = codecs.get(name) ?? loadTokenCodec(modelFolder(name));
   codecs.set(name, codec);
   return codec;
+}
+
+const libraries = new Map<string, Tokenizer>();
+
+/** What the library itself makes of a folder's file, which nobody changes: loaded once, too. */
+export function libraryTokenizer(folder: string): Tokenizer {
+  const library = libraries.get(folder) ?? Tokenizer.fromFile(path.join(folder, "tokenizer.json"));
+  libraries.set(folder, library);
+  return library;
 }

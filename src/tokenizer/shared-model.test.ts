@@ -16,10 +16,14 @@ afterAll(async () => {
 });
 
 /** All that the library holds: the document that it would write. */
-async function documentOf(tokenizer: library.Tokenizer): Promise<object> {
+async function textOf(tokenizer: library.Tokenizer): Promise<string> {
   const file = path.join(scratch, "saved.json");
   tokenizer.save(file);
-  return JSON.parse(await readFile(file, "utf8")) as object;
+  return await readFile(file, "utf8");
+}
+
+async function documentOf(tokenizer: library.Tokenizer): Promise<object> {
+  return JSON.parse(await textOf(tokenizer)) as object;
 }
 
 /** What a whole document and its parts are loaded as; the latter `undefined` where they say less. */
@@ -34,12 +38,12 @@ async function loadBothWays(dir: string) {
 describe("a real tokenizer's parts", () => {
   test.each(["qwen3", "qwen2_5"] as const)("%s is what the whole file gives", async (name) => {
     const { shared, whole } = await loadBothWays(modelFolder(name));
-    const document = await documentOf(whole);
+    const text = await textOf(whole);
     // Of hundreds of thousands of entries no difference can be shown.
-    const isSame = async (one: library.Tokenizer, other: object) =>
-      JSON.stringify(await documentOf(one)) === JSON.stringify(other);
-    expect(await isSame(shared!.full, document)).toBe(true);
-    expect(await isSame(shared!.plain, { ...document, added_tokens: [] })).toBe(true);
+    expect((await textOf(shared!.full)) === text).toBe(true);
+    const added = /(?<="added_tokens":\[){.*?}(?=\],"normalizer":)/;
+    expect(added.test(text)).toBe(true);
+    expect((await textOf(shared!.plain)) === text.replace(added, "")).toBe(true);
   });
 
   test("llama3, which ignores merges, has to be read whole", async () => {

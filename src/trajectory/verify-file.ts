@@ -35,14 +35,21 @@ export interface VerifyFileOptions {
  */
 export async function verifyFile(
   file: string,
+  options: VerifyFileOptions = {},
+): Promise<FileVerification> {
+  return await verifyLines(file, numberLines(splitLines(createReadStream(file))), options);
+}
+
+/** The same for lines of `file` that somebody else reads; `line` is 1-based. */
+export async function verifyLines(
+  file: string,
+  lines: AsyncIterable<{ readonly line: number; readonly text: string }>,
   { facts = {}, checkRow = () => Promise.resolve([]) }: VerifyFileOptions = {},
 ): Promise<FileVerification> {
   const violations: LineViolation[] = [];
   const rollouts = new RolloutCheck();
-  let line = 0;
   let samples = 0;
-  for await (const text of readFileLines(file)) {
-    line++;
+  for await (const { line, text } of requireReadable(file, lines)) {
     if (text.trim() === "") continue;
     samples++;
     const row = parseLine(text);
@@ -58,9 +65,17 @@ export async function verifyFile(
   return { file, samples, violations: violations.toSorted((a, b) => a.line - b.line) };
 }
 
-async function* readFileLines(file: string): AsyncGenerator<string> {
+async function* numberLines(lines: AsyncIterable<string>) {
+  let line = 0;
+  for await (const text of lines) yield { line: ++line, text };
+}
+
+async function* requireReadable<Line>(
+  file: string,
+  lines: AsyncIterable<Line>,
+): AsyncGenerator<Line> {
   try {
-    yield* splitLines(createReadStream(file));
+    yield* lines;
   } catch (error) {
     throw new UsageError(`Cannot read ${file}: expected a readable file of samples`, {
       cause: error,

@@ -5,8 +5,11 @@ import type { FileFacts, Files, OpenFile, OpenMode } from "../../src/run/files.t
 /** What a file holds: what programs read, and what a crash of the machine leaves. */
 interface Inode {
   readonly identity: string;
+  /** Never changed within its length: whoever holds them, or a part of them, has what was there. */
   bytes: Buffer;
   durable: Buffer;
+  /** Where `bytes` lie and more may follow; what lies before `used` is somebody's. */
+  room: { readonly buffer: Buffer; used: number } | undefined;
   writtenAtMs: number;
 }
 
@@ -130,6 +133,7 @@ export class MemoryDisk {
       identity: `inode-${this.#inodeCount}`,
       bytes: empty,
       durable: empty,
+      room: undefined,
       writtenAtMs: this.#now(),
     };
     this.#names.set(file, inode);
@@ -156,11 +160,7 @@ export class MemoryDisk {
         const found = check("write");
         const length =
           found === undefined ? bytes.length : Math.max(Math.floor(bytes.length / 2), 1);
-        const end = position + length;
-        const next = Buffer.alloc(Math.max(inode.bytes.length, end));
-        inode.bytes.copy(next);
-        next.set(bytes.subarray(0, length), position);
-        inode.bytes = next;
+        writeInto(inode, bytes.subarray(0, length), position);
         inode.writtenAtMs = this.#now();
         if (found === "fail") throw systemError("ENOSPC", "write");
         return length;
@@ -180,6 +180,27 @@ export class MemoryDisk {
       close: async () => {},
     };
   }
+}
+
+/** Files grow at their end: what is there stays where it is, and there is room for as much again. */
+function writeInto(inode: Inode, bytes: Uint8Array, position: number): void {
+  const { bytes: before, room } = inode;
+  const end = position + bytes.length;
+  const isAtEnd = position === before.length && before.buffer === room?.buffer.buffer;
+  if (isAtEnd && room !== undefined && room.used === position && end <= room.buffer.length) {
+    room.buffer.set(bytes, position);
+    room.used = end;
+    inode.bytes = room.buffer.subarray(0, end);
+    return;
+  }
+  const length = Math.max(before.length, end);
+  // Of its own: no other buffer is in the same memory.
+  const buffer = Buffer.allocUnsafeSlow(Math.max(2 * length, 4096));
+  buffer.fill(0, before.length, Math.max(before.length, position));
+  before.copy(buffer);
+  buffer.set(bytes, position);
+  inode.bytes = buffer.subarray(0, length);
+  inode.room = { buffer, used: length };
 }
 
 function toFacts(inode: Inode | undefined): FileFacts | undefined {

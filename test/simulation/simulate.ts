@@ -29,10 +29,8 @@ export interface Simulated {
  * Plays a whole run in simulated time, and forks of what it left: engines that are slow, die, lie and change
  * their weights, users and agents that fail, a disk that fails and forgets, processes that are killed
  * anywhere and clocks that jump. Everything follows from the seed.
- *
- * @param scratch - A folder for copies of what is left, for `turnwright verify`.
  */
-export async function simulate(seed: number, scratch: string): Promise<Simulated> {
+export async function simulate(seed: number): Promise<Simulated> {
   const random = seededRandom(`simulation/${seed}`);
   const scenario = drawScenario(random, seededRandom(`parts/${seed}`));
   const world = new SimulatedWorld(random, seed);
@@ -47,7 +45,7 @@ export async function simulate(seed: number, scratch: string): Promise<Simulated
     runs.push(found);
     wrong.push(...checkRun(world, scenario, { run, found }));
     wrong.push(...(await checkReplays(world, scenario, found)));
-    wrong.push(...(await auditDisk(world.disk, options.dir, scratch)));
+    wrong.push(...(await auditDisk(world.disk, options.dir)));
   };
   try {
     const first = firstRun(scenario);
