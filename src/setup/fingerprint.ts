@@ -5,6 +5,9 @@ import path from "node:path";
 /** Files up to this size are hashed whole; of larger ones, such as weights, so much in three places. */
 const wholeBytes = 64 * 2 ** 20;
 
+/** How much is read at a time: each time costs as much as hashing some ten thousand bytes. */
+const chunkBytes = 2 ** 20;
+
 /** The SHA-256 of a text, as 64 hexadecimal digits. */
 export function hashOf(text: string): string {
   return createHash("sha256").update(text, "utf8").digest("hex");
@@ -24,7 +27,9 @@ export async function fingerprintFile(file: string): Promise<string | undefined>
     const { size } = await handle.stat();
     const hash = createHash("sha256");
     for (const [start, length] of stretchesOf(size)) {
-      const stream = handle.createReadStream({ start, end: start + length - 1, autoClose: false });
+      const end = start + length - 1;
+      const options = { start, end, autoClose: false, highWaterMark: chunkBytes };
+      const stream = handle.createReadStream(options);
       for await (const chunk of stream) hash.update(chunk as Buffer);
     }
     if (size > wholeBytes) hash.update(`size ${size}`);
