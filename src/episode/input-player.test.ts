@@ -315,6 +315,50 @@ describe("an episode and its recording", () => {
     );
   });
 
+  test("a user who is not repeatable is played again, whatever it calls to find its lines", async () => {
+    const { user } = countingUser();
+    const { repeatable: _not, ...odd } = user;
+    const { episode, recorded } = await play({ user: odd });
+    expect(recorded.inputs.flatMap((input) => ("what" in input ? [input.what] : []))).toEqual([
+      ...["open", "user.begin()", "begin", "user.reply()", "step say", "step switch"],
+      ...["user.reply()", "step say", "score", "usage"],
+    ]);
+    const { repeatable: _nor, ...silent } = nothing.user;
+    const again = await play(
+      { ...nothing, user: silent },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+  });
+
+  test("what a call threw has its name and its code again when it is played again", async () => {
+    const refused = Object.assign(new Error("no answer"), { name: "TimeoutError", code: "EAWAY" });
+    const environment: Environment = {
+      ...repeatableLamp,
+      async open(task, options) {
+        const world = await repeatableLamp.open(task, options);
+        const step = world.step.bind(world);
+        world.step = async (action, call) => {
+          const stepped = await step(action, call);
+          if (action.type !== "call") return stepped;
+          const why: unknown = await options.outside!("bulb", () => Promise.reject(refused)).catch(
+            (error: unknown) => error,
+          );
+          const { name, message, code } = why as typeof refused;
+          return { ...stepped, observation: `${name} (${code}): ${message}` };
+        };
+        return world;
+      },
+    };
+    const { episode, recorded } = await play({ environment });
+    expect(episode.turns[1]?.steps[0]?.observation).toBe("TimeoutError (EAWAY): no answer");
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+  });
+
   test("calls at once that the environment makes are found again in any order", async () => {
     const calls: string[] = [];
     const environment: Environment = {

@@ -12,6 +12,10 @@ export interface RecordedError {
   readonly message: string;
   /** Of a `RolloutError`; absent for anything else that was thrown. */
   readonly code?: FailureCode;
+  /** Of any other error, such as `TimeoutError`; absent where it is `Error`. */
+  readonly name?: string;
+  /** The code of any other error, such as `ECONNRESET`; absent where it has none. */
+  readonly errorCode?: string | number;
   readonly retryable?: true;
   readonly discarded?: readonly DiscardedSampling[];
 }
@@ -69,7 +73,7 @@ export interface Inputs {
 
 /** What is recorded of something that was thrown: of a failure that cannot be written, what it says. */
 export function toRecordedError(error: unknown): RecordedError {
-  if (!isSoundFailure(error)) return { message: messageOf(error) };
+  if (!isSoundFailure(error)) return { message: messageOf(error), ...marksOf(error) };
   const { code, message, retryable, discarded } = error;
   return {
     code,
@@ -88,12 +92,30 @@ function messageOf(thrown: unknown): string {
   }
 }
 
-/** What was thrown, once more. */
+/** By what others than people tell errors apart. */
+function marksOf(thrown: unknown): Pick<RecordedError, "name" | "errorCode"> {
+  try {
+    if (!(thrown instanceof Error)) return {};
+    const { name, code } = thrown as { readonly name: unknown; readonly code?: unknown };
+    return {
+      ...(typeof name === "string" && name !== "Error" && { name }),
+      ...((typeof code === "string" || Number.isFinite(code)) && {
+        errorCode: code as string | number,
+      }),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** What was thrown, once more: by its name, its code and what it says. */
 export function fromRecordedError(recorded: RecordedError): Error {
-  const { code, message, retryable = false, discarded = [] } = recorded;
-  return code === undefined
-    ? new Error(message)
-    : new RolloutError(code, message, { retryable, discarded });
+  const { code, message, name, errorCode, retryable = false, discarded = [] } = recorded;
+  if (code !== undefined) return new RolloutError(code, message, { retryable, discarded });
+  return Object.assign(new Error(message), {
+    ...(name !== undefined && { name }),
+    ...(errorCode !== undefined && { code: errorCode }),
+  });
 }
 
 /** How many turns the inputs hold to their end. */
