@@ -14,7 +14,7 @@ import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
-import { borrowSession } from "./borrow-session.ts";
+import { borrowSession, borrowUser } from "./borrow-session.ts";
 import type { Episode } from "./episode.ts";
 import { turnsIn, type Inputs } from "./input.ts";
 import {
@@ -236,12 +236,12 @@ async function openUser(play: Play): Promise<UserSession> {
     what: `open a conversation about task ${task.id} with user ${strategy}`,
     timeoutMs: setup.limits.userTimeoutMs,
   } as const;
-  const opened = await callParty(play, call, () =>
-    setup.user.open(task, { seed, outside: play.player.outside }),
-  );
+  const borrowed = setup.user.repeatable === true ? undefined : borrowUser(play);
+  const { outside } = borrowed ?? play.player;
+  const opened = await callParty(play, call, () => setup.user.open(task, { seed, outside }));
   return await crossBriefly(play.watch, call, () => {
     const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
-    return setup.user.repeatable === true ? session : borrowSession(session, play);
+    return borrowed === undefined ? session : borrowSession(session, play, borrowed);
   });
 }
 
