@@ -1,5 +1,5 @@
 import type { Outside } from "../outside.ts";
-import type { User, UserSession } from "../user/user.ts";
+import type { UserSession } from "../user/user.ts";
 import type { Play } from "./play.ts";
 
 /** A user who is not repeatable, as an episode borrows it. */
