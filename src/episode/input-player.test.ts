@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Agent, Intent } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
@@ -175,6 +175,34 @@ describe("an episode and its recording", () => {
     const again = await play(nothing, { past: joined([past, recorded]), atEnd: "replay" });
     expect(again.episode).toEqual(episode);
   });
+
+  test.each([3_600_000, -3_600_000])(
+    "one whose machine had its clock set by %d ms has the time left that it had",
+    async (ms) => {
+      let atMs = 1_700_000_000_000;
+      const clock = vi.spyOn(Date, "now").mockImplementation(() => atMs);
+      onTestFinished(() => clock.mockRestore());
+      const prepared = preparedEngine(replies);
+      const engine: Engine = {
+        ...prepared,
+        generate: async (...call) => {
+          atMs += ms;
+          return await prepared.generate(...call);
+        },
+      };
+      const { batches, episode } = await play({ engine, now: Date.now });
+      const past = joined(batches.slice(0, 2));
+      const rest = preparedEngine(replies.slice(2));
+      const { user, asked } = countingUser();
+      asked.count = 2;
+      const { episode: again } = await play({ user, engine: rest, now: Date.now }, { past });
+      expect(again).toMatchObject({ outcome: "completed", reward: 1 });
+      for (const { durationMs, turns } of [episode, again]) {
+        expect(Math.abs(durationMs)).toBeLessThan(Math.abs(ms));
+        expect(turns.every(({ engineMs }) => engineMs >= 0)).toBe(true);
+      }
+    },
+  );
 
   test("has no turn where it was interrupted before the first id", async () => {
     const interrupt = new AbortController();

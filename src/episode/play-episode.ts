@@ -1,6 +1,6 @@
 import type { World } from "../environment/environment.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import { systemClock } from "../internal/clock.ts";
+import { steadyTime, systemClock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { PlaybackStop } from "../outside.ts";
@@ -87,8 +87,10 @@ async function playThrough(
   const { task, seed } = assignment;
   const { environment } = setup;
   if (forkAt !== undefined) assertReaches(past, forkAt);
+  const { clock = systemClock, limits } = setup;
   const player = new InputPlayer({
-    now: setup.now,
+    // The machine's clock may be set while it is played: what it took, and what is left of its time, stays.
+    now: setup.now === Date.now ? steadyTime(clock) : setup.now,
     ...(past && { past }),
     ...(atEnd && { atEnd }),
     ...(scoreAnew && { scoreAnew }),
@@ -96,7 +98,6 @@ async function playThrough(
     ...(redactor && { redactor }),
   });
   const startedAtMs = player.now();
-  const { clock = systemClock, limits } = setup;
   using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });
