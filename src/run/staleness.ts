@@ -42,14 +42,20 @@ export class PolicyVersions {
     return this.#current;
   }
 
-  /** Says that this version samples from now on. */
-  announce(version: number): void {
+  /**
+   * Says that this version samples from now on.
+   *
+   * @param handedCount - Groups that were handed out before: what is announced first comes behind another
+   *   version, which nobody named, where these are enough to train on.
+   */
+  announce(version: number, handedCount = 0): void {
     if (!Number.isSafeInteger(version)) {
       throw new UsageError(
         `Cannot announce the policy's version ${version}: expected a whole number`,
       );
     }
-    this.#first ??= version;
+    const { groupsPerVersion = 1 } = this.#options ?? {};
+    this.#first ??= handedCount < groupsPerVersion ? version : version - 1;
     if (this.#current === undefined || version > this.#current) this.#current = version;
   }
 

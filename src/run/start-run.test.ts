@@ -2193,6 +2193,35 @@ describe("startRun()", () => {
     await groups.return?.(undefined);
   });
 
+  test.each(["announces", "updates"] as const)(
+    "waits no longer than for the trainer where nobody says which version came first: it %s",
+    async (how) => {
+      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+      const run = start({
+        ...{ engine: lampEngine(undefined, () => "default"), source },
+        admission: { concurrency: 2 },
+        staleness: { max: 0, beyond: "wait", groupsPerVersion: 2 },
+      });
+      let taken = 0;
+      const train = async (): Promise<void> => {
+        for await (const _ of run) {
+          taken += 1;
+          if (taken === 6) break;
+          if (taken % 2 === 1) continue;
+          const version = 1 + taken / 2;
+          if (how === "announces") run.announcePolicy(version);
+          else await run.updatePolicy(version, () => Promise.resolve());
+        }
+      };
+      const trained = train();
+      for (let round = 0; round < 500 && taken < 6; round++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(taken).toBe(6);
+      await trained;
+    },
+  );
+
   test("begins another group for each that is left out while it waits for the trainer", async () => {
     const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
     const run = start({
