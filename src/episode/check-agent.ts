@@ -1,4 +1,5 @@
-import type { Opening, Reading } from "../agent/agent.ts";
+import type { Intent, Opening, Reading } from "../agent/agent.ts";
+import type { TurnForm } from "../agent/turn-form.ts";
 import type { AssistantMessage, Message } from "../message.ts";
 import { isPyDict } from "../python/value.ts";
 import { isCount, isRow } from "../trajectory/violation.ts";
@@ -81,14 +82,14 @@ export function checkReading(value: unknown, place: string, textLength: number):
     within: "attemptCounts.",
   });
   if (form !== undefined) requireForm(form, origin, textLength);
-  const sound = value as Reading;
   return {
-    ...sound,
-    message: copyOf(sound.message),
-    intents: sound.intents.map((intent) =>
+    message: copyOf(message as AssistantMessage),
+    reasoning,
+    intents: (intents as readonly Intent[]).map((intent) =>
       intent.type === "act" ? { ...intent, action: { ...intent.action } } : { ...intent },
     ),
-    attemptCounts: { ...sound.attemptCounts },
+    attemptCounts: { ...counts },
+    ...(form !== undefined && { form: form as TurnForm }),
   };
 }
 
