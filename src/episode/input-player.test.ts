@@ -360,7 +360,10 @@ describe("an episode and its recording", () => {
   });
 
   test("what a call threw has its name and its code again when it is played again", async () => {
-    const refused = Object.assign(new Error("no answer"), { name: "TimeoutError", code: "EAWAY" });
+    const cause = Object.assign(new Error("connect refused"), { code: "ECONNREFUSED" });
+    const refused = Object.assign(new Error("no answer", { cause }), {
+      ...{ name: "TimeoutError", code: "EAWAY" },
+    });
     const environment: Environment = {
       ...repeatableLamp,
       async open(task, options) {
@@ -373,13 +376,17 @@ describe("an episode and its recording", () => {
             (error: unknown) => error,
           );
           const { name, message, code } = why as typeof refused;
-          return { ...stepped, observation: `${name} (${code}): ${message}` };
+          const { cause: inner } = why as { readonly cause: typeof cause };
+          const said = `${name} (${code}): ${message}, ${inner.message} (${inner.code})`;
+          return { ...stepped, observation: said };
         };
         return world;
       },
     };
     const { episode, recorded } = await play({ environment });
-    expect(episode.turns[1]?.steps[0]?.observation).toBe("TimeoutError (EAWAY): no answer");
+    expect(episode.turns[1]?.steps[0]?.observation).toBe(
+      "TimeoutError (EAWAY): no answer, connect refused (ECONNREFUSED)",
+    );
     const again = await play(
       { ...nothing, environment },
       { past: stored(recorded), atEnd: "replay" },

@@ -16,6 +16,8 @@ export interface RecordedError {
   readonly name?: string;
   /** The code of any other error, such as `ECONNRESET`; absent where it has none. */
   readonly errorCode?: string | number;
+  /** What led to any other error, such as the refused connection of a `fetch`; absent where that is no error. */
+  readonly cause?: RecordedError;
   readonly retryable?: true;
   readonly discarded?: readonly DiscardedSampling[];
 }
@@ -92,16 +94,23 @@ function messageOf(thrown: unknown): string {
   }
 }
 
+/** Errors may be their own causes. */
+const maxCauses = 4;
+
 /** By what others than people tell errors apart. */
-function marksOf(thrown: unknown): Pick<RecordedError, "name" | "errorCode"> {
+function marksOf(thrown: unknown, depth = 0): Pick<RecordedError, "name" | "errorCode" | "cause"> {
   try {
     if (!(thrown instanceof Error)) return {};
-    const { name, code } = thrown as { readonly name: unknown; readonly code?: unknown };
+    const { name, code, cause } = thrown as Error & { readonly code?: unknown };
     return {
       ...(typeof name === "string" && name !== "Error" && { name }),
       ...((typeof code === "string" || Number.isFinite(code)) && {
         errorCode: code as string | number,
       }),
+      ...(cause instanceof Error &&
+        depth < maxCauses && {
+          cause: { message: messageOf(cause), ...marksOf(cause, depth + 1) },
+        }),
     };
   } catch {
     return {};
@@ -110,9 +119,10 @@ function marksOf(thrown: unknown): Pick<RecordedError, "name" | "errorCode"> {
 
 /** What was thrown, once more: by its name, its code and what it says. */
 export function fromRecordedError(recorded: RecordedError): Error {
-  const { code, message, name, errorCode, retryable = false, discarded = [] } = recorded;
+  const { code, message, name, errorCode, cause, retryable = false, discarded = [] } = recorded;
   if (code !== undefined) return new RolloutError(code, message, { retryable, discarded });
-  return Object.assign(new Error(message), {
+  const options = cause && { cause: fromRecordedError(cause) };
+  return Object.assign(new Error(message, options), {
     ...(name !== undefined && { name }),
     ...(errorCode !== undefined && { code: errorCode }),
   });
