@@ -2277,6 +2277,36 @@ describe("startRun()", () => {
     expect(seen).toEqual([0, 0, 1, 2]);
   });
 
+  test("takes a trainer at its word that goes on with older weights than those of groups nobody took", async () => {
+    let version = 9;
+    const engine = lampEngine(undefined, () => String(version));
+    const options = {
+      ...{ engine, redeliver: true, admission: { concurrency: 1, ahead: 1 } },
+      grouping: { size: 1 },
+      staleness: { max: 1, beyond: "drop" },
+    } as const;
+    {
+      await using folder = await open();
+      const run = start({ ...options, folder });
+      run.announcePolicy(version);
+      for await (const _ of run) break;
+    }
+    version = 6;
+    await using folder = await open();
+    const run = start({ ...options, folder });
+    run.announcePolicy(version);
+    const seen: [groupIndex: number, staleness: number][] = [];
+    for await (const { groupIndex, staleness } of run) {
+      seen.push([groupIndex, staleness!]);
+      version += 1;
+      await run.updatePolicy(version, () => Promise.resolve());
+    }
+    expect(seen.map(([groupIndex]) => groupIndex)).toEqual([0, 1, 2]);
+    // What weights sampled that are lost is no older than what samples now.
+    expect(seen.every(([, staleness]) => staleness >= 0 && staleness <= 1)).toBe(true);
+    expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
+  });
+
   test("hands out no group that has become too old while it waited to be taken", async () => {
     await using folder = await open();
     const told = async (): Promise<Record<string, unknown>> =>
