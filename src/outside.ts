@@ -4,7 +4,8 @@
  * or goes on after a crash: the work is not done a second time then. Its result must be JSON-able.
  *
  * @param what - Names the call in the record, such as `chat user` or `GET /orders/7`.
- * @throws whatever the work throws; from the record, an error of the same name, code and message.
+ * @throws whatever the work throws; from the record, an error of the same name, code and message, with
+ *   its causes.
  */
 export type Outside = <Result>(
   what: string,

@@ -1,20 +1,54 @@
+import type { Outside } from "../outside.ts";
 import type { UserSession } from "../user/user.ts";
 import type { Play } from "./play.ts";
+
+/** A user who is not repeatable, as an episode borrows it. */
+export interface BorrowedUser {
+  /**
+   * What the user calls. Of that which it calls to find a line nothing is recorded, as the line is: nobody
+   * would ask for it when the episode is played again.
+   */
+  readonly outside: Outside;
+  /** Whether it is asked for a line. */
+  isAsked: boolean;
+}
+
+/** What a user is given to call: by itself that is recorded, unless its lines are. */
+export function borrowUser({ player }: Pick<Play, "player">): BorrowedUser {
+  const borrowed: BorrowedUser = {
+    isAsked: false,
+    outside: async (what, work) =>
+      borrowed.isAsked ? await work() : await player.outside(what, work),
+  };
+  return borrowed;
+}
 
 /**
  * A conversation whose lines themselves are recorded, because the user does not say the same again: the
  * recording answers in their place where there is one.
  */
-export function borrowSession(session: UserSession, { player, setup }: Play): UserSession {
+export function borrowSession(
+  session: UserSession,
+  { player, setup }: Play,
+  borrowed: BorrowedUser,
+): UserSession {
   const outside = player.borrow(`the user ${setup.user.strategy} is not repeatable`);
+  const ask = async <Line>(what: string, say: () => Promise<Line>): Promise<Line> =>
+    await outside(what, async () => {
+      borrowed.isAsked = true;
+      try {
+        return await say();
+      } finally {
+        borrowed.isAsked = false;
+      }
+    });
   return {
-    begin: async (options) =>
-      await outside("user.begin()", async () => await session.begin(options)),
+    begin: async (options) => await ask("user.begin()", async () => await session.begin(options)),
     reply: async (text, options) =>
-      await outside("user.reply()", async () => await session.reply(text, options)),
+      await ask("user.reply()", async () => await session.reply(text, options)),
     ...(session.retake && {
       retake: async (options) =>
-        await outside("user.retake()", async () => await session.retake!(options)),
+        await ask("user.retake()", async () => await session.retake!(options)),
     }),
     usage: () => session.usage(),
   };

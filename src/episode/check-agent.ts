@@ -1,5 +1,6 @@
-import type { Opening, Reading } from "../agent/agent.ts";
-import type { Message } from "../message.ts";
+import type { Intent, Opening, Reading } from "../agent/agent.ts";
+import type { TurnForm } from "../agent/turn-form.ts";
+import type { AssistantMessage, Message } from "../message.ts";
 import { isPyDict } from "../python/value.ts";
 import { isCount, isRow } from "../trajectory/violation.ts";
 import {
@@ -29,7 +30,11 @@ export function checkOpeningMessages(value: unknown, place: string): Opening {
   }
   requireMessages(messages, "messages", origin);
   requireTools(tools, origin);
-  return value as Opening;
+  const opening = value as Opening;
+  return {
+    messages: opening.messages.map((message) => copyOf(message)),
+    tools: [...opening.tools],
+  };
 }
 
 /**
@@ -44,7 +49,7 @@ export function checkMessages(value: unknown, place: string): readonly Message[]
     refuse(origin, `it returned ${describe(value)}${hint}`, "a list of messages");
   }
   requireMessages(value, "messages", origin);
-  return value as readonly Message[];
+  return (value as readonly Message[]).map((message) => copyOf(message));
 }
 
 /**
@@ -77,7 +82,22 @@ export function checkReading(value: unknown, place: string, textLength: number):
     within: "attemptCounts.",
   });
   if (form !== undefined) requireForm(form, origin, textLength);
-  return value as Reading;
+  return {
+    message: copyOf(message as AssistantMessage),
+    reasoning,
+    intents: (intents as readonly Intent[]).map((intent) =>
+      intent.type === "act" ? { ...intent, action: { ...intent.action } } : { ...intent },
+    ),
+    attemptCounts: { ...counts },
+    ...(form !== undefined && { form: form as TurnForm }),
+  };
+}
+
+/** It stands in the episode until that is written: whoever gave it may use its objects again. */
+function copyOf<Given extends Message>(message: Given): Given {
+  const { toolCalls } = message as Partial<AssistantMessage>;
+  const calls = toolCalls && { toolCalls: toolCalls.map((call) => ({ ...call })) };
+  return { ...message, ...calls };
 }
 
 function isIntended(intent: unknown): boolean {

@@ -687,6 +687,36 @@ describe("code that is not ours", () => {
     expect(environment.tools.map(({ name }) => name)).toEqual(["switch"]);
   });
 
+  test("keeps what an agent made of each turn, though it hands out the same objects for all", async () => {
+    const message: Record<string, unknown> = {};
+    const attemptCounts: Record<string, number> = {};
+    const intents: Reading["intents"][number][] = [];
+    const shown: Record<string, unknown>[] = [];
+    const refill = (target: Record<string, unknown>, from: object): void => {
+      for (const key of Object.keys(target)) delete target[key];
+      Object.assign(target, from);
+    };
+    const agent: Agent = {
+      ...qwenAgent,
+      read(turn) {
+        const reading = qwenAgent.read(turn);
+        refill(message, reading.message);
+        refill(attemptCounts, reading.attemptCounts);
+        intents.splice(0, intents.length, ...reading.intents);
+        return { ...reading, message, attemptCounts, intents } as unknown as Reading;
+      },
+      observe(observed) {
+        const messages = qwenAgent.observe(observed);
+        messages.forEach((each, index) => refill((shown[index] ??= {}), each));
+        return shown.slice(0, messages.length) as never;
+      },
+    };
+    const turns = [says(`${switchCall}\n${switchCall}`), says("Goodbye!")];
+    const { episode } = await play(turns, { agent });
+    const { episode: expected } = await play(turns);
+    expect(JSON.stringify(episode)).toBe(JSON.stringify(expected));
+  });
+
   test("keeps a score's details when their world is cleared away, and what a user cost", async () => {
     const details = { seen: ["on"] };
     const usage = { callCount: 1, inputTokenCount: 2, outputTokenCount: 3 };

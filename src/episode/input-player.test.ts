@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Agent, Intent } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
@@ -176,6 +176,34 @@ describe("an episode and its recording", () => {
     expect(again.episode).toEqual(episode);
   });
 
+  test.each([3_600_000, -3_600_000])(
+    "one whose machine had its clock set by %d ms has the time left that it had",
+    async (ms) => {
+      let atMs = 1_700_000_000_000;
+      const clock = vi.spyOn(Date, "now").mockImplementation(() => atMs);
+      onTestFinished(() => clock.mockRestore());
+      const prepared = preparedEngine(replies);
+      const engine: Engine = {
+        ...prepared,
+        generate: async (...call) => {
+          atMs += ms;
+          return await prepared.generate(...call);
+        },
+      };
+      const { batches, episode } = await play({ engine, now: Date.now });
+      const past = joined(batches.slice(0, 2));
+      const rest = preparedEngine(replies.slice(2));
+      const { user, asked } = countingUser();
+      asked.count = 2;
+      const { episode: again } = await play({ user, engine: rest, now: Date.now }, { past });
+      expect(again).toMatchObject({ outcome: "completed", reward: 1 });
+      for (const { durationMs, turns } of [episode, again]) {
+        expect(Math.abs(durationMs)).toBeLessThan(Math.abs(ms));
+        expect(turns.every(({ engineMs }) => engineMs >= 0)).toBe(true);
+      }
+    },
+  );
+
   test("has no turn where it was interrupted before the first id", async () => {
     const interrupt = new AbortController();
     const engine: Engine = {
@@ -313,6 +341,57 @@ describe("an episode and its recording", () => {
     await expect(live).rejects.toThrow(
       "the worlds of lamp are not repeatable: the episode cannot go on from its recording",
     );
+  });
+
+  test("a user who is not repeatable is played again, whatever it calls to find its lines", async () => {
+    const { user } = countingUser();
+    const { repeatable: _not, ...odd } = user;
+    const { episode, recorded } = await play({ user: odd });
+    expect(recorded.inputs.flatMap((input) => ("what" in input ? [input.what] : []))).toEqual([
+      ...["open", "user.begin()", "begin", "user.reply()", "step say", "step switch"],
+      ...["user.reply()", "step say", "score", "usage"],
+    ]);
+    const { repeatable: _nor, ...silent } = nothing.user;
+    const again = await play(
+      { ...nothing, user: silent },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+  });
+
+  test("what a call threw has its name and its code again when it is played again", async () => {
+    const cause = Object.assign(new Error("connect refused"), { code: "ECONNREFUSED" });
+    const refused = Object.assign(new Error("no answer", { cause }), {
+      ...{ name: "TimeoutError", code: "EAWAY" },
+    });
+    const environment: Environment = {
+      ...repeatableLamp,
+      async open(task, options) {
+        const world = await repeatableLamp.open(task, options);
+        const step = world.step.bind(world);
+        world.step = async (action, call) => {
+          const stepped = await step(action, call);
+          if (action.type !== "call") return stepped;
+          const why: unknown = await options.outside!("bulb", () => Promise.reject(refused)).catch(
+            (error: unknown) => error,
+          );
+          const { name, message, code } = why as typeof refused;
+          const { cause: inner } = why as { readonly cause: typeof cause };
+          const said = `${name} (${code}): ${message}, ${inner.message} (${inner.code})`;
+          return { ...stepped, observation: said };
+        };
+        return world;
+      },
+    };
+    const { episode, recorded } = await play({ environment });
+    expect(episode.turns[1]?.steps[0]?.observation).toBe(
+      "TimeoutError (EAWAY): no answer, connect refused (ECONNREFUSED)",
+    );
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
   test("calls at once that the environment makes are found again in any order", async () => {

@@ -237,10 +237,12 @@ export class InputPlayer {
   }
 
   async #call<Result>(
-    what: string,
+    called: string,
     work: () => Result | Promise<Result>,
     bound?: string,
   ): Promise<Result> {
+    // As it is recorded.
+    const what = this.clean(called);
     const index = this.#outsideCount++;
     const recorded = this.#findOutside(index);
     if (recorded !== undefined) {

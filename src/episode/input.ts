@@ -12,6 +12,12 @@ export interface RecordedError {
   readonly message: string;
   /** Of a `RolloutError`; absent for anything else that was thrown. */
   readonly code?: FailureCode;
+  /** Of any other error, such as `TimeoutError`; absent where it is `Error`. */
+  readonly name?: string;
+  /** The code of any other error, such as `ECONNRESET`; absent where it has none. */
+  readonly errorCode?: string | number;
+  /** What led to any other error, such as the refused connection of a `fetch`; absent where that is no error. */
+  readonly cause?: RecordedError;
   readonly retryable?: true;
   readonly discarded?: readonly DiscardedSampling[];
 }
@@ -69,7 +75,7 @@ export interface Inputs {
 
 /** What is recorded of something that was thrown: of a failure that cannot be written, what it says. */
 export function toRecordedError(error: unknown): RecordedError {
-  if (!isSoundFailure(error)) return { message: messageOf(error) };
+  if (!isSoundFailure(error)) return { message: messageOf(error), ...marksOf(error) };
   const { code, message, retryable, discarded } = error;
   return {
     code,
@@ -88,12 +94,38 @@ function messageOf(thrown: unknown): string {
   }
 }
 
-/** What was thrown, once more. */
+/** Errors may be their own causes. */
+const maxCauses = 4;
+
+/** By what others than people tell errors apart. */
+function marksOf(thrown: unknown, depth = 0): Pick<RecordedError, "name" | "errorCode" | "cause"> {
+  try {
+    if (!(thrown instanceof Error)) return {};
+    const { name, code, cause } = thrown as Error & { readonly code?: unknown };
+    return {
+      ...(typeof name === "string" && name !== "Error" && { name }),
+      ...((typeof code === "string" || Number.isFinite(code)) && {
+        errorCode: code as string | number,
+      }),
+      ...(cause instanceof Error &&
+        depth < maxCauses && {
+          cause: { message: messageOf(cause), ...marksOf(cause, depth + 1) },
+        }),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** What was thrown, once more: by its name, its code and what it says. */
 export function fromRecordedError(recorded: RecordedError): Error {
-  const { code, message, retryable = false, discarded = [] } = recorded;
-  return code === undefined
-    ? new Error(message)
-    : new RolloutError(code, message, { retryable, discarded });
+  const { code, message, name, errorCode, cause, retryable = false, discarded = [] } = recorded;
+  if (code !== undefined) return new RolloutError(code, message, { retryable, discarded });
+  const options = cause && { cause: fromRecordedError(cause) };
+  return Object.assign(new Error(message, options), {
+    ...(name !== undefined && { name }),
+    ...(errorCode !== undefined && { code: errorCode }),
+  });
 }
 
 /** How many turns the inputs hold to their end. */

@@ -40,7 +40,7 @@ export async function openConversation(play: Play, world: World): Promise<void> 
   );
   play.messages.push(...messages);
   play.shownTools = tools;
-  const prompt = await renderOpening(play, opening);
+  const prompt = await renderOpening(play, { messages, tools });
   play.recorder.openSegment(prompt.ids);
   play.reasoningOpened = opensReasoning(prompt.text);
 }

@@ -1,6 +1,6 @@
 import type { World } from "../environment/environment.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import { systemClock } from "../internal/clock.ts";
+import { steadyTime, systemClock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { PlaybackStop } from "../outside.ts";
@@ -14,7 +14,7 @@ import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
-import { borrowSession } from "./borrow-session.ts";
+import { borrowSession, borrowUser } from "./borrow-session.ts";
 import type { Episode } from "./episode.ts";
 import { turnsIn, type Inputs } from "./input.ts";
 import {
@@ -87,8 +87,10 @@ async function playThrough(
   const { task, seed } = assignment;
   const { environment } = setup;
   if (forkAt !== undefined) assertReaches(past, forkAt);
+  const { clock = systemClock, limits } = setup;
   const player = new InputPlayer({
-    now: setup.now,
+    // The machine's clock may be set while it is played: what it took, and what is left of its time, stays.
+    now: setup.now === Date.now ? steadyTime(clock) : setup.now,
     ...(past && { past }),
     ...(atEnd && { atEnd }),
     ...(scoreAnew && { scoreAnew }),
@@ -96,7 +98,6 @@ async function playThrough(
     ...(redactor && { redactor }),
   });
   const startedAtMs = player.now();
-  const { clock = systemClock, limits } = setup;
   using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });
@@ -236,12 +237,12 @@ async function openUser(play: Play): Promise<UserSession> {
     what: `open a conversation about task ${task.id} with user ${strategy}`,
     timeoutMs: setup.limits.userTimeoutMs,
   } as const;
-  const opened = await callParty(play, call, () =>
-    setup.user.open(task, { seed, outside: play.player.outside }),
-  );
+  const borrowed = setup.user.repeatable === true ? undefined : borrowUser(play);
+  const { outside } = borrowed ?? play.player;
+  const opened = await callParty(play, call, () => setup.user.open(task, { seed, outside }));
   return await crossBriefly(play.watch, call, () => {
     const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
-    return setup.user.repeatable === true ? session : borrowSession(session, play);
+    return borrowed === undefined ? session : borrowSession(session, play, borrowed);
   });
 }
 

@@ -34,6 +34,15 @@ export const systemClock: Clock = {
   after: startTimer,
 };
 
+/**
+ * The time of day as it goes on from now: whole milliseconds since the epoch, counted by a clock that no one
+ * sets, however the machine's is put right meanwhile or stands still with it.
+ */
+export function steadyTime(clock: Pick<Clock, "now"> = systemClock): () => number {
+  const offset = Date.now() - clock.now();
+  return () => Math.round(offset + clock.now());
+}
+
 /** Node's own timers fire at once for anything longer. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 

@@ -5,6 +5,7 @@ import { withResolvers } from "../internal/with-resolvers.ts";
 import type { EpisodeGroup } from "../run/group.ts";
 import { openLoadGate } from "../run/load-gate.ts";
 import { RunFolder } from "../run/run-folder.ts";
+import { commandLine } from "../run/run-lock.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
@@ -111,7 +112,7 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
 
 /** The folder of a run whose parts were given, rather than named in a configuration. */
 async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
-  const { plan, setup, values, engine, conduct } = parts;
+  const { plan, setup, values, engine, conduct, redactor } = parts;
   const { environment, renderer } = setup;
   const { configuration, settings } = describeSettings(values);
   const scope = readScopeConfig(values);
@@ -127,9 +128,10 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
     },
   } as const;
   const { retryFailed, record, format } = conduct;
-  return await RunFolder.open(dir, parts.redactor.clean(manifest), {
-    retryFailed,
-    record,
+  return await RunFolder.open(dir, redactor.clean(manifest), {
+    ...{ retryFailed, record },
+    // The program's own, which may have been given a key.
+    lock: { command: redactor.text(commandLine(process.argv)) },
     ...given({ format }),
   });
 }

@@ -221,7 +221,11 @@ describe("rollout()", () => {
   test("hands out and writes no secret that the settings name", async () => {
     const secret = "sk-library-secret-key";
     vi.stubEnv("LIGHTS_KEY", secret);
-    onTestFinished(() => void vi.unstubAllEnvs());
+    process.argv.push(secret);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+      process.argv.pop();
+    });
     const telling = defineEnvironment({
       name: "telling",
       tasks: [{ instruction: "On, please." }],
@@ -232,11 +236,15 @@ describe("rollout()", () => {
     });
     const out = path.join(scratch, "secrets");
     const settings = { ...options(), environment: telling, apiKeyEnv: "LIGHTS_KEY", out };
+    const locks: string[] = [];
     for await (const { episode, samples } of rollout(settings)) {
       const said = await renderer.codec.decode(samples[0]!.tokenIds);
       expect(`${JSON.stringify(episode)}${said}`).not.toContain(secret);
       if (episode.sampleIndex === 0) expect(said).toContain("done with [redacted]");
+      locks.push(await readFile(path.join(out, "run.lock"), "utf8"));
     }
+    expect(locks[0]).toContain(" [redacted]");
+    expect(locks.join("")).not.toContain(secret);
     const names = (await readdir(out)).filter((name) => name !== "run.lock");
     const texts = await Promise.all(names.map((name) => readFile(path.join(out, name), "utf8")));
     expect(texts.join("")).not.toContain(secret);

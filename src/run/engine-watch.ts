@@ -97,7 +97,7 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
 }
 
 /** An engine as a plain object, whatever it is made of. */
-function passOn(engine: Engine): Engine {
+export function passOn(engine: Engine): Engine {
   return {
     kind: engine.kind,
     generate: async (request, options) => await engine.generate(request, options),

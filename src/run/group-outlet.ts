@@ -27,6 +27,8 @@ export class GroupOutlet {
   #hasEnded = false;
   /** Groups that are offered to whoever takes them, or will be: those that are left out are none. */
   offeredCount = 0;
+  /** Groups that were handed out. */
+  handedCount = 0;
   /** Places of groups that earlier starts handed out and that were taken. */
   takenBefore: ReadonlySet<number> = new Set();
 
@@ -58,6 +60,7 @@ export class GroupOutlet {
         this.#options.onRoom();
         const due = await this.#stillDue(group);
         if (due === undefined) continue;
+        this.handedCount += 1;
         yield due;
         await this.#noteTaken(group);
         continue;

@@ -60,7 +60,7 @@ export async function playAttempts(
   job: AttemptJob,
   options: AttemptOptions,
 ): Promise<PlayedAttempt | undefined> {
-  const { attempts, folder, setup, tally } = options;
+  const { attempts, folder, redactor, setup, tally } = options;
   requireWholeFork(job, setup);
   const recorded =
     setup.play === undefined ? await folder?.recordingOf(job.assignment.rolloutId) : undefined;
@@ -68,7 +68,7 @@ export async function playAttempts(
   let past = recorded?.hasEnded === false ? recorded : undefined;
   const drop = async (message: string): Promise<void> => {
     const { rolloutId } = job.assignment;
-    const about = { rolloutId, attempt: first, message };
+    const about = { rolloutId, attempt: first, message: redactor?.text(message) ?? message };
     await folder?.writeEvent({
       type: "recording-dropped",
       atMs: options.setup.now(),

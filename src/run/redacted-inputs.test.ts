@@ -62,7 +62,7 @@ function meteredLamps(repeatable: boolean): Environment {
         async step(action, about) {
           const step = await world.step(action, about);
           if (action.type !== "call") return step;
-          const why = await options.outside!("the meter", () =>
+          const why = await options.outside!(`GET /meter?key=${secret}`, () =>
             Promise.reject(new Error(`401: ${secret} is no key`)),
           ).catch((error: unknown) => (error as Error).message);
           return { ...step, observation: `on (${why})` };

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { type Clock, systemClock } from "../internal/clock.ts";
+import { Redactor } from "../internal/redactor.ts";
 import { claimLock, holderBytes, type LockClaim } from "./claim-lock.ts";
 import { type FileFacts, type Files, type OpenFile, codeOf, diskFiles, writeAll } from "./files.ts";
 import {
@@ -211,10 +212,12 @@ async function describeSelf(options: LockOptions, nowMs: number): Promise<LockHo
   return { format: 1, id, since, command, ...(await machine.here()) };
 }
 
-/** Program and arguments without the interpreter, and without passwords in addresses. */
+/** Program and arguments without the interpreter, and without the passwords and keys of addresses. */
 export function commandLine([, script = "", ...parts]: readonly string[]): string {
   const text = [path.basename(script, ".js"), ...parts].join(" ");
-  return text.replaceAll(/\/\/[^/@\s]+@/g, "//…@").slice(0, 500);
+  const redactor = new Redactor();
+  for (const [address] of text.matchAll(/[a-z][a-z\d+.-]*:\/\/\S+/gi)) redactor.learnUrl(address);
+  return redactor.text(text.replaceAll(/\/\/[^/@\s]+@/g, "//…@")).slice(0, 500);
 }
 
 /** Keeps a file with our holder's text beside the lock while `work` runs. */

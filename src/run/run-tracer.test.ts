@@ -113,3 +113,35 @@ describe("traceSetup()", () => {
     expect(reward).toBe(1);
   });
 });
+
+test("an engine that is an object of a class has all of its methods under the eyes of traces", async () => {
+  class OwnEngine implements Engine {
+    get kind(): string {
+      return "own";
+    }
+
+    async generate(): Promise<never> {
+      return await Promise.reject(new Error("it samples nothing"));
+    }
+
+    async score(): Promise<readonly number[]> {
+      return await Promise.resolve([-1]);
+    }
+
+    async describe() {
+      return await Promise.resolve({ kind: this.kind, logprobConvention: "tempered" } as const);
+    }
+
+    async load() {
+      return await Promise.resolve({ workers: [], silent: [] });
+    }
+
+    async close(): Promise<void> {}
+  }
+  const { engine } = traceSetup(lampSetup({ environment: lamps(1), engine: new OwnEngine() }));
+  expect(engine.kind).toBe("own");
+  expect(await engine.describe()).toEqual({ kind: "own", logprobConvention: "tempered" });
+  expect(await engine.score?.({ ids: [1, 2], from: 1, sampling: {} })).toEqual([-1]);
+  expect(await engine.load?.()).toEqual({ workers: [], silent: [] });
+  await engine.close();
+});

@@ -10,6 +10,7 @@ import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { EpisodeTracer } from "../episode/episode-tracer.ts";
 import type { Episode } from "../episode/episode.ts";
 import { RolloutError, describeError } from "../errors.ts";
+import { passOn } from "./engine-watch.ts";
 import { registeredTracing, type RegisteredTracing } from "./registered-tracing.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 
@@ -35,7 +36,7 @@ export function traceSetup(
   const generate = traceGenerate(setup.engine, { parents, model });
   return {
     ...setup,
-    engine: { ...setup.engine, generate },
+    engine: { ...passOn(setup.engine), generate },
     tracer: traceEpisodes(setup, parents),
   };
 }

@@ -19,8 +19,12 @@ export interface StalenessOptions {
 /** Keeps account of the policy's versions and of how old what was sampled is. */
 export class PolicyVersions {
   readonly #options: StalenessOptions | undefined;
+  /** The one that sampled when this start began. */
   #first: number | undefined;
-  #current: number | undefined;
+  /** The newest that the trainer has announced in this start. */
+  #announced: number | undefined;
+  /** The newest that sampled a token. */
+  #seen: number | undefined;
 
   constructor(options: StalenessOptions | undefined) {
     this.#options = options;
@@ -37,25 +41,40 @@ export class PolicyVersions {
     }
   }
 
-  /** The newest version that is known; nothing where none is, or none is a whole number. */
+  /**
+   * The newest version that is known; nothing where none is, or none is a whole number. A trainer that says
+   * which it has is taken at its word: tokens of an earlier start may be of weights that were lost since.
+   */
   get current(): number | undefined {
-    return this.#current;
+    return this.#announced ?? this.#seen;
   }
 
-  /** Says that this version samples from now on. */
-  announce(version: number): void {
+  /**
+   * Says that this version samples from now on.
+   *
+   * @param handedCount - Groups that were handed out before: what is announced first comes behind another
+   *   version, which nobody named, where these are enough to train on.
+   */
+  announce(version: number, handedCount = 0): void {
     if (!Number.isSafeInteger(version)) {
       throw new UsageError(
         `Cannot announce the policy's version ${version}: expected a whole number`,
       );
     }
-    this.#first ??= version;
-    if (this.#current === undefined || version > this.#current) this.#current = version;
+    const { groupsPerVersion = 1 } = this.#options ?? {};
+    this.#first ??= handedCount < groupsPerVersion ? version : version - 1;
+    this.#first = Math.min(this.#first, version);
+    this.#announced = Math.max(this.#announced ?? version, version);
   }
 
   /** Takes note of the versions that sampled an episode. */
   see(episode: Episode): void {
-    for (const version of versionsOf(episode)) this.announce(version);
+    for (const version of versionsOf(episode)) this.#note(version);
+  }
+
+  #note(version: number): void {
+    this.#first ??= version;
+    this.#seen = Math.max(this.#seen ?? version, version);
   }
 
   /**
@@ -64,22 +83,24 @@ export class PolicyVersions {
    */
   seeEarlier(episodes: readonly Episode[]): void {
     const versions = episodes.flatMap((episode) => versionsOf(episode));
-    if (versions.length > 0) this.announce(Math.max(...versions));
+    if (versions.length > 0) this.#note(Math.max(...versions));
   }
 
   /** Whether another group may be begun where so many were, and are or will be the trainer's. */
   mayBegin(offeredCount: number): boolean {
     const { max = 0, beyond, groupsPerVersion = 1 } = this.#options ?? {};
     if (beyond !== "wait") return true;
-    const trained = (this.#current ?? 0) - (this.#first ?? this.#current ?? 0);
+    const { current = 0 } = this;
+    const trained = current - (this.#first ?? current);
     return offeredCount < (trained + max + 1) * groupsPerVersion;
   }
 
   /** See `EpisodeGroup.staleness`. */
   stalenessOf({ episodes }: Pick<EpisodeGroup, "episodes">): number | undefined {
-    if (this.#current === undefined) return undefined;
+    const { current } = this;
+    if (current === undefined) return undefined;
     const versions = episodes.flatMap((episode) => versionsOf(episode));
-    return versions.length === 0 ? undefined : this.#current - Math.min(...versions);
+    return versions.length === 0 ? undefined : Math.max(current - Math.min(...versions), 0);
   }
 
   /** Why a group is not handed out; nothing where it is. */
@@ -94,7 +115,7 @@ export class PolicyVersions {
     const { max = Infinity, beyond } = this.#options ?? {};
     const { staleness } = group;
     if (beyond !== "mask" || staleness === undefined || staleness <= max) return group;
-    const oldest = (this.#current ?? 0) - max;
+    const oldest = (this.current ?? 0) - max;
     return { ...group, episodes: group.episodes.map((episode) => maskBefore(episode, oldest)) };
   }
 }

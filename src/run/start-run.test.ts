@@ -2193,6 +2193,35 @@ describe("startRun()", () => {
     await groups.return?.(undefined);
   });
 
+  test.each(["announces", "updates"] as const)(
+    "waits no longer than for the trainer where nobody says which version came first: it %s",
+    async (how) => {
+      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+      const run = start({
+        ...{ engine: lampEngine(undefined, () => "default"), source },
+        admission: { concurrency: 2 },
+        staleness: { max: 0, beyond: "wait", groupsPerVersion: 2 },
+      });
+      let taken = 0;
+      const train = async (): Promise<void> => {
+        for await (const _ of run) {
+          taken += 1;
+          if (taken === 6) break;
+          if (taken % 2 === 1) continue;
+          const version = 1 + taken / 2;
+          if (how === "announces") run.announcePolicy(version);
+          else await run.updatePolicy(version, () => Promise.resolve());
+        }
+      };
+      const trained = train();
+      for (let round = 0; round < 500; round++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(taken).toBe(6);
+      await trained;
+    },
+  );
+
   test("begins another group for each that is left out while it waits for the trainer", async () => {
     const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
     const run = start({
@@ -2246,6 +2275,36 @@ describe("startRun()", () => {
       }
     }
     expect(seen).toEqual([0, 0, 1, 2]);
+  });
+
+  test("takes a trainer at its word that goes on with older weights than those of groups nobody took", async () => {
+    let version = 9;
+    const engine = lampEngine(undefined, () => String(version));
+    const options = {
+      ...{ engine, redeliver: true, admission: { concurrency: 1, ahead: 1 } },
+      grouping: { size: 1 },
+      staleness: { max: 1, beyond: "drop" },
+    } as const;
+    {
+      await using folder = await open();
+      const run = start({ ...options, folder });
+      run.announcePolicy(version);
+      for await (const _ of run) break;
+    }
+    version = 6;
+    await using folder = await open();
+    const run = start({ ...options, folder });
+    run.announcePolicy(version);
+    const seen: [groupIndex: number, staleness: number][] = [];
+    for await (const { groupIndex, staleness } of run) {
+      seen.push([groupIndex, staleness!]);
+      version += 1;
+      await run.updatePolicy(version, () => Promise.resolve());
+    }
+    expect(seen.map(([groupIndex]) => groupIndex)).toEqual([0, 1, 2]);
+    // What weights sampled that are lost is no older than what samples now.
+    expect(seen.every(([, staleness]) => staleness >= 0 && staleness <= 1)).toBe(true);
+    expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
   });
 
   test("hands out no group that has become too old while it waited to be taken", async () => {

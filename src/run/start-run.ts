@@ -111,7 +111,7 @@ class GroupRun implements LiveRun {
   }
 
   announcePolicy(version: number): void {
-    this.#versions.announce(version);
+    this.#versions.announce(version, this.#outlet.handedCount);
     this.#options.player?.announcePolicy?.(version);
     this.#desk.lookAgain();
   }
