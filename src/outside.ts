@@ -1,7 +1,8 @@
 /**
  * Calls what an episode cannot repeat by itself: a model, a web service, a sandbox, a clock, a random
  * draw. What comes back is recorded, and is answered from the record when the episode is played again
- * or goes on after a crash: the work is not done a second time then. Its result must be JSON-able.
+ * or goes on after a crash: the work is not done a second time then. Its result is plain data: what
+ * JSON says otherwise comes so from the first time on, such as a text for a `Date`.
  *
  * @param what - Names the call in the record, such as `chat user` or `GET /orders/7`.
  * @throws whatever the work throws; from the record, an error of the same name, code and message, with

@@ -507,6 +507,36 @@ describe("an episode and its recording", () => {
     }
   });
 
+  test("hands over what a call brought as JSON has it, as it will when it is played again", async () => {
+    const brought: unknown[] = [];
+    const environment: Environment = {
+      ...repeatableLamp,
+      async open(task, options) {
+        for (const given of [
+          { at: new Date(0), seen: new Map([["a", 1]]), left: Infinity, none: undefined },
+          [1, undefined],
+          () => 1,
+          undefined,
+          { plain: [null, "text", 0.5] },
+        ]) {
+          brought.push(await options.outside!("load", () => given));
+        }
+        return await repeatableLamp.open(task, options);
+      },
+    };
+    const { recorded } = await play({ environment });
+    const first = brought.splice(0);
+    expect(first).toEqual([
+      { at: "1970-01-01T00:00:00.000Z", seen: {}, left: null },
+      [1, null],
+      undefined,
+      undefined,
+      { plain: [null, "text", 0.5] },
+    ]);
+    await play({ ...nothing, environment }, { past: stored(recorded), atEnd: "replay" });
+    expect(brought).toEqual(first);
+  });
+
   test("records each answer of a world that hands out one object for all", async () => {
     let count = 0;
     const step: { observation: string; from: "tool"; source: string } = {

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { RolloutError, type Party } from "../errors.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
+import { isPlainJson } from "../internal/is-wholly-json.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Generation } from "../engine/engine.ts";
 import type { Redactor } from "../internal/redactor.ts";
@@ -12,6 +13,13 @@ import {
   type Inputs,
   type Outcome,
 } from "./input.ts";
+
+/** A value as it comes back from a recording: another world would find a text there for a `Date`. */
+function asJsonHasIt<Value>(value: Value): Value {
+  if (value === undefined || isPlainJson(value)) return value;
+  const text = JSON.stringify(value) as string | undefined;
+  return (text === undefined ? undefined : JSON.parse(text)) as Value;
+}
 
 /** What the policy was found to have sampled, and whether the episode's time was over by then. */
 export interface Sampled {
@@ -267,7 +275,7 @@ export class InputPlayer {
           `what ${what} brought back cannot be written as JSON (${why}), expected plain values`,
         );
       }
-      const value = this.clean(given);
+      const value = this.clean(asJsonHasIt(given));
       this.#noteOutcome({ type: "outside", index, what }, value);
       return value;
     } catch (thrown) {

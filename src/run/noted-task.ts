@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 import { isAlike } from "../internal/is-alike.ts";
-import { whyNotJson } from "../internal/why-not-json.ts";
+import { isWhollyJson } from "../internal/is-wholly-json.ts";
 import type { Task } from "../task.ts";
 import { drawTask } from "./plan-run.ts";
 
@@ -54,19 +54,4 @@ function hasTask(environment: Environment, task: Task): boolean {
     if (error instanceof UsageError) return false;
     throw error;
   }
-}
-
-/** Whether a value is the same when it has been written as JSON and read; members without a value may go. */
-function isWhollyJson(value: unknown): boolean {
-  return whyNotJson(value) === undefined && isPlain(value);
-}
-
-function isPlain(value: unknown): boolean {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return true;
-  if (typeof value === "number") return Number.isFinite(value);
-  if (typeof value !== "object") return false;
-  if (Array.isArray(value)) return value.every(isPlain);
-  const kind: unknown = Object.getPrototypeOf(value);
-  if (kind !== Object.prototype && kind !== null) return false;
-  return Object.values(value).every((member) => member === undefined || isPlain(member));
 }
