@@ -204,6 +204,72 @@ describe("an episode and its recording", () => {
     },
   );
 
+  test("what a turn took counts on both sides of a stop in its middle or behind it", async () => {
+    const sampleMs = 60_000;
+    let atMs = 1_000_000;
+    const now = (): number => atMs;
+    const slow = (engine: Engine, onCall: (callIndex: number) => void = () => {}): Engine => {
+      let callCount = 0;
+      return {
+        ...engine,
+        generate: async (...call) => {
+          atMs += sampleMs;
+          onCall(callCount++);
+          return await engine.generate(...call);
+        },
+      };
+    };
+    const ids = characterIds("One moment, please.");
+    const cut: Reply = { outputIds: ids.slice(0, 4), finish: { type: "length" } };
+    const interrupt = new AbortController();
+    const user = scriptedUser({ lines: ["Lamp?", "Yes?", { text: "Bye.", leaves: true }] });
+    const first = slow(preparedEngine([cut]), () => interrupt.abort());
+    const { episode: left, recorded } = await play(
+      { engine: first, user, now },
+      { interrupt: interrupt.signal },
+    );
+    expect(left.turns[0]).toMatchObject({ text: "One ", engineMs: sampleMs });
+    // Nobody plays meanwhile.
+    atMs += 1_000_000_000;
+    const stop = new AbortController();
+    const rest: readonly Reply[] = [{ outputIds: ids.slice(4) }, replies[1]!];
+    const second = slow(preparedEngine(rest), (index) => index === 2 && stop.abort());
+    const batches: Inputs[] = [];
+    const killed = play(
+      { engine: second, user, now },
+      {
+        past: stored(recorded),
+        start: 2,
+        signal: stop.signal,
+        onInputs: (more) => batches.push(more),
+      },
+    );
+    await expect(killed).rejects.toThrow(/abort/);
+    atMs += 1_000_000_000;
+    const past = stored(joined([recorded, ...batches]));
+    const third = slow(preparedEngine(replies.slice(2)));
+    const { episode, recorded: more } = await play(
+      { engine: third, user, now },
+      { past, start: 3 },
+    );
+    expect(episode.turns.map(({ text }) => text)).toEqual([
+      ...["One moment, please.", switchCall, "Goodbye!"],
+    ]);
+    expect(episode.turns.map(({ engineMs }) => engineMs)).toEqual([
+      ...[2 * sampleMs, sampleMs, sampleMs],
+    ]);
+    expect(episode.durationMs).toBe(4 * sampleMs);
+    const again = await play(
+      { ...nothing, user },
+      { past: joined([past, more]), atEnd: "replay", start: 3 },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    // What it took before leaves it no more time than it had.
+    const limits = { ...defaultLimits, episodeTimeoutMs: 3 * sampleMs };
+    const late = await play({ engine: preparedEngine([]), user, now, limits }, { past, start: 3 });
+    expect(late.episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+  });
+
   test("has no turn where it was interrupted before the first id", async () => {
     const interrupt = new AbortController();
     const engine: Engine = {

@@ -7,6 +7,7 @@ import type { Generation } from "../engine/engine.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import {
+  endOf,
   fromRecordedError,
   toRecordedError,
   type Input,
@@ -77,6 +78,8 @@ export class RecordingEnd extends PlaybackStop {
 export class InputPlayer {
   readonly #past: readonly Input[];
   readonly #times: readonly number[];
+  /** How far its time has gone in the past. */
+  readonly #pastEndMs: number | undefined;
   readonly #nextPromptHash: string | undefined;
   readonly #isReplay: boolean;
   readonly #isScoredAnew: boolean;
@@ -108,6 +111,7 @@ export class InputPlayer {
     const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
+    this.#pastEndMs = past && endOf(past);
     this.#nextPromptHash = past?.nextPromptHash;
     this.#isReplay = atEnd === "replay";
     this.#isScoredAnew = scoreAnew;
@@ -141,12 +145,16 @@ export class InputPlayer {
       return recorded;
     }
     if (this.#isReplay) throw this.end("the recording ends where the time is asked for");
-    const live = this.#now() - this.#heldMs;
-    const last = this.#times.at(-1);
-    this.#offsetMs ??= last === undefined ? 0 : last - live;
-    const atMs = live + this.#offsetMs;
+    const atMs = this.#liveMs();
     if (this.#onInputs !== undefined) this.#newTimes.push(atMs);
     return atMs;
+  }
+
+  /** The time now, which goes on from where the recording left it since it was asked for first. */
+  #liveMs(): number {
+    const live = this.#now() - this.#heldMs;
+    this.#offsetMs ??= this.#pastEndMs === undefined ? 0 : this.#pastEndMs - live;
+    return live + this.#offsetMs;
   }
 
   /** Time stands still until `goOn()`: how long that takes is no part of the episode. */
@@ -219,6 +227,7 @@ export class InputPlayer {
       this.#note({
         ...about,
         outcome: { value: generation },
+        endedAtMs: this.#liveMs(),
         ...(isLate ? { isLate } : {}),
         ...(isPartial ? { isPartial } : {}),
       });
@@ -470,8 +479,11 @@ export class InputPlayer {
   /** @throws RecordingEnd where the recording is all there is. */
   #goLive(what: string): void {
     if (this.#isReplay) throw this.end(`the recording ends where ${what}`);
-    if (this.#bound === undefined) return;
-    throw this.end(`${this.#bound}: the episode cannot go on from its recording`);
+    if (this.#bound !== undefined) {
+      throw this.end(`${this.#bound}: the episode cannot go on from its recording`);
+    }
+    // What it waits for now takes its time, which goes on from here.
+    if (this.#offsetMs === undefined) this.#liveMs();
   }
 
   /** Whether there may be secrets to take out. */

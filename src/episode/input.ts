@@ -38,6 +38,11 @@ export type Input =
       /** Readings of the clock that were taken before it, over the whole episode. */
       readonly readings: number;
       readonly outcome: Outcome<Generation>;
+      /**
+       * When it was answered, milliseconds since the epoch, which is no reading of the clock: whoever goes on behind
+       * it counts from there. Absent for failures, and in recordings of earlier versions.
+       */
+      readonly endedAtMs?: number;
       /** The episode's time was over when the answer came. */
       readonly isLate?: true;
       /** Sampling was interrupted from outside and goes on behind these ids. */
@@ -126,6 +131,13 @@ export function fromRecordedError(recorded: RecordedError): Error {
     ...(name !== undefined && { name }),
     ...(errorCode !== undefined && { code: errorCode }),
   });
+}
+
+/** How far the episode's time has gone with the inputs, milliseconds since the epoch; nothing where there are none. */
+export function endOf({ inputs, times }: Inputs): number | undefined {
+  const last = inputs.findLast((input) => input.type === "generation");
+  const known = [times.at(-1), last?.endedAtMs].filter((atMs) => atMs !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
 }
 
 /** How many turns the inputs hold to their end. */

@@ -16,7 +16,7 @@ import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession, borrowUser } from "./borrow-session.ts";
 import type { Episode } from "./episode.ts";
-import { turnsIn, type Inputs } from "./input.ts";
+import { endOf, turnsIn, type Inputs } from "./input.ts";
 import {
   InputPlayer,
   RecordingEnd,
@@ -189,8 +189,8 @@ function startPlay(
 
 /** How long the part of an episode took that is recorded. */
 function playedMs(past: Inputs | undefined): number {
-  const times = past?.times ?? [];
-  return (times.at(-1) ?? 0) - (times[0] ?? 0);
+  const startedAtMs = past?.times[0];
+  return past && startedAtMs !== undefined ? endOf(past)! - startedAtMs : 0;
 }
 
 /** Turns a failure that is attributed to a party into the episode's end; lets all else pass. */
