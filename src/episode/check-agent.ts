@@ -1,8 +1,9 @@
 import type { Intent, Opening, Reading } from "../agent/agent.ts";
 import type { TurnForm } from "../agent/turn-form.ts";
+import { plainCopy } from "../internal/plain-copy.ts";
 import type { AssistantMessage, Message } from "../message.ts";
 import { isPyDict } from "../python/value.ts";
-import { isCount, isRow } from "../trajectory/violation.ts";
+import { isCount, isRow, type RawRow } from "../trajectory/violation.ts";
 import {
   describe,
   refuse,
@@ -28,13 +29,8 @@ export function checkOpeningMessages(value: unknown, place: string): Opening {
   if (!Array.isArray(messages)) {
     refuse(origin, `messages is ${describe(messages)}`, "a list of messages");
   }
-  requireMessages(messages, "messages", origin);
   requireTools(tools, origin);
-  const opening = value as Opening;
-  return {
-    messages: opening.messages.map((message) => copyOf(message)),
-    tools: [...opening.tools],
-  };
+  return { messages: takeMessages(messages, origin), tools: [...(value as Opening).tools] };
 }
 
 /**
@@ -48,8 +44,7 @@ export function checkMessages(value: unknown, place: string): readonly Message[]
     const hint = value === undefined ? " (a forgotten return?)" : "";
     refuse(origin, `it returned ${describe(value)}${hint}`, "a list of messages");
   }
-  requireMessages(value, "messages", origin);
-  return (value as readonly Message[]).map((message) => copyOf(message));
+  return takeMessages(value, origin);
 }
 
 /**
@@ -64,13 +59,11 @@ export function checkReading(value: unknown, place: string, textLength: number):
   const { message, intents, reasoning, attemptCounts, form } = reading;
   const { role } = requireObject(message, origin, "a message");
   if (role !== "assistant") refuse(origin, `message.role is ${describe(role)}`, '"assistant"');
-  requireMessage(message, "message", origin);
+  const said = takeMessage(message, "message", origin) as AssistantMessage;
   if (!Array.isArray(intents) || !intents.some(isIntended)) {
     refuse(origin, `intents is ${describe(intents)}`, "a list with one that is not ignored");
   }
-  for (const [index, intent] of intents.entries()) {
-    requireIntent(intent, `intents[${index}]`, origin);
-  }
+  const intended = intents.map((intent, index) => takeIntent(intent, `intents[${index}]`, origin));
   if (typeof reasoning !== "string") {
     refuse(origin, `reasoning is ${describe(reasoning)}`, 'a text, "" where there is none');
   }
@@ -83,21 +76,12 @@ export function checkReading(value: unknown, place: string, textLength: number):
   });
   if (form !== undefined) requireForm(form, origin, textLength);
   return {
-    message: copyOf(message as AssistantMessage),
+    message: said,
     reasoning,
-    intents: (intents as readonly Intent[]).map((intent) =>
-      intent.type === "act" ? { ...intent, action: { ...intent.action } } : { ...intent },
-    ),
+    intents: intended,
     attemptCounts: { ...counts },
-    ...(form !== undefined && { form: form as TurnForm }),
+    ...(form !== undefined && { form: plainCopy(form as TurnForm) }),
   };
-}
-
-/** It stands in the episode until that is written: whoever gave it may use its objects again. */
-function copyOf<Given extends Message>(message: Given): Given {
-  const { toolCalls } = message as Partial<AssistantMessage>;
-  const calls = toolCalls && { toolCalls: toolCalls.map((call) => ({ ...call })) };
-  return { ...message, ...calls };
 }
 
 function isIntended(intent: unknown): boolean {
@@ -105,14 +89,26 @@ function isIntended(intent: unknown): boolean {
   return type === "act" || type === "refuse";
 }
 
-function requireMessages(messages: readonly unknown[], name: string, origin: Origin): void {
-  for (const [index, message] of messages.entries()) {
-    requireMessage(message, `${name}[${index}]`, origin);
-  }
+function takeMessages(messages: readonly unknown[], origin: Origin): readonly Message[] {
+  return messages.map((message, index) => takeMessage(message, `messages[${index}]`, origin));
 }
 
-function requireMessage(value: unknown, name: string, origin: Origin): void {
+/**
+ * A copy that is sound: it stands in the episode until that is written, and whoever gave it may use its objects
+ * again. What is not in the copy, such as what a class computes, is not in the prompt either.
+ */
+function takeMessage(value: unknown, name: string, origin: Origin): Message {
   if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "a message");
+  const { toolCalls } = value;
+  const calls = Array.isArray(toolCalls) && {
+    toolCalls: toolCalls.map((call: unknown) => (isRow(call) ? { ...call } : call)),
+  };
+  const copy = { ...value, ...calls };
+  requireMessage(copy, name, origin);
+  return copy as unknown as Message;
+}
+
+function requireMessage(value: RawRow, name: string, origin: Origin): void {
   const { role, reasoning, toolCalls } = value;
   if (!roles.includes(role)) {
     const known = roles.map((known) => `"${String(known)}"`).join(", ");
@@ -132,8 +128,21 @@ function requireMessage(value: unknown, name: string, origin: Origin): void {
   }
 }
 
-function requireIntent(value: unknown, name: string, origin: Origin): void {
-  if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "an intent");
+/** A copy that is sound, as of messages. */
+function takeIntent(given: unknown, name: string, origin: Origin): Intent {
+  if (!isRow(given)) refuse(origin, `${name} is ${describe(given)}`, "an intent");
+  const { action } = given;
+  const copy = { ...given, ...(isRow(action) && { action: copyOfAction(action) }) };
+  requireIntent(copy, name, origin);
+  return copy as unknown as Intent;
+}
+
+function copyOfAction(action: RawRow): RawRow {
+  const { arguments: given } = action;
+  return { ...action, ...(given instanceof Map && { arguments: new Map(given) }) };
+}
+
+function requireIntent(value: RawRow, name: string, origin: Origin): void {
   const texts = { name, origin };
   switch (value["type"]) {
     case "act":

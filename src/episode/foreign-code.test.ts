@@ -9,7 +9,7 @@ import { createClock } from "../internal/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { PlaybackStop } from "../outside.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { toPyValue } from "../python/value.ts";
+import { toPyValue, type PyValue } from "../python/value.ts";
 import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
@@ -692,6 +692,7 @@ describe("code that is not ours", () => {
     const attemptCounts: Record<string, number> = {};
     const intents: Reading["intents"][number][] = [];
     const shown: Record<string, unknown>[] = [];
+    const spans: number[][] = [];
     const refill = (target: Record<string, unknown>, from: object): void => {
       for (const key of Object.keys(target)) delete target[key];
       Object.assign(target, from);
@@ -703,7 +704,13 @@ describe("code that is not ours", () => {
         refill(message, reading.message);
         refill(attemptCounts, reading.attemptCounts);
         intents.splice(0, intents.length, ...reading.intents);
-        return { ...reading, message, attemptCounts, intents } as unknown as Reading;
+        const attempts = reading.form!.attempts.map((attempt, index) => {
+          const span = (spans[index] ??= []);
+          span.splice(0, 2, ...attempt.span);
+          return { ...attempt, span };
+        });
+        const form = { ...reading.form, attempts };
+        return { ...reading, message, attemptCounts, intents, form } as unknown as Reading;
       },
       observe(observed) {
         const messages = qwenAgent.observe(observed);
@@ -711,10 +718,63 @@ describe("code that is not ours", () => {
         return shown.slice(0, messages.length) as never;
       },
     };
-    const turns = [says(`${switchCall}\n${switchCall}`), says("Goodbye!")];
+    const turns = [
+      ...[says(`${switchCall}\n${switchCall}`), says(`Once more: ${switchCall}`)],
+      says("Goodbye!"),
+    ];
     const { episode } = await play(turns, { agent });
     const { episode: expected } = await play(turns);
     expect(JSON.stringify(episode)).toBe(JSON.stringify(expected));
+  });
+
+  test("performs the calls that an agent read, whatever it makes of their arguments meanwhile", async () => {
+    const given = new Map<string, PyValue>();
+    const agent: Agent = {
+      ...qwenAgent,
+      read(turn) {
+        const reading = qwenAgent.read(turn);
+        given.set("level", 3n);
+        const intents = reading.intents.map((intent) =>
+          intent.type === "act" && intent.action.type === "call"
+            ? { ...intent, action: { ...intent.action, arguments: given } }
+            : intent,
+        );
+        return { ...reading, intents };
+      },
+    };
+    // Another episode's turn is read while the first call is performed.
+    const environment = lamp(() => {
+      given.clear();
+      return undefined;
+    });
+    const turns = [says(`${switchCall}\n${switchCall}`), says("Goodbye!")];
+    const { episode } = await play(turns, { agent, environment });
+    const [turn] = episode.turns;
+    expect(turn!.steps.map((step) => step.arguments)).toEqual(['{"level": 3}', '{"level": 3}']);
+  });
+
+  test("does not show the policy less of a message than its agent gave", async () => {
+    class Told {
+      readonly content: string;
+      constructor(content: string) {
+        this.content = content;
+      }
+      get role(): "user" {
+        return "user";
+      }
+    }
+    const agent: Agent = {
+      ...qwenAgent,
+      observe: (observed) => observed.map(({ text }) => new Told(text)),
+    };
+    const { episode } = await play(goodTurns, { agent });
+    expect(episode).toMatchObject({
+      outcome: "failed",
+      failure: {
+        code: "agent/bad-messages",
+        message: expect.stringContaining("messages[0].role is nothing") as string,
+      },
+    });
   });
 
   test("keeps a score's details when their world is cleared away, and what a user cost", async () => {
