@@ -21,7 +21,7 @@ export class PolicyVersions {
   readonly #options: StalenessOptions | undefined;
   /** The one that sampled when this start began. */
   #first: number | undefined;
-  /** The newest that the trainer has announced in this start. */
+  /** The one that the trainer has announced last in this start. */
   #announced: number | undefined;
   /** The newest that sampled a token. */
   #seen: number | undefined;
@@ -42,8 +42,9 @@ export class PolicyVersions {
   }
 
   /**
-   * The newest version that is known; nothing where none is, or none is a whole number. A trainer that says
-   * which it has is taken at its word: tokens of an earlier start may be of weights that were lost since.
+   * The version that samples, as far as is known: the newest that did where nobody says which; nothing where none
+   * is known, or none is a whole number. A trainer that says which it has is taken at its word: tokens, also of an
+   * earlier start, may be of weights that were lost since.
    */
   get current(): number | undefined {
     return this.#announced ?? this.#seen;
@@ -62,9 +63,11 @@ export class PolicyVersions {
       );
     }
     const { groupsPerVersion = 1 } = this.#options ?? {};
+    const { current = version } = this;
     this.#first ??= handedCount < groupsPerVersion ? version : version - 1;
-    this.#first = Math.min(this.#first, version);
-    this.#announced = Math.max(this.#announced ?? version, version);
+    // Who goes back to older weights has taken what was trained on since then all the same.
+    if (version < current) this.#first -= current - version;
+    this.#announced = version;
   }
 
   /** Takes note of the versions that sampled an episode. */

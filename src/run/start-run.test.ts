@@ -2307,6 +2307,41 @@ describe("startRun()", () => {
     expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
   });
 
+  test.each(["drop", "wait"] as const)(
+    "goes on where a trainer goes back to older weights within a start: %s",
+    async (beyond) => {
+      let version = 1;
+      const engine = lampEngine(undefined, () => String(version));
+      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+      const run = start({
+        ...{ engine, source, admission: { concurrency: 1, ahead: 1 } },
+        grouping: { size: 1 },
+        staleness: { max: 1, beyond, groupsPerVersion: 1 },
+      });
+      run.announcePolicy(version);
+      const versions: number[] = [];
+      const stalenesses: number[] = [];
+      const train = async (): Promise<void> => {
+        for await (const { staleness } of run) {
+          stalenesses.push(staleness!);
+          versions.push(version);
+          if (versions.length === 8) break;
+          // What it learned since the second version led nowhere.
+          const next = versions.length === 5 ? 2 : version + 1;
+          await run.updatePolicy(next, () => Promise.resolve(void (version = next)));
+        }
+      };
+      const trained = train();
+      for (let round = 0; round < 500 && versions.length < 8; round++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(versions).toEqual([1, 2, 3, 4, 5, 2, 3, 4]);
+      await trained;
+      expect(stalenesses.every((staleness) => staleness >= 0 && staleness <= 1)).toBe(true);
+      expect(run.progress().groups.leftOut).toBe(0);
+    },
+  );
+
   test("hands out no group that has become too old while it waited to be taken", async () => {
     await using folder = await open();
     const told = async (): Promise<Record<string, unknown>> =>
