@@ -178,9 +178,13 @@ async function playOnce(
   // A fork's recording stands for itself.
   if (past === undefined && fork !== undefined) written?.add(fork.inputs);
   const troubles: RolloutError[] = [];
+  // These an earlier start sampled, or the episode that this one parts from.
+  const recordedCount = inputs === undefined ? 0 : turnsIn(inputs);
   const setup: EpisodeSetup = {
     ...options.setup,
-    onTurn: (turn) => tally.turnEnded(turn),
+    onTurn: (turn) => {
+      if (turn.turnIndex >= recordedCount) tally.turnEnded(turn);
+    },
     onTrouble: (trouble) => troubles.push(trouble),
   };
   using stop = startDeadline({ ms: Infinity, parents: [options.giveUp], shared: [options.signal] });

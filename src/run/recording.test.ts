@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Episode } from "../episode/episode.ts";
 import type { Inputs } from "../episode/input.ts";
+import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
 import { Redactor } from "../internal/redactor.ts";
@@ -11,12 +12,13 @@ import { withResolvers } from "../internal/with-resolvers.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
 import { diskFiles, type Files } from "./files.ts";
 import { JsonlJournal } from "./jsonl-journal.ts";
-import { lamps, playLamps } from "./lamp-run.fixture.ts";
+import { lamps, lampSetup, playLamps } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import { joinLines } from "./read-recording.ts";
 import { RecordingJournal, type RecordingStart } from "./recording-journal.ts";
 import { RunFolder, type RunManifest } from "./run-folder.ts";
 import { testManifest } from "./run-folder.fixture.ts";
+import type { RunProgress } from "./run-progress.ts";
 import type { RunOptions } from "./run-rollouts.ts";
 
 let dir = "";
@@ -114,6 +116,35 @@ describe("what is recorded", () => {
       (inputs as readonly { readonly type: string }[]).filter(({ type }) => type === "generation"),
     );
     expect(generations).toHaveLength(2);
+  });
+
+  test("what an earlier start sampled is not counted as sampled since this one", async () => {
+    let atMs = 1000;
+    const setup = {
+      ...lampSetup({
+        environment,
+        engine: {
+          ...preparedEngine([]),
+          generate: async (...call) => await preparedEngine([says("Goodbye!")]).generate(...call),
+        },
+      }),
+      now: () => (atMs += 10),
+    };
+    {
+      await using folder = await open();
+      folder.writeEpisode = async () => await Promise.reject(new UsageError("the machine is gone"));
+      await expect(playOn(folder, { setup })).rejects.toThrow("the machine is gone");
+    }
+    await using folder = await open();
+    const seen: RunProgress[] = [];
+    const episodes = await playOn(folder, { setup, onProgress: (progress) => seen.push(progress) });
+    expect(episodes.map(({ turns }) => turns.map(({ engineMs }) => engineMs > 0))).toEqual([
+      ...[[true], [true]],
+    ]);
+    const { finished, sampledTokenCount, sampledTokensPerSecond, spentMs } = seen.at(-1)!;
+    expect({ finished, sampledTokenCount }).toEqual({ finished: 2, sampledTokenCount: 18 });
+    expect(sampledTokensPerSecond).toBe(0);
+    expect(spentMs).toEqual({ engine: 0, user: 0, environment: 0 });
   });
 
   test("a finished episode's inputs are on the disk before its row is", async () => {
