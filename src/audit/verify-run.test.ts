@@ -817,7 +817,7 @@ describe("verifyRun()", () => {
       ),
       { numRuns: 100 },
     );
-  }, 120_000);
+  });
 });
 
 /** Walks down from a row to some member and puts another value there, or none. */

@@ -1,6 +1,5 @@
 import type { Intent, Opening, Reading } from "../agent/agent.ts";
 import type { TurnForm } from "../agent/turn-form.ts";
-import { plainCopy } from "../internal/plain-copy.ts";
 import type { AssistantMessage, Message } from "../message.ts";
 import { isPyDict } from "../python/value.ts";
 import { isCount, isRow, type RawRow } from "../trajectory/violation.ts";
@@ -80,7 +79,18 @@ export function checkReading(value: unknown, place: string, textLength: number):
     reasoning,
     intents: intended,
     attemptCounts: { ...counts },
-    ...(form !== undefined && { form: plainCopy(form as TurnForm) }),
+    ...(form !== undefined && { form: copyOfForm(form as TurnForm) }),
+  };
+}
+
+function copyOfForm({ attempts, ...form }: TurnForm): TurnForm {
+  return {
+    attempts: attempts.map(({ span: [start, end], notes, ...attempt }) => ({
+      ...attempt,
+      span: [start, end],
+      ...(notes !== undefined && { notes: [...notes] }),
+    })),
+    ...form,
   };
 }
 

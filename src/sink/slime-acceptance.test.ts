@@ -91,5 +91,4 @@ test.skipIf(trainer === null)(
     const sampledCount = rows.flatMap(({ lossMask }) => lossMask).filter((bit) => bit === 1).length;
     expect(stdout).toContain(`slime: 4 rows, ${sampledCount} trained tokens: accepted`);
   },
-  300_000,
 );

@@ -369,7 +369,7 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ["--input-type=module", "--eval", script],
-      { timeout: 300_000 },
+      { timeout: 600_000 },
     );
     expect(stdout).toBe("2\n");
   });
