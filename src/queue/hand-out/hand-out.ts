@@ -17,6 +17,7 @@ import { forgetRun, parseRunEntry, runSilenceMs, type RunEntry } from "../run/ru
 import { hashTerms, type RunTerms } from "../run/run-terms.ts";
 import { queueName, runAliveKey, runsKey } from "../store/keys.ts";
 import { beginWith } from "../store/begin-with.ts";
+import { holdKey, leaveKey } from "../store/held-key.ts";
 import { blockMs, type QueueStore } from "../store/queue-store.ts";
 import { within } from "../store/within.ts";
 import { HandedJob, type HandedSetup } from "./handed-job.ts";
@@ -251,19 +252,24 @@ export class HandOut implements AsyncDisposable {
 
   async #look(): Promise<void> {
     const { store, run } = this.#options;
-    const holder = await store.redis.get(runAliveKey(run));
-    if (holder !== null && holder !== this.#token) {
+    if (!(await this.#hold())) {
       this.#isLost = true;
       throw new UsageError(
         `Cannot go on: another process hands out the same run ${run}, such as from a copy of its folder`,
       );
     }
-    await store.redis.set(runAliveKey(run), this.#token, "PX", runSilenceMs);
     await store.readClock();
     await this.#writeEntry();
     await this.policy.keep();
     await this.#book.lookAfter();
     await this.#lookForWorkers();
+  }
+
+  /** Gives a sign of life, unless another process hands the run out. */
+  async #hold(): Promise<boolean> {
+    const { store, run } = this.#options;
+    const claim = { token: this.#token, livesMs: runSilenceMs };
+    return await holdKey(store.redis, runAliveKey(run), claim);
   }
 
   async #lookForWorkers(): Promise<void> {
@@ -325,12 +331,14 @@ export class HandOut implements AsyncDisposable {
     await this.#book.close();
     if (this.#isLost || store.redis.status !== "ready") return;
     try {
+      // Somebody may have taken it since it was last looked after.
+      if (!(await this.#hold())) return;
       if (this.#book.isEverythingLanded) {
         await this.#queue.obliterate({ force: true });
         await forgetRun(store, run);
         if (this.#probe !== undefined) await place?.remove(this.#probe);
       } else {
-        await store.redis.del(runAliveKey(run));
+        await leaveKey(store.redis, runAliveKey(run), this.#token);
         await this.#writeEntry();
       }
       await store.publish({ type: "run", run });

@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from "../../internal/clock.ts";
 import { withResolvers } from "../../internal/with-resolvers.ts";
 import type { StoreClients } from "./load-client.ts";
+import { holdScript, leaveScript } from "./held-key.ts";
 import type { MemoryStore, NewJob, QueueEvent, TakenJob } from "./memory-store.fixture.ts";
 
 /** A process that speaks to the store. */
@@ -174,6 +175,14 @@ class MemoryRedis {
   get = async (key: string) => await this.ask(() => this.line.store.get(key));
   set = async (key: string, value: string, _unit?: "PX", ms?: number) =>
     await this.write(() => this.line.store.set(key, value, ms));
+  /** Knows the scripts that there are. */
+  eval = async (script: string, _count: 1, key: string, token: string, livesMs = 0) =>
+    await this.write(() => {
+      const { store } = this.line;
+      if (script === holdScript) return store.hold(key, token, livesMs);
+      if (script === leaveScript) return store.get(key) === token ? store.del(key) : 0;
+      throw new Error(`NOSCRIPT ${script}`);
+    });
   del = async (...keys: string[]) => await this.write(() => this.line.store.del(...keys));
   hset = async (key: string, field: string, value: string) =>
     await this.write(() => this.line.store.hset(key, field, value));

@@ -91,6 +91,13 @@ export class MemoryStore {
     return "OK";
   }
 
+  /** See `holdScript`. */
+  hold(key: string, token: string, livesMs: number): 0 | 1 {
+    if ((this.get(key) ?? token) !== token) return 0;
+    this.set(key, token, livesMs);
+    return 1;
+  }
+
   del(...keys: readonly string[]): number {
     let count = 0;
     for (const key of keys) {

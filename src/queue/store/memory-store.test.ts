@@ -1,5 +1,6 @@
 import type { Queue, Worker } from "bullmq";
 import { describe, expect, test } from "vitest";
+import { holdKey, leaveKey } from "./held-key.ts";
 import { memoryClients, plainLine } from "./memory-clients.fixture.ts";
 import { MemoryStore } from "./memory-store.fixture.ts";
 import { QueueStore } from "./queue-store.ts";
@@ -110,6 +111,24 @@ describe.each(kinds)("%s", (_name, open, isMissing) => {
       removed: [1, 1, 1],
       left: [0, 1, null],
     });
+  });
+
+  test.skipIf(isMissing)("has a key held by one, until that leaves it or it ends", async () => {
+    await using opened = await open();
+    const { redis } = opened.store;
+    const hold = async (token: string, livesMs = 60_000) =>
+      await holdKey(redis, "k", { token, livesMs });
+    expect([await hold("a"), await hold("b"), await hold("a"), await redis.get("k")]).toEqual([
+      true,
+      false,
+      true,
+      "a",
+    ]);
+    expect([await leaveKey(redis, "k", "b"), await redis.get("k")]).toEqual([false, "a"]);
+    expect([await leaveKey(redis, "k", "a"), await redis.get("k")]).toEqual([true, null]);
+    expect([await leaveKey(redis, "k", "a"), await hold("b", 1)]).toEqual([false, true]);
+    await opened.pass();
+    expect([await hold("a"), await redis.get("k")]).toEqual([true, "a"]);
   });
 
   test.skipIf(isMissing)(
