@@ -1,5 +1,6 @@
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { describe } from "../episode/foreign-value.ts";
 import { UsageError } from "../errors.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { requireBranchRecord } from "../internal/require-branch-record.ts";
@@ -125,15 +126,9 @@ function requireParts({ admission, grouping, player, setup, source }: StartRunOp
     const isObject = typeof part === "object" && part !== null && !Array.isArray(part);
     const given = isObject ? (part as Record<string, unknown>) : {};
     if (isObject && (method === undefined || typeof given[method] === "function")) continue;
-    const found = isObject ? `an object without ${method}()` : kindOf(part);
     const expected = method === undefined ? "an object" : `an object with ${method}()`;
-    throw new UsageError(`Cannot start a run: ${name} is ${found}, expected ${expected}`);
+    throw new UsageError(`Cannot start a run: ${name} is ${describe(part)}, expected ${expected}`);
   }
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : typeof value;
 }
 
 function requireBranching(

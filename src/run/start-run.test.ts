@@ -2572,11 +2572,11 @@ describe("startRun()", () => {
   });
 
   test.each([
-    [{ source: [] }, "source is a list, expected an object with at()"],
-    [{ player: () => {} }, "player is function, expected an object with play()"],
-    [{ player: {} }, "player is an object without play(), expected an object with play()"],
-    [{ grouping: undefined }, "grouping is undefined, expected an object"],
-    [{ admission: 4 }, "admission is number, expected an object"],
+    [{ source: [] }, "source is an empty list, expected an object with at()"],
+    [{ player: () => {} }, "player is a function, expected an object with play()"],
+    [{ player: {} }, "player is an object with no fields, expected an object with play()"],
+    [{ grouping: undefined }, "grouping is nothing, expected an object"],
+    [{ admission: 4 }, "admission is 4, expected an object"],
     [{ setup: null }, "setup is null, expected an object"],
   ])("names the part that is none: %o", (parts, problem) => {
     const options = { source: { at: () => undefined }, setup: {}, grouping: {}, admission: {} };
