@@ -66,7 +66,10 @@ export interface EpisodeSetup {
    * Nothing of such an attempt is recorded: one that is stopped begins anew, and none is played again.
    */
   readonly play?: PlayAttempt;
-  /** Milliseconds since the epoch. */
+  /**
+   * Milliseconds since the epoch. Where it is `Date.now` itself, an episode's time goes on steadily by `clock`
+   * from its beginning, however the machine's is set meanwhile.
+   */
   readonly now: () => number;
   /** In which deadlines are kept. Default: the machine's. */
   readonly clock?: Clock;

@@ -15,13 +15,6 @@ import {
   type Outcome,
 } from "./input.ts";
 
-/** A value as it comes back from a recording: another world would find a text there for a `Date`. */
-function asJsonHasIt<Value>(value: Value): Value {
-  if (value === undefined || isPlainJson(value)) return value;
-  const text = JSON.stringify(value) as string | undefined;
-  return (text === undefined ? undefined : JSON.parse(text)) as Value;
-}
-
 /** What the policy was found to have sampled, and whether the episode's time was over by then. */
 export interface Sampled {
   readonly generation: Generation;
@@ -565,4 +558,11 @@ function nameOf(input: Input): string {
     default:
       return input.what;
   }
+}
+
+/** A value as it comes back from a recording: another world would find a text there for a `Date`. */
+function asJsonHasIt<Value>(value: Value): Value {
+  if (value === undefined || isPlainJson(value)) return value;
+  const text = JSON.stringify(value) as string | undefined;
+  return (text === undefined ? undefined : JSON.parse(text)) as Value;
 }
