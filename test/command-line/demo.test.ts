@@ -133,18 +133,7 @@ describe("turnwright rollout --engine reference", () => {
   async function play(name: string, more: readonly string[]): Promise<readonly string[]> {
     const { status, stdout } = await callCli([
       ...["rollout", "--engine", "reference", "--model", modelDir, "--env", "storefront"],
-      ...[
-        "--tasks",
-        "0-5",
-        "--samples",
-        "2",
-        "--max-turns",
-        "4",
-        "--user",
-        "scripted",
-        "--sampling-seed",
-        "7",
-      ],
+      ...["--tasks", "0-5", "--samples", "2", "--user", "scripted", "--sampling-seed", "7"],
       ...["--max-tokens-per-turn", "128", "--format", "slime", "--out", path.join(scratch, name)],
       ...more,
     ]);
