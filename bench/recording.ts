@@ -4,6 +4,8 @@ import type { Episode } from "../src/episode/episode.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
 import { RunFolder } from "../src/run/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
+import { startRun } from "../src/run/start-run.ts";
+import { planSource } from "../src/run/task-source.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 import { type LoopbackPlay, withLoopback } from "./loopback-play.ts";
@@ -20,29 +22,44 @@ interface Pace {
   readonly cpuMsPerTurn: number;
 }
 
+/** The sides, in the order in which they take turns. */
+const sides = {
+  "bare episodes": playBare,
+  "a run that writes nothing": playUnwritten,
+  "a recorded run": playRecorded,
+} as const;
+type Side = keyof typeof sides;
+
 /**
- * What a run takes of the throughput with all that it writes (journal, rows and recording), over the same
- * episodes with nothing around them: τ-bench retail over loopback HTTP, 512 episodes at once, 1,536 in all.
- * Both sides take turns, the first of each being left out.
+ * What a run takes of the throughput with all that it writes (journal, rows and recording), over the same run
+ * that writes nothing and over the same episodes with nothing around them: τ-bench retail over loopback HTTP,
+ * 512 episodes at once, 1,536 in all. The sides take turns, the first of each being left out.
  */
 export async function benchRecording(): Promise<BenchFigure[]> {
   const measured = await withLoopback(async (play) => {
-    const bare: Pace[] = [];
-    const recorded: Pace[] = [];
+    const paces: Record<Side, Pace[]> = {
+      "bare episodes": [],
+      "a run that writes nothing": [],
+      "a recorded run": [],
+    };
     for (let repetition = 0; repetition <= repetitions; repetition++) {
-      bare.push(await paceOf(async () => playBare(play)));
-      recorded.push(await paceOf(async () => playRecorded(play, `run-${repetition}`)));
+      for (const side of Object.keys(sides) as Side[]) {
+        const pace = await paceOf(async () => sides[side](play, `run-${repetition}`));
+        if (repetition > 0) paces[side].push(pace);
+      }
     }
-    return [
-      toFigure("turns per second of a recorded run, against bare episodes", "1/s", {
-        value: median(recorded.slice(1).map(({ turnsPerSecond }) => turnsPerSecond)),
-        baseline: median(bare.slice(1).map(({ turnsPerSecond }) => turnsPerSecond)),
+    const middle = (side: Side, key: keyof Pace): number =>
+      median(paces[side].map((pace) => pace[key]));
+    return (["a run that writes nothing", "bare episodes"] as const).flatMap((other) => [
+      toFigure(`turns per second of a recorded run, against ${other}`, "1/s", {
+        value: middle("a recorded run", "turnsPerSecond"),
+        baseline: middle(other, "turnsPerSecond"),
       }),
-      toFigure("CPU per turn of a recorded run, against bare episodes", "ms", {
-        value: median(recorded.slice(1).map(({ cpuMsPerTurn }) => cpuMsPerTurn)),
-        baseline: median(bare.slice(1).map(({ cpuMsPerTurn }) => cpuMsPerTurn)),
+      toFigure(`CPU per turn of a recorded run, against ${other}`, "ms", {
+        value: middle("a recorded run", "cpuMsPerTurn"),
+        baseline: middle(other, "cpuMsPerTurn"),
       }),
-    ];
+    ]);
   });
   if (measured !== undefined) return measured;
   process.stderr.write("recording: no τ-bench bundle at hand, nothing is measured\n");
@@ -74,6 +91,23 @@ async function playBare({ setup, planOf }: LoopbackPlay): Promise<number> {
     }
   };
   await Promise.all(Array.from({ length: concurrency }, keepPlaying));
+  return played.turnCount();
+}
+
+async function playUnwritten({ setup, planOf }: LoopbackPlay): Promise<number> {
+  const played = newCount();
+  const run = startRun({
+    source: planSource(planOf(episodeCount)),
+    setup,
+    grouping: { size: episodeCount / 32, attempts: 1 },
+    admission: { concurrency },
+    signal: new AbortController().signal,
+    onEpisode: (episode) => played.add(episode),
+  });
+  for await (const _ of run) {
+    // Only that it is played counts.
+  }
+  await run.result;
   return played.turnCount();
 }
 

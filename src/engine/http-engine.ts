@@ -113,22 +113,17 @@ export function createHttpEngine<Kind extends string>(
   const closing = new AbortController();
   // Each control call under way listens to it.
   setMaxListeners(0, closing.signal);
-  /** Calls under way, and what ends each of them when the engine is closed. */
-  const running = new Map<Promise<unknown>, AbortController>();
+  /** Calls under way. */
+  const running = new Set<Promise<unknown>>();
   const server = create(closing.signal);
   const { scoring } = server;
   /** Keeps apart what several processes ask at once. */
   const unique = settings.random();
   let scoreCount = 0;
 
-  /**
-   * Keeps track of a call, so that `close()` can end it and wait for it. Each has a signal of its own:
-   * a thousand listeners on one signal are gone through one by one whenever another comes or goes.
-   */
-  function track<T>(start: (closed: AbortSignal) => Promise<T>): Promise<T> {
-    const ending = new AbortController();
-    const call = start(ending.signal);
-    running.set(call, ending);
+  /** Keeps track of a call, so that `close()` can wait for it. */
+  function track<T>(call: Promise<T>): Promise<T> {
+    running.add(call);
     const forget = (): boolean => running.delete(call);
     call.then(forget, forget);
     return call;
@@ -141,17 +136,8 @@ export function createHttpEngine<Kind extends string>(
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     assertRequest(request);
     const { protocol } = server;
-    return track((closed) =>
-      sampleTurn(request, {
-        workers,
-        settings,
-        protocol,
-        signal,
-        cutShort,
-        onTokens,
-        closing: closed,
-      }),
-    );
+    const context = { workers, settings, protocol, signal, cutShort, onTokens };
+    return track(sampleTurn(request, { ...context, closing: closing.signal }));
   }
 
   function toDescribeCall(signal: AbortSignal | undefined): DescribeCall {
@@ -161,7 +147,7 @@ export function createHttpEngine<Kind extends string>(
 
   async function describe({ signal }: { signal?: AbortSignal } = {}): Promise<EngineDescription> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
-    return track(() => server.describe(workers.workers, toDescribeCall(signal)));
+    return track(server.describe(workers.workers, toDescribeCall(signal)));
   }
 
   /** For servers that can score. */
@@ -176,14 +162,15 @@ export function createHttpEngine<Kind extends string>(
     const { temperature = 1 } = request.sampling;
     if (!isNeutral(temperature)) {
       const call = toDescribeCall(signal);
-      const convention = await track(() => kindOfScoring.findConvention(workers.workers, call));
+      const convention = await track(kindOfScoring.findConvention(workers.workers, call));
       refuseTempered(temperature, { kind, convention });
     }
     if (from === request.ids.length) return [];
     const requestId = `turnwright-score-${scoreCount++}-${unique}`;
     const { protocol } = server;
     const context = { workers, settings, protocol, signal, scoring: kindOfScoring, requestId };
-    return track((closed) => scoreIds({ ids: request.ids, from }, { ...context, closing: closed }));
+    const ids = { ids: request.ids, from };
+    return track(scoreIds(ids, { ...context, closing: closing.signal }));
   }
 
   async function load({ signal }: { signal?: AbortSignal } = {}): Promise<EngineLoad> {
@@ -203,9 +190,7 @@ export function createHttpEngine<Kind extends string>(
         silent.push({ url, reason: error.message });
       }
     };
-    await track(async () => {
-      await Promise.all(workers.workers.map(ask));
-    });
+    await track(Promise.all(workers.workers.map(ask)));
     return { workers: loads, silent };
   }
 
@@ -231,8 +216,7 @@ export function createHttpEngine<Kind extends string>(
     probe,
     async close() {
       closing.abort();
-      for (const ending of running.values()) ending.abort();
-      await Promise.allSettled(running.keys());
+      await Promise.allSettled(running);
       await Promise.all(
         workers.workers.flatMap(({ transport, control }) => [transport.close(), control.close()]),
       );

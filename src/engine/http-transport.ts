@@ -1,4 +1,5 @@
 import type { Dispatcher, Pool } from "undici";
+import { giveBackBytes, lendBytes } from "../internal/lent-bytes.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { loadPool } from "./load-pool.ts";
 import type { ReplyBody, ReplyHead } from "./reply-body.ts";
@@ -10,7 +11,10 @@ export interface HttpRequest {
   /** Begins with a slash; appended to the path of the transport's own URL. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON: its text, or that in UTF-8, which is sent as it is. */
+  /**
+   * JSON: its text, or that in UTF-8, which is sent as it is. Lent bytes are given back (see `lendBytes()`)
+   * once they are answered with HTTP 200: they are for one exchange.
+   */
   readonly body?: string | Uint8Array;
   /**
    * Called with the data of each server-sent event of a stream that is answered with HTTP 200, as it
@@ -127,6 +131,7 @@ function exchange(
     let status = 0;
     let headers: HttpReply["headers"] = {};
     let body: ReplyBody | undefined;
+    const bytes = toBytes(request.body);
     pool.dispatch(
       {
         method: request.method,
@@ -135,7 +140,7 @@ function exchange(
           ...(request.body === undefined ? {} : { "content-type": "application/json" }),
           ...request.headers,
         },
-        body: toBytes(request.body),
+        body: bytes,
       },
       {
         // Called when a connection is free and the request is about to be written to it.
@@ -163,6 +168,8 @@ function exchange(
           }
         },
         onResponseEnd() {
+          // A server that refuses a request may not have read all of it.
+          if (status === 200 && bytes !== null) giveBackBytes(bytes);
           settle({ type: "reply", status, headers, text: body?.end() ?? "" });
         },
         onResponseError(_controller, cause) {
@@ -175,5 +182,8 @@ function exchange(
 
 /** A text is made into bytes at once: the HTTP library would go over it three times. */
 function toBytes(body: HttpRequest["body"]): Uint8Array | null {
-  return typeof body === "string" ? Buffer.from(body, "utf8") : (body ?? null);
+  if (typeof body !== "string") return body ?? null;
+  const bytes = lendBytes(Buffer.byteLength(body));
+  bytes.write(body);
+  return bytes;
 }

@@ -1,4 +1,5 @@
 import { assertInvariant } from "../errors.ts";
+import { lendBytes } from "../internal/lent-bytes.ts";
 import { idSlack, mostBytesPerId, writeIds } from "../internal/write-ids.ts";
 import { largestTokenId } from "./token-id.ts";
 
@@ -6,6 +7,8 @@ import { largestTokenId } from "./token-id.ts";
  * The JSON of an object with a member more, a list of ids, in UTF-8. A prompt has many thousands of ids
  * and is sent each turn; a general writer takes several times as long, and makes a text of it that has
  * to be made into bytes.
+ *
+ * @returns bytes that are lent (see `lendBytes()`).
  */
 export function jsonWithIds(
   fields: Readonly<Record<string, unknown>>,
@@ -14,7 +17,7 @@ export function jsonWithIds(
   const json = JSON.stringify(fields);
   const head = `${json.slice(0, -1)}${json === "{}" ? "" : ","}${JSON.stringify(name)}:[`;
   const headLength = Buffer.byteLength(head);
-  const bytes = Buffer.allocUnsafe(headLength + ids.length * mostBytesOf(ids) + idSlack + 2);
+  const bytes = lendBytes(headLength + ids.length * mostBytesOf(ids) + idSlack + 2);
   bytes.write(head);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let end = ids.length === 0 ? headLength : writeIds(view, headLength, ids);

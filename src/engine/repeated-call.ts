@@ -72,7 +72,8 @@ export class RepeatedCall implements Disposable {
     const { clock, timeouts } = settings;
     this.#purpose = purpose;
     this.#context = context;
-    this.#deadline = startDeadline({ ms: timeouts.turnMs, parents: [signal, closing], clock });
+    const [parents, shared] = [[signal], [closing]];
+    this.#deadline = startDeadline({ ms: timeouts.turnMs, parents, shared, clock });
   }
 
   /**

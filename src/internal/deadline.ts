@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "./clock.ts";
 import { onAbort } from "./on-abort.ts";
-import { startPausableTimer } from "./pausable-timer.ts";
+import { startPausableTimer, type PausableTimer } from "./pausable-timer.ts";
 
 /** A signal that aborts with its parents or when its time is over; disposing it stops the timer. */
 export interface Deadline extends Disposable {
@@ -8,10 +8,10 @@ export interface Deadline extends Disposable {
   /** Whether time ran out, as opposed to a parent having aborted. */
   readonly expired: boolean;
   /** In milliseconds; 0 when it is over. */
-  readonly leftMs: () => number;
+  leftMs(): number;
   /** Its time stands still until `goOn()`. */
-  readonly pause: () => void;
-  readonly goOn: () => void;
+  pause(): void;
+  goOn(): void;
 }
 
 /** How long a wait may last. */
@@ -37,41 +37,84 @@ export function startDeadline({
   /** Further parents, to which thousands listen at the same time (see `onAbort()`). */
   readonly shared?: readonly (AbortSignal | undefined)[];
 }): Deadline {
-  const controller = new AbortController();
-  let expired = false;
-  const listeners: (() => void)[] = [];
-  for (const parent of parents) {
-    if (parent === undefined) continue;
-    const follow = (): void => controller.abort(parent.reason);
-    if (parent.aborted) follow();
-    parent.addEventListener("abort", follow, { once: true });
-    listeners.push(() => parent.removeEventListener("abort", follow));
-  }
-  for (const parent of shared) {
-    if (parent === undefined) continue;
-    if (parent.aborted) controller.abort(parent.reason);
-    listeners.push(onAbort(parent, () => controller.abort(parent.reason)));
-  }
-  const expire = (): void => {
-    if (controller.signal.aborted) return;
-    expired = true;
-    controller.abort(new DOMException(`The deadline of ${ms} ms is over`, "TimeoutError"));
-  };
-  const timer = startPausableTimer(ms, expire, clock);
-  return {
-    signal: controller.signal,
-    get expired() {
-      return expired;
-    },
-    leftMs: () => timer.leftMs(),
-    pause: () => timer.pause(),
-    goOn: () => timer.goOn(),
-    [Symbol.dispose]() {
-      timer.callOff();
-      for (const remove of listeners) remove();
-    },
-  };
+  return new RunningDeadline({ ms, parents, shared, clock });
 }
+
+/** A class, as several are started in each turn of each episode. */
+class RunningDeadline implements Deadline {
+  readonly #controller = new AbortController();
+  readonly #ms: number;
+  readonly #parents: readonly (AbortSignal | undefined)[];
+  /** Takes the listeners on shared parents back. */
+  readonly #letGo: readonly (() => void)[];
+  readonly #timer: PausableTimer;
+  #expired = false;
+
+  constructor({
+    ms,
+    parents,
+    shared,
+    clock,
+  }: Required<DeadlineOptions> & {
+    readonly parents: readonly (AbortSignal | undefined)[];
+    readonly shared: readonly (AbortSignal | undefined)[];
+  }) {
+    this.#ms = ms;
+    this.#parents = parents;
+    for (const parent of parents) {
+      if (parent?.aborted) this.#controller.abort(parent.reason);
+      else parent?.addEventListener("abort", this.#follow, once);
+    }
+    this.#letGo = shared.length === 0 ? none : shared.map((parent) => this.#followShared(parent));
+    this.#timer = startPausableTimer(ms, () => this.#expire(), clock);
+  }
+
+  readonly #follow = ({ target }: Event): void => {
+    this.#controller.abort((target as AbortSignal).reason);
+  };
+
+  #followShared(parent: AbortSignal | undefined): () => void {
+    if (parent === undefined) return () => {};
+    if (parent.aborted) this.#controller.abort(parent.reason);
+    return onAbort(parent, () => this.#controller.abort(parent.reason));
+  }
+
+  #expire(): void {
+    if (this.#controller.signal.aborted) return;
+    this.#expired = true;
+    const message = `The deadline of ${this.#ms} ms is over`;
+    this.#controller.abort(new DOMException(message, "TimeoutError"));
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get expired(): boolean {
+    return this.#expired;
+  }
+
+  leftMs(): number {
+    return this.#timer.leftMs();
+  }
+
+  pause(): void {
+    this.#timer.pause();
+  }
+
+  goOn(): void {
+    this.#timer.goOn();
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer.callOff();
+    for (const parent of this.#parents) parent?.removeEventListener("abort", this.#follow);
+    for (const letGo of this.#letGo) letGo();
+  }
+}
+
+const once = { once: true };
+const none: readonly never[] = [];
 
 /**
  * Runs `work` with a signal that aborts when the outer signal does or when the time is over, and does

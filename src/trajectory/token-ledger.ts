@@ -29,7 +29,7 @@ export interface SampledSpan extends Span {
  * what the engine returned is recorded as it came. Nothing in it is ever re-encoded or rewritten.
  */
 export class TokenLedger {
-  readonly #ids: number[] = [];
+  #ids: number[] = [];
   readonly #spans: (Span | SampledSpan)[] = [];
   readonly #droppedStops: DroppedStop[] = [];
   readonly #hash = new RollingHash();
@@ -164,9 +164,11 @@ export class TokenLedger {
     this.#digest = undefined;
     const start = this.#ids.length;
     this.#isLengthened ||= start !== (this.#spans.at(-1)?.end ?? 0);
-    this.#hash.append(this.#ids.slice(this.#hashedCount));
+    if (this.#hashedCount < start) this.#hash.append(this.#ids.slice(this.#hashedCount));
     this.#hash.append(kind === "sampled" ? ids.slice(0, -1) : ids);
-    for (const id of ids) this.#ids.push(id);
+    // A prompt is long: a list that grows id by id is copied again and again on its way there.
+    if (start === 0) this.#ids = ids.slice();
+    else for (const id of ids) this.#ids.push(id);
     this.#hashedCount = this.#ids.length - (kind === "sampled" ? 1 : 0);
     this.#spans.push({ kind, start, end: this.#ids.length, ...sampled });
   }

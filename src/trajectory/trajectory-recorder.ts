@@ -171,7 +171,10 @@ export class TrajectoryRecorder {
 }
 
 function toSegment(ledger: TokenLedger, turns: readonly TurnSpan[]): Segment {
-  const logprobs = new Array<number>(ledger.length).fill(0);
+  // A list of whole numbers is copied when the first fraction comes: it begins as one of fractions.
+  const logprobs = [0.5];
+  logprobs.length = ledger.length;
+  logprobs.fill(0);
   const policyVersions = new Array<string>(ledger.length).fill("");
   for (const span of ledger.spans) {
     if (!isSampledSpan(span)) continue;
