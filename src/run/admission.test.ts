@@ -140,6 +140,28 @@ describe("a gate that follows the engine's load", () => {
     expect.assertions(0);
   });
 
+  test("gives up a reading that does not come, and asks again", async () => {
+    const clock = manualClock();
+    const full = { ...idle, keyValueUse: 1 };
+    let readings = 0;
+    const read = async (): Promise<EngineLoad> => {
+      readings += 1;
+      if (readings === 1) await new Promise(() => {});
+      return { workers: [full], silent: [] };
+    };
+    const follow = { read, clock, readingMs: 7_000 };
+    await using gate = createAdmissionGate({ concurrency: 64, follow });
+    await clock.untilSleeping(1_000);
+    await clock.advance(1_000);
+    await clock.untilSleeping(7_000);
+    await clock.advance(7_000);
+    await clock.untilSleeping(1_000);
+    expect(gate.state.limit).toBe(64);
+    await clock.advance(1_000);
+    await clock.untilSleeping(1_000);
+    expect(gate.state.limit).toBe(56);
+  });
+
   test("lets in who waits when the limit rises, and sends nobody away when it falls", async () => {
     const clock = manualClock();
     let load: WorkerLoad = { ...idle, keyValueUse: 1 };

@@ -1,6 +1,6 @@
 import type { EngineLoad, WorkerLoad } from "../engine/engine.ts";
 import { InvariantError } from "../errors.ts";
-import type { Clock } from "../internal/clock.ts";
+import { createClock, type Clock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { onAbort } from "../internal/on-abort.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -20,6 +20,8 @@ export interface LoadFollowing {
   readonly clock: Pick<Clock, "sleep">;
   /** Milliseconds between readings. Default 1 000. */
   readonly everyMs?: number;
+  /** Milliseconds after which a reading that has not come is given up. Default 10 000. */
+  readonly readingMs?: number;
   /** Use of the memory for keys and values above which fewer are admitted, 0 to 1. Default 0.9. */
   readonly highWater?: number;
   /** Use up to which more are admitted again. Default 0.75. */
@@ -167,15 +169,16 @@ function waitingShare({ runningCount, waitingCount = 0 }: WorkerLoad): number {
 
 /** Reads again and again until it is stopped. */
 async function followLoad(
-  { read, clock, everyMs = 1_000 }: LoadFollowing,
+  { read, clock, everyMs = 1_000, readingMs = 10_000 }: LoadFollowing,
   { signal, onReading }: { signal: AbortSignal; onReading: (load: EngineLoad) => void },
 ): Promise<void> {
-  // An engine may be anyone's, and heed no signal: whoever disposes of the gate does not wait for it.
+  // An engine may be anyone's, and heed no signal: nobody waits for it without end.
   const ask = async (stop: AbortSignal): Promise<EngineLoad> => await read({ signal: stop });
+  const reading = { ms: readingMs, clock: createClock(clock), signal, onLate: noLoad };
   while (!signal.aborted) {
     try {
       await clock.sleep(everyMs, { signal });
-      onReading(await withDeadline(ask, { ms: Infinity, signal, onLate: noLoad }));
+      onReading(await withDeadline(ask, reading));
     } catch (error) {
       // Who cannot be asked now is asked again; whether that is an outage, the turns will tell.
       if (!signal.aborted && error instanceof InvariantError) throw error;

@@ -1,5 +1,6 @@
 import { systemClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
+import { endedBy } from "../internal/ended-by.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import { begunEvent } from "./begun-groups.ts";
 import type { AttemptJob, GroupBook } from "./group-book.ts";
@@ -35,6 +36,11 @@ export class JobDesk {
   /** Whether nothing is begun any more. */
   get isClosed(): boolean {
     return this.#ending.signal.aborted;
+  }
+
+  /** Aborts when nothing is begun any more. */
+  get closing(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /** Begins nothing any more. */
@@ -142,7 +148,7 @@ export class JobDesk {
         onLate: () => undefined,
       });
     } catch (error) {
-      if (signal.aborted && (error === signal.reason || isAbort(error))) return undefined;
+      if (endedBy(signal, error)) return undefined;
       throw error;
     } finally {
       signal.removeEventListener("abort", onClose);
@@ -164,9 +170,4 @@ export class JobDesk {
     this.#room = undefined;
     return !this.isClosed;
   }
-}
-
-/** What Node's own functions throw whose signal is aborted. */
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
 }

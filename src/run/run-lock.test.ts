@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import { Crash, crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
 import { type Files, type OpenMode, diskFiles } from "./files.ts";
 import { fakeMachine } from "./machine.fixture.ts";
@@ -375,6 +376,43 @@ describe("RunLock.confirm()", () => {
     await expect(lock.confirm()).rejects.toThrow(`Cannot write ${file}: EIO`);
     isBroken = false;
     await lock.confirm();
+  });
+
+  test("asks once more where a sign of life was begun before the file server stood still", async () => {
+    let nowMs = startedAtMs;
+    let stall = Promise.resolve();
+    const back = withResolvers();
+    const files = faultyFiles(() => undefined);
+    const open: typeof files.open = async (name, mode) => {
+      const opened = await files.open(name, mode);
+      const write: typeof opened.write = async (...call) => {
+        await stall;
+        return await opened.write(...call);
+      };
+      return { ...opened, write };
+    };
+    const slow = { ...files, open };
+    await using lock = await RunLock.take(dir, options({}, { now: () => nowMs, files: slow }));
+    stall = back.promise;
+    const sign = lock.renew();
+    nowMs += 180_000;
+    const confirmed = lock.confirm();
+    back.resolve();
+    await sign;
+    await expect(confirmed).resolves.toBeUndefined();
+  });
+
+  test("says that the disk stood still where each sign of life takes as long as the lease", async () => {
+    let nowMs = startedAtMs;
+    const files = faultyFiles(({ operation }) => {
+      if (operation === "write" && nowMs > startedAtMs) nowMs += 130_000;
+      return undefined;
+    });
+    await using lock = await RunLock.take(dir, options({}, { now: () => nowMs, files }));
+    nowMs += 130_000;
+    await expect(lock.confirm()).rejects.toThrow(
+      `Cannot go on writing ${dir}: its disk takes longer than 120 s for a sign of life`,
+    );
   });
 
   test("gives a sign of life that others see", async () => {

@@ -32,7 +32,7 @@ export interface LockOptions {
   /** Milliseconds since the epoch. Default: the machine's. */
   readonly now?: () => number;
   readonly sleep?: Clock["sleep"];
-  /** What others are told of this process. Default: its command line. */
+  /** What others are told of this process. Default: the name of its script; its arguments may hold keys. */
   readonly command?: string;
   readonly signal?: AbortSignal;
   /** Told why taking the lock lasts. */
@@ -40,6 +40,9 @@ export interface LockOptions {
 }
 
 const pollMs = 1_000;
+
+/** Signs of life that are given, one after the other, to be sure of the lock. */
+const mostSigns = 3;
 
 /**
  * The right to write a run's folder: `run.lock`, which names its holder.
@@ -124,10 +127,19 @@ export class RunLock implements AsyncDisposable {
    * @throws UsageError where another process took over, or the folder is gone.
    */
   async confirm(): Promise<void> {
-    if (this.#lost === undefined && this.#sinceRenewalMs() >= this.#leaseMs / 2) await this.renew();
+    // A sign that is under way may have been begun before the file server stood still: it says nothing of now.
+    for (let count = 0; count < mostSigns && this.#isDoubtful; count++) await this.renew();
     if (this.#lost !== undefined) throw this.#lost;
     if (this.#sinceRenewalMs() < this.#leaseMs) return;
-    throw storageError("write", this.file, this.#renewalError);
+    if (this.#renewalError !== undefined) throw storageError("write", this.file, this.#renewalError);
+    throw new UsageError(
+      `Cannot go on writing ${path.dirname(this.file)}: its disk takes longer than ${this.#leaseMs / 1000} s ` +
+        "for a sign of life, and others may take the run for dead; start the same command again",
+    );
+  }
+
+  get #isDoubtful(): boolean {
+    return this.#lost === undefined && this.#sinceRenewalMs() >= this.#leaseMs / 2;
   }
 
   /** Gives a sign of life; is called every few seconds. A failure is told by `confirm()`. */
@@ -145,6 +157,7 @@ export class RunLock implements AsyncDisposable {
         await writeAll(this.#open, holderBytes(this.#holder), 0);
         await this.#open.sync();
         this.#renewedAtMs = signedAtMs;
+        this.#renewalError = undefined;
       } else if (!this.#isReleased) {
         const what =
           facts === undefined
@@ -206,7 +219,7 @@ async function ownFactsOrClose(
 }
 
 async function describeSelf(options: LockOptions, nowMs: number): Promise<LockHolder> {
-  const { machine = thisMachine, command = commandLine(process.argv) } = options;
+  const { machine = thisMachine, command = commandLine(process.argv.slice(0, 2)) } = options;
   const id = randomBytes(6).toString("hex");
   const since = new Date(nowMs).toISOString();
   return { format: 1, id, since, command, ...(await machine.here()) };

@@ -42,14 +42,15 @@ export interface AdmissionOptions {
   readonly concurrency: number;
   /** Asked for a place before each attempt, oldest groups first. Default: there is one at once. */
   readonly gate?: AdmissionGate;
-  /** Groups that may wait to be taken before no further ones are begun. Default unlimited. */
+  /** Groups that may wait to be taken before no further ones are begun. At least 1. Default unlimited. */
   readonly ahead?: number;
 }
 
 /** Lets attempts in, a few at a time. */
 export interface AdmissionGate {
   /**
-   * Waits for a place; lower priorities first.
+   * Waits for a place; lower priorities first. The signal aborts where the run stops or is interrupted: nobody
+   * waits any longer then, and a place that comes later is given back at once.
    *
    * @returns what gives the place back.
    */
@@ -73,7 +74,10 @@ export interface StartRunOptions {
   readonly player?: AttemptPlayer;
   /** Seeds its episodes. Default 0. */
   readonly seed?: number;
-  /** The run stops when this many episodes have failed in a row: something is down for good. Default 20. */
+  /**
+   * The run stops when this many episodes have failed in a row: something is down for good. At least 1;
+   * `Infinity` for never. Default 20.
+   */
   readonly maxFailuresInRow?: number;
   /** Aborted, the run stops at once; what was recorded of its episodes goes on in the next start. */
   readonly signal?: AbortSignal;
@@ -104,7 +108,14 @@ export function checkRunOptions(options: StartRunOptions): void {
   const { admission, folder, grouping, setup } = options;
   const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
   requireBranching(branchAt, setup);
-  requireCounts({ size, begun, attempts, concurrency: admission.concurrency });
+  const { ahead = Infinity, concurrency } = admission;
+  requireCounts({ size, begun, attempts, concurrency });
+  const { maxFailuresInRow = Infinity } = options;
+  requireCounts({ ahead, maxFailuresInRow }, { orInfinity: true });
+  const { seed = 0 } = options;
+  if (!Number.isSafeInteger(seed)) {
+    throw new UsageError(`Cannot start a run: seed is ${seed}, expected a whole number`);
+  }
   if (begun < size) {
     throw new UsageError(`Cannot begin ${begun} attempts for groups of ${size}: expected as many`);
   }
@@ -177,9 +188,13 @@ function requireSameGrouping(
   }
 }
 
-function requireCounts(counts: Readonly<Record<string, number>>): void {
+function requireCounts(
+  counts: Readonly<Record<string, number>>,
+  { orInfinity = false }: { readonly orInfinity?: boolean } = {},
+): void {
   for (const [name, value] of Object.entries(counts)) {
     if (Number.isSafeInteger(value) && value >= 1) continue;
+    if (orInfinity && value === Infinity) continue;
     throw new UsageError(
       `Cannot start a run: ${name} is ${value}, expected a number of at least 1`,
     );

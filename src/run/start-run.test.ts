@@ -35,7 +35,7 @@ import { fakeMachine } from "./machine.fixture.ts";
 import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
-import type { StartRunOptions } from "./start-run-options.ts";
+import type { AdmissionGate, StartRunOptions } from "./start-run-options.ts";
 import { curriculum, endlessTasks, pushedTasks, taskList, tasksFrom } from "./task-source.ts";
 
 let dir = "";
@@ -2488,6 +2488,60 @@ describe("startRun()", () => {
     expect(free).toBe(6);
   });
 
+  test.each([
+    ["heeds no signal", () => new Promise<never>(() => {})],
+    [
+      "ends its wait as Node's own functions do",
+      async (signal: AbortSignal) => await sleep(2 ** 31 - 1, undefined, { signal }),
+    ],
+    [
+      "ends its wait with the signal's reason",
+      async (signal: AbortSignal) =>
+        await new Promise<never>((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason as Error));
+        }),
+    ],
+  ])("an interrupted run waits for no gate that %s", async (_, wait) => {
+    const asked = withResolvers();
+    let askedCount = 0;
+    const gate: AdmissionGate = {
+      async admit({ signal }) {
+        if (++askedCount === 4) asked.resolve();
+        if (askedCount > 1) await wait(signal);
+        return () => {};
+      },
+    };
+    const run = start({ admission: { concurrency: 4, gate } });
+    await asked.promise;
+    expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+  });
+
+  test("a place that comes when the run was left is given back", async () => {
+    const [asked, open, left] = [withResolvers(), withResolvers(), withResolvers()];
+    const gate: AdmissionGate = {
+      async admit() {
+        asked.resolve();
+        await open.promise;
+        return () => left.resolve();
+      },
+    };
+    const run = start({ admission: { concurrency: 1, gate } });
+    await asked.promise;
+    await run.interrupt();
+    open.resolve();
+    await left.promise;
+    expect.assertions(0);
+  });
+
+  test("what a gate throws by itself ends the run", async () => {
+    const gate: AdmissionGate = {
+      admit: () => Promise.reject(new Error("no budget left")),
+    };
+    await expect(all(start({ admission: { concurrency: 1, gate } }))).rejects.toThrow(
+      "no budget left",
+    );
+  });
+
   test("has others play its attempts, and tells them what is safe and what the policy does", async () => {
     const told: string[] = [];
     const player: AttemptPlayer = {
@@ -2565,6 +2619,11 @@ describe("startRun()", () => {
     expect(() => start({ grouping: { size: 0 } })).toThrow(
       "Cannot start a run: size is 0, expected a number of at least 1",
     );
+    expect(() => start({ admission: { concurrency: 1, ahead: 0 } })).toThrow(
+      "Cannot start a run: ahead is 0, expected a number of at least 1",
+    );
+    expect(() => start({ maxFailuresInRow: 0 })).toThrow("maxFailuresInRow is 0");
+    expect(() => start({ seed: 0.5 })).toThrow("seed is 0.5, expected a whole number");
     expect(() => start({ grouping: { size: 4, begun: 2 } })).toThrow(
       "Cannot begin 2 attempts for groups of 4: expected as many",
     );

@@ -3,6 +3,7 @@ import type { Episode } from "../episode/episode.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
+import { admitTo } from "./admit-to.ts";
 import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
@@ -157,12 +158,13 @@ class GroupRun implements LiveRun {
     if (!this.#isPaused && this.#updateCount === 0) this.#openGates();
   }
 
-  async interrupt(): Promise<RunResult> {
+  interrupt(): Promise<RunResult> {
     this.#interruption.abort();
     this.#isPaused = false;
     // Where weights are being changed, whoever waits for that ends when it is done.
     this.#openGate();
-    return await this.result;
+    // Not another promise: whoever does not wait for this one is told where the run is iterated.
+    return this.result;
   }
 
   async #run(): Promise<RunResult> {
@@ -335,12 +337,12 @@ class GroupRun implements LiveRun {
 
   async #admitAndPlay(job: AttemptJob): Promise<void> {
     const { gate } = this.#options.admission;
-    const { signal } = this.#stop;
-    const leave = await gate?.admit({ priority: job.group.groupIndex, signal });
+    const place = gate && (await admitTo(gate, job.group.groupIndex, this.#desk.closing));
+    if (place === "closed") return;
     try {
       await this.#playAndRecord(job);
     } finally {
-      leave?.();
+      place?.();
     }
   }
 
