@@ -3,6 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
+import { Redactor } from "../internal/redactor.ts";
+import { lendBytes } from "../internal/lent-bytes.ts";
+import { createHttpTransport } from "./http-transport.ts";
 import { createSglangEngine } from "./sglang/sglang-engine.ts";
 
 const apiKey = "sk-of-the-engine";
@@ -62,4 +65,47 @@ test.each([
       "engine that wants a key, an environment variable with it (--api-key-env)",
   );
   expect(make).not.toThrow(/hunter2/);
+});
+
+test("the room of a request's bytes is used again without a byte of another request's in it", async () => {
+  const received = new Map<string, string>();
+  const server = createServer((request, response) => {
+    const [, name = "", kind] = request.url!.split("/");
+    const chunks: Buffer[] = [];
+    // A server may answer before it has read what it was sent.
+    if (kind === "early") response.end("{}");
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      if (kind === "early") return;
+      received.set(name, Buffer.concat(chunks).toString("latin1"));
+      response.end("{}");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = createHttpTransport({
+    ...{ url: `http://127.0.0.1:${port}`, connectMs: 60_000, maxConnections: 3 },
+    ...{ maxReplyBytes: 1_000, redactor: new Redactor() },
+  });
+  const { signal } = new AbortController();
+  const sent = new Map<string, string>();
+  const send = async (index: number): Promise<void> => {
+    const isEarly = index % 3 === 1;
+    const letter = String.fromCharCode(97 + (index % 26));
+    const body = lendBytes(1_000_000 + index).fill(letter);
+    if (!isEarly) sent.set(String(index), letter.repeat(body.length));
+    await transport.send({
+      ...{ method: "POST", path: `/${index}/${isEarly ? "early" : "late"}`, body, signal },
+    });
+  };
+  for (let round = 0; round < 8; round++) {
+    await Promise.all(Array.from({ length: 6 }, (_, place) => send(6 * round + place)));
+  }
+  await transport.close();
+  server.closeAllConnections();
+  server.close();
+  expect([...received].toSorted().map(([name, text]) => [name, text === sent.get(name)])).toEqual(
+    [...sent.keys()].toSorted().map((name) => [name, true]),
+  );
 });
