@@ -105,7 +105,7 @@ test("the room of a request's bytes is used again without a byte of another requ
   await transport.close();
   server.closeAllConnections();
   server.close();
-  expect([...received].toSorted().map(([name, text]) => [name, text === sent.get(name)])).toEqual(
-    [...sent.keys()].toSorted().map((name) => [name, true]),
-  );
+  const wrong = [...sent].filter(([name, text]) => received.get(name) !== text);
+  expect(wrong.map(([name]) => name)).toEqual([]);
+  expect(received.size).toBe(32);
 });

@@ -131,7 +131,8 @@ export class RunLock implements AsyncDisposable {
     for (let count = 0; count < mostSigns && this.#isDoubtful; count++) await this.renew();
     if (this.#lost !== undefined) throw this.#lost;
     if (this.#sinceRenewalMs() < this.#leaseMs) return;
-    if (this.#renewalError !== undefined) throw storageError("write", this.file, this.#renewalError);
+    if (this.#renewalError !== undefined)
+      throw storageError("write", this.file, this.#renewalError);
     throw new UsageError(
       `Cannot go on writing ${path.dirname(this.file)}: its disk takes longer than ${this.#leaseMs / 1000} s ` +
         "for a sign of life, and others may take the run for dead; start the same command again",
