@@ -168,12 +168,17 @@ function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
   let length = 0;
   for (const block of blocks) {
     if (length + block.length > blockSize && length > 0) {
-      yield Buffer.concat(merged);
+      yield joined(merged);
       merged = [];
       length = 0;
     }
     merged.push(block);
     length += block.length;
   }
-  if (length > 0) yield Buffer.concat(merged);
+  if (length > 0) yield joined(merged);
+}
+
+function joined(blocks: readonly Uint8Array[]): Uint8Array {
+  const [only] = blocks;
+  return only !== undefined && blocks.length === 1 ? only : Buffer.concat(blocks);
 }

@@ -1,7 +1,8 @@
 import type { Inputs } from "../episode/input.ts";
 import type { Clock } from "../internal/clock.ts";
+import { giveBackBytes } from "../internal/lent-bytes.ts";
 import type { Redactor } from "../internal/redactor.ts";
-import { utf8Bytes } from "../internal/utf8-bytes.ts";
+import { GatheredLines } from "./gathered-lines.ts";
 import type { JsonlJournal } from "./jsonl-journal.ts";
 import {
   type BeginLine,
@@ -44,7 +45,7 @@ export interface RecordingStart extends Omit<BeginLine, "recording" | "type"> {
  */
 export class RecordingJournal {
   readonly #options: RecordingOptions;
-  #gathered: string[] = [];
+  readonly #gathered = new GatheredLines();
   #isScheduled = false;
   #failure: { readonly error: unknown } | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -79,7 +80,7 @@ export class RecordingJournal {
   }
 
   #write(text: string): void {
-    this.#gathered.push(text, "\n");
+    this.#gathered.add(text);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#options.clock.after(gatherMs, () => {
@@ -106,31 +107,15 @@ export class RecordingJournal {
   }
 
   async #writeGathered(): Promise<void> {
-    const lines = this.#gathered;
-    this.#gathered = [];
-    if (lines.length === 0 || this.#failure !== undefined) return;
+    const blocks = this.#gathered.take();
+    if (blocks.length === 0 || this.#failure !== undefined) return;
     try {
       // Nobody asks for their hash.
-      await this.#options.journal.appendLines([{ blocks: encodeBlocks(lines), hash: "" }]);
+      await this.#options.journal.appendLines([{ blocks, hash: "" }]);
+      for (const block of blocks) giveBackBytes(block);
     } catch (error) {
       this.#failure = { error };
       this.#options.onFailure(error);
     }
   }
-}
-
-/** Characters that are encoded at once. */
-const blockLength = 256 * 1024;
-
-function encodeBlocks(texts: readonly string[]): readonly Uint8Array[] {
-  const blocks: Uint8Array[] = [];
-  let block = "";
-  for (const text of texts) {
-    block += text;
-    if (block.length < blockLength) continue;
-    blocks.push(utf8Bytes(block));
-    block = "";
-  }
-  if (block !== "") blocks.push(utf8Bytes(block));
-  return blocks;
 }
