@@ -57,11 +57,7 @@ export class PolicyVersions {
    *   version, which nobody named, where these are enough to train on.
    */
   announce(version: number, handedCount = 0): void {
-    if (!Number.isSafeInteger(version)) {
-      throw new UsageError(
-        `Cannot announce the policy's version ${version}: expected a whole number`,
-      );
-    }
+    requireVersion(version);
     const { groupsPerVersion = 1 } = this.#options ?? {};
     const { current = version } = this;
     this.#first ??= handedCount < groupsPerVersion ? version : version - 1;
@@ -121,6 +117,12 @@ export class PolicyVersions {
     const oldest = (this.current ?? 0) - max;
     return { ...group, episodes: group.episodes.map((episode) => maskBefore(episode, oldest)) };
   }
+}
+
+/** @throws UsageError where a version of the policy cannot be announced. */
+export function requireVersion(version: number): void {
+  if (Number.isSafeInteger(version)) return;
+  throw new UsageError(`Cannot announce the policy's version ${version}: expected a whole number`);
 }
 
 function versionsOf({ segments }: Episode): readonly number[] {

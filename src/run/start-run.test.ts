@@ -2379,6 +2379,86 @@ describe("startRun()", () => {
     expect(await all(run)).toHaveLength(3);
   });
 
+  test.each(["hold", "interrupt", "finish"] as const)(
+    "samples nothing behind an update that failed (%s) until it is resumed",
+    async (mode) => {
+      let asked = 0;
+      const run = start({ engine: lampEngine(() => void (asked += 1)) });
+      const broken = new Error("NCCL timed out");
+      const updating = run.updatePolicy(2, () => Promise.reject(broken), mode);
+      const told = await updating.catch((error: unknown) => error as Error);
+      expect(told).toBeInstanceOf(UsageError);
+      expect(told).toMatchObject({
+        message:
+          "Cannot update the policy to version 2: NCCL timed out; nothing is sampled until resume(), or an " +
+          "update that succeeds",
+        cause: broken,
+      });
+      const before = asked;
+      for (let round = 0; round < 50; round++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(asked).toBe(before);
+      run.resume();
+      expect(await all(run)).toHaveLength(3);
+    },
+  );
+
+  test("samples on behind an update that failed when the next one succeeds", async () => {
+    let asked = 0;
+    const run = start({ engine: lampEngine(() => void (asked += 1)) });
+    const updating = run.updatePolicy(2, () => Promise.reject(new Error("no room")));
+    await expect(updating).rejects.toThrow("no room");
+    // One that is refused for its version changes nothing.
+    await expect(run.updatePolicy(1.5, () => Promise.resolve())).rejects.toThrow(
+      "Cannot announce the policy's version 1.5: expected a whole number",
+    );
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(0);
+    await run.updatePolicy(3, () => Promise.resolve());
+    expect(await all(run)).toHaveLength(3);
+  });
+
+  test.each(["hold", "interrupt"] as const)(
+    "an interruption samples nothing while the policy is paused (%s), and the next start goes on",
+    async (mode) => {
+      const half: string[] = [];
+      let isChanging = false;
+      const engine = lampEngine(({ requestId }) => void (isChanging && half.push(requestId)));
+      const reached = withResolvers();
+      const slow: Engine = {
+        ...engine,
+        async generate(request, options) {
+          const generation = await engine.generate(request, options);
+          if (turnOf(request) === 0) reached.resolve();
+          return generation;
+        },
+      };
+      {
+        await using folder = await open();
+        const run = start({ engine: slow, folder });
+        await reached.promise;
+        await run.pause(mode);
+        for (let round = 0; round < 20; round++) {
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        isChanging = true;
+        const { end, progress } = await run.interrupt();
+        expect(half).toEqual([]);
+        expect(end).toBe("interrupted");
+        expect(progress.running).toBe(0);
+        expect(progress.failures).toEqual({});
+      }
+      isChanging = false;
+      await using folder = await open();
+      const groups = await all(start({ engine, folder }));
+      expect(groups.flatMap((group) => rewardsOf(group))).toEqual([1, 1, 1, 1, 1, 1]);
+      expect(groups.flatMap(({ episodes }) => episodes.map(({ attempt }) => attempt))).toEqual([
+        1, 1, 1, 1, 1, 1,
+      ]);
+    },
+  );
+
   test("many policy calls at once are no leak to be warned of", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     const source = taskList(environment, {

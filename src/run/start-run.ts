@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
+import { describeError, UsageError } from "../errors.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
@@ -15,7 +16,7 @@ import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
-import { PolicyVersions } from "./staleness.ts";
+import { PolicyVersions, requireVersion } from "./staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
 import { startedType, type ToldGrouping } from "./told-episodes.ts";
 import { trunkOf } from "./trunk.ts";
@@ -55,6 +56,8 @@ class GroupRun implements LiveRun {
   #isPaused = false;
   /** Updates of the policy that are under way. */
   #updateCount = 0;
+  /** An update failed, and nobody has said since that the weights are sound. */
+  #mayBeHalfUpdated = false;
   #crash: { readonly error: unknown } | undefined;
 
   constructor(options: StartRunOptions) {
@@ -121,14 +124,32 @@ class GroupRun implements LiveRun {
     update: () => Promise<void>,
     mode: UpdateMode = "hold",
   ): Promise<void> {
+    requireVersion(version);
     this.#updateCount += 1;
     try {
       await this.#closeGates(mode);
-      await update();
+      await this.#tryUpdate(version, update, mode);
       this.announcePolicy(version);
     } finally {
       this.#updateCount -= 1;
       this.#openGate();
+    }
+  }
+
+  /** Keeps the gates closed behind an update that fails: nobody knows what the weights are then. */
+  async #tryUpdate(version: number, update: () => Promise<void>, mode: UpdateMode): Promise<void> {
+    try {
+      await update();
+      this.#mayBeHalfUpdated = false;
+    } catch (cause) {
+      this.#mayBeHalfUpdated = true;
+      // Where the engine was to sort it out they are still open.
+      if (mode === "finish") this.#closeGates("hold").catch(() => {});
+      throw new UsageError(
+        `Cannot update the policy to version ${version}: ${describeError(cause)}; nothing is sampled until ` +
+          "resume(), or an update that succeeds",
+        { cause },
+      );
     }
   }
 
@@ -139,6 +160,7 @@ class GroupRun implements LiveRun {
 
   resume(): void {
     this.#isPaused = false;
+    this.#mayBeHalfUpdated = false;
     this.#openGate();
   }
 
@@ -154,14 +176,13 @@ class GroupRun implements LiveRun {
 
   /** Lets the policy be asked again, unless somebody else keeps it from that. */
   #openGate(): void {
-    if (!this.#isPaused && this.#updateCount === 0) this.#openGates();
+    const isHeld = this.#isPaused || this.#mayBeHalfUpdated || this.#updateCount > 0;
+    if (!isHeld) this.#openGates();
   }
 
   async interrupt(): Promise<RunResult> {
+    // Whoever waits for the policy ends with what there is: it stays as it is.
     this.#interruption.abort();
-    this.#isPaused = false;
-    // Where weights are being changed, whoever waits for that ends when it is done.
-    this.#openGate();
     return await this.result;
   }
 
