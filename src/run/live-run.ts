@@ -17,7 +17,10 @@ export interface LiveRun extends AsyncIterable<EpisodeGroup> {
   /** How it ended. Rejects as the iteration does. */
   readonly result: Promise<RunResult>;
   progress(): RunProgress;
-  /** Says that the policy's weights are of this version from now on. */
+  /**
+   * Says that the policy's weights are of this version from now on. Tokens carry it for which the engine names no
+   * whole number.
+   */
   announcePolicy(version: number): void;
   /**
    * Changes the policy's weights while episodes go on: see `UpdateMode`. Where that fails, nothing is sampled

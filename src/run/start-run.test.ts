@@ -121,6 +121,15 @@ async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly Episod
   return found.toSorted((one, other) => one.groupIndex - other.groupIndex);
 }
 
+/** Which versions sampled what of the groups is trained on. */
+function sampledVersions(groups: readonly EpisodeGroup[]): readonly string[] {
+  const segments = groups.flatMap(({ episodes }) => episodes.flatMap((each) => each.segments));
+  const names = segments.flatMap(({ lossMask, policyVersions }) =>
+    policyVersions.filter((_, index) => lossMask[index] === 1),
+  );
+  return [...new Set(names)].toSorted();
+}
+
 const outage = new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true });
 
 describe("startRun()", () => {
@@ -2171,6 +2180,133 @@ describe("startRun()", () => {
     expect(bits.every((bit) => bit === 0)).toBe(true);
   });
 
+  test.each(["", "default", "3f2a91c", "1e3"])(
+    "takes the version that was announced for tokens whose engine says %j",
+    async (said) => {
+      const play = async (beyond: "drop" | "mask" | "mark", newest: number) => {
+        const run = start({
+          engine: lampEngine(undefined, () => said),
+          staleness: { max: 1, beyond },
+        });
+        run.announcePolicy(1);
+        await run.result;
+        run.announcePolicy(newest);
+        return await all(run);
+      };
+      const fresh = await play("drop", 2);
+      expect(fresh.map(({ staleness }) => staleness)).toEqual([1, 1, 1]);
+      expect(sampledVersions(fresh)).toEqual(["1"]);
+      expect(await play("drop", 3)).toEqual([]);
+      expect((await play("mark", 11)).map(({ staleness }) => staleness)).toEqual([10, 10, 10]);
+      expect(sampledVersions(await play("mask", 2))).toEqual(["1"]);
+      expect(sampledVersions(await play("mask", 3))).toEqual([]);
+    },
+  );
+
+  test("a turn that is sampled while the version changes counts as of the older one", async () => {
+    const [asked, changed] = [withResolvers(), withResolvers()];
+    const engine = lampEngine(
+      async (_, turn) => {
+        if (turn > 0) return;
+        asked.resolve();
+        await changed.promise;
+      },
+      () => "default",
+    );
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const run = start({ engine, source, grouping: { size: 1 } });
+    run.announcePolicy(1);
+    await asked.promise;
+    await run.updatePolicy(2, () => Promise.resolve(), "finish");
+    changed.resolve();
+    const [group] = await all(run);
+    const { lossMask, policyVersions } = group!.episodes[0]!.segments[0]!;
+    const first = characterIds(switchCall).map(() => "1");
+    const second = characterIds("Goodbye!").map(() => "2");
+    expect(policyVersions.filter((_, index) => lossMask[index] === 1)).toEqual([
+      ...first,
+      ...second,
+    ]);
+    expect(group!.staleness).toBe(1);
+  });
+
+  test.each(["drop", "mask", "mark"] as const)(
+    "does not take tokens for fresh of which nobody knows the version: %s",
+    async (beyond) => {
+      const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+      const run = start({
+        engine: lampEngine(undefined, () => "default"),
+        staleness: { max: 1000, beyond },
+      });
+      await run.result;
+      const groups = run[Symbol.asyncIterator]();
+      const first = (await groups.next()).value as EpisodeGroup;
+      // Nothing newer is known of.
+      expect(first).not.toHaveProperty("staleness");
+      expect(sampledVersions([first])).toEqual(["default"]);
+      run.announcePolicy(1);
+      const rest: EpisodeGroup[] = [];
+      for (;;) {
+        const next = await groups.next();
+        if (next.done === true) break;
+        rest.push(next.value);
+      }
+      expect(rest).toHaveLength(beyond === "drop" ? 0 : 2);
+      expect(rest.every((group) => !("staleness" in group))).toBe(true);
+      expect(sampledVersions(rest)).toEqual(beyond === "mark" ? ["default"] : []);
+      const becomes = {
+        drop: "such groups are left out",
+        mask: "such tokens leave the loss",
+        mark: "",
+      }[beyond];
+      const told =
+        `Cannot tell how old the tokens of group ${first.groupId} are, whose staleness is bounded: the engine ` +
+        'named "default" as their version, expected a whole number, and none was announced before they were ' +
+        `sampled; as soon as a version is known, ${becomes}: announce the first one with announcePolicy() when ` +
+        "the run is started";
+      expect(warned.mock.calls).toEqual(beyond === "mark" ? [] : [[told]]);
+      warned.mockRestore();
+    },
+  );
+
+  test("does not take what an earlier start sampled for fresh where it knew no version", async () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const engine = lampEngine(undefined, () => "");
+    const reached = withResolvers();
+    const stuck: Engine = {
+      ...engine,
+      async generate(request, options) {
+        if (turnOf(request) === 0) return await engine.generate(request, options);
+        reached.resolve();
+        return await new Promise<never>(() => {});
+      },
+    };
+    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const options = { grouping: { size: 1 }, staleness: { max: 1, beyond: "mask" } } as const;
+    {
+      await using folder = await open();
+      const stop = new AbortController();
+      const earlier = { engine: stuck, source: source(), folder, signal: stop.signal };
+      const run = start({ ...options, ...earlier });
+      await reached.promise;
+      stop.abort(new DOMException("stopped", "AbortError"));
+      await run.result;
+    }
+    await using folder = await open();
+    const run = start({ ...options, engine, source: source(), folder });
+    run.announcePolicy(5);
+    const [group] = await all(run);
+    const { lossMask, policyVersions, turns } = group!.episodes[0]!.segments[0]!;
+    expect(policyVersions.slice(turns[1]!.start, turns[1]!.end)).toEqual(
+      characterIds("Goodbye!").map(() => "5"),
+    );
+    // The first turn was recorded without a version.
+    expect(lossMask.slice(turns[0]!.start, turns[0]!.end)).not.toContain(1);
+    expect(lossMask.filter((bit) => bit === 1)).toHaveLength(characterIds("Goodbye!").length);
+    expect(warned).toHaveBeenCalledTimes(1);
+    warned.mockRestore();
+  });
+
   test("waits with new groups until the trainer has come further", async () => {
     let begun = 0;
     const engine = lampEngine(({ sessionId }, turn) => {
@@ -2383,7 +2519,12 @@ describe("startRun()", () => {
     "samples nothing behind an update that failed (%s) until it is resumed",
     async (mode) => {
       let asked = 0;
-      const run = start({ engine: lampEngine(() => void (asked += 1)) });
+      const engine = lampEngine(
+        () => void (asked += 1),
+        () => "",
+      );
+      const run = start({ engine });
+      run.announcePolicy(1);
       const broken = new Error("NCCL timed out");
       const updating = run.updatePolicy(2, () => Promise.reject(broken), mode);
       const told = await updating.catch((error: unknown) => error as Error);
@@ -2400,7 +2541,8 @@ describe("startRun()", () => {
       }
       expect(asked).toBe(before);
       run.resume();
-      expect(await all(run)).toHaveLength(3);
+      const groups = await all(run);
+      expect(groups.map(({ staleness }) => staleness)).toEqual([0, 0, 0]);
     },
   );
 

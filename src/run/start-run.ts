@@ -11,6 +11,7 @@ import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
+import { markVersions } from "./mark-versions.ts";
 import { recallTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
@@ -66,9 +67,13 @@ class GroupRun implements LiveRun {
     checkRunOptions(options);
     const { size, begun = size, branchAt = [] } = grouping;
     this.#clock = setup.clock ?? systemClock;
-    this.#gate = new PolicyGate(setup.engine);
+    const versions = new PolicyVersions(options.staleness, (problem) =>
+      process.emitWarning(problem),
+    );
+    this.#versions = versions;
+    const announced = () => ({ version: versions.announced, overrules: false });
+    this.#gate = new PolicyGate(markVersions(setup.engine, announced));
     this.#setup = { ...setup, engine: this.#gate.engine };
-    this.#versions = new PolicyVersions(options.staleness);
     // With more attempts than are needed, nobody knows how many will come to their end.
     const isKnown = source.length !== undefined && begun === size;
     const planned = isKnown ? source.length * size : undefined;
@@ -82,7 +87,7 @@ class GroupRun implements LiveRun {
       finished: folder?.finished ?? [],
       isBranching: this.#branches.areAny,
     });
-    const [book, tally, versions] = [this.#book, this.#tally, this.#versions];
+    const [book, tally] = [this.#book, this.#tally];
     const onRoom = (): void => this.#desk.lookAgain();
     const onWithdrawn = async (): Promise<void> => await this.#summarise?.();
     this.#outlet = new GroupOutlet({ ...options, versions, tally, onRoom, onWithdrawn });
