@@ -14,7 +14,8 @@ export interface StalenessOptions {
   /**
    * `drop`: groups with older tokens are not handed out. `mask`: their older tokens are taken out of the
    * loss. `mark`: they are handed out, and say how old they are. `wait`: no group is begun that would be
-   * too old when its turn to be trained on comes.
+   * too old when its turn to be trained on comes; where nobody announces versions, it goes by those that sample,
+   * and by what the engine says of itself while nothing does.
    */
   readonly beyond: "drop" | "mask" | "mark" | "wait";
   /** For `wait`: groups that the trainer takes for each version. */
@@ -34,7 +35,7 @@ export class PolicyVersions {
   readonly #onProblem: (problem: string) => void;
   #hasTold = false;
 
-  /** @param onProblem - Told once of tokens that a bound cannot be held to, as nobody knows their version. */
+  /** @param onProblem - Told once where a bound cannot be held to as nobody knows a version. */
   constructor(options: StalenessOptions | undefined, onProblem: (problem: string) => void) {
     this.#options = options;
     this.#onProblem = onProblem;
@@ -84,6 +85,21 @@ export class PolicyVersions {
   /** Takes note of the versions that sampled an episode. */
   see(episode: Episode): void {
     for (const version of versionsOf([episode]).known) this.#note(version);
+  }
+
+  /**
+   * Takes note of the version that the engine says it has, while groups wait for a newer one and nobody announces
+   * any.
+   */
+  seeDescribed(name = ""): void {
+    const version = readVersion(name);
+    if (version === undefined) {
+      this.#tellOnce(
+        "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
+          `describes its own as ${JSON.stringify(name)}, expected a whole number; announce each version, the ` +
+          "first one with announcePolicy() when the run is started",
+      );
+    } else this.#note(version);
   }
 
   #note(version: number): void {
@@ -146,18 +162,20 @@ export class PolicyVersions {
   #isOfUnknownAge({ episodes, groupId, staleness }: EpisodeGroup): boolean {
     const unknown = staleness === undefined ? versionsOf(episodes).unknown : undefined;
     if (unknown === undefined) return false;
-    if (!this.#hasTold) {
-      this.#hasTold = true;
-      const { beyond } = this.#options ?? {};
-      const becomes = beyond === "drop" ? "such groups are left out" : "such tokens leave the loss";
-      this.#onProblem(
-        `Cannot tell how old the tokens of group ${groupId} are, whose staleness is bounded: the engine named ` +
-          `${JSON.stringify(unknown)} as their version, expected a whole number, and none was announced before ` +
-          `they were sampled; as soon as a version is known, ${becomes}: announce the first one with ` +
-          "announcePolicy() when the run is started",
-      );
-    }
+    const { beyond } = this.#options ?? {};
+    const becomes = beyond === "drop" ? "such groups are left out" : "such tokens leave the loss";
+    this.#tellOnce(
+      `Cannot tell how old the tokens of group ${groupId} are, whose staleness is bounded: the engine named ` +
+        `${JSON.stringify(unknown)} as their version, expected a whole number, and none was announced before ` +
+        `they were sampled; as soon as a version is known, ${becomes}: announce the first one with ` +
+        "announcePolicy() when the run is started",
+    );
     return true;
+  }
+
+  #tellOnce(problem: string): void {
+    if (!this.#hasTold) this.#onProblem(problem);
+    this.#hasTold = true;
   }
 }
 

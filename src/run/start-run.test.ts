@@ -2358,6 +2358,88 @@ describe("startRun()", () => {
     },
   );
 
+  test("sees newer versions on the engine while it waits and nobody announces any", async () => {
+    const clock = manualClock();
+    let [version, describedCount] = [1, 0];
+    const engine: Engine = {
+      ...lampEngine(undefined, () => String(version)),
+      async describe() {
+        describedCount += 1;
+        // It is away now and then.
+        if (describedCount === 2) throw outage;
+        const policyVersion = String(version);
+        return { kind: "prepared", logprobConvention: "tempered", policyVersion };
+      },
+    };
+    const run = start({
+      setup: { ...setupWith(engine), clock: createClock(clock) },
+      source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+      admission: { concurrency: 2 },
+      staleness: { max: 0, beyond: "wait", groupsPerVersion: 2 },
+    });
+    const groups = run[Symbol.asyncIterator]();
+    const stalenesses: unknown[] = [];
+    const take = async (): Promise<void> => {
+      for (let count = 0; count < 2; count++) {
+        const { value } = (await groups.next()) as { value: EpisodeGroup };
+        stalenesses.push(value.staleness);
+      }
+    };
+    await take();
+    await clock.untilSleeping(1000);
+    await clock.advance(1000);
+    // It has no news yet, and is away the next time.
+    await clock.untilSleeping(1000);
+    version = 2;
+    await clock.advance(1000);
+    await clock.untilSleeping(1000);
+    expect(describedCount).toBe(2);
+    await clock.advance(1000);
+    await take();
+    expect(describedCount).toBe(3);
+    // Whoever announces is asked no more.
+    await clock.untilSleeping(1000);
+    version = 3;
+    run.announcePolicy(version);
+    await take();
+    await clock.advance(10_000);
+    expect(describedCount).toBe(3);
+    expect(stalenesses).toEqual([0, 0, 0, 0, 0, 0]);
+    await groups.return?.(undefined);
+  });
+
+  test("says once that it waits for versions which nobody names", async () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const clock = manualClock();
+    const run = start({
+      setup: {
+        ...setupWith(lampEngine(undefined, () => "default")),
+        clock: createClock(clock),
+      },
+      source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+      admission: { concurrency: 2 },
+      staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
+    });
+    const groups = run[Symbol.asyncIterator]();
+    await groups.next();
+    for (let round = 0; round < 3; round++) {
+      await clock.untilSleeping(1000);
+      await clock.advance(1000);
+    }
+    await clock.untilSleeping(1000);
+    expect(warned.mock.calls).toEqual([
+      [
+        "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
+          'describes its own as "", expected a whole number; announce each version, the first one with ' +
+          "announcePolicy() when the run is started",
+      ],
+    ]);
+    warned.mockRestore();
+    await run.updatePolicy(2, () => Promise.resolve());
+    expect((await groups.next()).done).toBe(false);
+    await groups.return?.(undefined);
+  });
+
   test("begins another group for each that is left out while it waits for the trainer", async () => {
     const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
     const run = start({
