@@ -198,7 +198,8 @@ function versionsOf(episodes: readonly Episode[]): SampledVersions {
   for (const { lossMask, policyVersions } of episodes.flatMap(({ segments }) => segments)) {
     let last: string | undefined;
     let version: number | undefined;
-    for (const [index, name] of policyVersions.entries()) {
+    for (let index = 0; index < policyVersions.length; index++) {
+      const name = policyVersions[index]!;
       // As a rule one version sampled a whole turn.
       if (name !== last) {
         version = readVersion(name);

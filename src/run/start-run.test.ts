@@ -32,6 +32,7 @@ import { diskFiles, type Files } from "./files.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
+import { replayEpisode } from "./replay-episode.ts";
 import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
@@ -2228,6 +2229,26 @@ describe("startRun()", () => {
       ...second,
     ]);
     expect(group!.staleness).toBe(1);
+  });
+
+  test("replays to the byte what carries the versions that were announced", async () => {
+    const setup = setupWith(lampEngine(undefined, () => "default"));
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    {
+      await using folder = await open();
+      const run = start({ setup, source, folder, grouping: { size: 1 } });
+      run.announcePolicy(6);
+      expect(sampledVersions(await all(run))).toEqual(["6"]);
+    }
+    await using folder = await open();
+    const [row, sample] = await Promise.all(
+      ["episodes.jsonl", "samples.jsonl"].map(
+        async (name) => JSON.parse(await readFile(path.join(dir, name), "utf8")) as never,
+      ),
+    );
+    const recorded = await folder.recordingOf("lamp/test/0#0");
+    const stored = { recorded: recorded!, row: row!, samples: [sample!] };
+    expect(await replayEpisode(stored, { setup })).toMatchObject({ type: "identical" });
   });
 
   test.each(["drop", "mask", "mark"] as const)(
