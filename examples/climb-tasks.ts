@@ -20,12 +20,12 @@ export interface Row {
 
 /**
  * Trains on one task until an attempt solves it, then on the next. `train` is yours, and resolves to the
- * version of the new weights. After `stepCount` groups the run is interrupted; the same call goes on with
- * it, in the middle of its episodes.
+ * version of the new weights; `version` is that of the weights that the engine has before. After `stepCount`
+ * groups the run is interrupted; the same call goes on with it, in the middle of its episodes.
  */
 export async function climbTasks(
   setup: StartRunOptions["setup"],
-  { dir, stepCount }: { readonly dir: string; readonly stepCount: number },
+  { dir, stepCount, version }: { dir: string; stepCount: number; version: number },
   train: (rows: readonly Row[]) => Promise<number>,
 ): Promise<RunResult> {
   const { environment } = setup;
@@ -60,6 +60,7 @@ export async function climbTasks(
     folder,
     redeliver: true,
   });
+  run.announcePolicy(version);
   await using metrics = await startMetricsServer({ progress: () => run.progress() }, { port: 0 });
   console.error(`metrics: ${metrics.url}`);
   let steps = 0;

@@ -25,6 +25,7 @@ export async function trainByQueue(
     staleness: { max: 1, beyond: "drop" },
   });
   let version = 0;
+  run.announcePolicy(version);
   for await (const group of run) {
     const values = advantages(rewardsOf(group), "grpo");
     const rows = group.episodes.flatMap(({ segments }, index) => {

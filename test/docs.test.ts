@@ -254,10 +254,10 @@ describe("examples", () => {
       signs.push(rows.map(({ advantage }) => Math.sign(advantage)).join(" "));
       return (version += 1);
     };
-    const first = await climbTasks(setup, { dir, stepCount: 1 }, train);
+    const first = await climbTasks(setup, { dir, stepCount: 1, version }, train);
     expect(first.end).toBe("interrupted");
     const taken = signs.length;
-    const second = await climbTasks(setup, { dir, stepCount: Infinity }, train);
+    const second = await climbTasks(setup, { dir, stepCount: Infinity, version }, train);
     expect(second.end).toBe("finished");
     expect(signs.length).toBeGreaterThan(taken);
     // The one that solved the task is better than the others, which did nothing.

@@ -286,6 +286,37 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(groups.some(({ staleness }) => staleness === 1)).toBe(true);
   });
 
+  test("holds a bound on staleness by what was announced where workers' engines name no version", async () => {
+    await using bench = await QueueBench.open();
+    const engine = lampEngine();
+    await bench.worker({
+      engine: {
+        ...engine,
+        async generate(request, options) {
+          const generation = await engine.generate(request, options);
+          const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion: "default" }));
+          return { ...generation, pieces };
+        },
+      },
+    });
+    const handOut = await bench.handOut();
+    const staleness = { max: 1, beyond: "drop" } as const;
+    const run = bench.start(2, { player: handOut.player(), staleness });
+    run.announcePolicy(6);
+    await run.result;
+    run.announcePolicy(7);
+    const groups = run[Symbol.asyncIterator]();
+    const { value: first } = (await groups.next()) as { value: EpisodeGroup };
+    expect(first.staleness).toBe(1);
+    const versions = first.episodes.flatMap(({ segments }) =>
+      segments.flatMap(({ policyVersions }) => policyVersions),
+    );
+    expect([...new Set(versions)].toSorted()).toEqual(["", "6"]);
+    run.announcePolicy(8);
+    expect((await groups.next()).done).toBe(true);
+    expect(run.progress().groups).toEqual({ finished: 1, leftOut: 1 });
+  });
+
   test("calls back what a group does not need, and ends what is interrupted with what it has", async () => {
     await using bench = await QueueBench.open();
     const held = withResolvers();

@@ -11,7 +11,7 @@ export interface EpisodeGroup {
   readonly episodes: readonly Episode[];
   /**
    * How many versions of the policy came after the one that sampled the oldest of the group's tokens;
-   * absent where versions are not known, or are no whole numbers.
+   * absent where the version of any of them is not known.
    */
   readonly staleness?: number;
 }

@@ -1,3 +1,4 @@
+import { InvariantError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { endedBy } from "../internal/ended-by.ts";
@@ -15,6 +16,9 @@ export interface JobDeskOptions extends Pick<StartRunOptions, "admission" | "fol
   readonly outlet: GroupOutlet;
   readonly versions: PolicyVersions;
 }
+
+/** How often an engine is asked for its version by which the run goes on, and how long it may take, milliseconds. */
+const askVersion = { everyMs: 1_000, mostMs: 5_000 };
 
 /** How long a source may take to give a task that it was asked for before a stop, in milliseconds. */
 const lastDrawMs = 5_000;
@@ -160,14 +164,36 @@ export class JobDesk {
   async #waitForRoom(): Promise<boolean> {
     const { admission, outlet, versions } = this.#options;
     const { ahead = Infinity } = admission;
-    while (
-      !this.isClosed &&
-      (outlet.readyCount >= ahead || !versions.mayBegin(outlet.offeredCount))
-    ) {
-      this.#room = withResolvers();
-      await this.#room.promise;
+    while (!this.isClosed) {
+      const waitsForVersion = !versions.mayBegin(outlet.offeredCount);
+      if (outlet.readyCount < ahead && !waitsForVersion) break;
+      const room = withResolvers();
+      this.#room = room;
+      if (waitsForVersion && versions.announced === undefined) await this.#watchVersion(room);
+      else await room.promise;
     }
     this.#room = undefined;
     return !this.isClosed;
+  }
+
+  /** Waits for news for a while, then asks the engine: nothing is sampled that would show its version. */
+  async #watchVersion(news: Resolvers<void>): Promise<void> {
+    const { setup, versions } = this.#options;
+    const { clock = systemClock, engine } = setup;
+    const callOff = clock.after(askVersion.everyMs, news.resolve);
+    await news.promise;
+    callOff();
+    if (this.isClosed || versions.announced !== undefined) return;
+    try {
+      // An engine may be anyone's, and heed no signal.
+      const described = await withDeadline(async (signal) => await engine.describe({ signal }), {
+        ...{ ms: askVersion.mostMs, signal: this.#ending.signal, clock },
+        onLate: () => undefined,
+      });
+      versions.seeDescribed(described?.policyVersion);
+    } catch (error) {
+      // Who cannot be asked now is asked again.
+      if (error instanceof InvariantError) throw error;
+    }
   }
 }

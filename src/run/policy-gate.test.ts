@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Generation } from "../engine/engine.ts";
+import type { GenerateOptions, Generation, GenerationPiece } from "../engine/engine.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../errors.ts";
 import { PolicyGate } from "./policy-gate.ts";
@@ -53,4 +53,106 @@ describe("PolicyGate", () => {
     expect(asked).toEqual([[1], [1, 7, 8]]);
     await expect(gate.engine.generate(request)).rejects.toBe(tooLong);
   });
+
+  test("keeps what was sampled before an update where the engine uses its lists again", async () => {
+    const [outputIds, logprobs, pieces]: [number[], number[], GenerationPiece[]] = [[], [], []];
+    const prompts: number[][] = [];
+    const gate = new PolicyGate({
+      ...preparedEngine([]),
+      async generate({ promptIds, requestId }, options) {
+        prompts.push([...promptIds]);
+        const isFirst = prompts.length === 1;
+        if (isFirst) await untilCut(options);
+        const ids = isFirst ? [11, 12] : [13, 14, 2];
+        for (const list of [outputIds, logprobs, pieces]) list.length = 0;
+        outputIds.push(...ids);
+        logprobs.push(...ids.map((id) => -id / 100));
+        pieces.push({
+          ...{ requestId, tokenCount: ids.length },
+          ...{ policyVersion: isFirst ? "1" : "2", finish: isFirst ? "abort" : "stop" },
+        });
+        const finish = isFirst ? ("length" as const) : ("stop" as const);
+        return { outputIds, logprobs, pieces, finish: { type: finish }, discarded: [] };
+      },
+    });
+    const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });
+    await gate.close("interrupt");
+    gate.open();
+    expect(await generating).toEqual({
+      outputIds: [11, 12, 13, 14, 2],
+      logprobs: [-0.11, -0.12, -0.13, -0.14, -0.02],
+      finish: { type: "stop" },
+      pieces: [
+        { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" },
+        { requestId: "rw1;", tokenCount: 3, policyVersion: "2", finish: "stop" },
+      ],
+      discarded: [],
+    });
+    expect(prompts).toEqual([[1], [1, 11, 12]]);
+  });
+
+  test("sends no engine on what another call gave that is no generation", async () => {
+    const asked: number[][] = [];
+    const gate = new PolicyGate({
+      ...preparedEngine([]),
+      async generate({ promptIds }, options) {
+        asked.push([...promptIds]);
+        await untilCut(options);
+        const piece = { requestId: "r", tokenCount: 1, policyVersion: "1" };
+        const pieces = [{ ...piece, finish: "abort" as const }];
+        const finish = { type: "length" } as const;
+        return { outputIds: [-7], logprobs: [-1], pieces, finish, discarded: [] };
+      },
+    });
+    const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });
+    await gate.close("interrupt");
+    gate.open();
+    await expect(generating).rejects.toMatchObject({ code: "engine/bad-reply" });
+    expect(asked).toEqual([[1]]);
+  });
+
+  test("gives whoever is cut short while it is closed what was sampled, and asks nobody", async () => {
+    const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
+    const part: Generation = {
+      ...{ outputIds: [7, 8], logprobs: [-1, -1], pieces: [piece], discarded: [] },
+      finish: { type: "length" },
+    };
+    let askedCount = 0;
+    const gate = new PolicyGate({
+      ...preparedEngine([]),
+      async generate(_, options) {
+        askedCount += 1;
+        await untilCut(options);
+        return part;
+      },
+    });
+    const cut = new AbortController();
+    const held: boolean[] = [];
+    const options = {
+      cutShort: cut.signal,
+      onHeld: (isHeld: boolean) => void held.push(isHeld),
+    };
+    const begun = gate.engine.generate({ ...request, maxNewTokens: 9 }, options);
+    await gate.close("interrupt");
+    const late = gate.engine.generate({ ...request, maxNewTokens: 9 }, options);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(held).toEqual([true, true]);
+    cut.abort();
+    const nothing = { outputIds: [], logprobs: [], pieces: [], discarded: [] };
+    expect(await late).toEqual({ ...nothing, finish: { type: "length" } });
+    expect(await begun).toEqual(part);
+    // Nor whoever comes later.
+    expect(await gate.engine.generate(request, options)).toEqual({
+      ...nothing,
+      finish: { type: "length" },
+    });
+    expect(held).toEqual([true, true, false, false]);
+    expect(askedCount).toBe(1);
+  });
 });
+
+async function untilCut(options: GenerateOptions | undefined): Promise<void> {
+  await new Promise<void>((resolve) => {
+    options?.cutShort?.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

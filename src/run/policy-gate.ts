@@ -1,3 +1,4 @@
+import { checkGeneration } from "../engine/check-sampled.ts";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
@@ -60,7 +61,11 @@ export class PolicyGate {
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
       // It may be closed again before whoever waited comes round.
-      if (this.#closed !== undefined) await this.#waitHeld(options);
+      while (this.#closed !== undefined) {
+        // Whoever ends while nothing may be sampled takes what there is, and asks for nothing.
+        if (options.cutShort?.aborted === true) return sampled ?? nothingSampled();
+        await this.#waitHeld(options);
+      }
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
       const before: readonly number[] = sampled?.outputIds ?? [];
       const rest: GenerateRequest =
@@ -78,7 +83,11 @@ export class PolicyGate {
         throw error;
       });
       if (passed === undefined) return sampled!;
-      const { generation, isInterrupted } = passed;
+      const { isInterrupted } = passed;
+      // What becomes part of a turn is looked at, and copied, before it goes into the next prompt; whoever asked
+      // looks at what is handed on as it came.
+      const isPart = isInterrupted || sampled !== undefined;
+      const generation = isPart ? checkGeneration(passed.generation, rest) : passed.generation;
       sampled = sampled === undefined ? generation : joinGenerations(sampled, generation);
       const isCut =
         isInterrupted &&
@@ -125,28 +134,37 @@ export class PolicyGate {
     this.#idle = undefined;
   }
 
-  async #waitHeld({ signal, onHeld }: GenerateOptions): Promise<void> {
-    onHeld?.(true);
+  async #waitHeld(options: GenerateOptions): Promise<void> {
+    options.onHeld?.(true);
     try {
-      await this.#waitOpen(signal);
+      await this.#waitOpen(options);
     } finally {
-      onHeld?.(false);
+      options.onHeld?.(false);
     }
   }
 
-  /** Resolves at a moment at which it is open. */
-  async #waitOpen(signal: AbortSignal | undefined): Promise<void> {
-    while (this.#closed !== undefined) {
+  /** Resolves at a moment at which it is open, or whoever waits is cut short. */
+  async #waitOpen({ signal, cutShort }: GenerateOptions): Promise<void> {
+    while (this.#closed !== undefined && cutShort?.aborted !== true) {
       signal?.throwIfAborted();
       const { promise } = this.#closed;
       await new Promise<void>((resolve, reject) => {
         const onAbort = (): void => reject(signal?.reason as Error);
-        signal?.addEventListener("abort", onAbort, { once: true });
-        void promise.then(() => {
+        const goOn = (): void => {
           signal?.removeEventListener("abort", onAbort);
+          cutShort?.removeEventListener("abort", goOn);
           resolve();
-        });
+        };
+        signal?.addEventListener("abort", onAbort, { once: true });
+        cutShort?.addEventListener("abort", goOn, { once: true });
+        void promise.then(goOn);
       });
     }
   }
+}
+
+/** A turn that was cut short before its first id. */
+function nothingSampled(): Generation {
+  const finish = { type: "length" } as const;
+  return { outputIds: [], logprobs: [], finish, pieces: [], discarded: [] };
 }

@@ -1,15 +1,21 @@
 import type { Episode } from "../episode/episode.ts";
 import { UsageError } from "../errors.ts";
 import type { EpisodeGroup } from "./group.ts";
+import { readVersion } from "./read-version.ts";
 
-/** How old the tokens of a group may be, and what becomes of those that are older. */
+/**
+ * How old the tokens of a group may be, and what becomes of those that are older. A token's version is the one that
+ * the engine names, or where that is no whole number, the one that was announced before it was sampled. Where there
+ * is neither, `drop` and `mask` take it for too old as soon as any version is known.
+ */
 export interface StalenessOptions {
   /** Versions of the policy that may have come since a token was sampled. At least 0. */
   readonly max: number;
   /**
    * `drop`: groups with older tokens are not handed out. `mask`: their older tokens are taken out of the
    * loss. `mark`: they are handed out, and say how old they are. `wait`: no group is begun that would be
-   * too old when its turn to be trained on comes.
+   * too old when its turn to be trained on comes; where nobody announces versions, it goes by those that sample,
+   * and by what the engine says of itself while nothing does.
    */
   readonly beyond: "drop" | "mask" | "mark" | "wait";
   /** For `wait`: groups that the trainer takes for each version. */
@@ -26,8 +32,13 @@ export class PolicyVersions {
   /** The newest that sampled a token. */
   #seen: number | undefined;
 
-  constructor(options: StalenessOptions | undefined) {
+  readonly #onProblem: (problem: string) => void;
+  #hasTold = false;
+
+  /** @param onProblem - Told once where a bound cannot be held to as nobody knows a version. */
+  constructor(options: StalenessOptions | undefined, onProblem: (problem: string) => void) {
     this.#options = options;
+    this.#onProblem = onProblem;
     if (options === undefined) return;
     const { max, beyond, groupsPerVersion } = options;
     if (!Number.isSafeInteger(max) || max < 0) {
@@ -50,6 +61,11 @@ export class PolicyVersions {
     return this.#announced ?? this.#seen;
   }
 
+  /** The version that was announced last in this start; absent before the first. */
+  get announced(): number | undefined {
+    return this.#announced;
+  }
+
   /**
    * Says that this version samples from now on.
    *
@@ -57,11 +73,7 @@ export class PolicyVersions {
    *   version, which nobody named, where these are enough to train on.
    */
   announce(version: number, handedCount = 0): void {
-    if (!Number.isSafeInteger(version)) {
-      throw new UsageError(
-        `Cannot announce the policy's version ${version}: expected a whole number`,
-      );
-    }
+    requireVersion(version);
     const { groupsPerVersion = 1 } = this.#options ?? {};
     const { current = version } = this;
     this.#first ??= handedCount < groupsPerVersion ? version : version - 1;
@@ -72,7 +84,22 @@ export class PolicyVersions {
 
   /** Takes note of the versions that sampled an episode. */
   see(episode: Episode): void {
-    for (const version of versionsOf(episode)) this.#note(version);
+    for (const version of versionsOf([episode]).known) this.#note(version);
+  }
+
+  /**
+   * Takes note of the version that the engine says it has, while groups wait for a newer one and nobody announces
+   * any.
+   */
+  seeDescribed(name = ""): void {
+    const version = readVersion(name);
+    if (version === undefined) {
+      this.#tellOnce(
+        "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
+          `describes its own as ${JSON.stringify(name)}, expected a whole number; announce each version, the ` +
+          "first one with announcePolicy() when the run is started",
+      );
+    } else this.#note(version);
   }
 
   #note(version: number): void {
@@ -85,8 +112,8 @@ export class PolicyVersions {
    * comes behind it.
    */
   seeEarlier(episodes: readonly Episode[]): void {
-    const versions = episodes.flatMap((episode) => versionsOf(episode));
-    if (versions.length > 0) this.#note(Math.max(...versions));
+    const { known } = versionsOf(episodes);
+    if (known.size > 0) this.#note(Math.max(...known));
   }
 
   /** Whether another group may be begun where so many were, and are or will be the trainer's. */
@@ -102,47 +129,98 @@ export class PolicyVersions {
   stalenessOf({ episodes }: Pick<EpisodeGroup, "episodes">): number | undefined {
     const { current } = this;
     if (current === undefined) return undefined;
-    const versions = episodes.flatMap((episode) => versionsOf(episode));
-    return versions.length === 0 ? undefined : Math.max(current - Math.min(...versions), 0);
+    const { known, unknown } = versionsOf(episodes);
+    if (known.size === 0 || unknown !== undefined) return undefined;
+    return Math.max(current - Math.min(...known), 0);
   }
 
   /** Why a group is not handed out; nothing where it is. */
-  reasonToDrop({ staleness }: EpisodeGroup): string | undefined {
+  reasonToDrop(group: EpisodeGroup): string | undefined {
     const { max = Infinity, beyond } = this.#options ?? {};
-    if (beyond !== "drop" || staleness === undefined || staleness <= max) return undefined;
+    const { staleness = 0 } = group;
+    if (beyond !== "drop") return undefined;
+    if (this.#isOfUnknownAge(group)) {
+      if (this.current === undefined) return undefined;
+      return `nobody knows how old its oldest token is, and at most ${max} versions are allowed`;
+    }
+    if (staleness <= max) return undefined;
     return `its oldest token is ${staleness} versions old, and at most ${max} are allowed`;
   }
 
   /** The group as it is handed out: without the loss on tokens that are too old, where that is asked for. */
   mark(group: EpisodeGroup): EpisodeGroup {
     const { max = Infinity, beyond } = this.#options ?? {};
-    const { staleness } = group;
-    if (beyond !== "mask" || staleness === undefined || staleness <= max) return group;
-    const oldest = (this.current ?? 0) - max;
+    const { staleness = 0 } = group;
+    if (beyond !== "mask") return group;
+    const { current } = this;
+    if ((!this.#isOfUnknownAge(group) && staleness <= max) || current === undefined) return group;
+    const oldest = current - max;
     return { ...group, episodes: group.episodes.map((episode) => maskBefore(episode, oldest)) };
   }
+
+  /** Whether nobody knows which version sampled a token that is to be trained on; the first such group is told of. */
+  #isOfUnknownAge({ episodes, groupId, staleness }: EpisodeGroup): boolean {
+    const unknown = staleness === undefined ? versionsOf(episodes).unknown : undefined;
+    if (unknown === undefined) return false;
+    const { beyond } = this.#options ?? {};
+    const becomes = beyond === "drop" ? "such groups are left out" : "such tokens leave the loss";
+    this.#tellOnce(
+      `Cannot tell how old the tokens of group ${groupId} are, whose staleness is bounded: the engine named ` +
+        `${JSON.stringify(unknown)} as their version, expected a whole number, and none was announced before ` +
+        `they were sampled; as soon as a version is known, ${becomes}: announce the first one with ` +
+        "announcePolicy() when the run is started",
+    );
+    return true;
+  }
+
+  #tellOnce(problem: string): void {
+    if (!this.#hasTold) this.#onProblem(problem);
+    this.#hasTold = true;
+  }
 }
 
-function versionsOf({ segments }: Episode): readonly number[] {
-  const named = new Set<string>();
-  for (const { policyVersions } of segments) {
+/** @throws UsageError where a version of the policy cannot be announced. */
+export function requireVersion(version: number): void {
+  if (Number.isSafeInteger(version)) return;
+  throw new UsageError(`Cannot announce the policy's version ${version}: expected a whole number`);
+}
+
+/** Which versions sampled episodes. */
+interface SampledVersions {
+  readonly known: ReadonlySet<number>;
+  /** How the engine named one that is no whole number, of tokens that are to be trained on. */
+  readonly unknown: string | undefined;
+}
+
+function versionsOf(episodes: readonly Episode[]): SampledVersions {
+  const known = new Set<number>();
+  let unknown: string | undefined;
+  for (const { lossMask, policyVersions } of episodes.flatMap(({ segments }) => segments)) {
     let last: string | undefined;
-    for (const version of policyVersions) {
+    let version: number | undefined;
+    for (let index = 0; index < policyVersions.length; index++) {
+      const name = policyVersions[index]!;
       // As a rule one version sampled a whole turn.
-      if (version !== last) named.add(version);
-      last = version;
+      if (name !== last) {
+        version = readVersion(name);
+        if (version !== undefined) known.add(version);
+      }
+      last = name;
+      if (version === undefined && lossMask[index] === 1) unknown ??= name;
     }
   }
-  named.delete("");
-  return [...named].map(Number).filter((version) => Number.isSafeInteger(version));
+  return { known, unknown };
 }
 
+/** Takes the loss off what was sampled by an older version, or by one that nobody knows. */
 function maskBefore(episode: Episode, oldest: number): Episode {
+  const isOld = new Map<string, boolean>();
   const segments = episode.segments.map((segment) => ({
     ...segment,
     lossMask: segment.lossMask.map((bit, index) => {
-      const version = segment.policyVersions[index];
-      return bit === 1 && version !== "" && Number(version) < oldest ? 0 : bit;
+      const name = segment.policyVersions[index]!;
+      if (!isOld.has(name)) isOld.set(name, (readVersion(name) ?? -Infinity) < oldest);
+      return isOld.get(name) === true ? 0 : bit;
     }),
   }));
   return { ...episode, segments };

@@ -32,6 +32,7 @@ import { diskFiles, type Files } from "./files.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
+import { replayEpisode } from "./replay-episode.ts";
 import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
@@ -119,6 +120,15 @@ async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly Episod
   const found: EpisodeGroup[] = [];
   for await (const group of groups) found.push(group);
   return found.toSorted((one, other) => one.groupIndex - other.groupIndex);
+}
+
+/** Which versions sampled what of the groups is trained on. */
+function sampledVersions(groups: readonly EpisodeGroup[]): readonly string[] {
+  const segments = groups.flatMap(({ episodes }) => episodes.flatMap((each) => each.segments));
+  const names = segments.flatMap(({ lossMask, policyVersions }) =>
+    policyVersions.filter((_, index) => lossMask[index] === 1),
+  );
+  return [...new Set(names)].toSorted();
 }
 
 const outage = new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true });
@@ -2171,6 +2181,153 @@ describe("startRun()", () => {
     expect(bits.every((bit) => bit === 0)).toBe(true);
   });
 
+  test.each(["", "default", "3f2a91c", "1e3"])(
+    "takes the version that was announced for tokens whose engine says %j",
+    async (said) => {
+      const play = async (beyond: "drop" | "mask" | "mark", newest: number) => {
+        const run = start({
+          engine: lampEngine(undefined, () => said),
+          staleness: { max: 1, beyond },
+        });
+        run.announcePolicy(1);
+        await run.result;
+        run.announcePolicy(newest);
+        return await all(run);
+      };
+      const fresh = await play("drop", 2);
+      expect(fresh.map(({ staleness }) => staleness)).toEqual([1, 1, 1]);
+      expect(sampledVersions(fresh)).toEqual(["1"]);
+      expect(await play("drop", 3)).toEqual([]);
+      expect((await play("mark", 11)).map(({ staleness }) => staleness)).toEqual([10, 10, 10]);
+      expect(sampledVersions(await play("mask", 2))).toEqual(["1"]);
+      expect(sampledVersions(await play("mask", 3))).toEqual([]);
+    },
+  );
+
+  test("a turn that is sampled while the version changes counts as of the older one", async () => {
+    const [asked, changed] = [withResolvers(), withResolvers()];
+    const engine = lampEngine(
+      async (_, turn) => {
+        if (turn > 0) return;
+        asked.resolve();
+        await changed.promise;
+      },
+      () => "default",
+    );
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const run = start({ engine, source, grouping: { size: 1 } });
+    run.announcePolicy(1);
+    await asked.promise;
+    await run.updatePolicy(2, () => Promise.resolve(), "finish");
+    changed.resolve();
+    const [group] = await all(run);
+    const { lossMask, policyVersions } = group!.episodes[0]!.segments[0]!;
+    const first = characterIds(switchCall).map(() => "1");
+    const second = characterIds("Goodbye!").map(() => "2");
+    expect(policyVersions.filter((_, index) => lossMask[index] === 1)).toEqual([
+      ...first,
+      ...second,
+    ]);
+    expect(group!.staleness).toBe(1);
+  });
+
+  test("replays to the byte what carries the versions that were announced", async () => {
+    const setup = setupWith(lampEngine(undefined, () => "default"));
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    {
+      await using folder = await open();
+      const run = start({ setup, source, folder, grouping: { size: 1 } });
+      run.announcePolicy(6);
+      expect(sampledVersions(await all(run))).toEqual(["6"]);
+    }
+    await using folder = await open();
+    const [row, sample] = await Promise.all(
+      ["episodes.jsonl", "samples.jsonl"].map(
+        async (name) => JSON.parse(await readFile(path.join(dir, name), "utf8")) as never,
+      ),
+    );
+    const recorded = await folder.recordingOf("lamp/test/0#0");
+    const stored = { recorded: recorded!, row: row!, samples: [sample!] };
+    expect(await replayEpisode(stored, { setup })).toMatchObject({ type: "identical" });
+  });
+
+  test.each(["drop", "mask", "mark"] as const)(
+    "does not take tokens for fresh of which nobody knows the version: %s",
+    async (beyond) => {
+      const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+      const run = start({
+        engine: lampEngine(undefined, () => "default"),
+        staleness: { max: 1000, beyond },
+      });
+      await run.result;
+      const groups = run[Symbol.asyncIterator]();
+      const first = (await groups.next()).value as EpisodeGroup;
+      // Nothing newer is known of.
+      expect(first).not.toHaveProperty("staleness");
+      expect(sampledVersions([first])).toEqual(["default"]);
+      run.announcePolicy(1);
+      const rest: EpisodeGroup[] = [];
+      for (;;) {
+        const next = await groups.next();
+        if (next.done === true) break;
+        rest.push(next.value);
+      }
+      expect(rest).toHaveLength(beyond === "drop" ? 0 : 2);
+      expect(rest.every((group) => !("staleness" in group))).toBe(true);
+      expect(sampledVersions(rest)).toEqual(beyond === "mark" ? ["default"] : []);
+      const becomes = {
+        drop: "such groups are left out",
+        mask: "such tokens leave the loss",
+        mark: "",
+      }[beyond];
+      const told =
+        `Cannot tell how old the tokens of group ${first.groupId} are, whose staleness is bounded: the engine ` +
+        'named "default" as their version, expected a whole number, and none was announced before they were ' +
+        `sampled; as soon as a version is known, ${becomes}: announce the first one with announcePolicy() when ` +
+        "the run is started";
+      expect(warned.mock.calls).toEqual(beyond === "mark" ? [] : [[told]]);
+      warned.mockRestore();
+    },
+  );
+
+  test("does not take what an earlier start sampled for fresh where it knew no version", async () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const engine = lampEngine(undefined, () => "");
+    const reached = withResolvers();
+    const stuck: Engine = {
+      ...engine,
+      async generate(request, options) {
+        if (turnOf(request) === 0) return await engine.generate(request, options);
+        reached.resolve();
+        return await new Promise<never>(() => {});
+      },
+    };
+    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const options = { grouping: { size: 1 }, staleness: { max: 1, beyond: "mask" } } as const;
+    {
+      await using folder = await open();
+      const stop = new AbortController();
+      const earlier = { engine: stuck, source: source(), folder, signal: stop.signal };
+      const run = start({ ...options, ...earlier });
+      await reached.promise;
+      stop.abort(new DOMException("stopped", "AbortError"));
+      await run.result;
+    }
+    await using folder = await open();
+    const run = start({ ...options, engine, source: source(), folder });
+    run.announcePolicy(5);
+    const [group] = await all(run);
+    const { lossMask, policyVersions, turns } = group!.episodes[0]!.segments[0]!;
+    expect(policyVersions.slice(turns[1]!.start, turns[1]!.end)).toEqual(
+      characterIds("Goodbye!").map(() => "5"),
+    );
+    // The first turn was recorded without a version.
+    expect(lossMask.slice(turns[0]!.start, turns[0]!.end)).not.toContain(1);
+    expect(lossMask.filter((bit) => bit === 1)).toHaveLength(characterIds("Goodbye!").length);
+    expect(warned).toHaveBeenCalledTimes(1);
+    warned.mockRestore();
+  });
+
   test("waits with new groups until the trainer has come further", async () => {
     let begun = 0;
     const engine = lampEngine(({ sessionId }, turn) => {
@@ -2221,6 +2378,88 @@ describe("startRun()", () => {
       await trained;
     },
   );
+
+  test("sees newer versions on the engine while it waits and nobody announces any", async () => {
+    const clock = manualClock();
+    let [version, describedCount] = [1, 0];
+    const engine: Engine = {
+      ...lampEngine(undefined, () => String(version)),
+      async describe() {
+        describedCount += 1;
+        // It is away now and then.
+        if (describedCount === 2) throw outage;
+        const policyVersion = String(version);
+        return { kind: "prepared", logprobConvention: "tempered", policyVersion };
+      },
+    };
+    const run = start({
+      setup: { ...setupWith(engine), clock: createClock(clock) },
+      source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+      admission: { concurrency: 2 },
+      staleness: { max: 0, beyond: "wait", groupsPerVersion: 2 },
+    });
+    const groups = run[Symbol.asyncIterator]();
+    const stalenesses: unknown[] = [];
+    const take = async (): Promise<void> => {
+      for (let count = 0; count < 2; count++) {
+        const { value } = (await groups.next()) as { value: EpisodeGroup };
+        stalenesses.push(value.staleness);
+      }
+    };
+    await take();
+    await clock.untilSleeping(1000);
+    await clock.advance(1000);
+    // It has no news yet, and is away the next time.
+    await clock.untilSleeping(1000);
+    version = 2;
+    await clock.advance(1000);
+    await clock.untilSleeping(1000);
+    expect(describedCount).toBe(2);
+    await clock.advance(1000);
+    await take();
+    expect(describedCount).toBe(3);
+    // Whoever announces is asked no more.
+    await clock.untilSleeping(1000);
+    version = 3;
+    run.announcePolicy(version);
+    await take();
+    await clock.advance(10_000);
+    expect(describedCount).toBe(3);
+    expect(stalenesses).toEqual([0, 0, 0, 0, 0, 0]);
+    await groups.return?.(undefined);
+  });
+
+  test("says once that it waits for versions which nobody names", async () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const clock = manualClock();
+    const run = start({
+      setup: {
+        ...setupWith(lampEngine(undefined, () => "default")),
+        clock: createClock(clock),
+      },
+      source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+      admission: { concurrency: 2 },
+      staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
+    });
+    const groups = run[Symbol.asyncIterator]();
+    await groups.next();
+    for (let round = 0; round < 3; round++) {
+      await clock.untilSleeping(1000);
+      await clock.advance(1000);
+    }
+    await clock.untilSleeping(1000);
+    expect(warned.mock.calls).toEqual([
+      [
+        "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
+          'describes its own as "", expected a whole number; announce each version, the first one with ' +
+          "announcePolicy() when the run is started",
+      ],
+    ]);
+    warned.mockRestore();
+    await run.updatePolicy(2, () => Promise.resolve());
+    expect((await groups.next()).done).toBe(false);
+    await groups.return?.(undefined);
+  });
 
   test("begins another group for each that is left out while it waits for the trainer", async () => {
     const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
@@ -2378,6 +2617,92 @@ describe("startRun()", () => {
     run.resume();
     expect(await all(run)).toHaveLength(3);
   });
+
+  test.each(["hold", "interrupt", "finish"] as const)(
+    "samples nothing behind an update that failed (%s) until it is resumed",
+    async (mode) => {
+      let asked = 0;
+      const engine = lampEngine(
+        () => void (asked += 1),
+        () => "",
+      );
+      const run = start({ engine });
+      run.announcePolicy(1);
+      const broken = new Error("NCCL timed out");
+      const updating = run.updatePolicy(2, () => Promise.reject(broken), mode);
+      const told = await updating.catch((error: unknown) => error as Error);
+      expect(told).toBeInstanceOf(UsageError);
+      expect(told).toMatchObject({
+        message:
+          "Cannot update the policy to version 2: NCCL timed out; nothing is sampled until resume(), or an " +
+          "update that succeeds",
+        cause: broken,
+      });
+      const before = asked;
+      for (let round = 0; round < 50; round++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(asked).toBe(before);
+      run.resume();
+      const groups = await all(run);
+      expect(groups.map(({ staleness }) => staleness)).toEqual([0, 0, 0]);
+    },
+  );
+
+  test("samples on behind an update that failed when the next one succeeds", async () => {
+    let asked = 0;
+    const run = start({ engine: lampEngine(() => void (asked += 1)) });
+    const updating = run.updatePolicy(2, () => Promise.reject(new Error("no room")));
+    await expect(updating).rejects.toThrow("no room");
+    // One that is refused for its version changes nothing.
+    await expect(run.updatePolicy(1.5, () => Promise.resolve())).rejects.toThrow(
+      "Cannot announce the policy's version 1.5: expected a whole number",
+    );
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(0);
+    await run.updatePolicy(3, () => Promise.resolve());
+    expect(await all(run)).toHaveLength(3);
+  });
+
+  test.each(["hold", "interrupt"] as const)(
+    "an interruption samples nothing while the policy is paused (%s), and the next start goes on",
+    async (mode) => {
+      const half: string[] = [];
+      let isChanging = false;
+      const engine = lampEngine(({ requestId }) => void (isChanging && half.push(requestId)));
+      const reached = withResolvers();
+      const slow: Engine = {
+        ...engine,
+        async generate(request, options) {
+          const generation = await engine.generate(request, options);
+          if (turnOf(request) === 0) reached.resolve();
+          return generation;
+        },
+      };
+      {
+        await using folder = await open();
+        const run = start({ engine: slow, folder });
+        await reached.promise;
+        await run.pause(mode);
+        for (let round = 0; round < 20; round++) {
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        isChanging = true;
+        const { end, progress } = await run.interrupt();
+        expect(half).toEqual([]);
+        expect(end).toBe("interrupted");
+        expect(progress.running).toBe(0);
+        expect(progress.failures).toEqual({});
+      }
+      isChanging = false;
+      await using folder = await open();
+      const groups = await all(start({ engine, folder }));
+      expect(groups.flatMap((group) => rewardsOf(group))).toEqual([1, 1, 1, 1, 1, 1]);
+      expect(groups.flatMap(({ episodes }) => episodes.map(({ attempt }) => attempt))).toEqual([
+        1, 1, 1, 1, 1, 1,
+      ]);
+    },
+  );
 
   test("many policy calls at once are no leak to be warned of", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
+import { describeError, UsageError } from "../errors.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
@@ -11,12 +12,13 @@ import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
+import { markVersions } from "./mark-versions.ts";
 import { recallTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
-import { PolicyVersions } from "./staleness.ts";
+import { PolicyVersions, requireVersion } from "./staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
 import { startedType, type ToldGrouping } from "./told-episodes.ts";
 import { trunkOf } from "./trunk.ts";
@@ -56,6 +58,8 @@ class GroupRun implements LiveRun {
   #isPaused = false;
   /** Updates of the policy that are under way. */
   #updateCount = 0;
+  /** An update failed, and nobody has said since that the weights are sound. */
+  #mayBeHalfUpdated = false;
   #crash: { readonly error: unknown } | undefined;
 
   constructor(options: StartRunOptions) {
@@ -64,9 +68,13 @@ class GroupRun implements LiveRun {
     checkRunOptions(options);
     const { size, begun = size, branchAt = [] } = grouping;
     this.#clock = setup.clock ?? systemClock;
-    this.#gate = new PolicyGate(setup.engine);
+    const versions = new PolicyVersions(options.staleness, (problem) =>
+      process.emitWarning(problem),
+    );
+    this.#versions = versions;
+    const announced = () => ({ version: versions.announced, overrules: false });
+    this.#gate = new PolicyGate(markVersions(setup.engine, announced));
     this.#setup = { ...setup, engine: this.#gate.engine };
-    this.#versions = new PolicyVersions(options.staleness);
     // With more attempts than are needed, nobody knows how many will come to their end.
     const isKnown = source.length !== undefined && begun === size;
     const planned = isKnown ? source.length * size : undefined;
@@ -80,7 +88,7 @@ class GroupRun implements LiveRun {
       finished: folder?.finished ?? [],
       isBranching: this.#branches.areAny,
     });
-    const [book, tally, versions] = [this.#book, this.#tally, this.#versions];
+    const [book, tally] = [this.#book, this.#tally];
     const onRoom = (): void => this.#desk.lookAgain();
     const onWithdrawn = async (): Promise<void> => await this.#summarise?.();
     this.#outlet = new GroupOutlet({ ...options, versions, tally, onRoom, onWithdrawn });
@@ -122,14 +130,32 @@ class GroupRun implements LiveRun {
     update: () => Promise<void>,
     mode: UpdateMode = "hold",
   ): Promise<void> {
+    requireVersion(version);
     this.#updateCount += 1;
     try {
       await this.#closeGates(mode);
-      await update();
+      await this.#tryUpdate(version, update, mode);
       this.announcePolicy(version);
     } finally {
       this.#updateCount -= 1;
       this.#openGate();
+    }
+  }
+
+  /** Keeps the gates closed behind an update that fails: nobody knows what the weights are then. */
+  async #tryUpdate(version: number, update: () => Promise<void>, mode: UpdateMode): Promise<void> {
+    try {
+      await update();
+      this.#mayBeHalfUpdated = false;
+    } catch (cause) {
+      this.#mayBeHalfUpdated = true;
+      // Where the engine was to sort it out they are still open.
+      if (mode === "finish") this.#closeGates("hold").catch(() => {});
+      throw new UsageError(
+        `Cannot update the policy to version ${version}: ${describeError(cause)}; nothing is sampled until ` +
+          "resume(), or an update that succeeds",
+        { cause },
+      );
     }
   }
 
@@ -140,6 +166,7 @@ class GroupRun implements LiveRun {
 
   resume(): void {
     this.#isPaused = false;
+    this.#mayBeHalfUpdated = false;
     this.#openGate();
   }
 
@@ -155,14 +182,13 @@ class GroupRun implements LiveRun {
 
   /** Lets the policy be asked again, unless somebody else keeps it from that. */
   #openGate(): void {
-    if (!this.#isPaused && this.#updateCount === 0) this.#openGates();
+    const isHeld = this.#isPaused || this.#mayBeHalfUpdated || this.#updateCount > 0;
+    if (!isHeld) this.#openGates();
   }
 
   interrupt(): Promise<RunResult> {
+    // Whoever waits for the policy ends with what there is: it stays as it is.
     this.#interruption.abort();
-    this.#isPaused = false;
-    // Where weights are being changed, whoever waits for that ends when it is done.
-    this.#openGate();
     // Not another promise: whoever does not wait for this one is told where the run is iterated.
     return this.result;
   }

@@ -97,7 +97,10 @@ export class SimulatedWorld {
           discarded: [],
         };
       },
-      describe: async () => ({ kind: "simulated", logprobConvention: "tempered" }),
+      describe: async () => ({
+        ...{ kind: "simulated", logprobConvention: "tempered" },
+        policyVersion: String(this.version),
+      }),
       close: async () => {},
     };
   }

@@ -37,7 +37,10 @@ export interface HandOutOptions {
   /** Whether workers keep recordings to go on from. */
   readonly isRecorded: boolean;
   readonly place?: SharedPlace;
-  /** Whether sampled tokens are marked with the version that was announced. Default false. */
+  /**
+   * Whether sampled tokens carry the version that was announced whatever the engine says; otherwise where it names
+   * no whole number. Default false.
+   */
   readonly isMarked?: boolean;
   readonly onNews?: (news: HandOutNews) => void;
   /** How often signs of life are given, and what is handed out is looked after. Default 2 000. */

@@ -10,7 +10,7 @@ const policyStateSchema = z.strictObject({
   gate: z.enum(["open", "hold", "interrupt"]),
   /** The policy's newest version; absent before one is announced. */
   version: z.int().optional(),
-  /** Whether sampled tokens are marked with that version, whatever the engine says. */
+  /** Whether sampled tokens carry that version whatever the engine says, or where it names no whole number. */
   isMarked: z.boolean(),
 });
 

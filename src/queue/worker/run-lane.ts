@@ -3,6 +3,7 @@ import type { Job, Worker } from "bullmq";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { Redactor } from "../../internal/redactor.ts";
+import { markVersions } from "../../run/mark-versions.ts";
 import { PolicyGate } from "../../run/policy-gate.ts";
 import { attemptJobSchema, type AttemptJob } from "../job/attempt-job.ts";
 import type { Answer } from "../job/attempt-result.ts";
@@ -12,7 +13,6 @@ import { firstPolicyState, readPolicyState } from "../run/policy-state.ts";
 import type { RunEntry } from "../run/run-entry.ts";
 import { acknowledgedKey, cancelledKey, prefix, queueName, runsKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
-import { markVersions } from "./marked-engine.ts";
 import { playJob } from "./play-job.ts";
 
 /** What attempts of a run are played with. */
@@ -80,7 +80,10 @@ export class RunLane implements AsyncDisposable {
     this.sharesResults = entry.probe !== undefined;
     this.#options = options;
     this.#gate = new PolicyGate(
-      markVersions(setup.engine, () => (this.#state.isMarked ? this.#state.version : undefined)),
+      markVersions(setup.engine, () => {
+        const { version, isMarked: overrules } = this.#state;
+        return { version, overrules };
+      }),
     );
     this.#setup = {
       ...setup,
