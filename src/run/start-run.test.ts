@@ -224,6 +224,93 @@ describe("startRun()", () => {
     );
   });
 
+  test("a filter's promise that is refused ends the run, and not the process", async () => {
+    const keep = (() => Promise.reject(new Error("no such table"))) as unknown as () => boolean;
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    await expect(all(start({ source, grouping: { size: 2, keep } }))).rejects.toThrow(
+      "Cannot filter group lamp/test/0: it gave a promise (a forgotten await?), expected true",
+    );
+  });
+
+  const away = new TypeError("the database is away");
+  const fails = (): never => {
+    throw away;
+  };
+  const failsLater = async (): Promise<never> => {
+    await Promise.resolve();
+    throw away;
+  };
+  const oneTask = taskList(environment, { split: "test", taskIndexes: [0] });
+
+  test.each<[what: string, told: (fail: () => never) => Partial<StartRunOptions>, name: string]>([
+    [
+      "the source's told()",
+      (told) => ({ source: { ...oneTask, told } }),
+      "tell the source of tasks about lamp/test/0",
+    ],
+    ["onEpisode", (onEpisode) => ({ onEpisode }), "tell onEpisode of lamp/test/0#0"],
+    ["onProgress", (onProgress) => ({ onProgress }), "tell onProgress how far the run is"],
+    [
+      "what an admission gate gives",
+      (leave) => ({
+        admission: { concurrency: 1, gate: { admit: () => Promise.resolve(leave) } },
+      }),
+      "give the place of lamp/test/0#0 back to admission.gate",
+    ],
+  ])("names a listener that throws, at once or later: %s", async (_, told, name) => {
+    for (const fail of [fails, failsLater]) {
+      const options = { source: oneTask, grouping: { size: 1 }, ...told(fail as () => never) };
+      const expected = new UsageError(`Cannot ${name}: the database is away`, { cause: away });
+      await expect(all(start(options))).rejects.toThrow(expected);
+    }
+  });
+
+  test("waits at its end for what its listeners still do, and hears of what comes of it", async () => {
+    const left = withResolvers();
+    const run = start({
+      source: { ...oneTask, told: () => left.promise as unknown as void },
+      grouping: { size: 1 },
+    });
+    const groups = run[Symbol.asyncIterator]();
+    expect((await groups.next()).value.groupId).toBe("lamp/test/0");
+    left.reject(away);
+    await expect(run.result).rejects.toThrow(
+      "Cannot tell the source of tasks about lamp/test/0: the database is away",
+    );
+  });
+
+  test("does not wait for ever for a listener that never ends, and not at all when it is stopped", async () => {
+    const time = manualClock();
+    const clock = createClock(time);
+    const stop = new AbortController();
+    const options = {
+      setup: { ...setupWith(lampEngine()), clock },
+      source: { ...oneTask, told: async () => await new Promise<void>(() => {}) },
+      grouping: { size: 1 },
+    };
+    const patient = start(options);
+    await time.untilSleeping(10_000);
+    await time.advance(10_000);
+    expect(await patient.result).toMatchObject({ end: "finished" });
+    const stopped = start({ ...options, signal: stop.signal });
+    await time.untilSleeping(10_000);
+    stop.abort(new Error("enough"));
+    expect(await stopped.result).toMatchObject({ end: "finished" });
+  });
+
+  test("is no failure where a listener throws by what the run was stopped", async () => {
+    for (const isLate of [false, true]) {
+      const stop = new AbortController();
+      const onEpisode = (): void => {
+        stop.abort(new Error("enough"));
+        if (isLate) return Promise.reject(stop.signal.reason as Error) as unknown as void;
+        stop.signal.throwIfAborted();
+      };
+      const { result } = start({ onEpisode, signal: stop.signal, admission: { concurrency: 1 } });
+      expect(await result).toMatchObject({ end: "interrupted" });
+    }
+  });
+
   test("begins more attempts than a group needs, and gives up those that are late", async () => {
     const held = withResolvers();
     const engine = lampEngine(async ({ sessionId }) => {

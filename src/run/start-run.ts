@@ -9,6 +9,7 @@ import type { EpisodeGroup } from "./group.ts";
 import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./group-book.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
+import { Listeners } from "./listeners.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
 import { recallTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
@@ -46,6 +47,7 @@ class GroupRun implements LiveRun {
   readonly #outlet: GroupOutlet;
   readonly #desk: JobDesk;
   readonly #branches: Branches;
+  readonly #listeners: Listeners;
   readonly #clock: Clock;
   readonly result: Promise<RunResult>;
   #recording: RecordingJournal | undefined;
@@ -82,7 +84,15 @@ class GroupRun implements LiveRun {
     const [book, tally, versions] = [this.#book, this.#tally, this.#versions];
     const onRoom = (): void => this.#desk.lookAgain();
     const onWithdrawn = async (): Promise<void> => await this.#summarise?.();
-    this.#outlet = new GroupOutlet({ ...options, versions, tally, onRoom, onWithdrawn });
+    this.#listeners = new Listeners({
+      signal: this.#stop.signal,
+      onFailure: (error) => this.#fail(error),
+      clock: this.#clock,
+    });
+    this.#outlet = new GroupOutlet({
+      ...{ ...options, versions, tally, onRoom, onWithdrawn },
+      listeners: this.#listeners,
+    });
     this.#desk = new JobDesk({ ...options, book, outlet: this.#outlet, versions });
     // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
@@ -195,6 +205,7 @@ class GroupRun implements LiveRun {
     );
     await Promise.all(workers);
     await this.#desk.settle().catch((error: unknown) => this.#fail(error));
+    await this.#listeners.settle();
     await recording?.flush();
     if (this.#crash !== undefined) throw this.#crash.error;
     const end = this.#end();
@@ -340,16 +351,19 @@ class GroupRun implements LiveRun {
     try {
       await this.#playAndRecord(job);
     } finally {
-      leave?.();
+      const { rolloutId } = job.assignment;
+      this.#listeners.call(`give the place of ${rolloutId} back to admission.gate`, () =>
+        leave?.(),
+      );
     }
   }
 
   async #playAndRecord(job: AttemptJob): Promise<void> {
-    const { folder, setup, grouping, redactor, player, onEpisode, onProgress } = this.#options;
+    const { folder, setup, grouping, redactor, player, onEpisode } = this.#options;
     const tally = this.#tally;
     if (job.group.isWhole || this.#desk.isClosed) return;
     tally.episodeStarted();
-    onProgress?.(tally.progress());
+    this.#tellProgress();
     let isCounted = false;
     try {
       const played = await playAttempts(await this.#branches.place(job), {
@@ -364,7 +378,7 @@ class GroupRun implements LiveRun {
         ...(this.#recording && { recording: this.#recording }),
         ...(redactor && { redactor }),
         ...(player && { player }),
-        onProgress: () => onProgress?.(tally.progress()),
+        onProgress: () => this.#tellProgress(),
       });
       if (played === undefined || played.episode.outcome === "aborted") return;
       const { episode, close } = played;
@@ -383,12 +397,19 @@ class GroupRun implements LiveRun {
       const event = episodeEvent("episode-finished", episode, setup.now());
       await folder?.writeEvent({ ...event, episodeHash });
       this.#countFailure(episode);
-      onEpisode?.(episode);
+      this.#listeners.call(`tell onEpisode of ${episode.rolloutId}`, () => onEpisode?.(episode));
       if (whole !== undefined) await this.#conclude(job.group, whole);
     } finally {
       if (!isCounted) tally.episodeLeft();
-      onProgress?.(tally.progress());
+      this.#tellProgress();
     }
+  }
+
+  #tellProgress(): void {
+    const { onProgress } = this.#options;
+    this.#listeners.call("tell onProgress how far the run is", () =>
+      onProgress?.(this.#tally.progress()),
+    );
   }
 
   #countFailure({ outcome }: Episode): void {
