@@ -7,6 +7,7 @@ import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./group-book.ts";
+import { guardPlayer } from "./guard-player.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
 import { Listeners } from "./listeners.ts";
@@ -60,8 +61,7 @@ class GroupRun implements LiveRun {
   #crash: { readonly error: unknown } | undefined;
 
   constructor(options: StartRunOptions) {
-    this.#options = options;
-    const { folder, grouping, seed = 0, setup, source } = options;
+    const { folder, grouping, player, seed = 0, setup, source } = options;
     checkRunOptions(options);
     const { size, begun = size, branchAt = [] } = grouping;
     this.#clock = setup.clock ?? systemClock;
@@ -89,6 +89,10 @@ class GroupRun implements LiveRun {
       onFailure: (error) => this.#fail(error),
       clock: this.#clock,
     });
+    this.#options = {
+      ...options,
+      ...(player && { player: guardPlayer(player, this.#listeners) }),
+    };
     this.#outlet = new GroupOutlet({
       ...{ ...options, versions, tally, onRoom, onWithdrawn },
       listeners: this.#listeners,
