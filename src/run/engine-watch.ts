@@ -48,11 +48,7 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
   const listeners = new Listeners({ signal: stop.signal, onFailure, clock });
 
   function tell(news: EngineNews): void {
-    try {
-      listeners.call(`tell of the engine (${news.type})`, () => onNews(news));
-    } catch (error) {
-      onFailure(error);
-    }
+    listeners.tell(`tell of the engine (${news.type})`, () => onNews(news));
   }
 
   function noteAnswer(): void {

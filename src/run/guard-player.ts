@@ -22,7 +22,8 @@ export function guardPlayer(player: AttemptPlayer, listeners: Listeners): Attemp
       listeners.call(`tell the player that ${place.rolloutId} has landed`, () =>
         player.landed?.(place),
       ),
-    pause: async (mode) => await player.pause?.(mode),
+    pause: async (mode) =>
+      await listeners.ask(`pause the player (${mode})`, () => player.pause?.(mode)),
     resume: () => listeners.call("let the player resume", () => player.resume?.()),
     announcePolicy: (version) =>
       listeners.call(`announce version ${version} of the policy to the player`, () =>

@@ -11,7 +11,7 @@ const lastMs = 10_000;
 export interface ListenersOptions {
   /** Aborted, nobody is waited for; whoever throws its reason has no failure. */
   readonly signal: AbortSignal;
-  /** Told of what was thrown later. */
+  /** Told of what nobody who called them was told of. */
   readonly onFailure: (error: unknown) => void;
   /** Default: the machine's. */
   readonly clock?: Clock;
@@ -52,6 +52,28 @@ export class Listeners {
     );
     this.#pending.add(ended);
     void ended.finally(() => this.#pending.delete(ended));
+  }
+
+  /** Calls a listener from where nobody can be told of what it throws: `onFailure` is, of that as well. */
+  tell(what: string, listener: () => unknown): void {
+    try {
+      this.call(what, listener);
+    } catch (error) {
+      if (!this.#isStop(error)) this.#options.onFailure(error);
+    }
+  }
+
+  /**
+   * Asks somebody for something, and waits for it.
+   *
+   * @throws as `call()` does.
+   */
+  async ask<Answer>(what: string, work: () => Answer | Promise<Answer>): Promise<Answer> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#isStop(error) ? error : named(error, what);
+    }
   }
 
   /** Waits for what they still do, at the end: not for long. */

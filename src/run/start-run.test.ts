@@ -251,6 +251,11 @@ describe("startRun()", () => {
     ["onEpisode", (onEpisode) => ({ onEpisode }), "tell onEpisode of lamp/test/0#0"],
     ["onProgress", (onProgress) => ({ onProgress }), "tell onProgress how far the run is"],
     [
+      "an admission gate",
+      (admit) => ({ admission: { concurrency: 1, gate: { admit } } }),
+      "ask admission.gate for a place for lamp/test/0#0",
+    ],
+    [
       "what an admission gate gives",
       (leave) => ({
         admission: { concurrency: 1, gate: { admit: () => Promise.resolve(leave) } },
@@ -2804,6 +2809,7 @@ describe("startRun()", () => {
 
     test.each<[what: string, broken: (fail: () => never) => Partial<AttemptPlayer>, name: string]>([
       ["landed()", (landed) => ({ landed }), "tell the player that lamp/test/0#0 has landed"],
+      ["pause()", (pause) => ({ pause }), "pause the player (hold)"],
       ["resume()", (resume) => ({ resume }), "let the player resume"],
       [
         "announcePolicy()",

@@ -351,11 +351,13 @@ class GroupRun implements LiveRun {
   async #admitAndPlay(job: AttemptJob): Promise<void> {
     const { gate } = this.#options.admission;
     const { signal } = this.#stop;
-    const leave = await gate?.admit({ priority: job.group.groupIndex, signal });
+    const { rolloutId } = job.assignment;
+    const leave = await this.#listeners.ask(`ask admission.gate for a place for ${rolloutId}`, () =>
+      gate?.admit({ priority: job.group.groupIndex, signal }),
+    );
     try {
       await this.#playAndRecord(job);
     } finally {
-      const { rolloutId } = job.assignment;
       this.#listeners.call(`give the place of ${rolloutId} back to admission.gate`, () =>
         leave?.(),
       );
