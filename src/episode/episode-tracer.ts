@@ -1,7 +1,10 @@
 import type { Task } from "../task.ts";
 import type { Episode } from "./episode.ts";
 
-/** Told when episodes begin, for traces; gives nothing for an episode that nobody traces. */
+/**
+ * Told when episodes begin, for traces; gives nothing for an episode that nobody traces. Whatever is thrown here
+ * or by a trace costs an episode nothing: the first of it is told as a trouble (`internal/tracer`).
+ */
 export interface EpisodeTracer {
   readonly begin: (assignment: {
     readonly rolloutId: string;

@@ -8,6 +8,7 @@ import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { noSpending } from "../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
+import { beginTrace } from "./begin-trace.ts";
 import { crossBriefly, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
@@ -68,7 +69,7 @@ export async function playEpisode(
   setup: EpisodeSetup,
   options: PlayEpisodeOptions,
 ): Promise<Episode> {
-  const trace = setup.tracer?.begin(assignment);
+  const trace = beginTrace(assignment, setup);
   let episode: Episode | undefined;
   try {
     episode = await playThrough(assignment, setup, { ...options, trace });

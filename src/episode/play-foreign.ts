@@ -2,6 +2,7 @@ import { InvariantError, RolloutError } from "../errors.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
+import type { ForkPlace } from "../trajectory/sample.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
@@ -44,7 +45,7 @@ export async function playForeign(
 }
 
 /** It is written in a while: whoever returned it may use its lists again. */
-function copyOf({ segments, ...story }: Episode): Episode {
+export function copyOf({ segments, ...story }: Episode): Episode {
   return { ...plainCopy(story), segments: segments.map((segment) => copyOfSegment(segment)) };
 }
 
@@ -69,13 +70,16 @@ const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "
 const spent = ["callCount", "inputTokenCount", "outputTokenCount"];
 
 /** Why a value is not what comes of an attempt; nothing where it is. */
-function whyNoEpisode(
+export function whyNoEpisode(
   value: unknown,
   assignment: EpisodeAssignment,
   {
     setup,
     options: { interrupt },
-  }: { readonly setup: EpisodeSetup; readonly options: Parameters<PlayAttempt>[2] },
+  }: {
+    readonly setup: Pick<EpisodeSetup, "environment">;
+    readonly options: Pick<Parameters<PlayAttempt>[2], "interrupt">;
+  },
 ): string | undefined {
   if (!isRow(value)) return "it is no object";
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, task, forkedFrom } = assignment;
@@ -89,11 +93,13 @@ function whyNoEpisode(
     taskIndex,
     split,
     seed,
-    forkedFrom,
     format: 2,
   };
   for (const [name, wanted] of Object.entries(place)) {
     if (value[name] !== wanted) return `${name} is ${quote(value[name])}`;
+  }
+  if (!isSamePlace(value["forkedFrom"], forkedFrom)) {
+    return `forkedFrom is ${quote(value["forkedFrom"])}`;
   }
   for (const name of lists) {
     const list = value[name];
@@ -128,6 +134,12 @@ function whyNoEpisode(
   if (fault !== undefined) return fault;
   const unwritten = whyNotJson({ ...story, counts, userUsage });
   return unwritten && `it cannot be written as JSON: ${unwritten}`;
+}
+
+/** It may have come from another process. */
+function isSamePlace(value: unknown, wanted: ForkPlace | undefined): boolean {
+  if (wanted === undefined || !isRow(value)) return value === wanted;
+  return value["rolloutId"] === wanted.rolloutId && value["turnIndex"] === wanted.turnIndex;
 }
 
 /** Whether a value can be what a record says of its turn's form. */

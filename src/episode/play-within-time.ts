@@ -28,6 +28,7 @@ export function leaveMs({ graceTimeoutMs, toolTimeoutMs, userTimeoutMs }: Episod
  * is interrupted, than such a one needs to leave. Time for which the policy is held is not counted. Whoever is
  * not waited for any more finds `signal` aborted.
  *
+ * @param ms - How long is waited for it while nobody interrupts it. Default `longestPlayMs()`.
  * @returns what it answered, `left` where it was interrupted and did not answer.
  * @throws RolloutError `agent/timeout` where its time is over, the signal's reason where that is aborted, and
  *   whatever the play throws.
@@ -37,11 +38,11 @@ export async function playWithinTime(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
   { signal, interrupt, ...options }: Parameters<PlayAttempt>[2],
+  ms = longestPlayMs(setup.limits),
 ): Promise<unknown> {
   const { agent, clock = systemClock, limits } = setup;
   signal.throwIfAborted();
   const behind = new AbortController();
-  const ms = longestPlayMs(limits);
   using time = startDeadline({ ms, parents: [signal, behind.signal], clock });
   const held = { ...setup, engine: heldEngine(setup.engine, time) };
   let callOff = (): void => {};

@@ -4,6 +4,7 @@ import { given } from "../internal/given.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
 import type { AttemptPlayer } from "../run/attempt-player.ts";
+import { Listeners } from "../run/listeners.ts";
 import type { RunFolder } from "../run/run-folder.ts";
 import type { AdmissionOptions } from "../run/start-run-options.ts";
 import { createRun, type Run } from "../setup/create-run.ts";
@@ -58,14 +59,16 @@ export async function openHandedOut(options: RolloutOptions): Promise<OpenedHand
   const config = readRunConfig({ user: "scripted", ...asked });
   const { openQueuedRun } = await import("../queue/open-queued-run.ts");
   const run = await createRun(config, given({ now, signal }));
-  const opened: AsyncDisposable[] = [run];
+  const told = hearOf(onQueue);
+  const opened: AsyncDisposable[] = [told, run];
   const close = async (): Promise<void> => {
     for (const part of opened.splice(0).toReversed()) await part[Symbol.asyncDispose]();
   };
   try {
-    const folder = await run.openFolder(onQueue);
+    const { say } = told;
+    const folder = await run.openFolder(say);
     opened.push(folder);
-    const queued = await openQueuedRun(run, { folder, queue, say: onQueue });
+    const queued = await openQueuedRun(run, { folder, queue, say });
     opened.push(queued);
     const { player, redactor, concurrency } = queued;
     const admission = { concurrency };
@@ -78,6 +81,24 @@ export async function openHandedOut(options: RolloutOptions): Promise<OpenedHand
     await close();
     throw error;
   }
+}
+
+/** Tells of a queue, and at the end of what was thrown by whoever was told: the queue's own work does not fail by it. */
+function hearOf(
+  onQueue: (text: string) => void,
+): AsyncDisposable & { readonly say: (text: string) => void } {
+  let failure: { readonly error: unknown } | undefined;
+  const listeners = new Listeners({
+    signal: new AbortController().signal,
+    onFailure: (error) => void (failure ??= { error }),
+  });
+  return {
+    say: (text) => listeners.tell("tell onQueue what goes on with the queue", () => onQueue(text)),
+    async [Symbol.asyncDispose]() {
+      await listeners.settle();
+      if (failure !== undefined) throw failure.error;
+    },
+  };
 }
 
 function readQueue({ queue, queuePasswordEnv, shared }: RolloutOptions): QueueConfig {

@@ -55,7 +55,7 @@ export interface RolloutOptions extends LibrarySettings {
   readonly queuePasswordEnv?: string;
   /** Where results above 100 kB travel: a folder that all reach, or `s3://bucket/prefix`. */
   readonly shared?: string;
-  /** Told, for people, what goes on with the queue. */
+  /** Told, for people, what goes on with the queue. What it throws or rejects with is thrown when all is closed. */
   readonly onQueue?: (text: string) => void;
   /** Indexes, or as the command line spells them, such as `0-31,40`. Default: all of the split. */
   readonly tasks?: string | readonly number[];

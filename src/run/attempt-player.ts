@@ -19,10 +19,16 @@ export interface AttemptPlayOptions extends Omit<PlayEpisodeOptions, "atEnd" | "
 
 /**
  * Who plays the attempts of a run. The run decides which are played, writes what comes of them and is
- * the only one to write its folder, whoever plays them.
+ * the only one to write its folder, whoever plays them. Where `landed()` throws, the run ends with a UsageError
+ * that names it; where `pause()`, `resume()` or `announcePolicy()` does, whoever asked the run for that is told.
  */
 export interface AttemptPlayer {
-  /** Plays an attempt once. Ends and throws as `playEpisode()` does. */
+  /**
+   * Plays an attempt once. Ends and throws as `playEpisode()` does: where it throws otherwise, or returns what is no
+   * episode of this attempt, that attempt has failed (`internal/exception`). Only a UsageError ends the run. It may
+   * take any time until `interrupt` is aborted, and then as long as an episode takes to leave: the attempt is
+   * `aborted` with nothing then. Nobody waits for it once `signal` is aborted.
+   */
   play(
     assignment: EpisodeAssignment,
     setup: EpisodeSetup,

@@ -116,4 +116,30 @@ describe("watchEngine()", () => {
     expect(state.probeCount).toBeGreaterThan(0);
     expect(news).toEqual([]);
   });
+
+  test("a listener that throws, at once or later, is told of at the end, and is no failure of the engine's", async () => {
+    const fails = (): never => {
+      throw new TypeError("the pager is away");
+    };
+    for (const fail of [fails, () => Promise.reject(new TypeError("the pager is away"))]) {
+      const { clock, pass } = standingClock();
+      const { answer, state, engine } = wayward();
+      let toldCount = 0;
+      const onNews = (): void => {
+        toldCount += 1;
+        return fail() as never;
+      };
+      const watch = watchEngine(engine, { clock, onNews });
+      const turn = watch.engine.generate(request);
+      await pass(4_000);
+      state.isThere = false;
+      await pass(15_000);
+      answer.resolve();
+      expect(await turn).toBe(generation);
+      expect(toldCount).toBe(2);
+      await expect(watch[Symbol.asyncDispose]()).rejects.toThrow(
+        "Cannot tell of the engine (engine-unreachable): the pager is away",
+      );
+    }
+  });
 });

@@ -2,6 +2,7 @@ import type { Engine } from "../engine/engine.ts";
 import { InvariantError, RolloutError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
+import { Listeners } from "./listeners.ts";
 
 /** What is found out about an engine while policy calls wait for it. JSON-able. */
 export interface EngineNews {
@@ -14,7 +15,10 @@ export interface EngineNews {
 /** How an engine is watched. */
 export interface EngineWatchOptions {
   readonly clock: Clock;
-  /** Told when the engine is first found unreachable, each minute that it stays so, and when it is back. */
+  /**
+   * Told when the engine is first found unreachable, each minute that it stays so, and when it is back. What it
+   * throws or rejects with is no failure of the engine's: whoever disposes of the watch is told.
+   */
   readonly onNews: (news: EngineNews) => void;
 }
 
@@ -39,9 +43,17 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
   let answeredAtMs = clock.now();
   let toldAtMs: number | undefined;
 
+  let failure: { readonly error: unknown } | undefined;
+  const onFailure = (error: unknown): void => void (failure ??= { error });
+  const listeners = new Listeners({ signal: stop.signal, onFailure, clock });
+
+  function tell(news: EngineNews): void {
+    listeners.tell(`tell of the engine (${news.type})`, () => onNews(news));
+  }
+
   function noteAnswer(): void {
     const now = clock.now();
-    if (toldAtMs !== undefined) onNews({ type: "engine-back", silentMs: now - answeredAtMs });
+    if (toldAtMs !== undefined) tell({ type: "engine-back", silentMs: now - answeredAtMs });
     toldAtMs = undefined;
     answeredAtMs = now;
   }
@@ -55,7 +67,7 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
     const now = clock.now();
     if (stop.signal.aborted || (toldAtMs !== undefined && now - toldAtMs < AGAIN_MS)) return;
     toldAtMs = now;
-    onNews({ type: "engine-unreachable", silentMs: now - answeredAtMs });
+    tell({ type: "engine-unreachable", silentMs: now - answeredAtMs });
   }
 
   async function lookOften(): Promise<void> {
@@ -90,8 +102,10 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
       },
     },
     async [Symbol.asyncDispose]() {
+      await listeners.settle();
       stop.abort();
       await watching;
+      if (failure !== undefined) throw failure.error;
     },
   };
 }

@@ -1,10 +1,11 @@
+import { isPromise } from "node:util/types";
 import { UsageError, describeError } from "../errors.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { EpisodeGroup } from "./group.ts";
+import type { Listeners } from "./listeners.ts";
 import type { RunTally } from "./run-progress.ts";
 import type { PolicyVersions } from "./staleness.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import type { TaskSource } from "./task-source.ts";
 
 /** What groups pass before they are handed out. */
 export interface GroupOutletOptions extends Pick<
@@ -13,6 +14,8 @@ export interface GroupOutletOptions extends Pick<
 > {
   readonly versions: PolicyVersions;
   readonly tally: RunTally;
+  /** By whom the source is told. */
+  readonly listeners: Listeners;
   /** Told when there may be room for another group. */
   readonly onRoom: () => void;
   /** Told of a group that was counted as finished, and has been left out when it was to be taken. */
@@ -78,10 +81,11 @@ export class GroupOutlet {
       this.#makeRoom();
       return;
     }
-    const { folder, grouping, redeliver, setup, source, tally, versions } = this.#options;
+    const { folder, grouping, listeners, redeliver, setup, source, tally, versions } =
+      this.#options;
     const aged = this.#aged(whole);
     const { staleness } = aged;
-    callSource(source, aged);
+    listeners.call(`tell the source of tasks about ${aged.groupId}`, () => source.told?.(aged));
     const verdict = grouping.keep === undefined || askFilter(grouping.keep, aged);
     const reason = verdict === true ? versions.reasonToDrop(aged) : verdict || "filtered";
     const { groupIndex, groupId } = aged;
@@ -143,18 +147,6 @@ export class GroupOutlet {
   }
 }
 
-/** A source may be anyone's. */
-function callSource(source: TaskSource, group: EpisodeGroup): void {
-  try {
-    source.told?.(group);
-  } catch (cause) {
-    throw new UsageError(
-      `Cannot tell the source of tasks about ${group.groupId}: ${describeError(cause)}`,
-      { cause },
-    );
-  }
-}
-
 type Filter = NonNullable<StartRunOptions["grouping"]["keep"]>;
 
 /** A filter may be anyone's: what is no verdict is guessed at in neither way. */
@@ -169,6 +161,8 @@ function askFilter(keep: Filter, group: EpisodeGroup): boolean | string {
     });
   }
   if (typeof verdict === "boolean" || typeof verdict === "string") return verdict;
+  // Nobody waits for it, and Node would end the process if it were refused.
+  if (isPromise(verdict)) verdict.catch(() => {});
   throw new UsageError(
     `Cannot filter group ${group.groupId}: it gave ${describeVerdict(verdict)}, expected true, false or ` +
       "why it is left out",
@@ -177,5 +171,5 @@ function askFilter(keep: Filter, group: EpisodeGroup): boolean | string {
 
 function describeVerdict(verdict: unknown): string {
   if (verdict === undefined) return "nothing (a forgotten return?)";
-  return verdict instanceof Promise ? "a promise (a forgotten await?)" : describeError(verdict);
+  return isPromise(verdict) ? "a promise (a forgotten await?)" : describeError(verdict);
 }

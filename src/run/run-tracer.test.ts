@@ -3,6 +3,7 @@ import {
   type Attributes,
   type Context,
   type Span,
+  type SpanStatus,
   type TracerProvider,
 } from "@opentelemetry/api";
 import { afterEach, describe, expect, test } from "vitest";
@@ -13,16 +14,19 @@ import { RolloutError } from "../errors.ts";
 import { characterIds } from "../testing/character-renderer.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { traceSetup } from "./run-tracer.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
 
 interface NotedSpan {
   readonly name: string;
   readonly parent: string | undefined;
   readonly attributes: Attributes;
+  /** As it was set, in the order in which it was. */
+  readonly statuses: SpanStatus[];
   hasEnded: boolean;
 }
 
-/** Registers an SDK that notes spans. */
-function noteSpans(): readonly NotedSpan[] {
+/** Registers an SDK that notes spans; `onEnd` is what a span processor does. */
+function noteSpans(onEnd: (name: string) => void = () => {}): readonly NotedSpan[] {
   const spans: NotedSpan[] = [];
   const names = new Map<Span, string>();
   const startSpan = (
@@ -33,6 +37,7 @@ function noteSpans(): readonly NotedSpan[] {
     const parent = parentContext && trace.getSpan(parentContext);
     const noted: NotedSpan = {
       ...{ name, parent: parent && names.get(parent), hasEnded: false },
+      statuses: [],
       attributes: { ...options.attributes },
     };
     spans.push(noted);
@@ -40,8 +45,11 @@ function noteSpans(): readonly NotedSpan[] {
       isRecording: () => true,
       setAttributes: (more: Attributes) => Object.assign(noted.attributes, more),
       setAttribute: (key: string, value: string) => (noted.attributes[key] = value),
-      setStatus: () => {},
-      end: () => (noted.hasEnded = true),
+      setStatus: (status: SpanStatus) => noted.statuses.push(status),
+      end: () => {
+        noted.hasEnded = true;
+        onEnd(name);
+      },
     } as unknown as Span;
     names.set(span, name);
     return span;
@@ -52,10 +60,20 @@ function noteSpans(): readonly NotedSpan[] {
 
 afterEach(() => trace.disable());
 
-async function play(engine: Engine, model?: string) {
+const troubles: RolloutError[] = [];
+afterEach(() => void troubles.splice(0));
+
+async function play(
+  engine: Engine,
+  model?: string,
+  change: Partial<StartRunOptions["setup"]> = {},
+) {
   const environment = lamps(1);
   const lamp = lampSetup({ environment, engine });
-  const setup = traceSetup({ ...lamp, sampling: { temperature: 0.5 } }, model);
+  const setup = {
+    ...traceSetup({ ...lamp, sampling: { temperature: 0.5 }, ...change }, model),
+    onTrouble: (trouble: RolloutError) => void troubles.push(trouble),
+  };
   const task = environment.task("test", 0);
   const place = { task, rolloutId: "lamp/0#1", groupId: "lamp/0", sampleIndex: 1, seed: 0 };
   return await playEpisode(place, setup, { signal: new AbortController().signal });
@@ -106,6 +124,65 @@ describe("traceSetup()", () => {
       "invoke_agent tool-calling",
       "text_completion",
     ]);
+  });
+
+  test("tells of what failed its code alone: what was thrown may quote a key", async () => {
+    const key = "sk-live-0123456789abcdef";
+    const refused = new Error(`401: the key ${key} is not known`);
+    const spans = noteSpans();
+    await play({ ...preparedEngine([]), generate: () => Promise.reject(refused) });
+    const environment = lamps(1);
+    const broken = { ...environment, open: () => Promise.reject(refused) };
+    await play(preparedEngine([]), undefined, { environment: broken });
+    expect(troubles.map(({ message }) => message.includes(key))).toEqual([true, true]);
+    const failed = spans.filter(({ statuses }) => statuses.length > 0);
+    expect(
+      failed.map(({ name, attributes, statuses }) => [name, attributes["error.type"], statuses]),
+    ).toEqual([
+      ["invoke_agent tool-calling", "engine/exception", [{ code: 2 }]],
+      ["text_completion", "Error", [{ code: 2 }]],
+      ["invoke_agent tool-calling", "environment/exception", [{ code: 2 }]],
+    ]);
+    expect(JSON.stringify(spans)).not.toContain(key);
+  });
+
+  test.each([
+    ["a policy call", "text_completion"],
+    ["a tool call", "execute_tool switch"],
+    ["the score", "score"],
+    ["an episode", "invoke_agent tool-calling"],
+  ])("an SDK that throws at the end of %s costs nothing, and is told once", async (_, name) => {
+    const spans = noteSpans((ended) => {
+      if (ended === name) throw new TypeError("the exporter's queue is full");
+    });
+    const episode = await play(preparedEngine([says(switchCall), says("Goodbye!")]));
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(spans.every(({ hasEnded }) => hasEnded)).toBe(true);
+    expect(troubles.map(({ code, message }) => [code, message])).toEqual([
+      ["internal/tracer", "Cannot trace lamp/0#1: the exporter's queue is full"],
+    ]);
+  });
+
+  test("an SDK that begins no span costs nothing", async () => {
+    const startSpan = (): never => {
+      throw new TypeError("the SDK was shut down");
+    };
+    trace.setGlobalTracerProvider({
+      getTracer: () => ({ startSpan }),
+    } as unknown as TracerProvider);
+    const episode = await play(preparedEngine([says(switchCall), says("Goodbye!")]));
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(troubles.map(({ message }) => message)).toEqual([
+      "Cannot trace lamp/0#1: the SDK was shut down",
+    ]);
+  });
+
+  test("an engine that answers with nothing is blamed for that alone", async () => {
+    noteSpans();
+    const engine = { ...preparedEngine([]), generate: () => Promise.resolve(undefined as never) };
+    const episode = await play(engine);
+    expect(episode.failure?.party).toBe("engine");
+    expect(troubles.map(({ party }) => party)).toEqual(["engine"]);
   });
 
   test("passes calls through where no SDK is registered", async () => {

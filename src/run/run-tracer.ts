@@ -9,7 +9,7 @@ import type {
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { EpisodeTracer } from "../episode/episode-tracer.ts";
 import type { Episode } from "../episode/episode.ts";
-import { RolloutError, describeError } from "../errors.ts";
+import { RolloutError } from "../errors.ts";
 import { passOn } from "./engine-watch.ts";
 import { registeredTracing, type RegisteredTracing } from "./registered-tracing.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
@@ -18,10 +18,18 @@ import type { StartRunOptions } from "./start-run-options.ts";
 const clientSpan: SpanKind.CLIENT = 2;
 const errorStatus: SpanStatusCode.ERROR = 2;
 
+/** An episode that is traced. */
+interface TracedEpisode {
+  /** The parent of its policy calls. */
+  readonly context: Context;
+  /** What the SDK threw at one of its policy calls. */
+  fault?: { readonly error: unknown };
+}
+
 /**
  * Makes spans of what episodes do, in whatever OpenTelemetry SDK the program registered; without one they
  * cost nothing. An episode is the parent of its policy calls, tool calls and the user's replies. No text and
- * no ids are in them.
+ * no ids are in them: of what failed they have the code. An SDK that throws costs no episode anything.
  *
  * Source: OpenTelemetry's semantic conventions for generative AI: client, agent and tool spans.
  *
@@ -31,46 +39,60 @@ export function traceSetup(
   setup: StartRunOptions["setup"],
   model?: string,
 ): StartRunOptions["setup"] {
-  /** Of the episodes that are played, by rollout: the parents of their policy calls. */
-  const parents = new Map<string, Context>();
-  const generate = traceGenerate(setup.engine, { parents, model });
+  /** Those that are played, by rollout. */
+  const episodes = new Map<string, TracedEpisode>();
+  const generate = traceGenerate(setup.engine, { episodes, model });
   return {
     ...setup,
     engine: { ...passOn(setup.engine), generate },
-    tracer: traceEpisodes(setup, parents),
+    tracer: traceEpisodes(setup, episodes),
   };
 }
 
 function traceGenerate(
   engine: Engine,
   {
-    parents,
+    episodes,
     model,
-  }: { readonly parents: Map<string, Context>; readonly model: string | undefined },
+  }: { readonly episodes: Map<string, TracedEpisode>; readonly model: string | undefined },
 ): Engine["generate"] {
   const name = model === undefined ? "text_completion" : `text_completion ${model}`;
-  return async (request, options) => {
-    const parent = parents.get(request.sessionId);
+  const start = (request: GenerateRequest, parent: Context | undefined): Span | undefined => {
     const span = registeredTracing()?.tracer.startSpan(name, { kind: clientSpan }, parent);
-    if (span?.isRecording() !== true) return await engine.generate(request, options);
+    if (span?.isRecording() !== true) return undefined;
     span.setAttributes({ ...requestAttributes(request), "gen_ai.provider.name": engine.kind });
     if (model !== undefined) span.setAttribute("gen_ai.request.model", model);
+    return span;
+  };
+  return async (request, options) => {
+    const episode = episodes.get(request.sessionId);
+    /** What the SDK throws is no failure of the engine's. */
+    const quietly = <Result>(work: () => Result): Result | undefined => {
+      try {
+        return work();
+      } catch (error) {
+        if (episode !== undefined) episode.fault ??= { error };
+        return undefined;
+      }
+    };
+    const span = quietly(() => start(request, episode?.context));
+    if (span === undefined) return await engine.generate(request, options);
     try {
       const generation = await engine.generate(request, options);
-      span.setAttributes(resultAttributes(request, generation));
+      quietly(() => span.setAttributes(resultAttributes(request, generation)));
       return generation;
     } catch (error) {
-      noteFailure(span, error);
+      quietly(() => noteFailure(span, error));
       throw error;
     } finally {
-      span.end();
+      quietly(() => span.end());
     }
   };
 }
 
 function traceEpisodes(
   { agent, environment }: StartRunOptions["setup"],
-  parents: Map<string, Context>,
+  episodes: Map<string, TracedEpisode>,
 ): EpisodeTracer {
   return {
     begin({ rolloutId, task }) {
@@ -80,7 +102,6 @@ function traceEpisodes(
       const span = tracer.startSpan(`invoke_agent ${agent.strategy}`);
       if (!span.isRecording()) return undefined;
       const parent = trace.setSpan(context.active(), span);
-      parents.set(rolloutId, parent);
       span.setAttributes({
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": agent.strategy,
@@ -88,6 +109,8 @@ function traceEpisodes(
         "turnwright.task.id": task.id,
         "turnwright.environment": environment.name,
       });
+      const traced: TracedEpisode = { context: parent };
+      episodes.set(rolloutId, traced);
       return {
         call(name) {
           const called = startCall(tracer, name, parent);
@@ -97,9 +120,11 @@ function traceEpisodes(
           };
         },
         end(episode) {
-          parents.delete(rolloutId);
+          episodes.delete(rolloutId);
           if (episode !== undefined) noteEnd(span, episode);
           span.end();
+          // Whoever asked the engine could not be told.
+          if (traced.fault !== undefined) throw traced.fault.error;
         },
       };
     },
@@ -123,8 +148,7 @@ function noteEnd(span: Span, { outcome, stopReason, reward, failure, counts }: E
     "turnwright.turn_count": counts.turnCount,
   });
   if (failure === undefined) return;
-  span.setAttribute("error.type", failure.code);
-  span.setStatus({ code: errorStatus, message: failure.message });
+  noteError(span, failure.code);
 }
 
 function requestAttributes({ maxNewTokens, sampling, sessionId }: GenerateRequest): Attributes {
@@ -140,19 +164,26 @@ function requestAttributes({ maxNewTokens, sampling, sessionId }: GenerateReques
   };
 }
 
+/** What an engine answered is checked where it is used. */
 function resultAttributes(
   { promptIds }: GenerateRequest,
-  { outputIds, finish }: Generation,
+  generation: Partial<Generation> | undefined,
 ): Attributes {
+  const { outputIds, finish } = generation ?? {};
   return {
     "gen_ai.usage.input_tokens": promptIds.length,
-    "gen_ai.usage.output_tokens": outputIds.length,
-    "gen_ai.response.finish_reasons": [finish.type],
+    ...(outputIds && { "gen_ai.usage.output_tokens": outputIds.length }),
+    ...(finish && { "gen_ai.response.finish_reasons": [finish.type] }),
   };
 }
 
 function noteFailure(span: Span, error: unknown): void {
-  const type = error instanceof RolloutError ? error.code : (error as Error | undefined)?.name;
-  span.setAttribute("error.type", type ?? "_OTHER");
-  span.setStatus({ code: errorStatus, message: describeError(error) });
+  if (error instanceof RolloutError) noteError(span, error.code);
+  else noteError(span, error instanceof Error ? error.name : "_OTHER");
+}
+
+/** Its message may quote anything, a key that a server refused too, and spans pass no redactor. */
+function noteError(span: Span, type: string): void {
+  span.setAttribute("error.type", type);
+  span.setStatus({ code: errorStatus });
 }

@@ -93,9 +93,13 @@ export interface StartRunOptions {
    * attempt is written to the folder alone. Default false.
    */
   readonly redeliver?: boolean;
-  /** Told whenever an episode starts or ends. */
+  /** Told whenever an episode starts or ends. What it throws or rejects with ends the run (see `onEpisode`). */
   readonly onProgress?: (progress: RunProgress) => void;
-  /** Told of each finished episode of this start, after it is on the disk. */
+  /**
+   * Told of each finished episode of this start, after it is on the disk. What it throws ends the run with a
+   * UsageError that names it. Where it is an async function the run goes on meanwhile: what that rejects with ends
+   * the run in the same way, and the run's end waits for it, ten seconds at most.
+   */
   readonly onEpisode?: (episode: Episode) => void;
 }
 

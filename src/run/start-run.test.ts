@@ -234,6 +234,98 @@ describe("startRun()", () => {
     );
   });
 
+  test("a filter's promise that is refused ends the run, and not the process", async () => {
+    const keep = (() => Promise.reject(new Error("no such table"))) as unknown as () => boolean;
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    await expect(all(start({ source, grouping: { size: 2, keep } }))).rejects.toThrow(
+      "Cannot filter group lamp/test/0: it gave a promise (a forgotten await?), expected true",
+    );
+  });
+
+  const away = new TypeError("the database is away");
+  const fails = (): never => {
+    throw away;
+  };
+  const failsLater = async (): Promise<never> => {
+    await Promise.resolve();
+    throw away;
+  };
+  const oneTask = taskList(environment, { split: "test", taskIndexes: [0] });
+
+  test.each<[what: string, told: (fail: () => never) => Partial<StartRunOptions>, name: string]>([
+    [
+      "the source's told()",
+      (told) => ({ source: { ...oneTask, told } }),
+      "tell the source of tasks about lamp/test/0",
+    ],
+    ["onEpisode", (onEpisode) => ({ onEpisode }), "tell onEpisode of lamp/test/0#0"],
+    ["onProgress", (onProgress) => ({ onProgress }), "tell onProgress how far the run is"],
+    [
+      "an admission gate",
+      (admit) => ({ admission: { concurrency: 1, gate: { admit } } }),
+      "ask admission.gate for a place for lamp/test/0#0",
+    ],
+    [
+      "what an admission gate gives",
+      (leave) => ({
+        admission: { concurrency: 1, gate: { admit: () => Promise.resolve(leave) } },
+      }),
+      "give the place of lamp/test/0#0 back to admission.gate",
+    ],
+  ])("names a listener that throws, at once or later: %s", async (_, told, name) => {
+    for (const fail of [fails, failsLater]) {
+      const options = { source: oneTask, grouping: { size: 1 }, ...told(fail as () => never) };
+      const expected = new UsageError(`Cannot ${name}: the database is away`, { cause: away });
+      await expect(all(start(options))).rejects.toThrow(expected);
+    }
+  });
+
+  test("waits at its end for what its listeners still do, and hears of what comes of it", async () => {
+    const left = withResolvers();
+    const run = start({
+      source: { ...oneTask, told: () => left.promise as unknown as void },
+      grouping: { size: 1 },
+    });
+    const groups = run[Symbol.asyncIterator]();
+    expect((await groups.next()).value.groupId).toBe("lamp/test/0");
+    left.reject(away);
+    await expect(run.result).rejects.toThrow(
+      "Cannot tell the source of tasks about lamp/test/0: the database is away",
+    );
+  });
+
+  test("does not wait for ever for a listener that never ends, and not at all when it is stopped", async () => {
+    const time = manualClock();
+    const clock = createClock(time);
+    const stop = new AbortController();
+    const options = {
+      setup: { ...setupWith(lampEngine()), clock },
+      source: { ...oneTask, told: async () => await new Promise<void>(() => {}) },
+      grouping: { size: 1 },
+    };
+    const patient = start(options);
+    await time.untilSleeping(10_000);
+    await time.advance(10_000);
+    expect(await patient.result).toMatchObject({ end: "finished" });
+    const stopped = start({ ...options, signal: stop.signal });
+    await time.untilSleeping(10_000);
+    stop.abort(new Error("enough"));
+    expect(await stopped.result).toMatchObject({ end: "finished" });
+  });
+
+  test("is no failure where a listener throws by what the run was stopped", async () => {
+    for (const isLate of [false, true]) {
+      const stop = new AbortController();
+      const onEpisode = (): void => {
+        stop.abort(new Error("enough"));
+        if (isLate) return Promise.reject(stop.signal.reason as Error) as unknown as void;
+        stop.signal.throwIfAborted();
+      };
+      const { result } = start({ onEpisode, signal: stop.signal, admission: { concurrency: 1 } });
+      expect(await result).toMatchObject({ end: "interrupted" });
+    }
+  });
+
   test("begins more attempts than a group needs, and gives up those that are late", async () => {
     const held = withResolvers();
     const engine = lampEngine(async ({ sessionId }) => {
@@ -1815,14 +1907,12 @@ describe("startRun()", () => {
     });
 
     test("trainers get no attempt that ended although it was given up, and tables do", async () => {
-      const player: AttemptPlayer = {
-        play: async (assignment, setup, options) => {
-          if (assignment.sampleIndex > 0) return await playHere.play(assignment, setup, options);
-          await new Promise((resolve) => options.signal.addEventListener("abort", resolve));
-          const { signal } = new AbortController();
-          return await playHere.play(assignment, setup, { ...options, signal });
-        },
-      };
+      // Attempt 0 is on its way to the disk as attempt 1 makes the group whole.
+      const writing = withResolvers();
+      const whole = withResolvers();
+      const engine = lampEngine(async ({ sessionId }) => {
+        if (sessionId.endsWith("#1")) await writing.promise;
+      });
       const found = { plan: { ...plan, sampleCount: 1, taskIndexes: [0] } };
       const source = taskList(environment, { split: "test", taskIndexes: [0] });
       {
@@ -1831,7 +1921,16 @@ describe("startRun()", () => {
           { ...testManifest, found },
           { retryFailed: false },
         );
-        await all(start({ player, source, folder, grouping: { size: 1, begun: 2 } }));
+        const write = folder.writeEpisode.bind(folder);
+        vi.spyOn(folder, "writeEpisode").mockImplementation(async (episode) => {
+          writing.resolve();
+          if (episode.sampleIndex === 0) await whole.promise;
+          return await write(episode);
+        });
+        const onEpisode = ({ sampleIndex }: Episode): void => {
+          if (sampleIndex === 1) whole.resolve();
+        };
+        await all(start({ engine, source, folder, onEpisode, grouping: { size: 1, begun: 2 } }));
       }
       expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["lamp/test/0#1", "lamp/test/0#0"]);
       expect(await exportedIds("slime")).toEqual([["lamp/test/0#1", 1]]);
@@ -2909,6 +3008,207 @@ describe("startRun()", () => {
       "play lamp/test/0#1 1 of 1",
       "landed lamp/test/0#1 1 true",
     ]);
+  });
+
+  describe("with a player of one's own", () => {
+    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const grouping = { size: 1, attempts: 1 };
+
+    /** Plays as this process does, with a change to what comes of it. */
+    function changing(change: (episode: Episode) => unknown): AttemptPlayer {
+      return { play: async (...call) => change(await playHere.play(...call)) as Episode };
+    }
+
+    const failure = { party: "engine", code: "engine/timeout", message: "no answer" };
+
+    test.each<[what: string, change: (episode: Episode) => unknown, why: string]>([
+      ["nothing", () => undefined, "it is no object"],
+      [
+        "another rollout's",
+        (episode) => ({ ...episode, rolloutId: "lamp/test/0#1" }),
+        'rolloutId is "lamp/test/0#1"',
+      ],
+      [
+        "a fork, and it is none",
+        (episode) => ({ ...episode, forkedFrom: { rolloutId: "lamp/test/1#0", turnIndex: 1 } }),
+        "forkedFrom is",
+      ],
+      [
+        "a failure that is scored",
+        (episode) => ({ ...episode, outcome: "failed", stopReason: "failure", failure }),
+        "an episode that nothing scored has a reward",
+      ],
+    ])("fails an attempt of which it returns %s", async (_, change, why) => {
+      const [group] = await all(start({ source, grouping, player: changing(change) }));
+      const [episode] = group!.episodes;
+      expect(episode).toMatchObject({
+        ...{ rolloutId: "lamp/test/0#0", outcome: "failed", segments: [] },
+        failure: { code: "internal/exception" },
+      });
+      expect(episode).not.toHaveProperty("reward");
+      const told =
+        "Cannot play lamp/test/0#0 by the run's player: what it returned is no episode of this rollout (";
+      expect(episode!.failure?.message).toContain(told + why);
+    });
+
+    test.each<[what: string, thrown: unknown, code: string, message: string]>([
+      [
+        "plainly",
+        new TypeError("fetch failed"),
+        "internal/exception",
+        "Cannot play lamp/test/0#0 by the run's player: fetch failed",
+      ],
+      [
+        "that a recording ends, where there is none",
+        new PlaybackStop("it ends"),
+        "internal/exception",
+        "Cannot play lamp/test/0#0 by the run's player: it ends",
+      ],
+      [
+        "what cannot be read",
+        new Proxy(new Error("no"), {
+          getPrototypeOf: () => {
+            throw new TypeError("no");
+          },
+        }),
+        "internal/exception",
+        "Cannot play lamp/test/0#0 by the run's player: an object without a text",
+      ],
+      ["a failure", new RolloutError("user/gone", "they left"), "user/gone", "they left"],
+    ])("fails an attempt at which it throws %s", async (_, thrown, code, message) => {
+      await using folder = await open();
+      // eslint-disable-next-line typescript/prefer-promise-reject-errors
+      for (const play of [() => Promise.reject(thrown), () => throwIt(thrown)]) {
+        const [group] = await all(start({ source, grouping, player: { play } }));
+        expect(group!.episodes[0]).toMatchObject({ outcome: "failed", failure: { code, message } });
+      }
+      const { result } = start({
+        source,
+        grouping,
+        folder,
+        player: { play: () => throwIt(thrown) },
+      });
+      expect(await result).toMatchObject({ end: "finished" });
+      expect(await readFile(path.join(dir, "events.jsonl"), "utf8")).toContain('"type":"trouble"');
+    });
+
+    function throwIt(thrown: unknown): never {
+      throw thrown;
+    }
+
+    test("plays what failed once more, and tells its groups apart", async () => {
+      const kept = new Map<string, Episode>();
+      const player: AttemptPlayer = {
+        play: async (assignment, setup, options) => {
+          const episode = await playHere.play(assignment, setup, options);
+          const other = kept.get(episode.groupId);
+          kept.set(episode.groupId, episode);
+          // The first play of each second attempt gives what came of the first one.
+          return assignment.attempt === 1 && other !== undefined ? other : episode;
+        },
+      };
+      const groups = await all(start({ player, admission: { concurrency: 1 } }));
+      expect(
+        groups.map(({ episodes }) =>
+          episodes.map(({ rolloutId, attempt }) => [rolloutId, attempt]),
+        ),
+      ).toEqual(
+        [0, 1, 2].map((index) => [
+          [`lamp/test/${index}#0`, 1],
+          [`lamp/test/${index}#1`, 2],
+        ]),
+      );
+    });
+
+    test("ends by a UsageError of its own", async () => {
+      const error = new UsageError("Cannot reach the cluster: no such host");
+      const run = start({ source, grouping, player: { play: () => Promise.reject(error) } });
+      await expect(run.result).rejects.toBe(error);
+    });
+
+    test("is not held by a play that never answers: it is interrupted, or stopped", async () => {
+      const time = manualClock();
+      const setup = { ...setupWith(lampEngine()), clock: createClock(time) };
+      const leaving = defaultLimits.graceTimeoutMs;
+      const { toolTimeoutMs, userTimeoutMs } = defaultLimits;
+      const leaveMs = leaving + 3 * (toolTimeoutMs + userTimeoutMs);
+      const signals: AbortSignal[] = [];
+      const playing = [withResolvers(), withResolvers()];
+      const player: AttemptPlayer = {
+        play: async (_assignment, _setup, { signal }) => {
+          playing[signals.push(signal) - 1]!.resolve();
+          return await new Promise(() => {});
+        },
+      };
+      {
+        await using folder = await open();
+        const run = start({ setup, source, grouping, folder, player });
+        await playing[0]!.promise;
+        const interrupted = run.interrupt();
+        await time.untilSleeping(leaveMs);
+        await time.advance(leaveMs);
+        expect(await interrupted).toMatchObject({ end: "interrupted", progress: { finished: 0 } });
+        expect(signals[0]!.aborted).toBe(true);
+      }
+      expect(await readFile(path.join(dir, "events.jsonl"), "utf8")).toContain(
+        `Cannot leave lamp/test/0#0 with what the run's player has: no answer within ${leaveMs} ms of the ` +
+          "interruption, expected its episode, aborted (a play() that does not heed options.interrupt?)",
+      );
+      const stop = new AbortController();
+      const run = start({ setup, source, grouping, player, signal: stop.signal });
+      await playing[1]!.promise;
+      stop.abort(new Error("enough"));
+      expect(await run.result).toMatchObject({ end: "interrupted" });
+    });
+
+    test("hears nothing more of a play that it does not wait for", async () => {
+      let goOn = (): void => {};
+      const player: AttemptPlayer = {
+        play: async (assignment, setup, options) => {
+          if (assignment.attempt === 2) {
+            goOn();
+            return await playHere.play(assignment, setup, options);
+          }
+          goOn = () => {
+            setup.onTurn!({ engineMs: 77, environmentMs: 0, sampledTokenCount: 1 } as never);
+            options.onInputs!({ inputs: [], times: [987_654_321] });
+          };
+          return await Promise.resolve(undefined as unknown as Episode);
+        },
+      };
+      await using folder = await open();
+      const run = start({ source, grouping: { size: 1 }, folder, player });
+      const [group] = await all(run);
+      expect(group!.episodes[0]).toMatchObject({ outcome: "completed", attempt: 2 });
+      expect((await run.result).progress.spentMs.engine).toBe(0);
+      const recorded = await readFile(path.join(dir, "recording.jsonl"), "utf8");
+      expect(recorded).toContain('"attempt":2');
+      expect(recorded).not.toContain("987654321");
+    });
+
+    test.each<[what: string, broken: (fail: () => never) => Partial<AttemptPlayer>, name: string]>([
+      ["landed()", (landed) => ({ landed }), "tell the player that lamp/test/0#0 has landed"],
+      ["pause()", (pause) => ({ pause }), "pause the player (hold)"],
+      ["resume()", (resume) => ({ resume }), "let the player resume"],
+      [
+        "announcePolicy()",
+        (announcePolicy) => ({ announcePolicy }),
+        "announce version 2 of the policy to the player",
+      ],
+    ])("names what of it throws, at once or later: %s", async (_, broken, name) => {
+      for (const fail of [fails, failsLater]) {
+        const player = { ...playHere, ...broken(fail as () => never) };
+        const run = start({ source, grouping, player });
+        const told = async (): Promise<void> => {
+          await run.updatePolicy(2, async () => {});
+          await run.result;
+        };
+        await expect(told()).rejects.toThrow(
+          new UsageError(`Cannot ${name}: the database is away`, { cause: away }),
+        );
+        await run.result.catch(() => {});
+      }
+    });
   });
 
   test("an interruption lets nobody sample while the policy's weights change", async () => {

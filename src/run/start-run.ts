@@ -9,8 +9,10 @@ import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./group-book.ts";
+import { guardPlayer } from "./guard-player.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
+import { Listeners } from "./listeners.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
 import { markVersions } from "./mark-versions.ts";
 import { recallTask } from "./noted-task.ts";
@@ -49,6 +51,7 @@ class GroupRun implements LiveRun {
   readonly #outlet: GroupOutlet;
   readonly #desk: JobDesk;
   readonly #branches: Branches;
+  readonly #listeners: Listeners;
   readonly #clock: Clock;
   readonly result: Promise<RunResult>;
   #recording: RecordingJournal | undefined;
@@ -63,8 +66,7 @@ class GroupRun implements LiveRun {
   #crash: { readonly error: unknown } | undefined;
 
   constructor(options: StartRunOptions) {
-    this.#options = options;
-    const { folder, grouping, seed = 0, setup, source } = options;
+    const { folder, grouping, player, seed = 0, setup, source } = options;
     checkRunOptions(options);
     const { size, begun = size, branchAt = [] } = grouping;
     this.#clock = setup.clock ?? systemClock;
@@ -91,7 +93,19 @@ class GroupRun implements LiveRun {
     const [book, tally] = [this.#book, this.#tally];
     const onRoom = (): void => this.#desk.lookAgain();
     const onWithdrawn = async (): Promise<void> => await this.#summarise?.();
-    this.#outlet = new GroupOutlet({ ...options, versions, tally, onRoom, onWithdrawn });
+    this.#listeners = new Listeners({
+      signal: this.#stop.signal,
+      onFailure: (error) => this.#fail(error),
+      clock: this.#clock,
+    });
+    this.#options = {
+      ...options,
+      ...(player && { player: guardPlayer(player, this.#listeners) }),
+    };
+    this.#outlet = new GroupOutlet({
+      ...{ ...options, versions, tally, onRoom, onWithdrawn },
+      listeners: this.#listeners,
+    });
     this.#desk = new JobDesk({ ...options, book, outlet: this.#outlet, versions });
     // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
@@ -223,6 +237,7 @@ class GroupRun implements LiveRun {
     );
     await Promise.all(workers);
     await this.#desk.settle().catch((error: unknown) => this.#fail(error));
+    await this.#listeners.settle();
     await recording?.flush();
     if (this.#crash !== undefined) throw this.#crash.error;
     const end = this.#end();
@@ -363,21 +378,29 @@ class GroupRun implements LiveRun {
 
   async #admitAndPlay(job: AttemptJob): Promise<void> {
     const { gate } = this.#options.admission;
-    const place = gate && (await admitTo(gate, job.group.groupIndex, this.#desk.closing));
+    const { rolloutId } = job.assignment;
+    const { groupIndex } = job.group;
+    const place =
+      gate &&
+      (await this.#listeners.ask(`ask admission.gate for a place for ${rolloutId}`, () =>
+        admitTo(gate, groupIndex, this.#desk.closing),
+      ));
     if (place === "closed") return;
     try {
       await this.#playAndRecord(job);
     } finally {
-      place?.();
+      this.#listeners.call(`give the place of ${rolloutId} back to admission.gate`, () =>
+        place?.(),
+      );
     }
   }
 
   async #playAndRecord(job: AttemptJob): Promise<void> {
-    const { folder, setup, grouping, redactor, player, onEpisode, onProgress } = this.#options;
+    const { folder, setup, grouping, redactor, player, onEpisode } = this.#options;
     const tally = this.#tally;
     if (job.group.isWhole || this.#desk.isClosed) return;
     tally.episodeStarted();
-    onProgress?.(tally.progress());
+    this.#tellProgress();
     let isCounted = false;
     try {
       const played = await playAttempts(await this.#branches.place(job), {
@@ -392,7 +415,7 @@ class GroupRun implements LiveRun {
         ...(this.#recording && { recording: this.#recording }),
         ...(redactor && { redactor }),
         ...(player && { player }),
-        onProgress: () => onProgress?.(tally.progress()),
+        onProgress: () => this.#tellProgress(),
       });
       if (played === undefined || played.episode.outcome === "aborted") return;
       const { episode, close } = played;
@@ -411,12 +434,19 @@ class GroupRun implements LiveRun {
       const event = episodeEvent("episode-finished", episode, setup.now());
       await folder?.writeEvent({ ...event, episodeHash });
       this.#countFailure(episode);
-      onEpisode?.(episode);
+      this.#listeners.call(`tell onEpisode of ${episode.rolloutId}`, () => onEpisode?.(episode));
       if (whole !== undefined) await this.#conclude(job.group, whole);
     } finally {
       if (!isCounted) tally.episodeLeft();
-      onProgress?.(tally.progress());
+      this.#tellProgress();
     }
+  }
+
+  #tellProgress(): void {
+    const { onProgress } = this.#options;
+    this.#listeners.call("tell onProgress how far the run is", () =>
+      onProgress?.(this.#tally.progress()),
+    );
   }
 
   #countFailure({ outcome }: Episode): void {

@@ -43,7 +43,7 @@ export interface TaskSource {
   ): SourcedTask | undefined | Promise<SourcedTask | undefined>;
   /** The place of the group of a task, for runs of earlier versions; absent where it cannot tell. */
   placeOf?(taskIndex: number): number | undefined;
-  /** Told of each group as it ends, for curricula. */
+  /** Told of each group as it ends, for curricula. What it throws or rejects with ends the run (see `onEpisode`). */
   told?(group: EpisodeGroup): void;
 }
 

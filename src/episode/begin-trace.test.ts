@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import type { RolloutError } from "../errors.ts";
+import { beginTrace } from "./begin-trace.ts";
+import type { EpisodeTrace, EpisodeTracer } from "./episode-tracer.ts";
+import { lampTask } from "./lamp-episode.fixture.ts";
+
+const assignment = {
+  ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
+  ...{ sampleIndex: 0, seed: 0 },
+};
+
+function fail(): never {
+  throw new TypeError("the collector is away");
+}
+
+const nothing = (): void => {};
+const late = (): Promise<never> => Promise.reject(new TypeError("the collector is away"));
+
+test.each<[what: string, begin: (...call: never) => unknown]>([
+  ["begin()", fail],
+  ["begin(), later", late],
+  ["call()", () => ({ call: fail, end: nothing })],
+  ["what call() gives", () => ({ call: () => fail, end: nothing })],
+  ["what call() gives, later", () => ({ call: () => late, end: nothing })],
+  ["end()", () => ({ call: () => nothing, end: fail })],
+  ["end(), later", () => ({ call: () => nothing, end: late })],
+  ["all of them", () => ({ call: () => fail, end: fail })],
+])("a tracer of one's own that fails in %s costs nothing, and is told once", async (_, begin) => {
+  const troubles: RolloutError[] = [];
+  const tracer = { begin } as EpisodeTracer;
+  const onTrouble = (trouble: RolloutError): void => void troubles.push(trouble);
+  const trace: EpisodeTrace | undefined = beginTrace(assignment, { tracer, onTrouble });
+  trace?.call("begin")();
+  trace?.call("step switch")(new Error("no"));
+  trace?.end(undefined);
+  // A promise that was refused is told of a moment later.
+  await Promise.resolve();
+  await Promise.resolve();
+  const [told] = troubles;
+  expect(troubles).toHaveLength(1);
+  expect(told!.code).toBe("internal/tracer");
+  expect(told!.message).toContain("Cannot trace lamp/test/0#0: ");
+});
+
+test("a tracer is told of calls and ends as they are", () => {
+  const told: unknown[] = [];
+  const tracer: EpisodeTracer = {
+    begin: ({ rolloutId }) => {
+      told.push(rolloutId);
+      return {
+        call:
+          (name) =>
+          (...thrown) =>
+            void told.push([name, ...thrown]),
+        end: (episode) => void told.push(episode),
+      };
+    },
+  };
+  const trace = beginTrace(assignment, { tracer });
+  trace?.call("begin")();
+  trace?.call("score")("no");
+  trace?.end(undefined);
+  expect(told).toEqual(["lamp/test/0#0", ["begin"], ["score", "no"], undefined]);
+  expect(beginTrace(assignment, { tracer: { begin: () => undefined } })).toBeUndefined();
+  expect(beginTrace(assignment, {})).toBeUndefined();
+});
