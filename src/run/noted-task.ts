@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
@@ -44,6 +45,23 @@ export function recallTask({ task, isDrawnAgain }: NotedTask, environment: Envir
     `Cannot go on with ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
       `${change} now; bring back what was there or choose another folder`,
   );
+}
+
+/**
+ * What a task is told from others by, however it was made: all of it where JSON says it, else its name, its
+ * place and its instruction.
+ */
+export function taskKey(task: Task): string {
+  const { id, environment, split, index, instruction } = task;
+  const said = isWhollyJson(task) ? task : [id, environment, split, index, instruction];
+  return hash("sha256", JSON.stringify(said, inOrder), "hex");
+}
+
+/** Members by their names, whoever wrote them in which order. */
+function inOrder(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const members = Object.entries(value);
+  return Object.fromEntries(members.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /** Whether the environment draws the task as it was given: under its name there may be a variant of it. */
