@@ -1,13 +1,16 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
-import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { UsageError } from "../errors.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
+import { askSource, type AskOptions } from "./ask-source.ts";
 import type { BegunGroup } from "./begun-groups.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
-import type { Fork, SourcedTask, TaskSource } from "./task-source.ts";
+import { taskKey } from "./noted-task.ts";
+import type { Fork, TaskSource } from "./task-source.ts";
 import type { Trunk } from "./trunk.ts";
 
 /** A group of which attempts are to be played, or are being played. */
@@ -70,6 +73,8 @@ export class GroupBook {
   /** Finished attempts of earlier starts, by group; a group is forgotten once it is passed. */
   readonly #earlier = new Map<number, FinishedEpisode[]>();
   readonly finishedBefore: readonly FinishedEpisode[];
+  /** What groups were noted with by earlier starts (see `taskKey()`), until the source gives them again. */
+  readonly #notedBefore = new Map<string, string>();
   #jobs: AttemptJob[] = [];
   #nextJob = 0;
   #nextGroup = 0;
@@ -160,7 +165,7 @@ export class GroupBook {
 
   /**
    * Opens the groups again that earlier starts began and did not end, of a source that may not give their
-   * tasks again.
+   * tasks again. Where it does, they are passed over.
    *
    * @returns how many these are.
    */
@@ -172,6 +177,7 @@ export class GroupBook {
     }
     for (const { groupIndex, groupId, task, fork } of begun) {
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
+      this.#notedBefore.set(groupId, taskKey(task));
       const earlier = this.#earlier.get(groupIndex) ?? [];
       this.#earlier.delete(groupIndex);
       if (this.#isFinished(earlier)) continue;
@@ -200,9 +206,9 @@ export class GroupBook {
    * is played of a task that a later start would not know.
    *
    * @returns the group, and whether its task is to be noted; nothing where there is none.
-   * @throws UsageError where it has the id of another one.
+   * @throws UsageError where it has the id of another one, and as `askSource()` does.
    */
-  async begin({ signal }: { readonly signal: AbortSignal }): Promise<BegunTask | undefined> {
+  async begin(options: AskOptions): Promise<BegunTask | undefined> {
     const { length, repeatable = false } = this.#source;
     for (;;) {
       const groupIndex = this.#nextGroup;
@@ -213,17 +219,37 @@ export class GroupBook {
         this.#earlier.delete(groupIndex);
         continue;
       }
-      const sourced = await askSource(this.#source, groupIndex, signal);
+      const sourced = await askSource(this.#source, groupIndex, options);
       if (sourced === undefined) {
         this.#hasEnded = true;
         return undefined;
       }
+      const { task, groupId = task.id, fork } = sourced;
+      if (this.#wasNoted(groupId, task)) {
+        // A long list may be gone through again.
+        if (isTurnOver()) await takeTurn();
+        continue;
+      }
       this.#nextGroup += 1;
       this.#earlier.delete(groupIndex);
-      const { task, groupId = task.id, fork } = sourced;
       const opened = this.#open({ groupIndex, groupId, task, earlier }, fork);
       return { ...opened, isNoted: !repeatable, ...(fork && { fork }) };
     }
+  }
+
+  /**
+   * Whether the source gives a group again that an earlier start noted: it has ended, or goes on already. Each
+   * is passed over once, so that a source that gives nothing else comes to an end.
+   */
+  #wasNoted(groupId: string, task: Task): boolean {
+    const noted = this.#notedBefore.get(groupId);
+    if (noted === undefined) return false;
+    this.#notedBefore.delete(groupId);
+    if (noted === taskKey(task)) return true;
+    throw new UsageError(
+      `Cannot play ${task.environment}: the source gives another task as ${groupId} than an earlier start ` +
+        "began under that id; give it a `groupId` of its own, or choose another folder",
+    );
   }
 
   /** The group's attempts are there to be taken. */
@@ -254,7 +280,6 @@ export class GroupBook {
     requireSameGroup(groupId, about);
     const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
     const jobs: AttemptJob[] = [];
-    this.#openCount += 1;
     for (let sampleIndex = 0; sampleIndex < this.#begun; sampleIndex++) {
       if (done.has(sampleIndex)) continue;
       const rolloutId = `${groupId}#${sampleIndex}`;
@@ -272,6 +297,7 @@ export class GroupBook {
           : { ...place, seed: fork.seed, samplingSeed: seed, forkedFrom: fork.place };
       jobs.push({ group, assignment, ...(fork && { fork }) });
     }
+    this.#openCount += 1;
     return { group, jobs };
   }
 
@@ -340,28 +366,5 @@ export function requireSameGroup(
   throw new UsageError(
     `Cannot go on with group ${groupIndex}: ${stranger.rolloutId} is finished in its place, and the source ` +
       `of tasks gives ${groupId} there now; start with the same tasks in the same order, or in another folder`,
-  );
-}
-
-/** A source may be anyone's. */
-async function askSource(
-  source: TaskSource,
-  groupIndex: number,
-  signal: AbortSignal,
-): Promise<SourcedTask | undefined> {
-  let sourced: SourcedTask | undefined;
-  try {
-    sourced = await source.at(groupIndex, { signal });
-  } catch (cause) {
-    if (signal.aborted || cause instanceof UsageError || cause instanceof RolloutError) throw cause;
-    throw new UsageError(
-      `Cannot take task ${groupIndex} from the source of tasks: ${describeError(cause)}`,
-      { cause },
-    );
-  }
-  const task = (sourced as { readonly task?: Partial<Task> | null } | undefined)?.task;
-  if (sourced === undefined || typeof task?.id === "string") return sourced;
-  throw new UsageError(
-    `Cannot take task ${groupIndex} from the source of tasks: it gave none, expected { task }, with an id`,
   );
 }

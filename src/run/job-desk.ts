@@ -1,17 +1,22 @@
-import { InvariantError } from "../errors.ts";
+import { InvariantError, RolloutError, UsageError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { endedBy } from "../internal/ended-by.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
-import { begunEvent } from "./begun-groups.ts";
-import type { AttemptJob, GroupBook } from "./group-book.ts";
+import { askSource, type AskOptions } from "./ask-source.ts";
+import { begunEvent, type BegunEvent } from "./begun-groups.ts";
+import type { AttemptJob, BegunTask, GroupBook } from "./group-book.ts";
 import type { GroupOutlet } from "./group-outlet.ts";
 import { noteTask } from "./noted-task.ts";
 import type { PolicyVersions } from "./staleness.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
+import type { SourcedTask } from "./task-source.ts";
 
 /** What decides which attempts are next. */
-export interface JobDeskOptions extends Pick<StartRunOptions, "admission" | "folder" | "setup"> {
+export interface JobDeskOptions extends Pick<
+  StartRunOptions,
+  "admission" | "folder" | "setup" | "source"
+> {
   readonly book: GroupBook;
   readonly outlet: GroupOutlet;
   readonly versions: PolicyVersions;
@@ -19,9 +24,6 @@ export interface JobDeskOptions extends Pick<StartRunOptions, "admission" | "fol
 
 /** How often an engine is asked for its version by which the run goes on, and how long it may take, milliseconds. */
 const askVersion = { everyMs: 1_000, mostMs: 5_000 };
-
-/** How long a source may take to give a task that it was asked for before a stop, in milliseconds. */
-const lastDrawMs = 5_000;
 
 /** Gives out attempts, one at a time, and begins groups where there is room for them. */
 export class JobDesk {
@@ -32,6 +34,8 @@ export class JobDesk {
   #drawing: Promise<unknown> = Promise.resolve();
   /** A further group, where one is waited for. */
   #beginning: Promise<"begun" | "none"> | undefined;
+  /** Why the source gives nothing any more that can be played. */
+  #fault: { readonly error: unknown } | undefined;
 
   constructor(options: JobDeskOptions) {
     this.#options = options;
@@ -57,9 +61,12 @@ export class JobDesk {
   /**
    * Waits until nothing is drawn any more: attempts of branching groups are played meanwhile, and whoever played
    * the last of them has not waited for it.
+   *
+   * @throws what was wrong with a task, or with the source: what was begun before comes to its end first.
    */
   async settle(): Promise<void> {
     await this.#beginning;
+    if (this.#fault !== undefined) throw this.#fault.error;
   }
 
   /** There may be room for another group. */
@@ -112,51 +119,66 @@ export class JobDesk {
   }
 
   async #beginGroup(): Promise<"begun" | "none"> {
-    if (!(await this.#waitForRoom())) return "none";
+    if (this.#fault !== undefined || !(await this.#waitForRoom())) return "none";
     const { book, folder, outlet, setup } = this.#options;
-    const begun = await this.#drawGroup();
-    if (begun === undefined) return "none";
+    const drawn = await this.#drawNoted();
+    if (drawn === undefined) return "none";
     outlet.offeredCount += 1;
-    const { group, fork, isNoted } = begun;
-    if (isNoted) {
-      const { groupIndex, groupId, task } = group;
-      const { environment, now } = setup;
-      if (folder !== undefined) {
-        const noted = noteTask(task, environment);
-        const event = begunEvent({ groupIndex, groupId, ...noted, ...(fork && { fork }) });
-        await folder.writeEvent({ ...event, atMs: now() });
-      }
-    }
+    const { begun, event } = drawn;
+    if (event !== undefined) await folder?.writeEvent({ ...event, atMs: setup.now() });
     book.release(begun);
     return "begun";
   }
 
-  /**
-   * Draws a task. When nothing is begun any more the source is still given a moment, so that a task which
-   * it has given away is noted; one that does not heed its signal is not waited for any longer.
-   */
-  async #drawGroup(): ReturnType<GroupBook["begin"]> {
-    const { signal } = this.#ending;
-    const { book, setup } = this.#options;
-    const { clock = systemClock } = setup;
-    const left = new AbortController();
-    let callOff = (): void => {};
-    const onClose = (): void => {
-      callOff = clock.after(lastDrawMs, () => left.abort(signal.reason));
-    };
-    signal.addEventListener("abort", onClose, { once: true });
+  /** Draws a task, with what is to be noted of it. What cannot be played ends no more than the drawing. */
+  async #drawNoted(): Promise<{ begun: BegunTask; event?: BegunEvent } | undefined> {
+    const { folder, setup } = this.#options;
     try {
-      return await withDeadline(async () => await book.begin({ signal }), {
-        ms: Infinity,
-        signal: left.signal,
-        onLate: () => undefined,
-      });
+      const begun = await this.#drawGroup();
+      if (begun === undefined || !begun.isNoted || folder === undefined) return begun && { begun };
+      const { group, fork } = begun;
+      const { groupIndex, groupId, task } = group;
+      const noted = noteTask(task, setup.environment);
+      return { begun, event: begunEvent({ groupIndex, groupId, ...noted, ...(fork && { fork }) }) };
+    } catch (error) {
+      if (!(error instanceof UsageError || error instanceof RolloutError)) throw error;
+      this.#fault = { error };
+      return undefined;
+    }
+  }
+
+  /** Draws a task; nothing where the run stops first. */
+  async #drawGroup(): ReturnType<GroupBook["begin"]> {
+    return await this.#unlessClosed(async (options) => await this.#options.book.begin(options));
+  }
+
+  /**
+   * Asks a repeatable source once more for a group that it has given.
+   *
+   * @returns nothing where the run stops first.
+   * @throws UsageError where there is none in its place any more, and as `askSource()` does.
+   */
+  async askAgain(groupIndex: number): Promise<SourcedTask | undefined> {
+    const { source } = this.#options;
+    return await this.#unlessClosed(async (options) => {
+      const sourced = await askSource(source, groupIndex, options);
+      if (sourced !== undefined) return sourced;
+      throw new UsageError(
+        `Cannot hand out group ${groupIndex} again: the source of tasks, which is repeatable, gives none in its ` +
+          "place now; start with the same tasks in the same order, or in another folder",
+      );
+    });
+  }
+
+  /** What a source is asked; nothing where it was not done with that when nothing was begun any more. */
+  async #unlessClosed<Given>(ask: (options: AskOptions) => Promise<Given>) {
+    const { signal } = this.#ending;
+    const { clock = systemClock } = this.#options.setup;
+    try {
+      return await ask({ signal, clock });
     } catch (error) {
       if (endedBy(signal, error)) return undefined;
       throw error;
-    } finally {
-      signal.removeEventListener("abort", onClose);
-      callOff();
     }
   }
 

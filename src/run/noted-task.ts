@@ -1,8 +1,10 @@
+import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 import { isAlike } from "../internal/is-alike.ts";
 import { isWhollyJson } from "../internal/is-wholly-json.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import type { Task } from "../task.ts";
 import { drawTask } from "./plan-run.ts";
 
@@ -46,10 +48,57 @@ export function recallTask({ task, isDrawnAgain }: NotedTask, environment: Envir
   );
 }
 
+/** A task that is not the one that its environment draws in its place. JSON-able. */
+export interface OwnTask {
+  /** See `taskKey()`. */
+  readonly hash: string;
+  /** Absent where it cannot be written: JSON does not say it, or it holds a secret. */
+  readonly task?: Task;
+}
+
+/**
+ * What is written of a task beside its place, for whoever plays it elsewhere or later; nothing where the
+ * environment draws the very task there.
+ *
+ * @param redactor - Knows the secrets that are not written.
+ */
+export function ownTask(
+  task: Task,
+  {
+    environment,
+    redactor,
+  }: { readonly environment: Environment; readonly redactor?: Pick<Redactor, "without"> },
+): OwnTask | undefined {
+  if (hasTask(environment, task)) return undefined;
+  const hash = taskKey(task);
+  const isOpen = redactor === undefined || taskKey(redactor.without(task)) === hash;
+  return isOpen && isWhollyJson(task) ? { hash, task } : { hash };
+}
+
+/**
+ * What a task is told from others by, however it was made: all of it where JSON says it, else its name, its
+ * place and its instruction.
+ */
+export function taskKey(task: Task): string {
+  const { id, environment, split, index, instruction } = task;
+  const said = isWhollyJson(task) ? task : [id, environment, split, index, instruction];
+  return hash("sha256", JSON.stringify(said, inOrder), "hex");
+}
+
+/** Members by their names, whoever wrote them in which order. */
+function inOrder(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const members = Object.entries(value);
+  return Object.fromEntries(members.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
 /** Whether the environment draws the task as it was given: under its name there may be a variant of it. */
 function hasTask(environment: Environment, task: Task): boolean {
   try {
-    return isAlike(drawTask(environment, task.split, task.index), task);
+    const drawn = drawTask(environment, task.split, task.index);
+    // One that was noted has lost members without a value.
+    const isSaid = isWhollyJson(drawn) && isWhollyJson(task);
+    return isAlike(drawn, task) || (isSaid && taskKey(drawn) === taskKey(task));
   } catch (error) {
     if (error instanceof UsageError) return false;
     throw error;

@@ -10,6 +10,7 @@ import type { Redactor } from "../internal/redactor.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { attemptsLeft, type AttemptJob } from "./group-book.ts";
+import { ownTask, taskKey } from "./noted-task.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
 import { describeCopy, isOfOtherRun } from "./recording-line.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
@@ -137,6 +138,7 @@ function isOf({ begin }: RecordedAttempt, { assignment, group }: AttemptJob): bo
     begin.sampleIndex === assignment.sampleIndex &&
     begin.split === group.task.split &&
     begin.taskIndex === group.task.index &&
+    (begin.ownTask === undefined || begin.ownTask.hash === taskKey(group.task)) &&
     begin.seed === assignment.seed &&
     begin.samplingSeed === samplingSeed &&
     begin.forkedFrom?.rolloutId === forkedFrom?.rolloutId &&
@@ -158,6 +160,8 @@ async function playOnce(
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
   const inputs = partingFrom(fork, past?.inputs ?? fork?.inputs);
   const run = folder?.manifest.runId;
+  const { environment } = options.setup;
+  const own = recording && ownTask(task, { environment, ...(redactor && { redactor }) });
   const kept = options.keepsInputs === true ? keepInputs(inputs) : undefined;
   const written = recording?.begin({
     rolloutId,
@@ -172,6 +176,7 @@ async function playOnce(
     ...(run === undefined ? {} : { run }),
     split: task.split,
     taskIndex: task.index,
+    ...(own && { ownTask: own }),
     atMs: options.setup.now(),
     ...(past && { partCount: past.partCount, lastHash: past.lastHash }),
   });

@@ -5,54 +5,70 @@ import type { Span } from "../trajectory/span.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "./episode-row.ts";
 import type { Files } from "./files.ts";
-import { scanLines } from "./line-ranges.ts";
 import { episodesFile, samplesFile } from "./reconcile.ts";
-import { rolloutIdOfLine } from "./sample-line.ts";
+import { indexRows, type RowIndex } from "./row-index.ts";
 import { storageError } from "./storage-error.ts";
 
+/** Where the episodes of a run's folder are: its files are gone through once, however many are read. */
+export interface EpisodeIndex {
+  /**
+   * Reads finished episodes back, in the order of the folder's file. Rows do not say which ids closed a turn
+   * that the policy left open: they count as the environment's here.
+   *
+   * @returns those that are there whole.
+   * @throws UsageError where the disk refuses.
+   */
+  read(wanted: ReadonlySet<string>): Promise<readonly Episode[]>;
+}
+
 /**
- * Reads finished episodes back from a run's folder, in the order of its file. Rows do not say which ids
- * closed a turn that the policy left open: they count as the environment's here.
+ * Finds out where the episodes of a folder are, and their rows. Of what is written later it knows nothing.
  *
  * @throws UsageError where the disk refuses.
  */
-export async function readEpisodes(
-  dir: string,
-  { files, wanted }: { readonly files: Files; readonly wanted: ReadonlySet<string> },
-): Promise<readonly Episode[]> {
-  const rows: EpisodeRow[] = [];
-  const samples = new Map<string, Sample[]>();
-  await scan(files, path.join(dir, episodesFile), wanted, (bytes) => {
-    const row = parseEpisodeRow(bytes);
-    if (row !== undefined) rows.push(row);
-  });
-  await scan(files, path.join(dir, samplesFile), wanted, (bytes) => {
-    const sample = parseJson(bytes) as Sample;
-    const others = samples.get(sample.rolloutId);
-    if (others === undefined) samples.set(sample.rolloutId, [sample]);
-    else others.push(sample);
-  });
-  return rows.map(({ sampleHashes: _hashes, ...story }) => ({
-    ...story,
-    segments: (samples.get(story.rolloutId) ?? [])
-      .toSorted((one, other) => one.segment - other.segment)
-      .map(toSegment),
-  }));
+export async function indexEpisodes(dir: string, files: Files): Promise<EpisodeIndex> {
+  const open = async (name: string) => await openIndex(files, path.join(dir, name));
+  const [episodeLines, sampleLines] = [await open(episodesFile), await open(samplesFile)];
+  return {
+    async read(wanted) {
+      const rows: EpisodeRow[] = [];
+      await episodeLines.readEach(wanted, (line) => {
+        const row = parseEpisodeRow(line);
+        if (row !== undefined && wanted.has(row.rolloutId)) rows.push(row);
+      });
+      const samples = new Map<string, Sample[]>();
+      await sampleLines.readEach(wanted, (line) => {
+        const sample = parseJson(line) as Sample | null | undefined;
+        if (!sample || !wanted.has(sample.rolloutId)) return;
+        const others = samples.get(sample.rolloutId);
+        if (others === undefined) samples.set(sample.rolloutId, [sample]);
+        else others.push(sample);
+      });
+      return rows.flatMap(({ sampleHashes, ...story }) => {
+        const own = samples.get(story.rolloutId) ?? [];
+        // Runs of earlier versions keep no hashes.
+        const rowCount = (sampleHashes as readonly string[] | undefined)?.length ?? own.length;
+        if (own.length !== rowCount) return [];
+        const inOrder = own.toSorted((one, other) => one.segment - other.segment);
+        return [{ ...story, segments: inOrder.map(toSegment) }];
+      });
+    },
+  };
 }
 
-async function scan(
-  files: Files,
-  file: string,
-  wanted: ReadonlySet<string>,
-  onLine: (bytes: Buffer) => void,
-): Promise<void> {
-  try {
-    await scanLines(files, file, ({ bytes }) => {
-      if (wanted.has(rolloutIdOfLine(bytes) ?? "")) onLine(bytes);
-    });
-  } catch (error) {
-    throw storageError("read", file, error);
-  }
+/** An index whose failures name the file. */
+async function openIndex(files: Files, file: string): Promise<Pick<RowIndex, "readEach">> {
+  const named = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw storageError("read", file, error);
+    }
+  };
+  const rows = await named(async () => await indexRows(files, file));
+  return {
+    readEach: async (...given) => await named(async () => await rows.readEach(...given)),
+  };
 }
 
 function toSegment(sample: Sample): Segment {

@@ -65,16 +65,18 @@ export async function indexRecordings(
 }
 
 const headPattern =
-  /^\{"recording":1,"type":"(?:begin|inputs|end)","rolloutId":("(?:[^"\\]|\\.)*"),"attempt":(\d+)[,}]/;
+  /^\{"recording":1,"type":"(?:begin|inputs|end)","rolloutId":("[^"\\]*(?:\\.[^"\\]*)*"),"attempt":(\d+)[,}]/;
 
-/** Heads are shorter than this, in bytes. */
-const maxHeadLength = 4096;
+/** Most heads are shorter than this, in bytes. */
+const headLength = 4096;
 
 /** Whose line it is, without parsing all of it. */
 function headOf(
   line: Buffer,
 ): { readonly rolloutId: string; readonly attempt: number } | undefined {
-  const match = headPattern.exec(line.toString("utf8", 0, maxHeadLength));
+  const match =
+    headPattern.exec(line.toString("utf8", 0, headLength)) ??
+    (line.length > headLength ? headPattern.exec(line.toString("utf8")) : null);
   if (match === null) return undefined;
   const rolloutId = parseJson(Buffer.from(match[1]!));
   return typeof rolloutId === "string" ? { rolloutId, attempt: Number(match[2]) } : undefined;

@@ -3,6 +3,7 @@ import type { Generation } from "../engine/engine.ts";
 import type { Input, Inputs, Outcome } from "../episode/input.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import { parseJson } from "./episode-row.ts";
+import type { OwnTask } from "./noted-task.ts";
 
 /** The file that keeps what episodes could not have worked out by themselves. */
 export const recordingFile = "recording.jsonl";
@@ -27,6 +28,8 @@ export interface BeginLine {
   readonly samplingSeed?: number;
   readonly split: string;
   readonly taskIndex: number;
+  /** The task that was given, where the environment draws another one in its place; absent in older recordings. */
+  readonly ownTask?: OwnTask;
   /** Absent for what is no fork. */
   readonly forkedFrom?: ForkPlace;
   /** The `runId` of its run's `run.json`; absent in recordings of earlier versions. */
@@ -46,6 +49,15 @@ export function isOfOtherRun(
 /** Says that a recording is another run's. */
 export function describeCopy({ run }: Pick<BeginLine, "run">, here: string | undefined): string {
   return `it was recorded in another run, ${run}, and its recording was copied into this one, ${here}`;
+}
+
+/** Why an attempt's task cannot be had again; nothing where it can. */
+export function describeLostTask({ ownTask, split, taskIndex }: BeginLine): string | undefined {
+  if (ownTask === undefined || ownTask.task !== undefined) return undefined;
+  return (
+    `it was played with a task of its own in the place of task ${taskIndex} of "${split}", which the recording ` +
+    "does not hold: JSON could not say it, or it held a secret"
+  );
 }
 
 /** Inputs of an attempt, as they came. */

@@ -2,6 +2,7 @@ import type { Environment } from "../environment/environment.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../episode/episode-setup.ts";
 import { RecordingEnd } from "../episode/input-player.ts";
+import { UsageError } from "../errors.ts";
 import { PlaybackStop } from "../outside.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import type { Redactor } from "../internal/redactor.ts";
@@ -11,7 +12,7 @@ import type { EpisodeRow } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import { drawTask } from "./plan-run.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
-import { describeCopy, isOfOtherRun } from "./recording-line.ts";
+import { describeCopy, describeLostTask, isOfOtherRun } from "./recording-line.ts";
 
 /** What playing an episode again came to. */
 export type ReplayVerdict =
@@ -43,13 +44,19 @@ export interface ReplayOptions {
   readonly scoreAnew?: boolean;
 }
 
-/** The assignment that a recording is of. */
+/**
+ * The assignment that a recording is of.
+ *
+ * @throws UsageError where its task cannot be had again.
+ */
 export function recordedAssignment(
   environment: Environment,
   { begin }: RecordedAttempt,
 ): EpisodeAssignment {
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt, start, forkedFrom } = begin;
-  const task = drawTask(environment, begin.split, begin.taskIndex);
+  const lost = describeLostTask(begin);
+  if (lost !== undefined) throw new UsageError(`Cannot play ${rolloutId} again: ${lost}`);
+  const task = begin.ownTask?.task ?? drawTask(environment, begin.split, begin.taskIndex);
   const { samplingSeed } = begin;
   const place = { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt, start };
   return {
@@ -72,6 +79,8 @@ export async function replayEpisode(
   if (isOfOtherRun(recorded.begin, runId)) {
     return { type: "diverged", reason: describeCopy(recorded.begin, runId) };
   }
+  const lost = describeLostTask(recorded.begin);
+  if (lost !== undefined) return { type: "diverged", reason: lost };
   const assignment = recordedAssignment(setup.environment, recorded);
   let played: Episode;
   try {

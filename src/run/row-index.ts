@@ -6,6 +6,8 @@ import { rolloutIdOfLine } from "./sample-line.ts";
 export interface RowIndex {
   /** The lines of a rollout, in the order of the file. */
   read(rolloutId: string): Promise<readonly Buffer[]>;
+  /** Goes through the lines of several rollouts, in the order of the file. */
+  readEach(rolloutIds: Iterable<string>, onLine: (line: Buffer) => void): Promise<void>;
 }
 
 /** Finds out whose each line of a run's file is. */
@@ -18,13 +20,20 @@ export async function indexRows(files: Files, file: string): Promise<RowIndex> {
     if (others === undefined) places.set(rolloutId, [{ start, end }]);
     else others.push({ start, end });
   });
+  const readEach: RowIndex["readEach"] = async (rolloutIds, onLine) => {
+    const ranges = Array.from(rolloutIds, (rolloutId) => places.get(rolloutId) ?? []).flat();
+    await withFile(files, file, async (open) => {
+      for (const range of ranges.toSorted((one, other) => one.start - other.start)) {
+        onLine(await readBytes(open, range));
+      }
+    });
+  };
   return {
     async read(rolloutId) {
       const lines: Buffer[] = [];
-      await withFile(files, file, async (open) => {
-        for (const range of places.get(rolloutId) ?? []) lines.push(await readBytes(open, range));
-      });
+      await readEach([rolloutId], (line) => lines.push(line));
       return lines;
     },
+    readEach,
   };
 }

@@ -25,7 +25,7 @@ import {
   type RecordPolicy,
 } from "./read-recording.ts";
 import { readToldGroups, type ToldGroups } from "./begun-groups.ts";
-import { readEpisodes } from "./read-episodes.ts";
+import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
 import { type LockOptions, RunLock } from "./run-lock.ts";
 import { type RunManifest, claimManifest } from "./run-manifest.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
@@ -91,6 +91,8 @@ export class RunFolder implements AsyncDisposable {
   readonly #finishedIds: ReadonlySet<string>;
   #isPlayed = false;
   #finishedRecordings: Promise<RecordingIndex> | undefined;
+  /** Where episodes were when one was last looked for in vain, or at all. */
+  #index: Promise<EpisodeIndex> | undefined;
 
   private constructor(
     about: Pick<RunFolder, "dir" | "manifest" | "finished" | "grouping" | "notes">,
@@ -257,9 +259,25 @@ export class RunFolder implements AsyncDisposable {
     return await this.#finishedRecordings;
   }
 
-  /** Finished episodes as they are on the disk (see `readEpisodes()`). */
+  /**
+   * Finished episodes as they are on the disk (see `EpisodeIndex`): all that are asked for.
+   *
+   * @throws UsageError where one is not there, or the disk refuses.
+   */
   async readEpisodes(wanted: ReadonlySet<string>): Promise<readonly Episode[]> {
-    return await readEpisodes(this.dir, { files: this.#files, wanted });
+    const known = this.#index;
+    const found = (await (await known)?.read(wanted)) ?? [];
+    if (found.length === wanted.size) return found;
+    // Some were written since.
+    if (this.#index === known) this.#index = indexEpisodes(this.dir, this.#files);
+    const all = await (await this.#index!).read(wanted);
+    if (all.length === wanted.size) return all;
+    const there = new Set(all.map(({ rolloutId }) => rolloutId));
+    const lacking = [...wanted].find((rolloutId) => !there.has(rolloutId));
+    throw new UsageError(
+      `Cannot read ${lacking} back from ${this.dir}: it was finished there, and its line or its rows are no ` +
+        "longer in the files, as if another program had changed them; start again, and it is played again",
+    );
   }
 
   /** What earlier starts said of groups. */
@@ -335,6 +353,7 @@ export class RunFolder implements AsyncDisposable {
       ranks.get(rolloutIdOfLine(line) ?? "") ?? rolloutIds.length;
     await this.#samples[Symbol.asyncDispose]();
     await this.#lock.confirm();
+    this.#index = undefined;
     await sortRows(this.#samples.path, rankOf, { files: this.#files });
   }
 

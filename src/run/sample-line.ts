@@ -24,20 +24,26 @@ export function inspectSampleLine(line: Uint8Array): InspectedRow | undefined {
   return { rolloutId, segment, tokenCount, hash: hashRow(row) };
 }
 
-const idKey = '"rolloutId":';
+/** A line's first members up to its own `rolloutId`, where they are texts, numbers and the like. */
+const headPattern = new RegExp(
+  String.raw`^\s*\{(?:\s*TEXT\s*:\s*(?:TEXT|[-+.\w]+)\s*,)*?\s*"rolloutId"\s*:\s*(TEXT)`.replaceAll(
+    "TEXT",
+    String.raw`"[^"\\]*(?:\\.[^"\\]*)*"`,
+  ),
+);
 
-/** Ids are shorter than this, in bytes. */
-const maxIdLength = 4096;
+/** Most ids stand within so many bytes. */
+const headLength = 4096;
 
 /**
- * Whose row a line of `samples.jsonl` is; `undefined` where that cannot be told. Rows begin with their
- * ids, so that a large row need not be parsed.
+ * Whose row a line is, of `samples.jsonl` or of `episodes.jsonl`, whoever spelled it; `undefined` where
+ * that cannot be told. Most lines say so in front, and need not be parsed whole: any other is.
  */
 export function rolloutIdOfLine(line: Buffer): string | undefined {
-  const at = line.subarray(0, maxIdLength).indexOf(idKey);
-  const start = at + idKey.length;
-  const rest = at < 0 ? "" : line.toString("utf8", start, start + maxIdLength);
-  const match = /^"(?:[^"\\]|\\.)*"/.exec(rest);
-  const value = match === null ? undefined : parseJson(Buffer.from(match[0]));
-  return typeof value === "string" ? value : inspectSampleLine(line)?.rolloutId;
+  const head = headPattern.exec(line.toString("utf8", 0, headLength))?.[1];
+  const value =
+    head === undefined
+      ? (parseJson(line) as { readonly rolloutId?: unknown } | null | undefined)?.rolloutId
+      : parseJson(Buffer.from(head));
+  return typeof value === "string" ? value : undefined;
 }

@@ -274,11 +274,12 @@ class GroupRun implements LiveRun {
       // Some may have ended when it was whole already.
       const episodes = this.#book.firstWhole(byGroup.get(groupIndex) ?? []);
       const [first] = episodes;
-      const options = { signal: this.#stop.signal };
       const known = tasks.get(groupIndex);
       // Any other source would give the task of a group that is still to come.
       const mayAsk = known === undefined && source.repeatable === true;
-      const sourced = mayAsk ? await source.at(groupIndex, options) : undefined;
+      const sourced = mayAsk ? await this.#desk.askAgain(groupIndex) : undefined;
+      // The next start hands them out.
+      if (mayAsk && sourced === undefined) return;
       const task = sourced?.task ?? known;
       if (first === undefined || task === undefined) continue;
       if (sourced !== undefined) {

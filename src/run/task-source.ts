@@ -1,15 +1,20 @@
 import type { Environment } from "../environment/environment.ts";
 import { seededRandom, type Random } from "../environment/seeded-random.ts";
 import type { Inputs } from "../episode/input.ts";
+import { UsageError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
+import { sourcedFault } from "./ask-source.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { drawTask, planRun, type RunPlan, type RunScope } from "./plan-run.ts";
 
 /** One group's task, as a source gives it. */
 export interface SourcedTask {
   readonly task: Task;
-  /** Names the group: unique within the run. Default the task's id. */
+  /**
+   * Names the group: unique within the run. Default the task's id. One that an earlier start noted is passed over
+   * where it is given again with the same task.
+   */
   readonly groupId?: string;
   /** Its attempts part from a recorded one instead of beginning anew. */
   readonly fork?: Fork;
@@ -35,7 +40,9 @@ export interface TaskSource {
   readonly repeatable?: boolean;
   /**
    * The task of the group at a place; nothing where there are no more. Places are asked for in order, one
-   * at a time; of a repeatable source some may be left out, or asked for again. May wait.
+   * at a time; of a repeatable source some may be left out, or asked for again, and of any other one whose
+   * group an earlier start noted. May wait. What it throws, and what it gives that cannot be played, ends the
+   * run when the groups that were begun have come to their end.
    */
   at(
     groupIndex: number,
@@ -146,6 +153,11 @@ export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSour
 
 /** Tasks that are pushed from outside. */
 export interface PushedTasks extends TaskSource {
+  /**
+   * Adds tasks behind those that wait.
+   *
+   * @throws UsageError, and adds none, where one cannot be played, or its group's id was pushed before.
+   */
   push(...tasks: readonly SourcedTask[]): void;
   /** No more will come. */
   end(): void;
@@ -156,11 +168,26 @@ export interface PushedTasks extends TaskSource {
 /** A source that others push tasks into; a run waits for them. */
 export function pushedTasks(): PushedTasks {
   const waiting: SourcedTask[] = [];
+  const knownIds = new Set<string>();
   const state = { hasEnded: false };
   let wake = (): void => {};
   return {
     push(...tasks) {
-      waiting.push(...tasks);
+      const ids = new Set<string>();
+      for (const [place, sourced] of tasks.entries()) {
+        const fault = sourcedFault(sourced);
+        if (fault !== undefined) throw new UsageError(`Cannot push task ${place}: ${fault}`);
+        const { task, groupId = task.id } = sourced;
+        if (knownIds.has(groupId) || ids.has(groupId)) {
+          throw new UsageError(
+            `Cannot push ${groupId}: it was pushed before; give what is to be played once more a \`groupId\` of ` +
+              "its own",
+          );
+        }
+        ids.add(groupId);
+      }
+      for (const groupId of ids) knownIds.add(groupId);
+      for (const sourced of tasks) waiting.push(sourced);
       wake();
     },
     end() {

@@ -1,8 +1,16 @@
 import { expect, test } from "vitest";
+import type { Environment } from "../../environment/environment.ts";
 import { UsageError } from "../../errors.ts";
+import { Redactor } from "../../internal/redactor.ts";
+import { fiftyLamps, switchingEngine, takeAll } from "../../run/lamp-groups.fixture.ts";
+import { lampSetup } from "../../run/lamp-run.fixture.ts";
+import { startRun } from "../../run/start-run.ts";
+import { pushedTasks } from "../../run/task-source.ts";
+import type { SharedPlace } from "../place/shared-place.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
+import { QueueWorker } from "../worker/queue-worker.ts";
 import { HandOut, type HandOutOptions } from "./hand-out.ts";
 
 async function openHandOut(
@@ -38,4 +46,65 @@ test("names the shared place that cannot be written", async () => {
   const refused = openHandOut(new MemoryStore(() => 0), { place });
   await expect(refused).rejects.toThrow(UsageError);
   await expect(refused).rejects.toThrow(/^Cannot use --shared \/shared: ENOSPC: no space left/);
+});
+
+/** Has a worker play a task under the name of the lamp that has 40 watts; gives what its worlds were opened for. */
+async function playPushed(data: unknown, place?: SharedPlace): Promise<readonly unknown[]> {
+  const opened: unknown[] = [];
+  const environment: Environment = {
+    ...fiftyLamps,
+    task: (split, index) => ({ ...fiftyLamps.task(split, index), data: { watts: 40 } }),
+    open: async (task, options) => {
+      opened.push(task.data);
+      return await fiftyLamps.open(task, options);
+    },
+  };
+  const memory = new MemoryStore(() => Date.now());
+  const setup = lampSetup({ environment, engine: switchingEngine() });
+  const clients = memoryClients(plainLine(memory));
+  await using worker = await QueueWorker.start({
+    store: await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} }),
+    ...{ setup, terms: { tokenizer: "t1" }, redactor: new Redactor(), concurrency: 2 },
+    // Nobody is lost because the machine is slow.
+    leaseMs: 600_000,
+    ...(place && { place }),
+  });
+  await using handOut = await openHandOut(memory, { everyMs: 100, ...(place && { place }) });
+  const source = pushedTasks();
+  source.push({ task: { ...environment.task("test", 3), data }, groupId: "pushed" });
+  source.end();
+  const admission = { concurrency: 2 };
+  const grouping = { size: 2 };
+  const player = handOut.player();
+  const [group] = await takeAll(startRun({ source, setup, grouping, admission, player }));
+  expect(group!.episodes.map(({ reward }) => reward)).toEqual([1, 1]);
+  expect(worker).toBeDefined();
+  return opened;
+}
+
+test.each([[{ watts: 40 }], [{ watts: 100 }]])(
+  "workers play the task that was given: %o",
+  async (data) => {
+    expect(await playPushed(data)).toEqual([data, data]);
+  },
+);
+
+test("a large task of one's own travels by the shared place, once for its attempts", async () => {
+  const files = new Map<string, Buffer>();
+  const place: SharedPlace = {
+    shown: "/shared",
+    write: async (name, bytes) => void files.set(name, bytes),
+    read: async (name) => files.get(name),
+    remove: async (name) => void files.delete(name),
+  };
+  const data = { watts: 100, manual: "Turn it. ".repeat(20_000) };
+  expect(await playPushed(data, place)).toEqual([data, data]);
+  const tasks = [...files.keys()].filter((name) => name.startsWith("tasks/r/task."));
+  expect(tasks.length).toBe(1);
+});
+
+test("a task that cannot travel is not handed out", async () => {
+  await expect(playPushed({ watts: 40, rooms: new Map() })).rejects.toThrow(
+    /^Cannot hand out pushed#\d: lamp draws another task in the place of its own, which cannot travel to workers: it has what JSON cannot say/,
+  );
 });

@@ -8,6 +8,7 @@ import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { UsageError, describeError } from "../../errors.ts";
 import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
+import { ownTask, type OwnTask } from "../../run/noted-task.ts";
 import { jobIdOf, requireNames, type AttemptJob } from "../job/attempt-job.ts";
 import { LineWriter } from "../job/job-recording.ts";
 import { PayloadError, sendPayload, type Payload } from "../job/payload.ts";
@@ -155,12 +156,16 @@ export class HandOut implements AsyncDisposable {
     const { policy } = this;
     return {
       play: async (assignment, setup, options) => {
-        const { interrupt, signal, past, onInputs, groupLeft } = options;
+        const { interrupt, signal, past, onInputs, groupLeft, redactor } = options;
         signal.throwIfAborted();
         const unplayed = () => unplayedEpisode(assignment, setup);
         const startedAtMs = setup.now();
         if (interrupt?.aborted === true) return unplayed();
-        const job = await this.#describe(assignment, scope, past);
+        const own = ownTask(assignment.task, {
+          environment: setup.environment,
+          ...(redactor && { redactor }),
+        });
+        const job = await this.#describe(assignment, scope, { past, own });
         signal.throwIfAborted();
         const { groupIndex = assignment.groupId } = assignment;
         const told: HandedSetup = {
@@ -189,7 +194,7 @@ export class HandOut implements AsyncDisposable {
   async #describe(
     assignment: EpisodeAssignment,
     { sampling, deadlineAtMs }: PlayerScope,
-    past: Inputs | undefined,
+    { past, own }: { readonly past: Inputs | undefined; readonly own: OwnTask | undefined },
   ): Promise<AttemptJob> {
     const { rolloutId, groupId, groupIndex, sampleIndex, task, seed } = assignment;
     const { samplingSeed, forkedFrom, attempt = 1, start = 1 } = assignment;
@@ -199,11 +204,13 @@ export class HandOut implements AsyncDisposable {
     const { version } = this.policy;
     const place = { rolloutId, attempt, isFork: forkedFrom !== undefined };
     const sent = past && (await this.#sendPast(place, past));
+    const sentTask = own && (await this.#sendTask(rolloutId, own));
     return {
       ...{ job: 1, run, handOut: this.#token, terms: this.#termsHash },
       policyRevision: this.policy.revision,
       ...(version !== undefined && { policyVersion: version }),
       ...{ ...named, taskIndex: task.index, sampleIndex, seed, attempt, start },
+      ...(sentTask && { ownTask: sentTask }),
       ...(groupIndex !== undefined && { groupIndex }),
       ...(samplingSeed !== undefined && { samplingSeed }),
       ...(forkedFrom && { forkedFrom }),
@@ -235,6 +242,32 @@ export class HandOut implements AsyncDisposable {
       if (!(error instanceof UsageError) || isFork) throw error;
       // It begins anew, and the run says why.
       throw new PlaybackStop(error.message);
+    }
+  }
+
+  /**
+   * The task itself: workers would draw another one by its place.
+   *
+   * @throws UsageError where it cannot travel.
+   */
+  async #sendTask(rolloutId: string, { task }: OwnTask): Promise<Payload> {
+    const { environment, place, run, store } = this.#options;
+    if (task === undefined) {
+      throw new UsageError(
+        `Cannot hand out ${rolloutId}: ${environment} draws another task in the place of its own, which cannot ` +
+          "travel to workers: it has what JSON cannot say, such as a function, a Map or a Date, or holds a " +
+          "secret; give its data as plain JSON, or play without a queue",
+      );
+    }
+    try {
+      return await sendPayload(JSON.stringify(task), {
+        // Attempts at the same task share it.
+        ...{ place, name: `tasks/${run}/task` },
+        ...{ what: `the task of ${rolloutId}`, clock: store.clock },
+      });
+    } catch (error) {
+      if (error instanceof PayloadError) throw new UsageError(error.message);
+      throw error;
     }
   }
 

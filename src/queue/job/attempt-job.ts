@@ -37,6 +37,8 @@ export const attemptJobSchema = z.strictObject({
   taskId: name,
   split: name,
   taskIndex: count,
+  /** The task that was given, where the environment draws another one in its place. */
+  ownTask: payloadSchema.optional(),
   seed: z.int(),
   samplingSeed: z.int().optional(),
   forkedFrom: z.object({ rolloutId: name, turnIndex: count }).optional(),

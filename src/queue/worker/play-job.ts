@@ -7,6 +7,7 @@ import { describeError, describeStack, UsageError, type RolloutError } from "../
 import type { Clock } from "../../internal/clock.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { drawTask } from "../../run/plan-run.ts";
+import type { Task } from "../../task.ts";
 import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
 import type { Answer, AttemptResult, PlayedFrom } from "../job/attempt-result.ts";
 import { countTurns, joinInputs, LineWriter } from "../job/job-recording.ts";
@@ -153,6 +154,19 @@ async function takePast({ job, place, clock }: JobPlay): Promise<readonly Inputs
   throw new PlaybackStop("what is recorded of it came damaged");
 }
 
+/** The task that was given: that of its place, unless the job holds another one. */
+async function takeTask({ job, place, clock, setup }: JobPlay): Promise<Task> {
+  const task =
+    job.ownTask === undefined
+      ? drawTask(setup.environment, job.split, job.taskIndex)
+      : (JSON.parse(await takePayload(job.ownTask, place, clock)) as Task);
+  if (task.id === job.taskId) return task;
+  throw new UsageError(
+    `Cannot play ${job.rolloutId}: task ${job.taskIndex} of "${job.split}" is ${task.id} here, and ` +
+      `${job.taskId} in the run`,
+  );
+}
+
 async function playOnce(
   play: JobPlay,
   from: {
@@ -166,12 +180,7 @@ async function playOnce(
   const { base, earlier, recording, start } = from;
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, samplingSeed, forkedFrom } = job;
   const { partingHash } = job;
-  const task = drawTask(play.setup.environment, job.split, job.taskIndex);
-  if (task.id !== job.taskId) {
-    throw new UsageError(
-      `Cannot play ${rolloutId}: task ${job.taskIndex} of "${job.split}" is ${task.id} here, and ${job.taskId} in the run`,
-    );
-  }
+  const task = await takeTask(play);
   const writer = new LineWriter(job, {
     ...(earlier && { before: earlier }),
     clean: (json) => redactor.jsonText(json),

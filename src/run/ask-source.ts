@@ -1,0 +1,80 @@
+import { describe } from "../episode/foreign-value.ts";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { systemClock, type Clock } from "../internal/clock.ts";
+import { withDeadline } from "../internal/deadline.ts";
+import type { SourcedTask, TaskSource } from "./task-source.ts";
+
+/** How long a source may take to give a task that it was asked for before a stop, in milliseconds. */
+const lastDrawMs = 5_000;
+
+/** How a source is asked. */
+export interface AskOptions {
+  /** Aborted when nothing is begun any more. */
+  readonly signal: AbortSignal;
+  /** Default: the machine's. */
+  readonly clock?: Pick<Clock, "after">;
+}
+
+/**
+ * Asks a source, which may be anyone's, for the group at a place. When nothing is begun any more it is still
+ * given a moment, so that a task which it has given away is noted; one that does not heed its signal is not
+ * waited for any longer.
+ *
+ * @throws the signal's reason, or what the source says in its own way of being stopped.
+ * @throws UsageError where the source fails, or gives what cannot be played.
+ */
+export async function askSource(
+  source: TaskSource,
+  groupIndex: number,
+  { signal, clock = systemClock }: AskOptions,
+): Promise<SourcedTask | undefined> {
+  signal.throwIfAborted();
+  const left = new AbortController();
+  let callOff = (): void => {};
+  const onClose = (): void => {
+    callOff = clock.after(lastDrawMs, () => left.abort(signal.reason));
+  };
+  signal.addEventListener("abort", onClose, { once: true });
+  try {
+    const sourced = await withDeadline(async () => await source.at(groupIndex, { signal }), {
+      ms: Infinity,
+      signal: left.signal,
+      onLate: () => undefined,
+    });
+    const fault = sourced === undefined ? undefined : sourcedFault(sourced);
+    if (fault === undefined) return sourced;
+    throw new UsageError(`Cannot take task ${groupIndex} from the source of tasks: ${fault}`);
+  } catch (cause) {
+    if (signal.aborted || cause instanceof UsageError || cause instanceof RolloutError) throw cause;
+    throw new UsageError(
+      `Cannot take task ${groupIndex} from the source of tasks: ${describeError(cause)}`,
+      { cause },
+    );
+  } finally {
+    signal.removeEventListener("abort", onClose);
+    callOff();
+  }
+}
+
+/**
+ * Why what a source gives cannot be played: a row must have these for a later start to read it. Nothing where
+ * it can.
+ */
+export function sourcedFault(sourced: unknown): string | undefined {
+  const { task, groupId } = (sourced ?? {}) as { readonly [Name in keyof SourcedTask]?: unknown };
+  const { id, split, index } = (task ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof id !== "string") return "it gave none, expected { task }, with an id";
+  const wrong = (name: string, value: unknown, expected: string): string =>
+    `the ${name} of "${id}" is ${describe(value)}, expected ${expected}`;
+  if (id === "") return wrong("id", id, "a text that is not empty");
+  if (!isName(split)) return wrong("split", split, "a text that is not empty");
+  if (!Number.isSafeInteger(index) || (index as number) < 0) {
+    return wrong("index", index, "a whole number of at least 0, its place within its split");
+  }
+  if (groupId === undefined || isName(groupId)) return undefined;
+  return wrong("groupId", groupId, "a text that is not empty");
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}

@@ -1,0 +1,74 @@
+import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
+import type { EpisodeGroup } from "./group.ts";
+import { lamps, lampSetup } from "./lamp-run.fixture.ts";
+import type { LiveRun } from "./live-run.ts";
+import { fakeMachine } from "./machine.fixture.ts";
+import { testManifest } from "./run-folder.fixture.ts";
+import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
+import { startRun } from "./start-run.ts";
+import { taskList, type TaskSource } from "./task-source.ts";
+
+/** Fifty lamps whose world can be brought back. */
+export const fiftyLamps: Environment = { ...lamps(50), repeatable: true };
+
+let pid = 100;
+
+/** Opens a run's folder as another process of one machine, which holds it until it is disposed of. */
+export async function openLamps(
+  dir: string,
+  options: Partial<RunFolderOptions> = {},
+): Promise<RunFolder> {
+  pid += 1;
+  const lock = { machine: fakeMachine({ pid }) };
+  return await RunFolder.open(dir, testManifest, { retryFailed: false, ...options, lock });
+}
+
+/** Switches the lamp on and says goodbye; what the callback gives is thrown where it is an error. */
+export function switchingEngine(
+  onRequest: (request: GenerateRequest, turn: number) => unknown = () => undefined,
+): Engine {
+  const [stop] = characterRenderer().stopTokenIds;
+  return {
+    ...preparedEngine([]),
+    async generate(request, options): Promise<Generation> {
+      // The system message and the user's first line have one stop each.
+      const stops = request.promptIds.filter((id) => id === stop).length;
+      const turn = Math.floor((stops - 2) / 2);
+      const special = await onRequest(request, turn);
+      if (special instanceof Error) throw special;
+      const reply = says(turn === 0 ? switchCall : "Goodbye!");
+      return await preparedEngine([reply]).generate(request, options);
+    },
+  };
+}
+
+/** The first lamps, each once. */
+export function lampList(count: number): TaskSource {
+  const taskIndexes = Array.from({ length: count }, (_, index) => index);
+  return taskList(fiftyLamps, { split: "test", taskIndexes });
+}
+
+/** Plays two attempts at each of three lamps, four at once, unless it is said otherwise. */
+export function startLamps({
+  engine = switchingEngine(),
+  ...options
+}: Partial<StartRunOptions> & { readonly engine?: Engine } = {}): LiveRun {
+  return startRun({
+    source: lampList(3),
+    setup: lampSetup({ environment: fiftyLamps, engine }),
+    grouping: { size: 2 },
+    admission: { concurrency: 4 },
+    ...options,
+  });
+}
+
+/** Takes all groups of a run, by their places. */
+export async function takeAll(run: AsyncIterable<EpisodeGroup>): Promise<readonly EpisodeGroup[]> {
+  const groups: EpisodeGroup[] = [];
+  for await (const group of run) groups.push(group);
+  return groups.toSorted((one, other) => one.groupIndex - other.groupIndex);
+}

@@ -1,0 +1,259 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createClock } from "../internal/clock.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import type { Task } from "../task.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import type { EpisodeGroup } from "./group.ts";
+import {
+  fiftyLamps,
+  openLamps,
+  startLamps,
+  switchingEngine,
+  takeAll,
+} from "./lamp-groups.fixture.ts";
+import { lampSetup } from "./lamp-run.fixture.ts";
+import { curriculum, pushedTasks, tasksFrom, type TaskSource } from "./task-source.ts";
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "task-source-"));
+});
+
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+const lampTask = (index: number): Task => fiftyLamps.task("test", index);
+
+const idsOf = (groups: readonly EpisodeGroup[]): readonly string[] =>
+  groups.map(({ groupId }) => groupId);
+
+describe("a task that no later start could read is refused", () => {
+  const task = lampTask(0);
+  const whole = "expected a whole number of at least 0, its place within its split";
+  const text = "expected a text that is not empty";
+  const cases: readonly [what: string, sourced: unknown, why: string][] = [
+    [
+      "an index below 0",
+      { task: { ...task, index: -1 } },
+      `the index of "${task.id}" is -1, ${whole}`,
+    ],
+    [
+      "half an index",
+      { task: { ...task, index: 0.5 } },
+      `the index of "${task.id}" is 0.5, ${whole}`,
+    ],
+    [
+      "no index",
+      { task: { ...task, index: undefined } },
+      `the index of "${task.id}" is nothing, ${whole}`,
+    ],
+    [
+      "no split",
+      { task: { ...task, split: undefined } },
+      `the split of "${task.id}" is nothing, ${text}`,
+    ],
+    ["no name", { task: { ...task, id: "" } }, `the id of "" is "", ${text}`],
+    ["a number as group", { task, groupId: 7 }, `the groupId of "${task.id}" is 7, ${text}`],
+    ["no task", { groupId: "one" }, "it gave none, expected { task }, with an id"],
+  ];
+
+  test.each(cases)("as it is pushed: %s", (_, sourced, why) => {
+    const source = pushedTasks();
+    expect(() => source.push({ task: lampTask(1) }, sourced as never)).toThrow(
+      `Cannot push task 1: ${why}`,
+    );
+    expect(source.waitingCount).toBe(0);
+  });
+
+  test.each(cases)("as it is given: %s", async (_, sourced, why) => {
+    const source = curriculum(() => sourced as never);
+    await expect(takeAll(startLamps({ source }))).rejects.toThrow(
+      `Cannot take task 0 from the source of tasks: ${why}`,
+    );
+  });
+});
+
+describe("groups that are handed out again", () => {
+  const sourceWith = (odd: () => unknown): TaskSource => ({
+    ...{ length: 3, repeatable: true },
+    at: async (index) => (index === 1 ? ((await odd()) as never) : { task: lampTask(index) }),
+  });
+  /** Three groups, which nobody has taken. */
+  const playThree = async (): Promise<void> => {
+    await using folder = await openLamps(dir);
+    await startLamps({ folder }).result;
+  };
+
+  test.each<[how: string, odd: () => unknown, why: string]>([
+    [
+      "fails",
+      () => {
+        throw new TypeError("cannot read properties of undefined");
+      },
+      "Cannot take task 1 from the source of tasks: cannot read properties of undefined",
+    ],
+    [
+      "gives nothing",
+      () => undefined,
+      "Cannot hand out group 1 again: the source of tasks, which is repeatable, gives none in its place now; " +
+        "start with the same tasks in the same order, or in another folder",
+    ],
+    [
+      "gives what is no task",
+      () => ({ task: {} }),
+      "Cannot take task 1 from the source of tasks: it gave none, expected { task }, with an id",
+    ],
+  ])("are refused where their source %s", async (_, odd, why) => {
+    await playThree();
+    await using folder = await openLamps(dir);
+    await expect(
+      takeAll(startLamps({ folder, source: sourceWith(odd), redeliver: true })),
+    ).rejects.toThrow(why);
+  });
+
+  test.each(["interrupt", "stop"] as const)(
+    "wait for no source that does not answer behind %s, and come with the next start",
+    async (how) => {
+      await playThree();
+      {
+        await using folder = await openLamps(dir);
+        const asked = withResolvers();
+        const source = sourceWith(async () => {
+          asked.resolve();
+          return await new Promise<never>(() => {});
+        });
+        const clock = manualClock();
+        const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
+        const stop = new AbortController();
+        const run = startLamps({
+          ...{ folder, source, redeliver: true, signal: stop.signal },
+          setup: { ...setup, clock: createClock(clock) },
+        });
+        await asked.promise;
+        if (how === "stop") stop.abort();
+        else void run.interrupt();
+        await clock.untilSleeping(5000);
+        await clock.advance(5000);
+        // All groups are on the disk.
+        expect(await run.result).toMatchObject({ end: "finished" });
+      }
+      await using folder = await openLamps(dir);
+      const groups = await takeAll(startLamps({ folder, redeliver: true }));
+      expect(groups.map(({ groupIndex }) => groupIndex)).toEqual([0, 1, 2]);
+    },
+  );
+});
+
+describe("an id that was there before", () => {
+  test("is refused as it is pushed, and nothing of that push is taken", async () => {
+    const source = pushedTasks();
+    source.push({ task: lampTask(3) });
+    expect(() => source.push({ task: lampTask(4) }, { task: lampTask(3) })).toThrow(
+      "Cannot push lamp/test/3: it was pushed before; give what is to be played once more a `groupId` of its own",
+    );
+    expect(() => source.push({ task: lampTask(5) }, { task: lampTask(5) })).toThrow(
+      "Cannot push lamp/test/5: it was pushed before",
+    );
+    source.push({ task: lampTask(4) }, { task: lampTask(3), groupId: "once more" });
+    source.end();
+    const groups = await takeAll(startLamps({ source }));
+    expect(idsOf(groups)).toEqual(["lamp/test/3", "lamp/test/4", "once more"]);
+  });
+
+  test("ends the run when what was begun has come to its end", async () => {
+    const drawn = withResolvers();
+    async function* tasks(): AsyncGenerator<Task> {
+      yield lampTask(0);
+      yield lampTask(1);
+      yield lampTask(0);
+      throw new Error("nothing is drawn behind it");
+    }
+    const source = tasksFrom(tasks());
+    const given: TaskSource = {
+      ...source,
+      at: async (index, options) => {
+        const sourced = await source.at(index, options);
+        if (index === 2) drawn.resolve();
+        return sourced;
+      },
+    };
+    // No attempt ends before the task that cannot be played is drawn.
+    const engine = switchingEngine(async () => await drawn.promise);
+    const run = startLamps({ source: given, engine, admission: { concurrency: 8 } });
+    const groups: EpisodeGroup[] = [];
+    const taking = (async () => {
+      for await (const group of run) groups.push(group);
+    })();
+    await expect(taking).rejects.toThrow(
+      "Cannot play lamp: task 0 has the id of another one, lamp/test/0",
+    );
+    expect(idsOf(groups).toSorted()).toEqual(["lamp/test/0", "lamp/test/1"]);
+    expect(groups.map(({ episodes }) => episodes.length)).toEqual([2, 2]);
+  });
+
+  test("is a group of an earlier start: the same list goes on where it was left", async () => {
+    const tasks = [0, 1, 2, 3].map(lampTask);
+    const taken: string[] = [];
+    {
+      await using folder = await openLamps(dir);
+      const run = startLamps({
+        ...{ folder, source: tasksFrom(tasks), redeliver: true },
+        admission: { concurrency: 1, ahead: 1 },
+      });
+      for await (const { groupId } of run) {
+        taken.push(groupId);
+        if (taken.length === 2) break;
+      }
+    }
+    for (const expected of [4, 0]) {
+      await using folder = await openLamps(dir);
+      // Another spelling of the same tasks.
+      const again = tasks.map(({ id, ...rest }) => ({ ...rest, id }));
+      const run = startLamps({ folder, source: tasksFrom(again), redeliver: true });
+      const groups = await takeAll(run);
+      for (const { groupId } of groups) taken.push(groupId);
+      expect(await run.result).toMatchObject({ end: "finished" });
+      if (expected === 0) expect(groups).toEqual([]);
+    }
+    // The group behind which the first start was left is not known to have been taken.
+    expect(new Set(taken)).toEqual(new Set(tasks.map(({ id }) => id)));
+    expect(taken.length).toBe(5);
+  });
+
+  test("is refused where an earlier start began another task under it", async () => {
+    {
+      await using folder = await openLamps(dir);
+      await startLamps({ folder, source: tasksFrom([lampTask(0)]) }).result;
+    }
+    await using folder = await openLamps(dir);
+    const other = { ...lampTask(0), instruction: "Leave the lamp off." };
+    const source = tasksFrom([lampTask(1), other]);
+    const run = startLamps({ folder, source });
+    const groups: EpisodeGroup[] = [];
+    const taking = (async () => {
+      for await (const group of run) groups.push(group);
+    })();
+    await expect(taking).rejects.toThrow(
+      "Cannot play lamp: the source gives another task as lamp/test/0 than an earlier start began under that id; " +
+        "give it a `groupId` of its own, or choose another folder",
+    );
+    expect(idsOf(groups)).toEqual(["lamp/test/1"]);
+  });
+
+  test("ends a run whose source gives nothing else", async () => {
+    {
+      await using folder = await openLamps(dir);
+      await startLamps({ folder, source: tasksFrom([lampTask(0)]) }).result;
+    }
+    await using folder = await openLamps(dir);
+    const source = curriculum(() => ({ task: lampTask(0) }));
+    await expect(takeAll(startLamps({ folder, source }))).rejects.toThrow(
+      "Cannot play lamp: task 0 has the id of another one, lamp/test/0",
+    );
+  });
+});
