@@ -96,9 +96,9 @@ function inOrder(_key: string, value: unknown): unknown {
 function hasTask(environment: Environment, task: Task): boolean {
   try {
     const drawn = drawTask(environment, task.split, task.index);
+    if (isAlike(drawn, task)) return true;
     // One that was noted has lost members without a value.
-    const isSaid = isWhollyJson(drawn) && isWhollyJson(task);
-    return isAlike(drawn, task) || (isSaid && taskKey(drawn) === taskKey(task));
+    return isWhollyJson(drawn) && isWhollyJson(task) && taskKey(drawn) === taskKey(task);
   } catch (error) {
     if (error instanceof UsageError) return false;
     throw error;
