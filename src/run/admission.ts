@@ -17,7 +17,7 @@ export interface EngineGateOptions {
 export interface LoadFollowing {
   /** Asks the engine; a reading that fails changes nothing. */
   readonly read: (options: { signal: AbortSignal }) => Promise<EngineLoad>;
-  readonly clock: Pick<Clock, "sleep">;
+  readonly clock: Pick<Clock, "sleep"> & Partial<Clock>;
   /** Milliseconds between readings. Default 1 000. */
   readonly everyMs?: number;
   /** Milliseconds after which a reading that has not come is given up. Default 10 000. */
@@ -174,7 +174,8 @@ async function followLoad(
 ): Promise<void> {
   // An engine may be anyone's, and heed no signal: nobody waits for it without end.
   const ask = async (stop: AbortSignal): Promise<EngineLoad> => await read({ signal: stop });
-  const reading = { ms: readingMs, clock: createClock(clock), signal, onLate: noLoad };
+  const timed = { ...createClock(clock), ...clock };
+  const reading = { ms: readingMs, clock: timed, signal, onLate: noLoad };
   while (!signal.aborted) {
     try {
       await clock.sleep(everyMs, { signal });
