@@ -198,14 +198,18 @@ export class JobDesk {
     return !this.isClosed;
   }
 
-  /** Waits for news for a while, then asks the engine: nothing is sampled that would show its version. */
+  /** Waits for news, and where none come for a while asks the engine: nothing is sampled that would show its version. */
   async #watchVersion(news: Resolvers<void>): Promise<void> {
     const { setup, versions } = this.#options;
     const { clock = systemClock, engine } = setup;
-    const callOff = clock.after(askVersion.everyMs, news.resolve);
+    let isDue = false;
+    const callOff = clock.after(askVersion.everyMs, () => {
+      isDue = true;
+      news.resolve();
+    });
     await news.promise;
     callOff();
-    if (this.isClosed || versions.announced !== undefined) return;
+    if (!isDue || this.isClosed || versions.announced !== undefined) return;
     try {
       // An engine may be anyone's, and heed no signal.
       const described = await withDeadline(async (signal) => await engine.describe({ signal }), {

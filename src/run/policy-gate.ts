@@ -134,20 +134,12 @@ export class PolicyGate {
     this.#idle = undefined;
   }
 
-  async #waitHeld(options: GenerateOptions): Promise<void> {
-    options.onHeld?.(true);
+  /** Waits until it is opened, or whoever waits is cut short; it may be closed again by then. */
+  async #waitHeld({ signal, cutShort, onHeld }: GenerateOptions): Promise<void> {
+    signal?.throwIfAborted();
+    const opened = this.#closed?.promise;
+    onHeld?.(true);
     try {
-      await this.#waitOpen(options);
-    } finally {
-      options.onHeld?.(false);
-    }
-  }
-
-  /** Resolves at a moment at which it is open, or whoever waits is cut short. */
-  async #waitOpen({ signal, cutShort }: GenerateOptions): Promise<void> {
-    while (this.#closed !== undefined && cutShort?.aborted !== true) {
-      signal?.throwIfAborted();
-      const { promise } = this.#closed;
       await new Promise<void>((resolve, reject) => {
         const onAbort = (): void => reject(signal?.reason as Error);
         const goOn = (): void => {
@@ -157,8 +149,10 @@ export class PolicyGate {
         };
         signal?.addEventListener("abort", onAbort, { once: true });
         cutShort?.addEventListener("abort", goOn, { once: true });
-        void promise.then(goOn);
+        void opened?.then(goOn);
       });
+    } finally {
+      onHeld?.(false);
     }
   }
 }

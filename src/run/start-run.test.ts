@@ -23,7 +23,7 @@ import { createClock } from "../internal/clock.ts";
 import { createAdmissionGate } from "./admission.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
-import { manualClock } from "../testing/manual-clock.ts";
+import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
 import { advantages } from "./advantages.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
@@ -129,6 +129,12 @@ function sampledVersions(groups: readonly EpisodeGroup[]): readonly string[] {
     policyVersions.filter((_, index) => lossMask[index] === 1),
   );
   return [...new Set(names)].toSorted();
+}
+
+/** Resolves when nothing goes on but a wait of a second. */
+async function untilWaiting(clock: ManualClock): Promise<void> {
+  for (let round = 0; round < 20; round++) await new Promise((next) => setImmediate(next));
+  await clock.untilSleeping(1000);
 }
 
 const outage = new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true });
@@ -2506,19 +2512,19 @@ describe("startRun()", () => {
       }
     };
     await take();
-    await clock.untilSleeping(1000);
+    await untilWaiting(clock);
     await clock.advance(1000);
     // It has no news yet, and is away the next time.
-    await clock.untilSleeping(1000);
+    await untilWaiting(clock);
     version = 2;
     await clock.advance(1000);
-    await clock.untilSleeping(1000);
+    await untilWaiting(clock);
     expect(describedCount).toBe(2);
     await clock.advance(1000);
     await take();
     expect(describedCount).toBe(3);
     // Whoever announces is asked no more.
-    await clock.untilSleeping(1000);
+    await untilWaiting(clock);
     version = 3;
     run.announcePolicy(version);
     await take();
@@ -2543,10 +2549,10 @@ describe("startRun()", () => {
     const groups = run[Symbol.asyncIterator]();
     await groups.next();
     for (let round = 0; round < 3; round++) {
-      await clock.untilSleeping(1000);
+      await untilWaiting(clock);
       await clock.advance(1000);
     }
-    await clock.untilSleeping(1000);
+    await untilWaiting(clock);
     expect(warned.mock.calls).toEqual([
       [
         "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
