@@ -4,9 +4,9 @@ import type { Inputs } from "../episode/input.ts";
 import { UsageError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
-import { sourcedFault } from "./ask-source.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { drawTask, planRun, type RunPlan, type RunScope } from "./plan-run.ts";
+import { sourcedFault } from "./sourced-fault.ts";
 
 /** One group's task, as a source gives it. */
 export interface SourcedTask {
