@@ -1,4 +1,4 @@
-import type { Finish, GenerateRequest } from "./engine.ts";
+import type { GenerateRequest } from "./engine.ts";
 
 /** What one HTTP request asks to sample: a turn, or the rest of an interrupted one. */
 export interface PieceRequest {
@@ -20,16 +20,4 @@ export interface ScorePiece {
   readonly from: number;
   /** Spreads requests over workers. */
   readonly sessionId: string;
-}
-
-/** The stop that the last id is, if it is one. */
-export function findStop(ids: readonly number[], { turn }: PieceRequest): Finish | undefined {
-  const last = ids.at(-1);
-  const stops = last !== undefined && !ignoresStops(turn) && turn.stopTokenIds.includes(last);
-  return stops ? { type: "stop", matched: last } : undefined;
-}
-
-/** Whether the turn samples on behind stop ids, as engines do where they are told to. */
-export function ignoresStops({ sampling }: PieceRequest["turn"]): boolean {
-  return sampling.extra?.["ignore_eos"] === true;
 }

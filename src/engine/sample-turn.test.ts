@@ -25,6 +25,7 @@ const request: GenerateRequest = {
 /** Samples a turn of which the server's replies are these, one after the other. */
 async function sample(
   replies: readonly PieceReply[],
+  sampling: GenerateRequest["sampling"] = {},
 ): Promise<{ generation: Generation | RolloutError; pieces: readonly PieceRequest[] }> {
   const clock = manualClock({ skipUpToMs: 60_000 });
   const settings = toHttpEngineSettings({ url: "http://server", ...clock, random: () => 0.5 });
@@ -33,19 +34,22 @@ async function sample(
   const workers = createWorkerSet({ workers: [worker], cooldownMs: 0, clock: settings.clock });
   const pieces: PieceRequest[] = [];
   const left = [...replies];
-  const generation = await sampleTurn(request, {
-    workers,
-    settings,
-    signal: undefined,
-    closing: new AbortController().signal,
-    protocol: {
-      async samplePiece(piece) {
-        pieces.push(piece);
-        return left.shift() ?? fails();
+  const generation = await sampleTurn(
+    { ...request, sampling },
+    {
+      workers,
+      settings,
+      signal: undefined,
+      closing: new AbortController().signal,
+      protocol: {
+        async samplePiece(piece) {
+          pieces.push(piece);
+          return left.shift() ?? fails();
+        },
+        abortRequest: async () => undefined,
       },
-      abortRequest: async () => undefined,
     },
-  }).catch((error: unknown) => {
+  ).catch((error: unknown) => {
     if (error instanceof RolloutError) return error;
     throw error;
   });
@@ -113,6 +117,20 @@ describe("a piece that no sample may carry", () => {
     expect((generation as RolloutError).discarded).toHaveLength(4);
     expect(pieces).toHaveLength(4);
   });
+});
+
+test("what is sampled behind an interruption is sampled with another seed", async () => {
+  const { pieces } = await sample(
+    [
+      { type: "interrupted", piece: pieceOf([]), message: "" },
+      { type: "interrupted", piece: pieceOf([9, 8]), message: "" },
+      good,
+    ],
+    { seed: 5 },
+  );
+  expect(pieces.map(({ turn }) => turn.sampling.seed)).toEqual([
+    ...[5, 5, (5 + 2 * 1_327_217_885) % 2 ** 31],
+  ]);
 });
 
 test("twenty turns at once let the event loop get round in between", async () => {

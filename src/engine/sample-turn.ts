@@ -1,12 +1,12 @@
 import { takeTurn } from "../internal/take-turn.ts";
 import { RolloutError } from "../errors.ts";
 import { findSampledProblem } from "./check-sampled.ts";
-import type { Finish, GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
+import { findEnd } from "./find-end.ts";
+import type { GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
 import type { AttemptFailure } from "./http-failure.ts";
 import type { PieceReply, SampledPiece } from "./piece-reply.ts";
 import { refuseReply } from "./piece-reply.ts";
 import type { PieceRequest } from "./piece-request.ts";
-import { findStop } from "./piece-request.ts";
 import { PieceStream } from "./piece-stream.ts";
 import type { CallContext, CallRequest } from "./repeated-call.ts";
 import { RepeatedCall } from "./repeated-call.ts";
@@ -41,6 +41,7 @@ export async function sampleTurn(
     call.throwIfOver();
     if (call.isCutShort) return progress.toGeneration({ type: "length" });
     const piece = progress.nextPiece();
+    const { maxNewTokens } = piece;
     const stream = onTokens && new PieceStream(piece, onTokens);
     const at = { requestId: piece.requestId, worker: workers.pick(request.sessionId), stream };
     const answer = await call.request(at, (exchange) => protocol.samplePiece(piece, exchange));
@@ -53,7 +54,7 @@ export async function sampleTurn(
         }
         return progress.toGeneration(reply.finish);
       case "interrupted": {
-        const finish = finishOfInterrupted(reply.piece, piece);
+        const finish = findEnd(reply.piece.ids, { ...piece.turn, maxNewTokens });
         progress.add(piece, reply.piece, finish?.type ?? "abort");
         if (reply.piece.ids.length > 0) call.noteProgress();
         if (finish !== undefined) return progress.toGeneration(finish);
@@ -68,7 +69,7 @@ export async function sampleTurn(
         const told = toTold(stream);
         const isContradicted = told !== undefined && isUnsound(failure);
         if (told !== undefined && !isContradicted) {
-          const finish = finishOfInterrupted(told, piece);
+          const finish = findEnd(told.ids, { ...piece.turn, maxNewTokens });
           progress.add(piece, told, finish?.type ?? "abort");
           call.noteProgress();
           if (finish !== undefined) return progress.toGeneration(finish);
@@ -127,16 +128,6 @@ function refuseUnusable(reply: PieceReply, { turn, maxNewTokens }: PieceRequest)
   const { piece } = reply;
   const problem = findSampledProblem(piece, { vocabularySize, maxNewTokens });
   return problem === undefined ? reply : refuseReply(problem, piece.ids.length);
-}
-
-/**
- * How an interrupted turn ended after all: an engine makes one more step after it was told to abort,
- * and that step may have sampled the stop id or used up the budget.
- */
-function finishOfInterrupted({ ids }: SampledPiece, piece: PieceRequest): Finish | undefined {
-  return (
-    findStop(ids, piece) ?? (ids.length === piece.maxNewTokens ? { type: "length" } : undefined)
-  );
 }
 
 /** @throws RolloutError `engine/nan` the second time. */

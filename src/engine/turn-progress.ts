@@ -1,3 +1,4 @@
+import { samplingBehind } from "./continued-sampling.ts";
 import type {
   DiscardedSampling,
   Finish,
@@ -31,12 +32,16 @@ export class TurnProgress {
    */
   nextPiece(): PieceRequest {
     const number = this.#requestCount++;
-    const { requestId, promptIds, maxNewTokens } = this.#turn;
+    const { requestId, promptIds, maxNewTokens, sampling } = this.#turn;
+    const sampledCount = this.#ids.length;
     return {
       requestId: number === 0 ? requestId : `r${number}~${requestId}`,
-      inputIds: this.#ids.length === 0 ? promptIds : [...promptIds, ...this.#ids],
-      maxNewTokens: maxNewTokens - this.#ids.length,
-      turn: this.#turn,
+      inputIds: sampledCount === 0 ? promptIds : [...promptIds, ...this.#ids],
+      maxNewTokens: maxNewTokens - sampledCount,
+      turn:
+        sampledCount === 0
+          ? this.#turn
+          : { ...this.#turn, sampling: samplingBehind(sampling, sampledCount) },
     };
   }
 

@@ -14,7 +14,7 @@ function clocks(): { readonly hand: ManualClock; readonly clock: Clock } {
 }
 
 /** Answers one turn, then samples without an end until it is told to hand over what it has. */
-function slowEngine(sampled: string): Engine {
+function slowEngine(sampled: string, isStopped = false): Engine {
   const first = preparedEngine([says(switchCall)]);
   let turn = 0;
   return {
@@ -22,7 +22,7 @@ function slowEngine(sampled: string): Engine {
     async generate(request, options = {}) {
       if (turn++ === 0) return await first.generate(request, options);
       await new Promise((resolve) => options.cutShort!.addEventListener("abort", resolve));
-      const outputIds = [...sampled].map((character) => character.codePointAt(0)!);
+      const outputIds = characterIds(sampled).slice(0, isStopped ? undefined : -1);
       return {
         outputIds,
         logprobs: outputIds.map(() => -0.5),
@@ -71,6 +71,20 @@ describe("the episode's deadline", () => {
       ...characterIds(switchCall),
       ...characterIds("I am still think").slice(0, -1),
     ]);
+  });
+
+  test("finds a turn that is cut short behind its stop id at its end, and acts on it", async () => {
+    const { hand, clock } = clocks();
+    const playing = play([], {
+      engine: slowEngine("Goodbye!", true),
+      clock,
+      limits: { episodeTimeoutMs: 5000 },
+    });
+    await untilAsked(hand, 15_000, 2);
+    await hand.advance(5000);
+    const { episode } = await playing;
+    expect(episode.turns.at(-1)).toMatchObject({ text: "Goodbye!", finish: "stop" });
+    expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left", reward: 1 });
   });
 
   test("blames an engine that has nothing to show", async () => {

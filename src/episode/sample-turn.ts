@@ -1,5 +1,7 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
+import { samplingBehind } from "../engine/continued-sampling.ts";
 import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
+import { withEnd } from "../engine/find-end.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { RolloutError } from "../errors.ts";
@@ -84,12 +86,12 @@ async function takeGeneration(
     const part = before;
     let sampled: Sampled;
     try {
-      sampled = await player.generation(promptHash, () => {
-        const request = toRequest(play, turnIndex, {
-          maxNewTokens: roomTokens - (part?.generation.outputIds.length ?? 0),
-          sampledIds: part?.generation.outputIds ?? [],
-        });
-        return generate(play, request);
+      sampled = await player.generation(promptHash, async () => {
+        const sampledIds = part?.generation.outputIds ?? [];
+        const maxNewTokens = roomTokens - sampledIds.length;
+        // The limits may be smaller than those under which it was sampled.
+        if (maxNewTokens < 1) throw noRoom(play, turnIndex, sampledIds.length);
+        return await generate(play, toRequest(play, turnIndex, { maxNewTokens, sampledIds }));
       });
     } catch (error) {
       // There is no room behind what was sampled before: that is the turn.
@@ -132,7 +134,8 @@ async function generate(play: Play, request: GenerateRequest): Promise<Sampled> 
           if (isCalling) holdTime(play, isHeld);
         },
       });
-      const generation = checkGeneration(reply, request);
+      const checked = checkGeneration(reply, request);
+      const generation = time.signal.aborted ? withEnd(checked, request) : checked;
       if (!isEmpty({ generation }) || interrupt?.aborted === true) return generation;
       throw time.expired ? hungEngine(call.what) : emptyReply(call.what);
     });
@@ -162,6 +165,13 @@ function holdTime({ player, time, watch }: Play, isHeld: boolean): void {
   }
 }
 
+function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): RolloutError {
+  const message =
+    `Cannot sample on in turn ${turnIndex} of ${assignment.rolloutId}: the ${sampledCount} ids that ` +
+    "were sampled before it was interrupted fill what its limits leave it";
+  return new RolloutError("engine/prompt-too-long", message);
+}
+
 function emptyReply(what: string): RolloutError {
   const message = `Cannot ${what}: the engine sampled nothing, expected at least one id`;
   return new RolloutError("engine/bad-reply", message, { retryable: true });
@@ -187,10 +197,12 @@ function toRequest(
   const { codec, stopTokenIds } = setup.renderer;
   const { rolloutId, attempt = 1, start = 1 } = assignment;
   const place = start === 1 ? attempt : `${attempt}.${start}`;
+  const seed = assignment.samplingSeed ?? assignment.seed;
+  const sampling = seeded(setup.sampling, seed, turnIndex);
   return {
     promptIds:
       sampledIds.length === 0 ? recorder.promptIds : [...recorder.promptIds, ...sampledIds],
-    sampling: seeded(setup.sampling, assignment.samplingSeed ?? assignment.seed, turnIndex),
+    sampling: samplingBehind(sampling, sampledIds.length),
     maxNewTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { GenerateOptions, Generation, GenerationPiece } from "../engine/engine.ts";
+import type {
+  GenerateOptions,
+  GenerateRequest,
+  Generation,
+  GenerationPiece,
+} from "../engine/engine.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../errors.ts";
 import { PolicyGate } from "./policy-gate.ts";
@@ -148,6 +153,56 @@ describe("PolicyGate", () => {
     });
     expect(held).toEqual([true, true, false, false]);
     expect(askedCount).toBe(1);
+  });
+
+  /** A gate before an engine that hands over these ids one after the other, the first when it is cut short. */
+  function gateBefore(parts: readonly (readonly number[])[]) {
+    const asked: GenerateRequest[] = [];
+    const gate = new PolicyGate({
+      ...preparedEngine([]),
+      async generate(request, options) {
+        const outputIds = parts[asked.length]!;
+        asked.push(request);
+        if (asked.length === 1) await untilCut(options);
+        return {
+          ...{ outputIds, logprobs: outputIds.map(() => -1), discarded: [] },
+          pieces: [
+            {
+              ...{ requestId: request.requestId, tokenCount: outputIds.length },
+              ...{ policyVersion: "1", finish: "abort" },
+            },
+          ],
+          finish: { type: "length" },
+        };
+      },
+    });
+    return { asked, gate };
+  }
+
+  test("samples on behind an update with another seed", async () => {
+    const { asked, gate } = gateBefore([[7, 8], [9]]);
+    const sampling = { temperature: 1, seed: 5 };
+    const generating = gate.engine.generate({ ...request, sampling, maxNewTokens: 3 });
+    await gate.close("interrupt");
+    gate.open();
+    expect(await generating).toMatchObject({ outputIds: [7, 8, 9], finish: { type: "length" } });
+    expect(asked.map((one) => [one.promptIds, one.sampling])).toEqual([
+      [[1], sampling],
+      [[1, 7, 8], { temperature: 1, seed: (5 + 2 * 1_327_217_885) % 2 ** 31 }],
+    ]);
+  });
+
+  test("samples nothing behind the stop id that an update came upon", async () => {
+    const { asked, gate } = gateBefore([[7, 2], [9]]);
+    const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });
+    await gate.close("interrupt");
+    gate.open();
+    expect(await generating).toEqual({
+      ...{ outputIds: [7, 2], logprobs: [-1, -1], discarded: [] },
+      finish: { type: "stop", matched: 2 },
+      pieces: [{ requestId: "r", tokenCount: 2, policyVersion: "1", finish: "stop" }],
+    });
+    expect(asked).toHaveLength(1);
   });
 });
 

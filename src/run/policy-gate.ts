@@ -1,5 +1,7 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
+import { samplingBehind } from "../engine/continued-sampling.ts";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
+import { withEnd } from "../engine/find-end.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
@@ -74,6 +76,7 @@ export class PolicyGate {
           : {
               ...request,
               promptIds: [...request.promptIds, ...before],
+              sampling: samplingBehind(request.sampling, before.length),
               maxNewTokens: request.maxNewTokens - before.length,
               requestId: `${request.requestId}w${round};`,
             };
@@ -87,7 +90,8 @@ export class PolicyGate {
       // What becomes part of a turn is looked at, and copied, before it goes into the next prompt; whoever asked
       // looks at what is handed on as it came.
       const isPart = isInterrupted || sampled !== undefined;
-      const generation = isPart ? checkGeneration(passed.generation, rest) : passed.generation;
+      const checked = isPart ? checkGeneration(passed.generation, rest) : passed.generation;
+      const generation = isInterrupted ? withEnd(checked, rest) : checked;
       sampled = sampled === undefined ? generation : joinGenerations(sampled, generation);
       const isCut =
         isInterrupted &&

@@ -1,4 +1,5 @@
 import { isLeaving, textOfLine } from "../../src/user/user.ts";
+import { seedBehind } from "../../src/engine/continued-sampling.ts";
 import type { EpisodeRow } from "../../src/run/run-folder.ts";
 import { characterStopId } from "../../src/testing/character-renderer.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
@@ -46,8 +47,13 @@ function checkTurns(
     if (answer === undefined) found.push(`ids ${start} to ${end} were never sampled`);
     if (answer?.isMixed === true) found.push(`turn ${turnIndex} was sampled by mixed weights`);
     const seed = seedOf(turnIndex);
-    if (answer !== undefined && answer.seed !== seed) {
-      found.push(`turn ${turnIndex} was sampled with the seed ${answer.seed}, expected ${seed}`);
+    if (answer !== undefined) {
+      const wanted = seedBehind(seed, answer.promptLength - start);
+      if (answer.seed !== wanted) {
+        found.push(
+          `turn ${turnIndex} was sampled with the seed ${answer.seed}, expected ${wanted}`,
+        );
+      }
     }
     // Its deadline may have cut a turn short, and nothing else may.
     const isWhole = finish === "stop";

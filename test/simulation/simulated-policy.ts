@@ -1,3 +1,4 @@
+import { seedBehind } from "../../src/engine/continued-sampling.ts";
 import { seededRandom } from "../../src/environment/seeded-random.ts";
 import { characterIds } from "../../src/testing/character-renderer.ts";
 import { hashIds } from "../../src/trajectory/rolling-hash.ts";
@@ -29,6 +30,10 @@ export function restOfTurn(
   seed: number | undefined,
 ): readonly number[] {
   const start = turnStart(promptIds);
-  const ids = characterIds(turnText(promptIds.slice(0, start), seed));
-  return ids.slice(promptIds.length - start);
+  const sampledCount = promptIds.length - start;
+  // What the turn began with.
+  const first =
+    seed === undefined ? undefined : (seedBehind(seed, -sampledCount) + 2 ** 31) % 2 ** 31;
+  const ids = characterIds(turnText(promptIds.slice(0, start), first));
+  return ids.slice(sampledCount);
 }

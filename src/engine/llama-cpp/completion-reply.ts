@@ -1,6 +1,6 @@
 import type { Finish } from "../engine.ts";
 import type { PieceRequest } from "../piece-request.ts";
-import { findStop, ignoresStops } from "../piece-request.ts";
+import { findStop, ignoresStops } from "../find-end.ts";
 import type { JsonObject } from "../reply-reading.ts";
 import {
   ReplyProblem,
@@ -64,7 +64,7 @@ export function readCompletionReply(text: string, request: PieceRequest): Comple
   return {
     ids,
     logprobs: logprobs.slice(0, length),
-    finish: findStop(ids, request) ?? readFinish(reply, ids),
+    finish: findStop(ids, request.turn) ?? readFinish(reply, ids),
     surplusCount: sampled.length - length,
     ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
   };

@@ -2,7 +2,7 @@ import type { Finish } from "../engine.ts";
 import { failureOfStatus } from "../http-failure.ts";
 import type { FailedReply, PieceReply, SampledPiece } from "../piece-reply.ts";
 import type { PieceRequest } from "../piece-request.ts";
-import { findStop } from "../piece-request.ts";
+import { findStop } from "../find-end.ts";
 import type { JsonObject } from "../reply-reading.ts";
 import {
   ReplyProblem,
@@ -57,7 +57,7 @@ export function readWholeReply(reply: JsonObject, request: PieceRequest): PieceR
   if (piece.ids.length === 0) throw new ReplyProblem("no ids were sampled", "at least one");
   if (type === "length") {
     // The engine looks at the budget first: a stop id as the very last token is `length` to it.
-    const finish = findStop(piece.ids, request) ?? { type };
+    const finish = findStop(piece.ids, request.turn) ?? { type };
     return { type: "finished", piece, finish };
   }
   if (type === "stop") {

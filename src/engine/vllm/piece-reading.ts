@@ -1,7 +1,7 @@
 import type { Finish } from "../engine.ts";
 import type { PieceReply, SampledPiece } from "../piece-reply.ts";
 import type { PieceRequest } from "../piece-request.ts";
-import { findStop } from "../piece-request.ts";
+import { findStop } from "../find-end.ts";
 import type { JsonObject } from "../reply-reading.ts";
 import {
   ReplyProblem,
@@ -111,7 +111,7 @@ function readFinish(
       }
       // The ids-only API does not say what it stopped on; without stop strings it can be but an id.
       return api === "generate" && hasStopStrings(request)
-        ? (findStop(ids, request) ?? { type: "stop" })
+        ? (findStop(ids, request.turn) ?? { type: "stop" })
         : { type: "stop", matched: last };
     case "length":
       return { type: "length" };

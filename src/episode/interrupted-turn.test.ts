@@ -1,0 +1,158 @@
+import { describe, expect, test } from "vitest";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import { assertRequest } from "../engine/check-request.ts";
+import type { Engine, GenerateRequest } from "../engine/engine.ts";
+import type { RolloutError } from "../errors.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import type { EpisodeSetup } from "./episode-setup.ts";
+import type { Inputs } from "./input.ts";
+import { lamp, lampTask, preparedEngine, says, type Reply } from "./lamp-episode.fixture.ts";
+import { defaultLimits, type EpisodeLimits } from "./limits.ts";
+import { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";
+
+/** Plays an episode about the lamp, of one turn where nothing else is said. */
+async function play(
+  { limits, ...own }: Partial<Omit<EpisodeSetup, "limits">> & { limits?: Partial<EpisodeLimits> },
+  options: Partial<PlayEpisodeOptions> = {},
+) {
+  const troubles: RolloutError[] = [];
+  const batches: Inputs[] = [];
+  const setup: EpisodeSetup = {
+    ...{ environment: { ...lamp(), repeatable: true }, engine: preparedEngine([]) },
+    user: scriptedUser({ lines: ["Lamp on, please.", "And now?"] }),
+    renderer: characterRenderer(),
+    agent: toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies.many,
+    }),
+    ...{ sampling: {}, now: () => 1000 },
+    onTrouble: (trouble) => troubles.push(trouble),
+    ...own,
+    limits: { ...defaultLimits, maxTurns: 1, ...limits },
+  };
+  const episode = await playEpisode(
+    {
+      ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
+      ...{ sampleIndex: 0, seed: 0, start: options.past === undefined ? 1 : 2 },
+    },
+    setup,
+    { signal: new AbortController().signal, onInputs: (more) => batches.push(more), ...options },
+  );
+  const recorded: Inputs = {
+    inputs: batches.flatMap(({ inputs }) => inputs),
+    times: batches.flatMap(({ times }) => times),
+  };
+  return { episode, recorded, troubles };
+}
+
+/** An engine that is interrupted while it is asked first, and has this to show. */
+function interruptedEngine(part: Reply) {
+  const interrupt = new AbortController();
+  const prepared = preparedEngine([part]);
+  const engine: Engine = {
+    ...prepared,
+    async generate(...call) {
+      interrupt.abort();
+      return await prepared.generate(...call);
+    },
+  };
+  return { engine, options: { interrupt: interrupt.signal }, requests: prepared.requests };
+}
+
+/** The beginning of a turn. */
+function cut(text: string): Reply {
+  const outputIds = characterIds(text).slice(0, -1);
+  const piece = { requestId: "r", tokenCount: outputIds.length, policyVersion: "1" } as const;
+  return { outputIds, finish: { type: "length" }, pieces: [{ ...piece, finish: "abort" }] };
+}
+
+function joined(...parts: readonly Inputs[]): Inputs {
+  return {
+    inputs: parts.flatMap(({ inputs }) => inputs),
+    times: parts.flatMap(({ times }) => times),
+  };
+}
+
+test("a turn that goes on after an interruption is sampled with another seed", async () => {
+  const first = interruptedEngine(cut("Let me"));
+  const sampling = { seed: 5, temperature: 0.7 };
+  const { recorded } = await play({ engine: first.engine, sampling }, first.options);
+  const second = preparedEngine([says(" see.")]);
+  const { episode } = await play({ engine: second, sampling }, { past: recorded });
+  expect(episode.turns.map(({ text }) => text)).toEqual(["Let me see."]);
+  const asked: readonly GenerateRequest[] = [...first.requests, ...second.requests];
+  expect(asked.map((request) => request.sampling)).toEqual([
+    sampling,
+    { ...sampling, seed: (5 + 6 * 1_327_217_885) % 2 ** 31 },
+  ]);
+});
+
+describe("a turn that was interrupted where its limits leave no more room at the next start", () => {
+  test.each([
+    ["as much as there is", 6],
+    ["more than there is", 4],
+  ])("is what was sampled: %s", async (_, maxTokensPerTurn) => {
+    const first = interruptedEngine(cut("Let me"));
+    const { recorded } = await play({ engine: first.engine }, first.options);
+    const prepared = preparedEngine([says("x")]);
+    const engine: Engine = {
+      ...prepared,
+      async generate(request) {
+        assertRequest(request);
+        return await prepared.generate(request);
+      },
+    };
+    const limits = { maxTokensPerTurn };
+    const { episode, recorded: more } = await play({ engine, limits }, { past: recorded });
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "length", reward: 0 });
+    expect(episode.turns.map(({ text, finish }) => [text, finish])).toEqual([["Let me", "length"]]);
+    expect(prepared.requests).toEqual([]);
+    // A recording holds under whatever limits it is played again.
+    for (const again of [limits, {}]) {
+      const played = await play(
+        { limits: again, engine: preparedEngine([]) },
+        { past: joined(recorded, more), atEnd: "replay" },
+      );
+      expect(played.episode).toEqual(episode);
+    }
+  });
+});
+
+describe("a turn that was cut short behind its stop id", () => {
+  const stopped = (text: string): Reply => {
+    const outputIds = characterIds(text);
+    const piece = { requestId: "r", tokenCount: outputIds.length, policyVersion: "1" } as const;
+    return { outputIds, finish: { type: "length" }, pieces: [{ ...piece, finish: "abort" }] };
+  };
+
+  test("has ended, and the next start goes on behind it", async () => {
+    const first = interruptedEngine(stopped("Hello."));
+    const { recorded, episode: left } = await play(
+      {
+        ...{ engine: first.engine, limits: { maxTurns: 2 } },
+      },
+      first.options,
+    );
+    expect(left).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+    expect(left.turns).toMatchObject([
+      { text: "Hello.", finish: "stop", pieces: [{ tokenCount: 7, finish: "stop" }] },
+    ]);
+    const rest = preparedEngine([says("Goodbye!")]);
+    const { episode } = await play({ engine: rest, limits: { maxTurns: 2 } }, { past: recorded });
+    expect(episode.turns.map(({ text }) => text)).toEqual(["Hello.", "Goodbye!"]);
+    expect(rest.requests.map(({ requestId }) => requestId)).toEqual(["lamp/test/0#0:1.2:1;"]);
+  });
+
+  test("is answered, where the engine is told to sample on behind it, by what comes next", async () => {
+    const sampling = { extra: { ignore_eos: true } };
+    const first = interruptedEngine(stopped("Hello."));
+    const { recorded } = await play({ engine: first.engine, sampling }, first.options);
+    const rest = preparedEngine([says("Goodbye!")]);
+    const { episode } = await play({ engine: rest, sampling }, { past: recorded });
+    expect(episode.turns).toHaveLength(1);
+    expect(rest.requests.map(({ requestId }) => requestId)).toEqual(["lamp/test/0#0:1.2:0+7;"]);
+  });
+});
