@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { RolloutError } from "../errors.ts";
@@ -6,6 +6,7 @@ import { createClock } from "../internal/clock.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
+import { hashIds } from "../trajectory/rolling-hash.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { Episode } from "./episode.ts";
 import type { EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
@@ -140,6 +141,81 @@ test("a player may use the lists of its episode again, as it may those of its en
   Object.assign(kept!, { reward: 7 });
   expect(episode.segments).toHaveLength(1);
   expect(episode).toEqual(before);
+});
+
+describe("an episode is refused", () => {
+  interface Lists {
+    readonly tokenIds: number[];
+    readonly lossMask: number[];
+    readonly logprobs: number[];
+    readonly policyVersions: string[];
+    turns: Record<string, unknown>[];
+  }
+
+  test.each<[what: string, change: (segment: Lists, start: number) => void, why: string]>([
+    [
+      "whose prompt is in the loss",
+      ({ lossMask, logprobs, policyVersions }) => {
+        lossMask.fill(1);
+        logprobs.fill(-0.5);
+        policyVersions.fill("1");
+      },
+      "segments[0] breaks the rule mask: lossMask[0] is 1, expected 0 by the turns",
+    ],
+    [
+      "with an id that the engine did not sample",
+      ({ tokenIds }, start) => void (tokenIds[start] = 7),
+      "segments[0] breaks the rule trained-is-sampled: the ids of turns[0] are not the ids that the engine returned",
+    ],
+    [
+      "with an id beyond the vocabulary",
+      (segment, start) => {
+        segment.tokenIds[start] = 5_000_000;
+        const outputHash = hashIds(segment.tokenIds.slice(start));
+        segment.turns = [{ ...segment.turns[0]!, outputHash }];
+      },
+      "segments[0] breaks the rule vocabulary: tokenIds[63] is 5000000, and the vocabulary has 1114114 ids",
+    ],
+    [
+      "whose turns lie elsewhere",
+      (segment) => {
+        const [turn] = segment.turns;
+        segment.turns = [{ ...turn, start: (turn!["start"] as number) + 1 }];
+      },
+      "segments[0] breaks the rule turns: the first turn begins at 64, expected the prompt's end 63",
+    ],
+    [
+      "that lacks a logprob",
+      ({ logprobs }, start) => void delete logprobs[start],
+      "segments[0].logprobs[63] is missing",
+    ],
+    ["that lacks a turn of a row", (segment) => void delete segment.turns[0], "segments[0].turns"],
+  ])("%s", async (_, change, why) => {
+    const { played } = start(async (...asked) => {
+      const episode = structuredClone(await playEpisode(...asked));
+      const [segment] = episode.segments;
+      change(segment as unknown as Lists, segment!.promptLength);
+      return episode;
+    });
+    expect(await played).toMatchObject({
+      outcome: "failed",
+      failure: {
+        code: "agent/exception",
+        message:
+          "Cannot play lamp/test/0#0 as agent tool-calling: what it returned is no episode of this rollout " +
+          `(${why}), expected one`,
+      },
+    });
+  });
+
+  test.each(["turns", "messages"] as const)("whose %s have a hole", async (name) => {
+    const { played } = start(async (...asked) => {
+      const episode = await playEpisode(...asked);
+      return { ...episode, [name]: new Array(1) };
+    });
+    const { failure } = await played;
+    expect(failure?.message).toContain(`${name} is no list of objects`);
+  });
 });
 
 test("a stop waits for nobody", async () => {

@@ -3,6 +3,7 @@ import { plainCopy } from "../internal/plain-copy.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
+import { rowFault } from "../trajectory/row-fault.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
@@ -77,7 +78,7 @@ export function whyNoEpisode(
     setup,
     options: { interrupt },
   }: {
-    readonly setup: Pick<EpisodeSetup, "environment">;
+    readonly setup: Pick<EpisodeSetup, "environment" | "renderer">;
     readonly options: Pick<Parameters<PlayAttempt>[2], "interrupt">;
   },
 ): string | undefined {
@@ -103,7 +104,7 @@ export function whyNoEpisode(
   }
   for (const name of lists) {
     const list = value[name];
-    if (!Array.isArray(list) || !list.every(isRow)) return `${name} is no list of objects`;
+    if (!isListOfRows(list)) return `${name} is no list of objects`;
   }
   const { environment } = value;
   if (environment !== setup.environment.name && environment !== task.environment) {
@@ -114,7 +115,7 @@ export function whyNoEpisode(
   }
   const { attempt = assignment.attempt ?? 1, tree = [], turns } = value;
   if (attempt !== (assignment.attempt ?? 1)) return `attempt is ${quote(attempt)}`;
-  if (!Array.isArray(tree) || !tree.every(isRow)) return "tree is no list of objects";
+  if (!isListOfRows(tree)) return "tree is no list of objects";
   const unjudged = (turns as RawRow[]).findIndex(({ format }) => !isFormat(format));
   if (unjudged >= 0) return `turns[${unjudged}].format is no form of a turn`;
   const [wrong] = checkEnd(value);
@@ -133,7 +134,15 @@ export function whyNoEpisode(
   const fault = segmentFault(segments);
   if (fault !== undefined) return fault;
   const unwritten = whyNotJson({ ...story, counts, userUsage });
-  return unwritten && `it cannot be written as JSON: ${unwritten}`;
+  if (unwritten !== undefined) return `it cannot be written as JSON: ${unwritten}`;
+  // Whether an engine that chose greedily names probabilities is none of the player's.
+  const { vocabularySize } = setup.renderer.codec;
+  return rowFault(value as unknown as Episode, { vocabularySize, mayBeCertain: true });
+}
+
+/** A copy has no places that nothing was ever put in, which `every()` passes over. */
+function isListOfRows(list: unknown): boolean {
+  return Array.isArray(list) && [...(list as unknown[])].every(isRow);
 }
 
 /** It may have come from another process. */

@@ -20,6 +20,8 @@ export function segmentFault(segments: unknown): string | undefined {
       const list: unknown = segment[name];
       if (!Array.isArray(list)) return `${at}.${name} is no list`;
       if (list.length !== length) return `${at}.${name} has ${list.length} entries, not ${length}`;
+      const hole = findHole(list);
+      if (hole >= 0) return `${at}.${name}[${hole}] is missing`;
     }
     const { tokenIds = [], lossMask = [], logprobs = [], policyVersions = [] } = segment;
     if (!tokenIds.every((id) => isTokenId(id))) return `${at}.tokenIds`;
@@ -29,11 +31,16 @@ export function segmentFault(segments: unknown): string | undefined {
     if (!logprobs.every(isLogprob)) return `${at}.logprobs`;
     if (!policyVersions.every((value) => typeof value === "string")) return `${at}.policyVersions`;
     if (!Array.isArray(segment.spans) || !Array.isArray(segment.turns)) return `${at}.turns`;
-    if (!segment.spans.every(isRow) || !segment.turns.every(isRow)) return `${at}.turns`;
+    if (![...segment.spans, ...segment.turns].every(isRow)) return `${at}.turns`;
     const { promptLength } = segment;
     if (!isCount(promptLength) || promptLength > tokenIds.length) return `${at}.promptLength`;
     const rest = Object.entries(segment).filter(([name]) => !lists.includes(name as never));
     if (rest.some(([, value]) => whyNotJson(value) !== undefined)) return `${at} is no JSON`;
   }
   return undefined;
+}
+
+/** The first place of a list that nothing was ever put in, which `every()` passes over; -1 where there is none. */
+function findHole(list: readonly unknown[]): number {
+  return list.findIndex((entry) => entry === undefined);
 }
