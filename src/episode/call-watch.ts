@@ -54,6 +54,11 @@ export class CallWatch implements Disposable {
     this.#timer?.goOn();
   }
 
+  /** The call under way, if there is one, is waited for no longer than `ms` milliseconds from now on. */
+  shorten(ms: number): void {
+    this.#timer?.shorten(ms);
+  }
+
   /** @throws the caller's reason where the caller has aborted. */
   throwIfAborted(): void {
     this.#caller.throwIfAborted();

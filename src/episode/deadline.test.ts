@@ -90,9 +90,10 @@ describe("the episode's deadline", () => {
   test("blames an engine that has nothing to show", async () => {
     for (const engine of [slowEngine(""), preparedEngine([says(switchCall), "hang"])]) {
       const { hand, clock } = clocks();
-      const playing = play([], { engine, clock, limits: { episodeTimeoutMs: 5000 } });
-      await untilAsked(hand, 15_000, 2);
-      await hand.advance(15_000);
+      const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5000 };
+      const playing = play([], { engine, clock, limits });
+      await untilAsked(hand, 10_000, 2);
+      await hand.advance(10_000);
       const { episode } = await playing;
       expect(episode).toMatchObject({
         outcome: "failed",
@@ -105,6 +106,19 @@ describe("the episode's deadline", () => {
       });
       expect(episode.turns).toHaveLength(1);
     }
+  });
+
+  test("blames no engine that was asked shortly before, and hands over nothing when it is told to", async () => {
+    const { hand, clock } = clocks();
+    const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5001 };
+    const playing = play([], { engine: slowEngine(""), clock, limits });
+    await untilAsked(hand, 10_001, 2);
+    await hand.advance(5000);
+    const { episode, troubles } = await playing;
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode).not.toHaveProperty("reward");
+    expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
+    expect(troubles).toEqual([]);
   });
 
   test("blames an engine that is silent for longer than its own limit", async () => {

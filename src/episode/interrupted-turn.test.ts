@@ -3,13 +3,22 @@ import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { assertRequest } from "../engine/check-request.ts";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
-import type { RolloutError } from "../errors.ts";
+import { RolloutError } from "../errors.ts";
+import { createClock } from "../internal/clock.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import type { Inputs } from "./input.ts";
-import { lamp, lampTask, preparedEngine, says, type Reply } from "./lamp-episode.fixture.ts";
+import {
+  lamp,
+  lampTask,
+  preparedEngine,
+  says,
+  switchCall,
+  type Reply,
+} from "./lamp-episode.fixture.ts";
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
 import { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";
 
@@ -119,6 +128,98 @@ describe("a turn that was interrupted where its limits leave no more room at the
       expect(played.episode).toEqual(episode);
     }
   });
+});
+
+describe("an engine that hands over nothing when an episode is interrupted", () => {
+  const limits = { maxTurns: 3, engineTimeoutMs: 60_000, graceTimeoutMs: 200 };
+
+  /** Plays a turn, and is interrupted while the engine is silent in the next, which begins with the given part. */
+  async function interruptSilent(past?: Inputs) {
+    const hand = manualClock();
+    const interrupt = new AbortController();
+    const prepared = preparedEngine(past === undefined ? [says(switchCall), "hang"] : ["hang"]);
+    const playing = play(
+      { engine: prepared, limits, clock: createClock(hand), now: () => hand.now() },
+      { interrupt: interrupt.signal, ...(past && { past }) },
+    );
+    let isOver = false;
+    void playing.then(() => (isOver = true));
+    while (prepared.requests.length < (past === undefined ? 2 : 1)) await hand.advance(0);
+    await hand.advance(5000);
+    interrupt.abort();
+    await hand.advance(199);
+    expect(isOver).toBe(false);
+    await hand.advance(1);
+    return await playing;
+  }
+
+  test("is not waited for, and the turns before are kept", async () => {
+    const { episode, recorded, troubles } = await interruptSilent();
+    expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+    expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
+    expect(troubles.map(({ code, message }) => [code, message])).toEqual([
+      [
+        "engine/timeout",
+        "Cannot keep what was sampled of turn lamp/test/0#0:1:1;: " +
+          "the engine had nothing to show when it was interrupted",
+      ],
+    ]);
+    const rest = preparedEngine([says("Goodbye!"), says("Goodbye!")]);
+    const { episode: whole } = await play({ engine: rest, limits }, { past: recorded });
+    expect(rest.requests.map(({ requestId }) => requestId)).toEqual([
+      ...["lamp/test/0#0:1.2:1;", "lamp/test/0#0:1.2:2;"],
+    ]);
+    expect(whole.turns.map(({ text }) => text)).toEqual([switchCall, "Goodbye!", "Goodbye!"]);
+    expect(whole.turns.map(({ discarded }) => discarded)).toEqual([
+      undefined,
+      [
+        {
+          requestId: "lamp/test/0#0:1:1;",
+          reason: "the engine had nothing to show when it was interrupted",
+        },
+      ],
+      undefined,
+    ]);
+  });
+
+  test("leaves what was sampled of the turn before an earlier interruption", async () => {
+    const first = interruptedEngine(cut("Let me"));
+    const { recorded } = await play({ engine: first.engine, limits, now: () => 0 }, first.options);
+    const { episode } = await interruptSilent(recorded);
+    expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+    expect(episode.turns.map(({ text }) => text)).toEqual(["Let me"]);
+  });
+
+  test("that fails by itself when it is interrupted fails the episode", async () => {
+    const { engine, options } = interruptedEngine(new RolloutError("engine/unreachable", "gone"));
+    const { episode } = await play({ engine }, options);
+    expect(episode).toMatchObject({ outcome: "failed", failure: { code: "engine/unreachable" } });
+  });
+});
+
+test("a turn that the episode's time left no room for is none when it is played again, either", async () => {
+  const hand = manualClock();
+  const clock = createClock(hand);
+  const prepared = preparedEngine([says(switchCall)]);
+  const limits = { maxTurns: 3, episodeTimeoutMs: 5000, graceTimeoutMs: 10_000 };
+  const engine: Engine = {
+    ...prepared,
+    async generate(request, options) {
+      if (prepared.requests.length === 0) return await prepared.generate(request, options);
+      await hand.advance(5000);
+      expect(options?.cutShort?.aborted).toBe(true);
+      return {
+        ...{ outputIds: [], logprobs: [], pieces: [], discarded: [] },
+        finish: { type: "length" },
+      };
+    },
+  };
+  const { episode, recorded } = await play({ engine, limits, clock, now: () => hand.now() });
+  expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+  expect(episode.turns).toHaveLength(1);
+  expect(recorded.inputs.at(-2)).toMatchObject({ type: "generation", isLate: true });
+  const again = await play({ limits }, { past: recorded, atEnd: "replay" });
+  expect(again.episode).toEqual(episode);
 });
 
 describe("a turn that was cut short behind its stop id", () => {

@@ -22,8 +22,9 @@ export interface EpisodeLimits {
   /** One turn of the engine's, milliseconds. Default 25 minutes; HTTP engines have a shorter one. */
   readonly engineTimeoutMs: number;
   /**
-   * How long the engine may take to hand over what it sampled when the episode's time is over,
-   * milliseconds. Default 10 seconds. An engine that has nothing to show then was hung.
+   * How long the engine may take to hand over what it sampled when the episode's time is over, or when it
+   * is interrupted, milliseconds. Default 10 seconds. When the time is over, an engine that was asked at
+   * least as long before and has nothing to show was hung.
    */
   readonly graceTimeoutMs: number;
   /**

@@ -1,12 +1,11 @@
-import { checkGeneration } from "../engine/check-sampled.ts";
 import { samplingBehind } from "../engine/continued-sampling.ts";
 import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
-import { withEnd } from "../engine/find-end.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { RolloutError } from "../errors.ts";
+import { askEngine } from "./ask-engine.ts";
 import type { Sampled } from "./input-player.ts";
-import { callParty, isTimeOver, type Play, type TurnsEnd } from "./play.ts";
+import { isTimeOver, type Play, type TurnsEnd } from "./play.ts";
 
 /** What asking the policy for a turn came to. */
 export type Sampling =
@@ -26,7 +25,7 @@ export type Sampling =
 /**
  * Asks the policy for one turn, with exactly the ids recorded so far. Where the episode's time is over
  * in the meantime, the engine hands over what it has: a policy that was sampling is cut short, an
- * engine that has nothing to show was hung.
+ * engine that was asked a while ago and has nothing to show was hung.
  *
  * @throws RolloutError with party `engine`.
  */
@@ -91,7 +90,7 @@ async function takeGeneration(
         const maxNewTokens = roomTokens - sampledIds.length;
         // The limits may be smaller than those under which it was sampled.
         if (maxNewTokens < 1) throw noRoom(play, turnIndex, sampledIds.length);
-        return await generate(play, toRequest(play, turnIndex, { maxNewTokens, sampledIds }));
+        return await askEngine(play, toRequest(play, turnIndex, { maxNewTokens, sampledIds }));
       });
     } catch (error) {
       // There is no room behind what was sampled before: that is the turn.
@@ -102,12 +101,14 @@ async function takeGeneration(
     const generation = part
       ? joinGenerations(part.generation, sampled.generation)
       : sampled.generation;
-    if (sampled.isPartial !== true) return { generation, isLate: sampled.isLate };
+    if (sampled.isPartial !== true) {
+      return isEmpty({ generation }) ? ended("deadline") : { generation, isLate: sampled.isLate };
+    }
     before = { generation, isLate: sampled.isLate, isPartial: true };
   }
 }
 
-/** Interrupted before its first id: a turn of which nothing was sampled is none. */
+/** A turn of which nothing was sampled is none: its time was over, or it was interrupted, before the first id. */
 function isEmpty({ generation }: Pick<Sampled, "generation">): boolean {
   return generation.outputIds.length === 0;
 }
@@ -116,73 +117,11 @@ function ended(stopReason: TurnsEnd["stopReason"]): Ended {
   return { type: "ended", end: { outcome: "truncated", stopReason } };
 }
 
-async function generate(play: Play, request: GenerateRequest): Promise<Sampled> {
-  const { interrupt, setup, time } = play;
-  const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
-  let isCalling = true;
-  const call = {
-    party: "engine",
-    what: `sample turn ${request.requestId}`,
-    timeoutMs: Math.min(engineTimeoutMs, time.leftMs() + graceTimeoutMs),
-  } as const;
-  try {
-    const generation = await callParty(play, call, async (signal) => {
-      const reply = await setup.engine.generate(request, {
-        signal,
-        cutShort: time.signal,
-        onHeld: (isHeld) => {
-          if (isCalling) holdTime(play, isHeld);
-        },
-      });
-      const checked = checkGeneration(reply, request);
-      const generation = time.signal.aborted ? withEnd(checked, request) : checked;
-      if (!isEmpty({ generation }) || interrupt?.aborted === true) return generation;
-      throw time.expired ? hungEngine(call.what) : emptyReply(call.what);
-    });
-    const isPartial =
-      interrupt?.aborted === true &&
-      generation.finish.type === "length" &&
-      generation.outputIds.length < request.maxNewTokens;
-    return { generation, isLate: time.expired, ...(isPartial && { isPartial }) };
-  } catch (error) {
-    const isHung = error instanceof RolloutError && error.code === "engine/timeout";
-    throw isHung && time.expired ? hungEngine(call.what, error) : error;
-  } finally {
-    // An engine that never said that it goes on holds nothing but its own call.
-    isCalling = false;
-    holdTime(play, false);
-  }
-}
-
-/**
- * Neither the call nor the episode loses time while the policy is held by its owner, nor does what is
- * recorded of its time, by which an episode that goes on later knows how much is left.
- */
-function holdTime({ player, time, watch }: Play, isHeld: boolean): void {
-  for (const timed of [time, watch, player]) {
-    if (isHeld) timed.pause();
-    else timed.goOn();
-  }
-}
-
 function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): RolloutError {
   const message =
     `Cannot sample on in turn ${turnIndex} of ${assignment.rolloutId}: the ${sampledCount} ids that ` +
     "were sampled before it was interrupted fill what its limits leave it";
   return new RolloutError("engine/prompt-too-long", message);
-}
-
-function emptyReply(what: string): RolloutError {
-  const message = `Cannot ${what}: the engine sampled nothing, expected at least one id`;
-  return new RolloutError("engine/bad-reply", message, { retryable: true });
-}
-
-function hungEngine(what: string, cause?: RolloutError): RolloutError {
-  return new RolloutError(
-    "engine/timeout",
-    `Cannot ${what}: the engine had nothing to show when the episode's time was over`,
-    { cause, discarded: cause?.discarded ?? [], retryable: true },
-  );
 }
 
 function toRequest(

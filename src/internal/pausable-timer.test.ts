@@ -25,6 +25,32 @@ test("a pause is no time that passes", async () => {
   expect(fired).toBe(1);
 });
 
+test("a timer that is shortened fires when so much time has passed, and none is made longer", async () => {
+  const clock = manualClock();
+  const fired: string[] = [];
+  const start = (name: string, ms: number) =>
+    startPausableTimer(ms, () => fired.push(name), createClock(clock));
+  const [long, short, endless, paused] = [
+    ...[start("long", 1000), start("short", 50), start("endless", Infinity), start("paused", 1000)],
+  ];
+  paused!.pause();
+  await clock.advance(10);
+  for (const timer of [long, short, endless, paused]) timer!.shorten(100);
+  expect([long, short, endless, paused].map((timer) => timer!.leftMs())).toEqual([
+    ...[100, 40, 100, 100],
+  ]);
+  await clock.advance(99);
+  expect(fired).toEqual(["short"]);
+  await clock.advance(1);
+  expect(fired).toEqual(["short", "long", "endless"]);
+  paused!.goOn();
+  await clock.advance(100);
+  expect(fired).toEqual(["short", "long", "endless", "paused"]);
+  long!.shorten(0);
+  await clock.advance(100);
+  expect(fired).toHaveLength(4);
+});
+
 test("a timer that was called off never fires, nor does one without an end", async () => {
   const clock = manualClock();
   let fired = 0;

@@ -7,6 +7,8 @@ export interface PausableTimer {
   /** Its time stands still until `goOn()`. */
   pause(): void;
   goOn(): void;
+  /** It has no more than `ms` left from now on. */
+  shorten(ms: number): void;
   /** It never fires. */
   callOff(): void;
 }
@@ -32,7 +34,7 @@ class RunningTimer implements PausableTimer {
   readonly #clock: Pick<Clock, "after" | "now">;
   #atStartMs: number;
   #startedAtMs = 0;
-  #isOver: boolean;
+  #isOver = false;
   /** While it runs. */
   #stop: (() => void) | undefined;
 
@@ -40,7 +42,6 @@ class RunningTimer implements PausableTimer {
     this.#callback = callback;
     this.#clock = clock;
     this.#atStartMs = ms;
-    this.#isOver = ms === Infinity;
   }
 
   leftMs(): number {
@@ -58,10 +59,21 @@ class RunningTimer implements PausableTimer {
   goOn(): void {
     if (this.#stop !== undefined || this.#isOver) return;
     this.#startedAtMs = this.#clock.now();
-    this.#stop = this.#clock.after(this.#atStartMs, () => {
-      this.#isOver = true;
-      this.#callback();
-    });
+    this.#stop =
+      this.#atStartMs === Infinity
+        ? () => {}
+        : this.#clock.after(this.#atStartMs, () => {
+            this.#isOver = true;
+            this.#callback();
+          });
+  }
+
+  shorten(ms: number): void {
+    if (this.#isOver || this.leftMs() <= ms) return;
+    const isRunning = this.#stop !== undefined;
+    this.pause();
+    this.#atStartMs = ms;
+    if (isRunning) this.goOn();
   }
 
   callOff(): void {

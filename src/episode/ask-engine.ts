@@ -1,0 +1,102 @@
+import { checkGeneration } from "../engine/check-sampled.ts";
+import type { GenerateRequest, Generation } from "../engine/engine.ts";
+import { withEnd } from "../engine/find-end.ts";
+import { RolloutError, type DiscardedSampling } from "../errors.ts";
+import { onAbort } from "../internal/on-abort.ts";
+import type { Sampled } from "./input-player.ts";
+import { callParty, type Play } from "./play.ts";
+
+/**
+ * Calls the engine. Where the episode's time is over, or it is interrupted, the engine has a while to hand over
+ * what it sampled. Nothing is an answer only where it was interrupted, or asked when the time was nearly over.
+ *
+ * @throws RolloutError with party `engine`.
+ */
+export async function askEngine(play: Play, request: GenerateRequest): Promise<Sampled> {
+  const { interrupt, setup, time, watch } = play;
+  const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
+  const leftMs = time.leftMs();
+  let isCalling = true;
+  const call = {
+    party: "engine",
+    what: `sample turn ${request.requestId}`,
+    timeoutMs: Math.min(engineTimeoutMs, leftMs + graceTimeoutMs),
+  } as const;
+  const letGo = interrupt && onAbort(interrupt, () => watch.shorten(graceTimeoutMs));
+  try {
+    const generation = await callParty(play, call, async (signal) => {
+      const reply = await setup.engine.generate(request, {
+        signal,
+        cutShort: time.signal,
+        onHeld: (isHeld) => {
+          if (isCalling) holdTime(play, isHeld);
+        },
+      });
+      const checked = checkGeneration(reply, request);
+      const generation = time.signal.aborted ? withEnd(checked, request) : checked;
+      if (generation.outputIds.length > 0 || interrupt?.aborted === true) return generation;
+      if (!time.expired) throw emptyReply(call.what);
+      if (leftMs < graceTimeoutMs) return generation;
+      throw hungEngine(call.what);
+    });
+    const isPartial =
+      interrupt?.aborted === true &&
+      generation.finish.type === "length" &&
+      generation.outputIds.length < request.maxNewTokens;
+    return { generation, isLate: time.expired, ...(isPartial && { isPartial }) };
+  } catch (error) {
+    if (!(error instanceof RolloutError) || error.code !== "engine/timeout") throw error;
+    if (interrupt?.aborted === true) return nothingYet(play, request, error);
+    throw time.expired ? hungEngine(call.what, error) : error;
+  } finally {
+    letGo?.();
+    // An engine that never said that it goes on holds nothing but its own call.
+    isCalling = false;
+    holdTime(play, false);
+  }
+}
+
+/**
+ * Neither the call nor the episode loses time while the policy is held by its owner, nor does what is
+ * recorded of its time, by which an episode that goes on later knows how much is left.
+ */
+function holdTime({ player, time, watch }: Play, isHeld: boolean): void {
+  for (const timed of [time, watch, player]) {
+    if (isHeld) timed.pause();
+    else timed.goOn();
+  }
+}
+
+/**
+ * What an engine sampled that handed over nothing when it was interrupted: the turn is asked for again by
+ * whoever goes on with the episode.
+ */
+function nothingYet(
+  { setup, time }: Play,
+  { requestId }: GenerateRequest,
+  error: RolloutError,
+): Sampled {
+  const reason = "the engine had nothing to show when it was interrupted";
+  const message = `Cannot keep what was sampled of turn ${requestId}: ${reason}`;
+  setup.onTrouble?.(new RolloutError("engine/timeout", message, { cause: error, retryable: true }));
+  const given: readonly DiscardedSampling[] = error.discarded;
+  const generation: Generation = {
+    ...{ outputIds: [], logprobs: [], pieces: [] },
+    finish: { type: "length" },
+    discarded: given.length > 0 ? given : [{ requestId, reason }],
+  };
+  return { generation, isLate: time.expired, isPartial: true };
+}
+
+function emptyReply(what: string): RolloutError {
+  const message = `Cannot ${what}: the engine sampled nothing, expected at least one id`;
+  return new RolloutError("engine/bad-reply", message, { retryable: true });
+}
+
+function hungEngine(what: string, cause?: RolloutError): RolloutError {
+  return new RolloutError(
+    "engine/timeout",
+    `Cannot ${what}: the engine had nothing to show when the episode's time was over`,
+    { cause, discarded: cause?.discarded ?? [], retryable: true },
+  );
+}
