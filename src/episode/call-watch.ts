@@ -6,16 +6,15 @@ import { startPausableTimer, type PausableTimer } from "../internal/pausable-tim
 
 /**
  * Watches the calls that an episode makes to code that is not ours, one after the other: each has a time
- * limit, and all share one signal, which aborts with the caller's or when a call's time is over. One
- * signal suffices because a call that comes too late ends the episode, and it makes a turn cheap: a
- * thousand episodes would otherwise make, link and drop several a turn. Disposing it lets go of the
- * caller's signal.
+ * limit, and they share a signal, which aborts with the caller's or when a call's time is over; what is
+ * called after that has another. Sharing makes a turn cheap: a thousand episodes would otherwise make, link
+ * and drop several a turn. Disposing it lets go of the caller's signal.
  */
 export class CallWatch implements Disposable {
   readonly #caller: AbortSignal;
   readonly #letGo: () => void;
   readonly #clock: Pick<Clock, "after" | "now">;
-  readonly #controller = new AbortController();
+  #controller = newController();
   /** Ends the wait for the call under way. */
   #interrupt: ((reason: unknown) => void) | undefined;
   /** Of the call under way. */
@@ -33,8 +32,6 @@ export class CallWatch implements Disposable {
     this.#caller = caller;
     this.#clock = clock;
     this.ownsStop = ownsStop;
-    // Code that listens and never stops does so at most once a call.
-    setMaxListeners(0, this.#controller.signal);
     this.#letGo = onAbort(caller, () => this.#onAbort());
     if (caller.aborted) this.#onAbort();
   }
@@ -99,7 +96,9 @@ export class CallWatch implements Disposable {
       };
       const expire = (): void => {
         fail(onLate());
-        this.#controller.abort(new DOMException(`The limit of ${ms} ms is over`, "TimeoutError"));
+        const late = this.#controller;
+        this.#controller = newController();
+        late.abort(new DOMException(`The limit of ${ms} ms is over`, "TimeoutError"));
       };
       this.#interrupt = fail;
       this.#timer = startPausableTimer(ms, expire, this.#clock);
@@ -116,4 +115,11 @@ export class CallWatch implements Disposable {
   [Symbol.dispose](): void {
     this.#letGo();
   }
+}
+
+function newController(): AbortController {
+  const controller = new AbortController();
+  // Code that listens and never stops does so at most once a call.
+  setMaxListeners(0, controller.signal);
+  return controller;
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
@@ -144,7 +145,7 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     );
     let isOver = false;
     void playing.then(() => (isOver = true));
-    while (prepared.requests.length < (past === undefined ? 2 : 1)) await hand.advance(0);
+    while (prepared.requests.length < (past === undefined ? 2 : 1)) await setImmediate();
     await hand.advance(5000);
     interrupt.abort();
     await hand.advance(199);

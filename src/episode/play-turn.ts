@@ -120,12 +120,9 @@ async function actOnTurn(
   const { intents } = reading;
   const { steps, note } = turn;
   const acted = await performIntents(play, world, { intents, steps, note, sampledAtMs });
-  if (acted.failure !== undefined) {
+  if (acted.failure !== undefined || acted.done !== undefined || acted.isLate === true) {
     await tolerate(play, async () => await showLast(play, reading, acted.observed));
-    throw acted.failure;
-  }
-  if (acted.done !== undefined || acted.isLate === true) {
-    await showLast(play, reading, acted.observed);
+    if (acted.failure !== undefined) throw acted.failure;
     return acted.done === undefined
       ? { outcome: "truncated", stopReason: "deadline" }
       : { outcome: "completed", stopReason: acted.done };

@@ -1,0 +1,82 @@
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { Agent, Observed } from "../agent/agent.ts";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Environment } from "../environment/environment.ts";
+import { createClock } from "../internal/clock.ts";
+import type { Message } from "../message.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import { lamp, play, says, switchCall } from "./lamp-episode.fixture.ts";
+
+const qwenAgent = toolCallingAgent({
+  parser: findToolCallParser("qwen25"),
+  toolUsePolicy: toolUsePolicies.many,
+});
+
+/** An agent that has this to show where the user has left. */
+function agentThatEnds(last: () => readonly Message[] | Promise<readonly Message[]>): Agent {
+  const observe = (observed: readonly Observed[]): readonly Message[] =>
+    observed[0]?.text === "Bye."
+      ? (last() as readonly Message[])
+      : (qwenAgent.observe(observed) as readonly Message[]);
+  return { ...qwenAgent, observe };
+}
+
+describe("the last answer of a world, which no prompt carries", () => {
+  test("costs an agent that cannot show it no score", async () => {
+    const agent = agentThatEnds(() => {
+      throw new TypeError("what is a farewell?");
+    });
+    const { episode, troubles } = await play([says(switchCall), says("Goodbye!")], { agent });
+    expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left", reward: 1 });
+    expect(episode.messages.map(({ role }) => role)).toEqual([
+      ...["system", "user", "assistant", "tool", "assistant"],
+    ]);
+    expect(troubles.map(({ code, message }) => [code, message])).toEqual([
+      [
+        "agent/exception",
+        "Cannot show observations in task lamp/test/0 as agent tool-calling: what is a farewell?",
+      ],
+    ]);
+  });
+
+  test("costs an agent that never comes to show it no score, and the world is asked with a signal of its own", async () => {
+    const hand = manualClock();
+    let isAsked = false;
+    const agent = agentThatEnds(() => {
+      isAsked = true;
+      return new Promise<never>(() => {});
+    });
+    const inner = lamp();
+    const asked: AbortSignal[] = [];
+    const environment: Environment = {
+      ...inner,
+      async open(...call) {
+        const world = await inner.open(...call);
+        return {
+          ...world,
+          step: async (action, options) => {
+            asked.push(options.signal);
+            return await world.step(action, options);
+          },
+          score: async (options) => {
+            asked.push(options.signal);
+            return await world.score(options);
+          },
+          [Symbol.asyncDispose]: async () => await world[Symbol.asyncDispose](),
+        };
+      },
+    };
+    const playing = play([says(switchCall), says("Goodbye!")], {
+      ...{ agent, environment, clock: createClock(hand), limits: { toolTimeoutMs: 777 } },
+    });
+    while (!isAsked) await setImmediate();
+    await hand.advance(777);
+    const { episode, troubles } = await playing;
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(troubles).toMatchObject([{ code: "agent/timeout" }]);
+    expect(asked.map(({ aborted }) => aborted)).toEqual([true, true, false]);
+  });
+});
