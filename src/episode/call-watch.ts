@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { assertInvariant } from "../errors.ts";
+import { createAbortController } from "../internal/abort-controller.ts";
 import type { Clock } from "../internal/clock.ts";
 import { onAbort } from "../internal/on-abort.ts";
 import { startPausableTimer, type PausableTimer } from "../internal/pausable-timer.ts";
@@ -118,7 +119,7 @@ export class CallWatch implements Disposable {
 }
 
 function newController(): AbortController {
-  const controller = new AbortController();
+  const controller = createAbortController();
   // Code that listens and never stops does so at most once a call.
   setMaxListeners(0, controller.signal);
   return controller;

@@ -186,10 +186,14 @@ describe("an episode is refused", () => {
     ],
     [
       "that lacks a logprob",
-      ({ logprobs }, start) => void delete logprobs[start],
+      ({ logprobs }, start) => void Reflect.deleteProperty(logprobs, start),
       "segments[0].logprobs[63] is missing",
     ],
-    ["that lacks a turn of a row", (segment) => void delete segment.turns[0], "segments[0].turns"],
+    [
+      "that lacks a turn of a row",
+      ({ turns }) => void Reflect.deleteProperty(turns, 0),
+      "segments[0].turns",
+    ],
   ])("%s", async (_, change, why) => {
     const { played } = start(async (...asked) => {
       const episode = structuredClone(await playEpisode(...asked));

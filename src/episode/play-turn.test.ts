@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Agent, Observed } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
@@ -7,6 +6,7 @@ import type { Environment } from "../environment/environment.ts";
 import { createClock } from "../internal/clock.ts";
 import type { Message } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
+import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { lamp, play, says, switchCall } from "./lamp-episode.fixture.ts";
 
@@ -18,9 +18,7 @@ const qwenAgent = toolCallingAgent({
 /** An agent that has this to show where the user has left. */
 function agentThatEnds(last: () => readonly Message[] | Promise<readonly Message[]>): Agent {
   const observe = (observed: readonly Observed[]): readonly Message[] =>
-    observed[0]?.text === "Bye."
-      ? (last() as readonly Message[])
-      : (qwenAgent.observe(observed) as readonly Message[]);
+    observed[0]?.text === "Bye." ? (last() as readonly Message[]) : qwenAgent.observe(observed);
   return { ...qwenAgent, observe };
 }
 
@@ -44,9 +42,9 @@ describe("the last answer of a world, which no prompt carries", () => {
 
   test("costs an agent that never comes to show it no score, and the world is asked with a signal of its own", async () => {
     const hand = manualClock();
-    let isAsked = false;
+    const { promise: shown, resolve } = createDeferred();
     const agent = agentThatEnds(() => {
-      isAsked = true;
+      resolve();
       return new Promise<never>(() => {});
     });
     const inner = lamp();
@@ -72,7 +70,7 @@ describe("the last answer of a world, which no prompt carries", () => {
     const playing = play([says(switchCall), says("Goodbye!")], {
       ...{ agent, environment, clock: createClock(hand), limits: { toolTimeoutMs: 777 } },
     });
-    while (!isAsked) await setImmediate();
+    await shown;
     await hand.advance(777);
     const { episode, troubles } = await playing;
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });

@@ -1,3 +1,4 @@
+import { createAbortController } from "./abort-controller.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { onAbort } from "./on-abort.ts";
 import { startPausableTimer, type PausableTimer } from "./pausable-timer.ts";
@@ -42,7 +43,7 @@ export function startDeadline({
 
 /** A class, as several are started in each turn of each episode. */
 class RunningDeadline implements Deadline {
-  readonly #controller = new AbortController();
+  readonly #controller = createAbortController();
   readonly #ms: number;
   readonly #parents: readonly (AbortSignal | undefined)[];
   /** Takes the listeners on shared parents back. */

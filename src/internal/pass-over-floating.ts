@@ -32,14 +32,39 @@ export function passOverFloating(say: (line: string) => void): Disposable {
 }
 
 function onRejection(reason: unknown): void {
-  const isBug = reason instanceof InvariantError && !isMadeByOthers(reason);
-  if (isBug || (isThrownByUs(reason) && !isGivenToOthers(reason))) throw reason;
-  // What the system throws, such as a request that failed, has no line of anybody's.
-  const place = placeOfThrow(reason) ?? "an environment, an agent or another module of yours";
+  if (isOurBug(reason)) throw reason;
   hearers.at(-1)?.(
-    `${place}: a promise that nobody awaits was rejected: ${describeError(reason)}; ` +
+    `${placeOf(reason)}: a promise that nobody awaits was rejected: ${describeError(reason)}; ` +
       "await it, or catch what it may throw",
   );
+}
+
+/**
+ * Keeps the process going where somebody else's listener of a signal threw. Where nobody hears of it, Node warns
+ * of it: a program that calls us is told, too. A bug of ours ends the process.
+ */
+export function passOverThrown(thrown: unknown): void {
+  if (isOurBug(thrown)) {
+    process.nextTick(() => {
+      throw thrown;
+    });
+    return;
+  }
+  const line =
+    `${placeOf(thrown)}: a listener of an abort signal threw: ${describeError(thrown)}; ` +
+    "catch what it may throw";
+  const hear = hearers.at(-1) ?? ((text) => process.emitWarning(text));
+  hear(line);
+}
+
+function isOurBug(thrown: unknown): boolean {
+  const isBug = thrown instanceof InvariantError && !isMadeByOthers(thrown);
+  return isBug || (isThrownByUs(thrown) && !isGivenToOthers(thrown));
+}
+
+/** What the system throws, such as a request that failed, has no line of anybody's. */
+function placeOf(thrown: unknown): string {
+  return placeOfThrow(thrown) ?? "an environment, an agent or another module of yours";
 }
 
 function isGivenToOthers(reason: unknown): boolean {

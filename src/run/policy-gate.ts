@@ -4,6 +4,7 @@ import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../en
 import { withEnd } from "../engine/find-end.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
+import { createAbortController } from "../internal/abort-controller.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 
 /**
@@ -107,7 +108,7 @@ export class PolicyGate {
     options: GenerateOptions,
   ): Promise<{ readonly generation: Generation; readonly isInterrupted: boolean }> {
     const { cutShort, signal: caller } = options;
-    const controller = new AbortController();
+    const controller = createAbortController();
     let isInterrupted = false;
     const interrupt = (): void => {
       isInterrupted = true;

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import { describeError, UsageError } from "../errors.ts";
+import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
@@ -40,8 +41,8 @@ export function startRun(options: StartRunOptions): LiveRun {
 
 class GroupRun implements LiveRun {
   readonly #options: StartRunOptions;
-  readonly #stop = new AbortController();
-  readonly #interruption = new AbortController();
+  readonly #stop = createAbortController();
+  readonly #interruption = createAbortController();
   readonly #gate: PolicyGate;
   /** With the gate in front of the engine. */
   readonly #setup: StartRunOptions["setup"];
