@@ -13,6 +13,8 @@ export interface Deadline extends Disposable {
   /** Its time stands still until `goOn()`. */
   pause(): void;
   goOn(): void;
+  /** It is over in `ms` milliseconds from now on at the latest. */
+  shorten(ms: number): void;
 }
 
 /** How long a wait may last. */
@@ -105,6 +107,10 @@ class RunningDeadline implements Deadline {
 
   goOn(): void {
     this.#timer.goOn();
+  }
+
+  shorten(ms: number): void {
+    this.#timer.shorten(ms);
   }
 
   [Symbol.dispose](): void {

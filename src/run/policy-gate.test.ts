@@ -7,6 +7,8 @@ import type {
 } from "../engine/engine.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../errors.ts";
+import { createClock } from "../internal/clock.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 import { PolicyGate } from "./policy-gate.ts";
 
 const request = {
@@ -190,6 +192,49 @@ describe("PolicyGate", () => {
       [[1], sampling],
       [[1, 7, 8], { temperature: 1, seed: (5 + 2 * 1_327_217_885) % 2 ** 31 }],
     ]);
+  });
+
+  test("does not wait for an engine that hangs, and asks anew by the new weights", async () => {
+    const hand = manualClock();
+    const asked: { readonly request: GenerateRequest; readonly signal: AbortSignal | undefined }[] =
+      [];
+    const good = preparedEngine([{ outputIds: [7, 2] }]);
+    const gate = new PolicyGate(
+      {
+        ...good,
+        async generate(one, options) {
+          asked.push({ request: one, signal: options?.signal });
+          return asked.length === 1
+            ? await new Promise(() => {})
+            : await good.generate(one, options);
+        },
+      },
+      { graceMs: 200, clock: createClock(hand) },
+    );
+    const generating = gate.engine.generate({ ...request, maxNewTokens: 2 });
+    await hand.advance(5000);
+    let isClosed = false;
+    const closed = gate.close("interrupt").then(() => (isClosed = true));
+    await hand.advance(199);
+    expect([isClosed, asked[0]!.signal?.aborted]).toEqual([false, false]);
+    await hand.advance(1);
+    await closed;
+    expect([asked.length, asked[0]!.signal?.aborted]).toEqual([1, true]);
+    gate.open();
+    expect(await generating).toMatchObject({
+      outputIds: [7, 2],
+      discarded: [
+        {
+          requestId: "r",
+          reason: "the engine had nothing to show when the policy was updated",
+        },
+      ],
+    });
+    expect(asked.map((one) => [one.request.requestId, one.request.promptIds])).toEqual([
+      ["r", [1]],
+      ["rw1;", [1]],
+    ]);
+    expect(asked[1]!.request.maxNewTokens).toBe(2);
   });
 
   test("samples nothing behind the stop id that an update came upon", async () => {

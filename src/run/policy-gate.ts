@@ -1,10 +1,18 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
 import { samplingBehind } from "../engine/continued-sampling.ts";
-import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
+import type {
+  DiscardedSampling,
+  Engine,
+  GenerateOptions,
+  GenerateRequest,
+  Generation,
+} from "../engine/engine.ts";
 import { withEnd } from "../engine/find-end.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
+import { systemClock, type Clock } from "../internal/clock.ts";
+import { startDeadline, type Deadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 
 /**
@@ -14,6 +22,17 @@ import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
  */
 export type UpdateMode = "finish" | "hold" | "interrupt";
 
+/** Settings of a `PolicyGate`. */
+export interface PolicyGateOptions {
+  /**
+   * How long the engine may take to hand over what it sampled when a turn is cut short by an update,
+   * milliseconds. What has come of nothing by then is asked for anew. Default: however long it takes.
+   */
+  readonly graceMs?: number;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
+}
+
 /** An engine with a gate in front of it, so that nothing is sampled while its weights change. */
 export class PolicyGate {
   readonly #inner: Engine;
@@ -22,8 +41,13 @@ export class PolicyGate {
   readonly #cuts = new Set<() => void>();
   #idle: Resolvers<void> | undefined;
 
-  constructor(engine: Engine) {
+  readonly #graceMs: number;
+  readonly #clock: Clock;
+
+  constructor(engine: Engine, { graceMs = Infinity, clock = systemClock }: PolicyGateOptions = {}) {
     this.#inner = engine;
+    this.#graceMs = graceMs;
+    this.#clock = clock;
   }
 
   /** Policy calls that the engine is working on. */
@@ -109,10 +133,12 @@ export class PolicyGate {
   ): Promise<{ readonly generation: Generation; readonly isInterrupted: boolean }> {
     const { cutShort, signal: caller } = options;
     const controller = createAbortController();
+    using time = startDeadline({ ms: Infinity, parents: [caller], clock: this.#clock });
     let isInterrupted = false;
     const interrupt = (): void => {
       isInterrupted = true;
       controller.abort();
+      time.shorten(this.#graceMs);
     };
     const forward = (): void => controller.abort(cutShort?.reason);
     if (cutShort?.aborted === true) forward();
@@ -122,14 +148,31 @@ export class PolicyGate {
     const leave = (): void => this.#leave(interrupt);
     caller?.addEventListener("abort", leave, { once: true });
     try {
-      const { signal } = controller;
-      const generation = await this.#inner.generate(request, { ...options, cutShort: signal });
-      return { generation, isInterrupted };
+      const told = { ...options, cutShort: controller.signal };
+      return { generation: await this.#ask(request, told, time), isInterrupted };
     } finally {
       cutShort?.removeEventListener("abort", forward);
       caller?.removeEventListener("abort", leave);
       leave();
     }
+  }
+
+  /** An engine that was told to cut the turn short is waited for until the time is over. */
+  async #ask(
+    request: GenerateRequest,
+    options: GenerateOptions,
+    time: Deadline,
+  ): Promise<Generation> {
+    return await new Promise<Generation>((resolve, reject) => {
+      time.signal.addEventListener("abort", () => {
+        if (!time.expired) return;
+        const reason = "the engine had nothing to show when the policy was updated";
+        resolve(nothingSampled([{ requestId: request.requestId, reason }]));
+      });
+      const generating = this.#inner.generate(request, { ...options, signal: time.signal });
+      // It may be no promise.
+      Promise.resolve(generating).then(resolve, reject);
+    });
   }
 
   #leave(call: () => void): void {
@@ -163,7 +206,7 @@ export class PolicyGate {
 }
 
 /** A turn that was cut short before its first id. */
-function nothingSampled(): Generation {
+function nothingSampled(discarded: readonly DiscardedSampling[] = []): Generation {
   const finish = { type: "length" } as const;
-  return { outputIds: [], logprobs: [], finish, pieces: [], discarded: [] };
+  return { outputIds: [], logprobs: [], finish, pieces: [], discarded };
 }

@@ -76,7 +76,10 @@ class GroupRun implements LiveRun {
     );
     this.#versions = versions;
     const announced = () => ({ version: versions.announced, overrules: false });
-    this.#gate = new PolicyGate(markVersions(setup.engine, announced));
+    this.#gate = new PolicyGate(markVersions(setup.engine, announced), {
+      graceMs: setup.limits.graceTimeoutMs,
+      clock: this.#clock,
+    });
     this.#setup = { ...setup, engine: this.#gate.engine };
     // With more attempts than are needed, nobody knows how many will come to their end.
     const isKnown = source.length !== undefined && begun === size;

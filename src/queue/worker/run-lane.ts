@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Job, Worker } from "bullmq";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
+import { given } from "../../internal/given.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { markVersions } from "../../run/mark-versions.ts";
 import { PolicyGate } from "../../run/policy-gate.ts";
@@ -84,6 +85,7 @@ export class RunLane implements AsyncDisposable {
         const { version, isMarked: overrules } = this.#state;
         return { version, overrules };
       }),
+      { graceMs: setup.limits.graceTimeoutMs, ...given({ clock: setup.clock }) },
     );
     this.#setup = {
       ...setup,
