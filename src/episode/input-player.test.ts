@@ -389,6 +389,54 @@ describe("an episode and its recording", () => {
     await expect(again).rejects.toThrow(RecordingEnd);
   });
 
+  test.each([false, true])(
+    "a score that passes over what its recording does not have is none, scored anew: %s",
+    async (scoreAnew) => {
+      const judgedBy = (judge: string): Environment => ({
+        ...repeatableLamp,
+        async open(task, options) {
+          const world = await repeatableLamp.open(task, options);
+          world.score = async () => {
+            try {
+              return { reward: await options.outside!(`chat ${judge}`, () => 1), details: {} };
+            } catch {
+              return { reward: 0, details: { judge: "did not answer" } };
+            }
+          };
+          return world;
+        },
+      });
+      const { episode, recorded } = await play({ environment: judgedBy("ann") });
+      expect(episode.reward).toBe(1);
+      const past = stored(recorded);
+      const options = { past, atEnd: "replay", scoreAnew } as const;
+      const again = await play({ ...nothing, environment: judgedBy("ann") }, options);
+      expect(again.episode.reward).toBe(1);
+      const other = play({ ...nothing, environment: judgedBy("bob") }, options);
+      await expect(other).rejects.toThrow(ReplayDivergence);
+      await expect(other).rejects.toThrow("chat bob is called where chat ann was");
+    },
+  );
+
+  test("a user who passes over what the recording does not have while it is opened is told", async () => {
+    const opening = (what: string): User => {
+      const { user } = countingUser();
+      return {
+        ...user,
+        open(task, options) {
+          void options.outside!(what, () => "calm").catch(() => {});
+          return user.open(task, options);
+        },
+      };
+    };
+    const { recorded } = await play({ user: opening("draw mood") });
+    const again = play(
+      { ...nothing, user: opening("draw temper") },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    await expect(again).rejects.toThrow("draw temper is called where draw mood was");
+  });
+
   test("what is not repeatable answers from the recording, and cannot go on live", async () => {
     let stepCount = 0;
     const environment = lamp(() => void stepCount++);

@@ -335,6 +335,7 @@ export class InputPlayer {
     work: () => Promise<Value>,
     { repeatable, bound }: { readonly repeatable: boolean; readonly bound?: string },
   ): Promise<Value> {
+    this.#throwStop();
     const end = this.#findAnswer(what);
     this.#asked = what;
     if (end === undefined) return await this.#hear(what, work, repeatable);
@@ -417,7 +418,7 @@ export class InputPlayer {
   }
 
   async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {
-    const value = this.clean(await work());
+    const value = this.clean(await this.#workAgain(work));
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
     return value;
