@@ -59,8 +59,8 @@ function nameThrown(watch: CallWatch, boundary: Boundary, error: unknown): unkno
 
 /**
  * Crosses a boundary to code that answers at once, as `crossBoundary()` does, without a time limit.
- * Where it returns a promise all the same, that is waited for within one. What comes back at once is given
- * at once, and what is thrown at once is thrown at once.
+ * Where it returns a promise all the same, of whatever kind, that is waited for within one. What comes back at
+ * once is given at once, and what is thrown at once is thrown at once.
  */
 export function crossBriefly<Result>(
   watch: CallWatch,
@@ -71,7 +71,7 @@ export function crossBriefly<Result>(
   try {
     result = work();
     // What came back may be such that even this question throws.
-    if (!(result instanceof Promise)) return result;
+    if (!isAwaitable(result)) return result;
   } catch (error) {
     throw nameThrown(watch, boundary, error);
   }
@@ -79,6 +79,11 @@ export function crossBriefly<Result>(
   // Where the episode has been given up, nobody waits for it, and Node would end the process if it failed.
   promised.catch(() => {});
   return crossBoundary(watch, boundary, async () => await promised);
+}
+
+/** Whether there is something to wait for: a promise of whatever kind, such as a query of a database's library. */
+function isAwaitable<Result>(result: Result | Promise<Result>): result is Promise<Result> {
+  return typeof (result as { readonly then?: unknown } | null | undefined)?.then === "function";
 }
 
 /**

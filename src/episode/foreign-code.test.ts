@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import type { Agent, Reading } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
@@ -64,6 +65,7 @@ function revoked(): object {
 const circle: Record<string, unknown> = {};
 circle["self"] = circle;
 
+const noUsage = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
 const goodTurns = [says(switchCall), says("Goodbye!")];
 const notPlain = {
   get details(): never {
@@ -409,7 +411,7 @@ const faults: readonly {
     agent: { ...qwenAgent, open: () => revoked() as never },
     code: "agent/exception",
     message:
-      "Cannot open the conversation in task lamp/test/0 as agent tool-calling: Cannot perform 'getPrototypeOf' on a proxy that has been revoked",
+      "Cannot open the conversation in task lamp/test/0 as agent tool-calling: Cannot perform 'get' on a proxy that has been revoked",
   },
   {
     name: "opening a user returns what can be asked for nothing",
@@ -913,6 +915,74 @@ describe("code that is not ours", () => {
       expect(troubles.map(({ code, message }) => [code, message])).toEqual([
         ["user/bad-usage", `Cannot use the answer of user.usage() of free: ${what}`],
       ]);
+    },
+  );
+
+  /** A query of a database's library: whoever awaits it gets an answer, though it is no promise. */
+  const query = (then: (resolve: (value: never) => void, reject: (why: Error) => void) => void) =>
+    ({ then }) as never;
+
+  const methods = ["open", "observe"] as const;
+
+  test.each<[what: string, gives: () => never]>([
+    ["a query", () => query((_, reject) => reject(new Error("connection lost")))],
+    [
+      "a promise of another realm",
+      runInNewContext("async () => { throw new Error('connection lost') }") as () => never,
+    ],
+  ])("of an agent's that gives %s which fails has failed one episode", async (_, gives) => {
+    for (const method of methods) {
+      const { episode } = await play(goodTurns, { agent: { ...qwenAgent, [method]: gives } });
+      expect(episode.failure).toMatchObject({
+        code: "agent/exception",
+        message: expect.stringMatching(/: connection lost$/) as string,
+      });
+    }
+  });
+
+  test.each(methods)("cannot hang an episode by a query for %s()", async (method) => {
+    const hand = manualClock();
+    const { promise: asked, resolve } = createDeferred();
+    const gives = () => {
+      resolve();
+      return query(() => {});
+    };
+    const playing = play(goodTurns, {
+      agent: { ...qwenAgent, [method]: gives },
+      clock: createClock(hand),
+      limits: { toolTimeoutMs: 777 },
+    });
+    await asked;
+    await hand.advance(777);
+    const { episode } = await playing;
+    expect(episode.failure).toMatchObject({ code: "agent/timeout" });
+  });
+
+  test.each<[how: string, then: Parameters<typeof query>[0], codes: readonly string[]]>([
+    ["answered", (resolve) => resolve({ ...noUsage, callCount: 3 } as never), []],
+    ["refused", (_, reject) => reject(new Error("connection lost")), ["user/exception"]],
+    ["left alone", () => {}, ["user/timeout"]],
+  ])(
+    "that says what the user cost by a query that is %s ends in time",
+    async (how, then, codes) => {
+      const hand = manualClock();
+      const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+      const { promise: asked, resolve } = createDeferred();
+      const usage = () => {
+        resolve();
+        return query(then);
+      };
+      const playing = play(goodTurns, {
+        user: { strategy: "free", open: (...given) => ({ ...user.open(...given), usage }) },
+        clock: createClock(hand),
+        limits: { userTimeoutMs: 777, toolTimeoutMs: 99_999 },
+      });
+      await asked;
+      if (how === "left alone") await hand.advance(777);
+      const { episode, troubles } = await playing;
+      expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+      expect(episode.userUsage.callCount).toBe(how === "answered" ? 3 : 0);
+      expect(troubles.map(({ code }) => code)).toEqual(codes);
     },
   );
 
