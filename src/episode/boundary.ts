@@ -1,6 +1,11 @@
-import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
+import {
+  RolloutError,
+  describeError,
+  isOwnBug,
+  type InvariantError,
+  type Party,
+} from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
-import { isMadeByOthers } from "../internal/source-place.ts";
 import type { CallWatch } from "./call-watch.ts";
 import { isSoundFailure } from "./is-sound-failure.ts";
 
@@ -101,11 +106,5 @@ export function attribute(
 
 /** Whether an error may pass as it is. */
 function isAttributed(error: unknown): error is RolloutError | InvariantError {
-  if (isSoundFailure(error)) return true;
-  try {
-    // Others may throw ours, and mean an invariant of their own.
-    return error instanceof InvariantError && !isMadeByOthers(error);
-  } catch {
-    return false;
-  }
+  return isSoundFailure(error) || isOwnBug(error);
 }

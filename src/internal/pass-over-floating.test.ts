@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { InvariantError, RolloutError, UsageError } from "../errors.ts";
+import { InvariantError, RolloutError, UsageError, ownBug } from "../errors.ts";
 import { PlaybackStop } from "../outside.ts";
 import { packageFile } from "./package-file.ts";
 import { passOverFloating } from "./pass-over-floating.ts";
@@ -33,10 +33,15 @@ describe("passOverFloating()", () => {
     ]);
   });
 
-  test.each([new TypeError("x is not a function"), new InvariantError("a run has one end")])(
+  test("passes over a bug of somebody else's, wherever they threw it", () => {
+    const [line] = rejected(new InvariantError("a lamp is on or off"));
+    expect(line).toMatch(/^pass-over-floating\.test\.ts:\d+: a promise that nobody awaits/);
+  });
+
+  test.each([ours(new TypeError("x is not a function")), ownBug("a run has one end")])(
     "lets a bug of ours end the process: %s",
     (reason) => {
-      expect(() => rejected(ours(reason))).toThrow(reason);
+      expect(() => rejected(reason)).toThrow(reason);
     },
   );
 });

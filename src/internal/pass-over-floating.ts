@@ -1,5 +1,5 @@
-import { isMadeByOthers, isThrownByUs, placeOfThrow } from "./source-place.ts";
-import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
+import { isThrownByUs, placeOfThrow } from "./source-place.ts";
+import { RolloutError, UsageError, describeError, isOwnBug } from "../errors.ts";
 import { PlaybackStop } from "../outside.ts";
 
 /** Who is told, innermost last. */
@@ -32,8 +32,7 @@ export function passOverFloating(say: (line: string) => void): Disposable {
 }
 
 function onRejection(reason: unknown): void {
-  const isBug = reason instanceof InvariantError && !isMadeByOthers(reason);
-  if (isBug || (isThrownByUs(reason) && !isGivenToOthers(reason))) throw reason;
+  if (isOwnBug(reason) || (isThrownByUs(reason) && !isGivenToOthers(reason))) throw reason;
   // What the system throws, such as a request that failed, has no line of anybody's.
   const place = placeOfThrow(reason) ?? "an environment, an agent or another module of yours";
   hearers.at(-1)?.(
