@@ -96,6 +96,7 @@ async function playThrough(
     ...(scoreAnew && { scoreAnew }),
     ...(onInputs && { onInputs }),
     ...(redactor && { redactor }),
+    clock,
   });
   const startedAtMs = player.now();
   using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));

@@ -1,6 +1,6 @@
 import { isThrownByUs, placeOfThrow } from "./source-place.ts";
 import { RolloutError, UsageError, describeError, isOwnBug } from "../errors.ts";
-import { PlaybackStop } from "../outside.ts";
+import { OutsideMisuse, PlaybackStop } from "../outside.ts";
 
 /** Who is told, innermost last. */
 const hearers: ((line: string) => void)[] = [];
@@ -44,5 +44,7 @@ function onRejection(reason: unknown): void {
 function isGivenToOthers(reason: unknown): boolean {
   // An abort's reason.
   if (reason instanceof DOMException) return true;
-  return [RolloutError, UsageError, PlaybackStop].some((kind) => reason instanceof kind);
+  return [RolloutError, UsageError, PlaybackStop, OutsideMisuse].some(
+    (kind) => reason instanceof kind,
+  );
 }
