@@ -17,6 +17,8 @@ export interface Boundary {
   readonly what: string;
   /** What is to be looked at where no answer comes, such as `score() of lamps (lamps.js:12)`. */
   readonly suspect?: string;
+  /** Who is waited for within the call at the moment, and for what; absent where nobody else is. */
+  readonly waitsFor?: () => Pick<Boundary, "party" | "what"> | undefined;
   /** In milliseconds. */
   readonly timeoutMs: number;
 }
@@ -48,18 +50,25 @@ export function crossBoundary<Result>(
   const { timeoutMs } = boundary;
   return watch.within(timeoutMs, work, {
     onLate: () => noAnswer(boundary),
-    name: (error) => nameThrown(watch, boundary, error),
+    name: (error) => nameThrown(watch.ownsStop, boundary, error),
   });
 }
 
-function noAnswer({ party, what, suspect, timeoutMs }: Boundary): RolloutError {
+function noAnswer(boundary: Boundary): RolloutError {
+  const { suspect, timeoutMs, waitsFor } = boundary;
+  const { party, what } = waitsFor?.() ?? boundary;
   const remedy = suspect === undefined ? "" : `, expected one (a forgotten resolve in ${suspect}?)`;
   const message = `Cannot ${what}: no answer within ${timeoutMs} ms${remedy}`;
   return new RolloutError(`${party}/timeout`, message, { retryable: true });
 }
 
-function nameThrown(watch: CallWatch, boundary: Boundary, error: unknown): unknown {
-  return watch.ownsStop(error) ? error : attribute(error, boundary);
+/** What was thrown, under the name of its party; what ends the episode's own playback as it is. */
+export function nameThrown(
+  ownsStop: (thrown: unknown) => boolean,
+  boundary: Pick<Boundary, "party" | "what">,
+  error: unknown,
+): unknown {
+  return ownsStop(error) ? error : attribute(error, boundary);
 }
 
 /**
@@ -78,7 +87,7 @@ export function crossBriefly<Result>(
     // What came back may be such that even this question throws.
     if (!isAwaitable(result)) return result;
   } catch (error) {
-    throw nameThrown(watch, boundary, error);
+    throw nameThrown(watch.ownsStop, boundary, error);
   }
   const promised = Promise.resolve(result);
   // Where the episode has been given up, nobody waits for it, and Node would end the process if it failed.

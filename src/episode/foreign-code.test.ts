@@ -17,7 +17,7 @@ import { characterRenderer } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
-import type { User } from "../user/user.ts";
+import type { User, UserSession } from "../user/user.ts";
 import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 
 /** The lamp with parts of its world replaced. */
@@ -40,6 +40,15 @@ const qwenAgent = toolCallingAgent({
   parser: findToolCallParser("qwen25"),
   toolUsePolicy: toolUsePolicies.many,
 });
+
+/** A user with parts of its conversation replaced. */
+function userWith(parts: { readonly [Key in keyof UserSession]?: unknown }): User {
+  const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+  return {
+    strategy: "odd",
+    open: (...given) => ({ ...user.open(...given), ...parts }) as UserSession,
+  };
+}
 
 function fail(message: string): never {
   throw new TypeError(message);
@@ -523,6 +532,72 @@ const faults: readonly {
     code: "agent/bad-reading",
     message: `Cannot use the answer of agent.read() of tool-calling: ${what}`,
   })),
+  ...(
+    [
+      ["begin", () => undefined, "it returned nothing (a forgotten return?), expected a text"],
+      ["begin", () => 5, "it returned 5, expected a text"],
+      [
+        "begin",
+        () => ({ text: "Hi", leaves: true }),
+        "it returned an object with text, leaves, expected a text",
+      ],
+      [
+        "reply",
+        () => undefined,
+        'it returned nothing (a forgotten return?), expected a text, or { text: "…", leaves: true }',
+      ],
+      ["reply", () => 7, 'it returned 7, expected a text, or { text: "…", leaves: true }'],
+      [
+        "reply",
+        () => ({ text: 5, leaves: true }),
+        'it returned an object with text, leaves, expected a text, or { text: "…", leaves: true }',
+      ],
+    ] as const
+  ).map(([method, says, what]) => ({
+    name: `a user's ${method}() says what is no line, and ${what}`,
+    user: userWith({ [method]: async () => says() }),
+    code: "user/bad-line",
+    message: `Cannot use the answer of user.${method}() of odd in task lamp/test/0: ${what}`,
+  })),
+  {
+    name: "a user cannot begin",
+    user: userWith({ begin: () => fail("no mood") }),
+    code: "user/exception",
+    message: "Cannot hear the user's first line of task lamp/test/0: no mood",
+  },
+  {
+    name: "a user cannot reply",
+    user: userWith({ reply: () => fail("no mood") }),
+    code: "user/exception",
+    message: "Cannot hear the user's reply in task lamp/test/0: no mood",
+  },
+  {
+    name: "a world cannot begin",
+    environment: lampWith({ begin: () => fail("no database") }),
+    code: "environment/exception",
+    message: "Cannot begin task lamp/test/0: no database",
+  },
+  {
+    name: "a world cannot pass on what was said",
+    environment: lampThatOpens(async (task, options) => {
+      const world = await lamp().open(task, options);
+      const step = world.step.bind(world);
+      world.step = async (action, call) => {
+        const stepped = await step(action, call);
+        return action.type === "say" ? fail("no database") : stepped;
+      };
+      return world;
+    }),
+    code: "environment/exception",
+    message: "Cannot pass on what the agent said in task lamp/test/0: no database",
+  },
+  {
+    name: "an agent shows no message",
+    agent: { ...qwenAgent, observe: () => [] },
+    code: "agent/bad-messages",
+    message:
+      "Cannot use the answer of agent.observe() of tool-calling: it returned an empty list, expected at least one message",
+  },
   {
     name: "an agent shows nothing",
     agent: { ...qwenAgent, observe: () => undefined as never },
@@ -986,6 +1061,69 @@ describe("code that is not ours", () => {
       expect(troubles.map(({ code }) => code)).toEqual(codes);
     },
   );
+
+  type Hang = () => Promise<never>;
+  test.each<
+    [who: string, code: string, message: string, parts: (hang: Hang) => Parameters<typeof play>[1]]
+  >([
+    [
+      "a user who never begins",
+      "user/timeout",
+      "Cannot hear the user's first line of task lamp/test/0: no answer within 777 ms",
+      (hang) => ({ user: userWith({ begin: hang }) }),
+    ],
+    [
+      "a user who never replies",
+      "user/timeout",
+      "Cannot hear the user's reply in task lamp/test/0: no answer within 777 ms",
+      (hang) => ({ user: userWith({ reply: hang }) }),
+    ],
+    [
+      "a world that never begins",
+      "environment/timeout",
+      "Cannot begin task lamp/test/0: no answer within 777 ms",
+      (hang) => ({ environment: lampWith({ begin: hang }) }),
+    ],
+    [
+      "a world that hangs in a tool, and had given up on a user before",
+      "environment/timeout",
+      "Cannot call tool switch in task lamp/test/0: no answer within 777 ms",
+      (hang) => ({
+        user: { ...userWith({ begin: () => new Promise(() => {}) }), repeatable: true },
+        environment: lampThatOpens(async (task, options) => {
+          const world = await lamp().open(task, options);
+          world.begin = async (call) => {
+            void options.user.begin(call);
+            return "Hello?";
+          };
+          return { ...world, [Symbol.asyncDispose]: async () => {}, step: hang };
+        }),
+      }),
+    ],
+    [
+      "a world that never passes on what was said",
+      "environment/timeout",
+      "Cannot pass on what the agent said in task lamp/test/0: no answer within 777 ms",
+      (hang) => ({ environment: lampWith({ step: hang }) }),
+    ],
+  ])("that hangs is told by its name: %s", async (_, code, message, parts) => {
+    const hand = manualClock();
+    const { promise: asked, resolve } = createDeferred();
+    const hang = async (): Promise<never> => {
+      resolve();
+      return await new Promise(() => {});
+    };
+    const isTool = message.includes("tool switch");
+    const playing = play([says(isTool ? switchCall : "Goodbye!")], {
+      ...parts(hang),
+      clock: createClock(hand),
+      limits: isTool ? { toolTimeoutMs: 777 } : { userTimeoutMs: 777, toolTimeoutMs: 99_999 },
+    });
+    await asked;
+    await hand.advance(777);
+    const { episode } = await playing;
+    expect(episode.failure).toEqual({ party: code.split("/")[0], code, message });
+  });
 
   test("cannot hang an episode by never saying what the user cost", async () => {
     const hand = manualClock();

@@ -931,7 +931,7 @@ describe("an episode and its recording", () => {
       expect(episode).toMatchObject({
         outcome: "failed",
         failure: {
-          code: "user/not-repeatable",
+          code: "environment/not-repeatable",
           message:
             "Cannot part lamp/test/0#0 from another rollout with turn 2: log is called where chat clerk was",
         },

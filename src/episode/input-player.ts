@@ -48,6 +48,8 @@ export interface InputPlayerOptions {
   readonly now: () => number;
   /** Default: the machine's. */
   readonly clock?: Pick<Clock, "after">;
+  /** Whether it is the user that is at work where the world is asked. Default: it is not. */
+  readonly isUserAsked?: () => boolean;
 }
 
 /** The episode that is played again is not the one that was recorded. */
@@ -82,6 +84,7 @@ export class InputPlayer {
   readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
+  readonly #isUserAsked: () => boolean;
   readonly #redactor: InputPlayerOptions["redactor"];
   /** Of the next input of the past. */
   #place = 0;
@@ -109,7 +112,7 @@ export class InputPlayer {
 
   constructor(options: InputPlayerOptions) {
     const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
-    const { clock = systemClock } = options;
+    const { clock = systemClock, isUserAsked = () => false } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
     this.#pastEndMs = past && endOf(past);
@@ -118,6 +121,7 @@ export class InputPlayer {
     this.#isScoredAnew = scoreAnew;
     this.#onInputs = onInputs;
     this.#now = now;
+    this.#isUserAsked = isUserAsked;
     this.#redactor = redactor;
     if (past === undefined) this.#offsetMs = 0;
     this.#answerOrder = new AnswerOrder(clock, (what) => {
@@ -273,7 +277,7 @@ export class InputPlayer {
     if (recorded !== undefined) {
       const { input, place } = recorded;
       if (input.what !== what) {
-        throw this.diverge(this.#party, `${what} is called where ${input.what} was`);
+        throw this.diverge(this.#caller, `${what} is called where ${input.what} was`);
       }
       this.#skipOutsides();
       this.#bound ??= bound;
@@ -283,10 +287,10 @@ export class InputPlayer {
       return plainCopy(open(input.outcome as Outcome<Result>));
     }
     if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
-      throw this.diverge(this.#party, `${what} is called, which was not called before`);
+      throw this.diverge(this.#caller, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
-    this.#awaited.set(index, what);
+    this.#awaited.set(index, { what, party: this.#caller });
     const ended = await this.#workOutside(what, work);
     await this.#answerOrder.turn({
       onTurn: () => {
@@ -363,14 +367,14 @@ export class InputPlayer {
     const [left] = this.#awaited.values();
     if (left === undefined || what === "usage") return;
     throw new RolloutError(
-      `${this.#party}/outside-not-awaited`,
-      `Cannot use the answer of ${what}: it came before that of ${left}, which was called through outside, ` +
-        `expected it to wait (await outside("${left}", …)), or the episode could not be played again`,
+      `${left.party}/outside-not-awaited`,
+      `Cannot use the answer of ${what}: it came before that of ${left.what}, which was called through outside, ` +
+        `expected it to wait (await outside("${left.what}", …)), or the episode could not be played again`,
     );
   }
 
   /** Calls through `outside` that are under way, by their place among those that began. */
-  readonly #awaited = new Map<number, string>();
+  readonly #awaited = new Map<number, { readonly what: string; readonly party: Party }>();
   readonly #playedOutsides = new Set<number>();
 
   /** Calls that run at once end in any order: each is found by its place among those that began. */
@@ -468,7 +472,13 @@ export class InputPlayer {
     if (this.#stop !== undefined) throw this.#stop;
   }
 
-  /** Who is asked. Nobody but the user is before the world is there. */
+  /** Who calls what is outside. Nobody but the user does before the world is there. */
+  get #caller(): Party {
+    const isUser = this.#asked === undefined || this.#asked === "usage" || this.#isUserAsked();
+    return isUser ? "user" : "environment";
+  }
+
+  /** Whose the answer is that comes out otherwise. Nobody but the user is asked before the world is there. */
   get #party(): Party {
     const isUser = this.#asked === undefined || usersAnswers.includes(this.#asked);
     return isUser ? "user" : "environment";
